@@ -28,6 +28,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(120);
 /// Bytes of an answer with an HTTP error that are read.
 const ERROR_BYTES: u64 = 1 << 16;
 
+/// Bytes of an answer that a message is made of.
+const SHOWN_BYTES: usize = 1 << 16;
+
 /// A question.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -37,6 +40,9 @@ pub(crate) struct Call {
     pub(crate) place: Place,
     /// Whether the caller can ask for less if the answer takes too long.
     pub(crate) divisible: bool,
+    /// Whether the server may lack the block. Otherwise it has the block after a moment: servers
+    /// behind one URL may be a few blocks apart.
+    pub(crate) may_lack: bool,
 }
 
 impl Call {
@@ -46,6 +52,7 @@ impl Call {
             params,
             place,
             divisible: false,
+            may_lack: false,
         }
     }
 }
@@ -142,22 +149,32 @@ impl Client {
             };
             let trouble = match self.post::<T>(&group) {
                 Ok(items) => {
-                    let mut busy = None;
+                    let (mut busy, mut large) = (None, None);
                     for (at, item) in asked.iter().zip(items) {
+                        let call = &calls[*at];
                         match item {
-                            Err(refusal) if refusal.meaning() == Meaning::Busy => {
-                                busy = Some(refusal);
-                            }
+                            Err(refusal) => match refusal.meaning {
+                                Meaning::Busy => busy = Some(refusal),
+                                Meaning::NoBlock if !call.may_lack => busy = Some(refusal),
+                                Meaning::Batch => large = Some(refusal),
+                                Meaning::TooMuch if !call.divisible => large = Some(refusal),
+                                _ => answers[*at] = Some(Err(refusal)),
+                            },
                             answer => answers[*at] = Some(answer),
                         }
                     }
                     waiting.retain(|at| answers[*at].is_none());
-                    let Some(refusal) = busy else {
-                        attempts = self.retry.start();
-                        self.batch.grow(asked.len() as u64);
-                        continue;
-                    };
-                    Trouble::Again(refusal.to_string(), Duration::ZERO)
+                    match (large, busy) {
+                        (Some(refusal), _) => Trouble::TooMuch(refusal.to_string()),
+                        (None, Some(refusal)) => {
+                            Trouble::Again(refusal.to_string(), Duration::ZERO)
+                        }
+                        (None, None) => {
+                            attempts = self.retry.start();
+                            self.batch.grow(asked.len() as u64);
+                            continue;
+                        }
+                    }
                 }
                 Err(trouble) => trouble,
             };
@@ -167,7 +184,7 @@ impl Client {
                     self.batch.shrink(asked.len() as u64);
                 }
                 Trouble::TooMuch(what) if calls[asked[0]].divisible => {
-                    answers[asked[0]] = Some(Err(Refusal::too_much(what)));
+                    answers[asked[0]] = Some(Err(Refusal::too_much(&what)));
                     waiting.retain(|at| *at != asked[0]);
                 }
                 Trouble::TooMuch(what) => {
@@ -251,7 +268,7 @@ impl Client {
             ureq::Error::Timeout(_) => Trouble::TooMuch(self.late()),
             error => match certificate_problem(&error) {
                 Some(what) => Trouble::Fatal(self.failed(group, what)),
-                None => Trouble::Again(self.unmasked(&error), Duration::ZERO),
+                None => Trouble::Again(self.masked(&error), Duration::ZERO),
             },
         })?;
         let status = response.status().as_u16();
@@ -297,35 +314,58 @@ impl Client {
         pause: Duration,
         bytes: &[u8],
     ) -> Result<Vec<Result<T, Refusal>>, Trouble> {
-        let failed = |what: String| Trouble::Fatal(self.failed(group, what));
         let count = group.calls.len();
-        let reply = parse::<T>(bytes, count);
         let page = || {
-            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 12)]);
+            let text = &bytes[..bytes.len().min(SHOWN_BYTES)];
+            let text = self.endpoint.secrets.masked(&String::from_utf8_lossy(text));
             match text.trim().is_empty() {
                 true => format!("HTTP status {status}"),
                 false => format!("HTTP status {status}: {}", shown(&text)),
             }
         };
-        match (reply, status) {
-            (Reply::Items(items), 200..300) => Ok(items),
-            (Reply::Refused(refusal), _) => match refusal.meaning() {
-                Meaning::Busy => Err(Trouble::Again(refusal.to_string(), pause)),
-                _ if count > 1 => Err(Trouble::TooMuch(refusal.to_string())),
-                _ => Ok(vec![Err(refusal)]),
-            },
-            (Reply::Invalid(what), 200..300) => Err(Trouble::Fatal(self.invalid(
-                group.method,
-                group.place(),
-                what,
-            ))),
-            (Reply::NotJson(what), 200..300) => {
+        let is_success = matches!(status, 200..300);
+        let by_status = match status {
+            413 | 504 | 524 => Meaning::TooMuch,
+            408 | 425 | 429 | 500..600 => Meaning::Busy,
+            // Gateways that do not allow batches.
+            400 | 403 | 405 | 415 | 422 if count > 1 => Meaning::Batch,
+            _ => Meaning::Other,
+        };
+        match parse::<T>(bytes, count, &self.endpoint.secrets) {
+            // Providers refuse single questions with a status of their own.
+            Reply::Items(mut items) => {
+                for refusal in items.iter_mut().filter_map(|item| item.as_mut().err()) {
+                    if refusal.meaning == Meaning::Other {
+                        refusal.meaning = by_status;
+                    }
+                }
+                Ok(items)
+            }
+            Reply::Refused(refusal) => {
+                let meaning = match refusal.meaning {
+                    Meaning::Other => by_status,
+                    known => known,
+                };
+                match meaning {
+                    Meaning::Busy => Err(Trouble::Again(refusal.to_string(), pause)),
+                    _ if count > 1 => Err(Trouble::TooMuch(refusal.to_string())),
+                    meaning => Ok(vec![Err(Refusal { meaning, ..refusal })]),
+                }
+            }
+            Reply::Misplaced(what) if is_success && count > 1 => Err(Trouble::TooMuch(what)),
+            Reply::Misplaced(what) if is_success => Err(Trouble::Again(what, pause)),
+            Reply::Invalid(what) if is_success => {
+                let invalid = self.invalid(group.method, group.place(), what);
+                Err(Trouble::Fatal(invalid))
+            }
+            Reply::NotJson(what) if is_success => {
                 Err(Trouble::Again(format!("{what}: {}", page()), pause))
             }
-            (_, 413 | 504 | 524) => Err(Trouble::TooMuch(page())),
-            (_, 408 | 425 | 429 | 500..600) => Err(Trouble::Again(page(), pause)),
-            (_, 400 | 422) if count > 1 => Err(Trouble::TooMuch(page())),
-            _ => Err(failed(page())),
+            _ => Err(match by_status {
+                Meaning::TooMuch | Meaning::Batch => Trouble::TooMuch(page()),
+                Meaning::Busy => Trouble::Again(page(), pause),
+                _ => Trouble::Fatal(self.failed(group, page())),
+            }),
         }
     }
 
@@ -346,16 +386,15 @@ impl Client {
     }
 
     /// The text of an error of the HTTP client, which may contain the URL.
-    fn unmasked(&self, error: &ureq::Error) -> String {
-        let text = error.to_string();
-        shown(&text.replace(&self.endpoint.url, &self.endpoint.shown))
+    fn masked(&self, error: &ureq::Error) -> String {
+        shown(&self.endpoint.secrets.masked(&error.to_string()))
     }
 
     /// The error for a refusal that the caller cannot handle.
     pub(crate) fn refused(&self, method: &'static str, place: Place, refusal: &Refusal) -> Error {
         let endpoint = self.endpoint.to_string();
         let what = refusal.to_string();
-        match refusal.meaning() {
+        match refusal.meaning {
             Meaning::NoData => Error::Missing {
                 endpoint,
                 method,

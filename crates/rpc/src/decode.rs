@@ -2,8 +2,9 @@
 
 use crate::{
     error::{Error, Result},
+    fees::Movement,
     node::RpcNode,
-    trace::{Movement, Traced},
+    trace::Traced,
     verify,
     wire::{Block, Log, Receipt, Transaction},
 };
@@ -12,9 +13,6 @@ use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView,
     ScanRequest, TransactionView, Transfer, TransferFilter, WithdrawalView,
 };
-
-/// The status of a transaction that succeeded.
-const SUCCEEDED: u64 = 1;
 
 /// The parts of a block that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +77,8 @@ pub(crate) fn decode_logs(
     let mut decoder = Decoder::new(chain_id, &request.wrapped_native, &request.filter);
     let mut transfers = Vec::new();
     for of_block in logs.chunk_by(|a, b| a.block_number == b.block_number) {
-        let Log {
-            block_number,
-            block_timestamp,
-            ..
-        } = of_block[0];
-        let time = block_timestamp.filter(|time| *time > 0);
-        decoder.begin_block(block_number, time.and_then(BlockTime::new));
+        let time = of_block[0].time();
+        decoder.begin_block(of_block[0].block_number, time.and_then(BlockTime::new));
         let first = transfers.len();
         for of_one in of_block.chunk_by(|a, b| a.transaction_index == b.transaction_index) {
             let own = transfers.len();
@@ -139,7 +132,7 @@ impl RpcNode {
                 }
                 let receipt = receipts.map(|receipts| &receipts[index]);
                 let traced = answers.traces.as_ref().and_then(|all| all[at].get(index));
-                let movements = self.movements(filter, block, transaction, receipt, traced)?;
+                let movements = self.movements(filter, block, index, receipt, traced)?;
                 let movements = movements
                     .iter()
                     .map(|it| (it.from, it.to, it.value, it.kind));
@@ -185,7 +178,6 @@ impl RpcNode {
             from,
             to,
             value,
-            nonce,
             gas,
             mint,
             ..
@@ -194,24 +186,27 @@ impl RpcNode {
         if !wanted || (value.is_zero() && mint.is_none_or(|mint| mint.is_zero())) {
             return Ok(None);
         }
-        let success = match (receipt.status, receipt.logs.is_empty()) {
-            (Some(status), _) => status == SUCCEEDED,
+        let number = block.header.number;
+        let success = match (self.success(number, receipt)?, receipt.logs.is_empty()) {
+            (Some(success), _) => success,
             // Before Byzantium, a transaction that failed used all its gas and had no log.
             (None, false) => true,
             (None, true) if receipt.gas_used < gas => true,
             (None, true) => {
                 return Err(Error::UnknownStatus {
                     endpoint: self.client.endpoint.to_string(),
-                    block: block.header.number,
+                    block: number,
                     index,
                 });
             }
         };
+        let to = match to {
+            Some(to) => to,
+            None => self.created(number, transaction, receipt)?,
+        };
         Ok(Some(TransactionView {
             from,
-            to: to
-                .or(receipt.contract_address)
-                .unwrap_or_else(|| from.create(nonce)),
+            to,
             value,
             mint: mint.unwrap_or_default(),
             success,
@@ -224,18 +219,29 @@ impl RpcNode {
         &self,
         filter: &TransferFilter,
         block: &Block,
-        transaction: &Transaction,
+        index: usize,
         receipt: Option<&Receipt>,
         traced: Option<&Traced>,
     ) -> Result<Vec<Movement>> {
-        // Since Cancun a header has the root of the beacon block.
-        let is_cancun = block.parent_beacon_block_root.is_some();
-        let internal = traced
-            .into_iter()
-            .flat_map(|traced| traced.movements(is_cancun));
-        let mut movements: Vec<Movement> = internal.collect();
+        let is_cancun = block.is_cancun();
+        let mut movements = Vec::new();
+        for moved in traced.into_iter().flat_map(|it| it.movements(is_cancun)) {
+            if moved.is_doubtful {
+                return Err(Error::AmbiguousTrace {
+                    endpoint: self.client.endpoint.to_string(),
+                    block: block.header.number,
+                    index,
+                });
+            }
+            movements.push(Movement {
+                from: moved.from,
+                to: moved.to,
+                value: moved.value,
+                kind: moved.kind,
+            });
+        }
         if filter.wants_fees() {
-            movements.extend(self.fees(block, transaction, receipt)?);
+            movements.extend(self.fees(block, &block.transactions[index], receipt)?);
         }
         Ok(movements)
     }

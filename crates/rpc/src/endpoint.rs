@@ -1,6 +1,9 @@
 //! The location of a server: its URL, and options in the fragment.
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    secrets::{Secrets, percent_decoded},
+};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use std::{fmt, str::FromStr, time::Duration};
 use txgraph_base::masked_url;
@@ -16,6 +19,8 @@ pub struct Endpoint {
     pub(crate) authorization: Option<String>,
     /// For messages: without user info, path and query, which may contain keys.
     pub(crate) shown: String,
+    /// What no message may contain.
+    pub(crate) secrets: Secrets,
     /// How it is asked.
     pub(crate) settings: Settings,
 }
@@ -65,7 +70,8 @@ impl Endpoint {
         let (url, options) = location.split_once('#').unwrap_or((location, ""));
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let host = rest.split(['/', '?']).next().unwrap_or_default();
-        if !matches!(scheme, "http" | "https") || host.is_empty() {
+        let scheme = scheme.to_ascii_lowercase();
+        if !matches!(scheme.as_str(), "http" | "https") || host.is_empty() {
             return Err(wrong(
                 "the location of a server must be a URL that begins with http:// or https://"
                     .to_owned(),
@@ -83,8 +89,13 @@ impl Endpoint {
                 .set(name, value)
                 .map_err(|what| wrong(format!("{shown}: {what}")))?;
         }
+        let url = format!("{scheme}://{host}{path}");
+        if let Err(error) = url.parse::<ureq::http::Uri>() {
+            return Err(wrong(format!("{shown}: the URL is not valid: {error}")));
+        }
         Ok(Self {
-            url: format!("{scheme}://{host}{path}"),
+            url,
+            secrets: Secrets::new(user, path),
             authorization: user
                 .map(|user| format!("Basic {}", BASE64_STANDARD.encode(percent_decoded(user)))),
             shown,
@@ -146,26 +157,6 @@ impl Settings {
     }
 }
 
-/// Replaces `%41` by `A`. Other characters stay.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|hex| str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,9 +186,18 @@ mod tests {
 
     #[test]
     fn refuses_other_locations() {
-        for location in ["", "localhost:8545", "ws://host", "http://", "file:///x"] {
+        for location in [
+            "",
+            "localhost:8545",
+            "ws://host",
+            "http://",
+            "file:///x",
+            "http://[::1/x",
+            "http://ho st/",
+        ] {
             assert!(Endpoint::parse(location).is_err(), "{location}");
         }
+        assert_eq!(Endpoint::parse("HTTP://h/K").unwrap().url, "http://h/K");
         for options in [
             "rate=0", "rate=x", "batch=0", "batch=-1", "what=1", "timeout", "rate=inf",
         ] {

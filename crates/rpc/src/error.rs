@@ -1,5 +1,6 @@
 //! Errors of a server and of its answers.
 
+use crate::secrets::Secrets;
 use alloy_primitives::B256;
 use serde::Deserialize;
 use serde_json::Value;
@@ -85,10 +86,10 @@ pub enum Error {
         /// The answer.
         what: String,
     },
-    /// Two answers contain different blocks with one number.
+    /// Two answers are of different blocks with one number.
     #[error(
-        "{endpoint}: block {block} has the hash {found} in the answer of {method}, but {expected} \
-         before; the chain was reorganised, or the servers behind the URL have different blocks"
+        "{endpoint}: {method} (block {block}): the answer is of another block than an earlier one: \
+         {what}; the chain was reorganised, or the servers behind the URL have different blocks"
     )]
     Replaced {
         /// The server.
@@ -97,10 +98,32 @@ pub enum Error {
         method: &'static str,
         /// The block.
         block: u64,
-        /// Its hash in the answer.
-        found: B256,
-        /// Its hash in an earlier answer.
-        expected: B256,
+        /// How the answers differ.
+        what: String,
+    },
+    /// The trace of a transaction has two meanings.
+    #[error(
+        "{endpoint}: block {block}: the trace of transaction {index} does not show whether the \
+         destruction of a contract moved anything, because it repeats the transfer before it; \
+         servers built on revm before version 43 add such transfers. Ask another server, or without \
+         transfers inside of transactions"
+    )]
+    AmbiguousTrace {
+        /// The server.
+        endpoint: String,
+        /// The number of the block.
+        block: u64,
+        /// The index of the transaction in the block.
+        index: usize,
+    },
+    /// The server has no blocks yet.
+    #[error(
+        "{endpoint}: the server is still synchronising and has no blocks yet; ask again when it is \
+         done"
+    )]
+    Syncing {
+        /// The server.
+        endpoint: String,
     },
     /// A receipt from before Byzantium does not contain the outcome of its transaction.
     #[error(
@@ -128,7 +151,10 @@ impl Error {
             Self::Location { .. } | Self::WrongChain { .. } | Self::WrongGenesis { .. } => {
                 FailureKind::Options
             }
-            Self::Missing { .. } | Self::UnknownStatus { .. } => FailureKind::Missing,
+            Self::Missing { .. }
+            | Self::UnknownStatus { .. }
+            | Self::AmbiguousTrace { .. }
+            | Self::Syncing { .. } => FailureKind::Missing,
             Self::Replaced { .. } => FailureKind::Replaced,
             _ => FailureKind::Unreadable,
         }
@@ -216,23 +242,35 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// An error object in an answer.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+pub(crate) struct ErrorObject {
+    code: Value,
+    message: Value,
+    data: Value,
+}
+
+/// Why a server does not answer a question.
+#[derive(Clone, Debug)]
 pub(crate) struct Refusal {
-    pub(crate) code: Value,
-    pub(crate) message: Value,
-    pub(crate) data: Value,
+    pub(crate) meaning: Meaning,
+    /// Without keys.
+    pub(crate) text: String,
 }
 
 /// What an error object means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
+    /// The batch is too large, or has a method that no batch may have.
+    Batch,
     /// The answer would be too large or take too long. Ask for less.
     TooMuch,
     /// Ask again later.
     Busy,
     /// The server does not have the method.
     NoMethod,
+    /// The server does not have the block, or not yet.
+    NoBlock,
     /// The server does not have the data.
     NoData,
     /// Anything else.
@@ -244,6 +282,9 @@ pub(crate) enum Meaning {
 /// Sources: documentation and issue threads of geth, reth, Erigon, Nethermind, Infura, Alchemy,
 /// QuickNode, Ankr, Tenderly, dRPC and Cloudflare.
 const WORDS: &[(&[&str], Meaning)] = &[
+    (&["batch"], Meaning::Batch),
+    // Only of batches, in geth.
+    (&["response too large"], Meaning::Batch),
     (&["too many requests"], Meaning::Busy),
     (&["rate limit"], Meaning::Busy),
     (&["rate-limit"], Meaning::Busy),
@@ -258,10 +299,24 @@ const WORDS: &[(&[&str], Meaning)] = &[
     (&["method", "not supported"], Meaning::NoMethod),
     (&["method", "not available"], Meaning::NoMethod),
     (&["method", "unsupported"], Meaning::NoMethod),
+    (&["requests are not available"], Meaning::NoMethod),
+    (&["not available on the", "tier"], Meaning::NoMethod),
+    (&["is not available on", "plan"], Meaning::NoMethod),
     (&["method", "not allowed"], Meaning::NoMethod),
     (&["method", "not whitelisted"], Meaning::NoMethod),
     (&["method", "disabled"], Meaning::NoMethod),
     (&["pruned"], Meaning::NoData),
+    (&["pruning"], Meaning::NoData),
+    (&["genesis is not traceable"], Meaning::NoData),
+    (&["no state available"], Meaning::NoData),
+    (&["receipt not available"], Meaning::NoData),
+    (&["data before txnum"], Meaning::NoData),
+    (&["beyond", "head"], Meaning::NoBlock),
+    (&["invalid block range params"], Meaning::NoBlock),
+    (&["in the future"], Meaning::NoBlock),
+    (&["block", "not found"], Meaning::NoBlock),
+    (&["unknown block"], Meaning::NoBlock),
+    (&["cannot be found"], Meaning::NoBlock),
     (&["missing trie node"], Meaning::NoData),
     (&["state", "not available"], Meaning::NoData),
     (&["state", "unavailable"], Meaning::NoData),
@@ -283,6 +338,8 @@ const WORDS: &[(&[&str], Meaning)] = &[
     (&["range", "too large"], Meaning::TooMuch),
     (&["range", "too wide"], Meaning::TooMuch),
     (&["range is too"], Meaning::TooMuch),
+    (&["range", "not supported"], Meaning::TooMuch),
+    (&["query exceeds limit"], Meaning::TooMuch),
     (&["is limited to"], Meaning::TooMuch),
     (&["maximum", "blocks"], Meaning::TooMuch),
     (&["response size"], Meaning::TooMuch),
@@ -290,12 +347,10 @@ const WORDS: &[(&[&str], Meaning)] = &[
     (&["response", "too big"], Meaning::TooMuch),
     (&["result", "too large"], Meaning::TooMuch),
     (&["entity too large"], Meaning::TooMuch),
-    (&["batch", "too large"], Meaning::TooMuch),
-    (&["batch", "limit"], Meaning::TooMuch),
     (&["timeout"], Meaning::TooMuch),
     (&["timed out"], Meaning::TooMuch),
     (&["deadline exceeded"], Meaning::TooMuch),
-    (&["header not found"], Meaning::Busy),
+    (&["header not found"], Meaning::NoBlock),
     (&["try again"], Meaning::Busy),
     (&["temporar"], Meaning::Busy),
     (&["busy"], Meaning::Busy),
@@ -307,22 +362,49 @@ const WORDS: &[(&[&str], Meaning)] = &[
 
 impl Refusal {
     /// A refusal that was not in an answer.
-    pub(crate) fn too_much(what: impl Into<String>) -> Self {
+    pub(crate) fn too_much(what: &str) -> Self {
         Self {
-            code: Value::from(-32005),
-            message: Value::from(format!("the answer is too large or late: {}", what.into())),
-            data: Value::Null,
+            meaning: Meaning::TooMuch,
+            text: format!("the answer is too large or late: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl ErrorObject {
+    /// Finds out what the object means, and hides keys.
+    pub(crate) fn read(&self, secrets: &Secrets) -> Refusal {
+        let shown = |value: &Value| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            shown(&secrets.masked(&text))
+        };
+        let mut text = format!("error {}: {}", shown(&self.code), shown(&self.message));
+        if !self.data.is_null() {
+            text = format!("{text} ({})", shown(&self.data));
+        }
+        Refusal {
+            meaning: self.meaning(),
+            text,
         }
     }
 
-    /// What the refusal means.
-    pub(crate) fn meaning(&self) -> Meaning {
+    fn meaning(&self) -> Meaning {
         let text = format!("{} {}", self.message, self.data).to_lowercase();
         let known = WORDS
             .iter()
             .find(|(words, _)| words.iter().all(|word| text.contains(word)));
-        if let Some((_, meaning)) = known {
-            return *meaning;
+        match (known, self.code.as_i64()) {
+            // The names of methods contain words, too.
+            (Some((_, Meaning::NoBlock)), Some(-32601)) => return Meaning::NoMethod,
+            (Some((_, meaning)), _) => return *meaning,
+            (None, _) => {}
         }
         match self.code.as_i64() {
             Some(429 | -32603) => Meaning::Busy,
@@ -331,20 +413,6 @@ impl Refusal {
             Some(4444) => Meaning::NoData,
             Some(-32005) => Meaning::TooMuch,
             _ => Meaning::Other,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self.message.as_str() {
-            Some(text) => shown(text),
-            None => shown(&self.message.to_string()),
-        };
-        write!(f, "error {}: {text}", shown(&self.code.to_string()))?;
-        match &self.data {
-            Value::Null => Ok(()),
-            data => write!(f, " ({})", shown(&data.to_string())),
         }
     }
 }
@@ -397,30 +465,32 @@ mod tests {
                 Meaning::Busy,
             ),
             (-32603, "Internal error", Meaning::Busy),
-            (-32000, "header not found", Meaning::Busy),
+            (-32000, "header not found", Meaning::NoBlock),
             (
                 -32601,
                 "the method trace_block does not exist/is not available",
                 Meaning::NoMethod,
             ),
             (-32601, "", Meaning::NoMethod),
+            (-32601, "eth_getBlockReceipts not found", Meaning::NoMethod),
             (4444, "pruned history unavailable", Meaning::NoData),
             (-32000, "missing trie node 00", Meaning::NoData),
             (-32602, "invalid argument 0", Meaning::Other),
         ] {
-            let refusal = Refusal {
+            let refusal = ErrorObject {
                 code: code.into(),
                 message: message.into(),
                 data: Value::Null,
             };
-            assert_eq!(refusal.meaning(), expected, "{refusal}");
+            let refusal = refusal.read(&Secrets::default());
+            assert_eq!(refusal.meaning, expected, "{refusal}");
         }
         let tenderly = json!({
             "code": -32602,
             "message": "invalid params",
             "data": { "payload": "range 9009594 is bigger than range limit 2000" },
         });
-        let refusal: Refusal = serde_json::from_value(tenderly).unwrap();
+        let refusal: ErrorObject = serde_json::from_value(tenderly).unwrap();
         assert_eq!(refusal.meaning(), Meaning::TooMuch);
     }
 

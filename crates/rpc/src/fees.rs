@@ -3,7 +3,6 @@
 use crate::{
     error::{Place, Result},
     node::{BLOCK_RECEIPTS, RpcNode},
-    trace::Movement,
     wire::{Block, Receipt, Transaction},
 };
 use alloy_primitives::{Address, U256};
@@ -11,9 +10,21 @@ use txgraph_base::ChainFamily;
 use txgraph_rollup::{Error, FeeRules, Parts};
 use txgraph_transfers::Kind;
 
+/// The type of transactions with blobs (EIP-4844).
+pub(crate) const BLOBS: u64 = 3;
+
 /// Types of transactions without signature on the OP stack: a deposit, and refunds of gas.
-const DEPOSIT: u64 = 0x7e;
+pub(crate) const DEPOSIT: u64 = 0x7e;
 const POST_EXEC: u64 = 0x7d;
+
+/// A movement of the native coin without a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Movement {
+    pub(crate) from: Address,
+    pub(crate) to: Address,
+    pub(crate) value: U256,
+    pub(crate) kind: Kind,
+}
 
 impl RpcNode {
     /// The parts of the fee of a transaction, without those that are zero.
@@ -56,7 +67,10 @@ impl RpcNode {
             let movements = payments.map(|paid| part(paid.to, paid.value, paid.kind));
             return Ok(movements.collect());
         }
-        let blob_gas = receipt.blob_gas_used.unwrap_or_default();
+        let blob_gas = match (receipt.kind, receipt.blob_gas_used) {
+            (Some(BLOBS), None) => return Err(self.missing(block, "blobGasUsed")),
+            (_, gas) => gas.unwrap_or_default(),
+        };
         let blob_price = match (blob_gas.is_zero(), receipt.blob_gas_price) {
             (true, _) => U256::ZERO,
             (false, price) => price.ok_or_else(|| self.missing(block, "blobGasPrice"))?,

@@ -2,6 +2,7 @@
 
 use crate::{
     reply::{Reply, parse},
+    secrets::Secrets,
     trace::{CallTraces, FlatTraces},
     wire::{Block, Header, Log, Quantity, Receipt},
 };
@@ -23,12 +24,8 @@ pub fn decode(bytes: &[u8]) -> usize {
 }
 
 fn read<T: DeserializeOwned + Send>(bytes: &[u8], count: usize) -> usize {
-    match parse::<T>(bytes, count) {
+    match parse::<T>(bytes, count, &Secrets::default()) {
         Reply::Items(items) => items.iter().filter(|item| item.is_ok()).count(),
-        Reply::Refused(refusal) => {
-            let _ = (refusal.meaning(), refusal.to_string());
-            0
-        }
-        Reply::Invalid(_) | Reply::NotJson(_) => 0,
+        Reply::Refused(_) | Reply::Misplaced(_) | Reply::Invalid(_) | Reply::NotJson(_) => 0,
     }
 }

@@ -16,6 +16,7 @@
 //! each, receipts those of the transactions of their block, and adjacent blocks must link. A log
 //! that a server leaves out is detected only by the receipts root ([`RpcOptions::verify`]).
 
+mod checks;
 mod client;
 mod decode;
 mod endpoint;
@@ -24,8 +25,10 @@ mod fees;
 mod logs;
 mod node;
 mod pace;
+mod parts;
 mod reply;
 mod scan;
+mod secrets;
 mod source;
 mod trace;
 mod transaction;

@@ -4,9 +4,9 @@ use crate::{
     client::Call,
     error::{Meaning, Place, Result},
     node::{RpcNode, hex},
-    wire::Log,
+    wire::{Header, Log},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, BloomInput};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use txgraph_transfers::{
@@ -20,7 +20,7 @@ const CONTRACTS_MAX: usize = 100;
 /// The most ranges of one batch: together they have as many results as the server allows for each.
 const RANGES_MAX: usize = 8;
 
-const LOGS: &str = "eth_getLogs";
+pub(crate) const LOGS: &str = "eth_getLogs";
 
 /// Which logs are asked.
 #[derive(Clone, Debug)]
@@ -64,19 +64,89 @@ impl LogQuery {
     }
 
     fn params(&self, blocks: BlockRange) -> Value {
-        let mut filter = json!({
-            "fromBlock": hex(blocks.first),
-            "toBlock": hex(blocks.last),
-            "topics": [self.topics],
-        });
+        self.params_of(json!({"fromBlock": hex(blocks.first), "toBlock": hex(blocks.last)}))
+    }
+
+    fn params_of(&self, blocks: Value) -> Value {
+        let mut filter = blocks;
+        filter["topics"] = json!([self.topics]);
         if let Some(contracts) = &self.contracts {
             filter["address"] = json!(contracts);
         }
         json!([filter])
     }
+
+    /// Whether the bloom filter of a header has the bits of such logs.
+    fn may_be_in(&self, header: &Header) -> bool {
+        let Some(bloom) = header.logs_bloom else {
+            return true;
+        };
+        if bloom.is_zero() {
+            // Also on chains without such filters.
+            return header.gas_used != Some(0);
+        }
+        let has = |bytes: &[u8]| bloom.contains_input(BloomInput::Raw(bytes));
+        let contracts = self.contracts.as_deref();
+        self.topics.iter().any(|topic| has(topic.as_slice()))
+            && contracts.is_none_or(|all| all.iter().any(|it| has(it.as_slice())))
+    }
+
+    fn wants(&self, log: &Log) -> bool {
+        let contracts = self.contracts.as_deref();
+        contracts.is_none_or(|all| all.binary_search(&log.address).is_ok())
+            && log
+                .topics
+                .first()
+                .is_some_and(|topic| self.topics.iter().any(|it| it == topic))
+    }
 }
 
 impl RpcNode {
+    /// Returns the logs of blocks without a log in `found`, although the bloom filters of their
+    /// headers allow some. Asked by hash: a server that does not have a block yet answers a range
+    /// as if it were empty.
+    pub(crate) fn overlooked(
+        &self,
+        headers: &[Header],
+        found: &[Log],
+        query: &LogQuery,
+    ) -> Result<Vec<Log>> {
+        let is_found = |number| {
+            found
+                .binary_search_by_key(&number, |it| it.block_number)
+                .is_ok()
+        };
+        let asked = headers
+            .iter()
+            .filter(|header| !is_found(header.number) && query.may_be_in(header));
+        let asked: Vec<&Header> = asked.collect();
+        let call = |header: &&Header| Call {
+            // It may have been replaced.
+            may_lack: true,
+            ..Call::new(
+                query.params_of(json!({"blockHash": header.hash})),
+                Place::block(header.number),
+            )
+        };
+        let calls: Vec<Call> = asked.iter().map(call).collect();
+        let mut logs = Vec::new();
+        for (header, answer) in asked.into_iter().zip(self.client.ask(LOGS, &calls)?) {
+            let number = header.number;
+            let place = Place::block(number);
+            let mut of_block: Vec<Log> = answer.map_err(|refusal| match refusal.meaning {
+                Meaning::NoBlock => self.differs(LOGS, number, refusal.to_string()),
+                _ => self.client.refused(LOGS, place, &refusal),
+            })?;
+            let range = BlockRange {
+                first: number,
+                last: number,
+            };
+            self.check_logs(range, &mut of_block, query)?;
+            logs.append(&mut of_block);
+        }
+        Ok(logs)
+    }
+
     /// Returns the logs of consecutive blocks, in order.
     pub(crate) fn logs(&self, blocks: BlockRange, query: &LogQuery) -> Result<Vec<Log>> {
         let mut waiting = VecDeque::from([blocks]);
@@ -88,18 +158,19 @@ impl RpcNode {
                 params: query.params(*range),
                 place: Place::Blocks(*range),
                 divisible: range.first < range.last,
+                may_lack: false,
             };
             let calls: Vec<Call> = asked.iter().map(call).collect();
             let answers = self.client.ask::<Vec<Log>>(LOGS, &calls)?;
             let mut refused = None;
             for (range, answer) in asked.iter().zip(answers) {
                 match answer {
-                    Ok(logs) => {
-                        self.check_logs(*range, &logs)?;
+                    Ok(mut logs) => {
+                        self.check_logs(*range, &mut logs, query)?;
                         found.push((range.first, logs));
                     }
                     Err(refusal)
-                        if refusal.meaning() == Meaning::TooMuch && range.first < range.last =>
+                        if refusal.meaning == Meaning::TooMuch && range.first < range.last =>
                     {
                         tracing::debug!(blocks = %range, %refusal, "smaller ranges");
                         let middle = range.first.midpoint(range.last);
@@ -142,11 +213,13 @@ impl RpcNode {
         ranges
     }
 
-    /// Checks that the logs are in these blocks and in order.
-    fn check_logs(&self, blocks: BlockRange, logs: &[Log]) -> Result<()> {
+    /// Sorts logs, and checks that they were asked, and are in these blocks once each.
+    fn check_logs(&self, blocks: BlockRange, logs: &mut [Log], query: &LogQuery) -> Result<()> {
         let invalid = |what: String| Err(self.client.invalid(LOGS, Place::Blocks(blocks), what));
+        // Not every server sorts them.
+        logs.sort_by_key(|log| (log.block_number, log.log_index));
         let mut before: Option<&Log> = None;
-        for log in logs {
+        for log in &*logs {
             let (block, index) = (log.block_number, log.log_index);
             if log.removed {
                 return invalid(format!("log {index} of block {block} was removed"));
@@ -154,26 +227,23 @@ impl RpcNode {
             if !blocks.contains(block) {
                 return invalid(format!("log {index} is of block {block}"));
             }
-            if let Some(before) = before {
-                let order = (before.block_number, before.log_index).cmp(&(block, index));
-                if order.is_eq() {
+            if !query.wants(log) {
+                return invalid(format!("log {index} of block {block} was not asked for"));
+            }
+            if let Some(before) = before.filter(|before| before.block_number == block) {
+                if before.log_index == index {
                     return invalid(format!("log {index} of block {block} is there twice"));
                 }
-                if order.is_gt() {
-                    return invalid(format!("log {index} of block {block} is not in order"));
+                if before.block_hash != log.block_hash {
+                    let (found, expected) = (log.block_hash, before.block_hash);
+                    return Err(self.replaced(LOGS, block, found, expected));
                 }
-                if before.block_number == block {
-                    if before.block_hash != log.block_hash {
-                        let (found, expected) = (log.block_hash, before.block_hash);
-                        return Err(self.replaced(LOGS, block, found, expected));
-                    }
-                    let transactions = (before.transaction_index).cmp(&log.transaction_index);
-                    let same_hash = before.transaction_hash == log.transaction_hash;
-                    if transactions.is_gt() || transactions.is_eq() != same_hash {
-                        return invalid(format!(
-                            "log {index} of block {block} is of another transaction than its index"
-                        ));
-                    }
+                let transactions = (before.transaction_index).cmp(&log.transaction_index);
+                let same_hash = before.transaction_hash == log.transaction_hash;
+                if transactions.is_gt() || transactions.is_eq() != same_hash {
+                    return invalid(format!(
+                        "log {index} of block {block} is of another transaction than its index"
+                    ));
                 }
             }
             before = Some(log);

@@ -5,8 +5,7 @@ use crate::{
     endpoint::Endpoint,
     error::{Error, Meaning, Place, Result},
     pace::Adaptive,
-    trace::{CallTraces, FlatTraces, Traced},
-    wire::{Block, HashedBlock, Header, ListedBlock, Quantity, Receipt},
+    wire::{Block, HashedBlock, Header, ListedBlock, Quantity},
 };
 use alloy_primitives::B256;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -17,17 +16,16 @@ use txgraph_transfers::{BlockRange, ChainInfo};
 use txgraph_work::{CancelFlag, Next, Retry};
 
 /// Newest blocks that may be replaced, if the server does not name the finalized block.
-const REORG_BUFFER: u64 = 128;
+pub(crate) const REORG_BUFFER: u64 = 128;
 
 /// The blocks of the first `eth_getLogs`.
 const FIRST_RANGE: u64 = 2_000;
 
 const NEWEST: &str = "eth_blockNumber";
+const SYNCING: &str = "eth_syncing";
 pub(crate) const BLOCK: &str = "eth_getBlockByNumber";
 pub(crate) const BLOCK_RECEIPTS: &str = "eth_getBlockReceipts";
 pub(crate) const RECEIPT: &str = "eth_getTransactionReceipt";
-const CALL_TRACES: &str = "debug_traceBlockByNumber";
-const FLAT_TRACES: &str = "trace_block";
 
 /// Settings of a server as a source.
 #[derive(Clone, Debug, Default)]
@@ -55,9 +53,9 @@ pub struct RpcNode {
     /// Blocks of one `eth_getLogs`.
     pub(crate) range: Adaptive,
     /// How receipts are asked: 0 not known, 1 one by one, 2 those of a block together.
-    receipts: AtomicU8,
+    pub(crate) receipts: AtomicU8,
     /// The method for traces: 0 not known, 1 `debug_traceBlockByNumber`, 2 `trace_block`.
-    tracer: AtomicU8,
+    pub(crate) tracer: AtomicU8,
 }
 
 impl RpcNode {
@@ -79,6 +77,11 @@ impl RpcNode {
             });
         }
         let tip = number(&client, NEWEST)?;
+        if tip == 0 && is_syncing(&client)? {
+            return Err(Error::Syncing {
+                endpoint: client.endpoint.to_string(),
+            });
+        }
         let mut node = Self {
             range: Adaptive::new(FIRST_RANGE.min(most), most),
             chain: ChainInfo {
@@ -126,7 +129,10 @@ impl RpcNode {
 
     /// The newest finalized block; `None` if there is none yet.
     fn ask_finalized(&self) -> Result<Option<u64>> {
-        let call = Call::new(json!(["finalized", false]), Place::Chain);
+        let call = Call {
+            may_lack: true,
+            ..Call::new(json!(["finalized", false]), Place::Chain)
+        };
         let mut answers = self.client.ask::<Option<Header>>(BLOCK, &[call])?;
         Ok(match answers.pop() {
             Some(Ok(Some(header))) => Some(header.number.min(self.tip())),
@@ -167,50 +173,44 @@ impl RpcNode {
         self.finalized.is_none_or(|finalized| block > finalized)
     }
 
-    /// The error for two different blocks with one number.
-    pub(crate) fn replaced(
-        &self,
-        method: &'static str,
-        block: u64,
-        found: B256,
-        expected: B256,
-    ) -> Error {
-        Error::Replaced {
-            endpoint: self.client.endpoint.to_string(),
-            method,
-            block,
-            found,
-            expected,
-        }
-    }
-
-    /// Asks one question for each block, and again for those whose answer is `null`: the servers
-    /// behind a URL may be a few blocks apart.
-    fn by_block<T: DeserializeOwned + Send>(
+    /// Asks one question for each block.
+    pub(crate) fn by_block<T: DeserializeOwned + Send>(
         &self,
         method: &'static str,
         blocks: &[u64],
         params: impl Fn(u64) -> Value,
     ) -> Result<Vec<T>> {
-        let mut found: Vec<Option<T>> = blocks.iter().map(|_| None).collect();
-        let mut attempts = self.options.retry.unwrap_or(REQUEST).start();
+        let asked: Vec<(u64, Value)> = blocks.iter().map(|it| (*it, params(*it))).collect();
+        self.present(method, &asked)
+    }
+
+    /// Asks questions about blocks, and again those whose answer is `null`: the servers behind a
+    /// URL may be a few blocks apart.
+    pub(crate) fn present<T: DeserializeOwned + Send>(
+        &self,
+        method: &'static str,
+        asked: &[(u64, Value)],
+    ) -> Result<Vec<T>> {
+        let mut found: Vec<Option<T>> = asked.iter().map(|_| None).collect();
+        let mut attempts = self.retry(REQUEST).start();
         loop {
-            let waiting = (0..blocks.len()).filter(|at| found[*at].is_none());
+            let waiting = (0..asked.len()).filter(|at| found[*at].is_none());
             let waiting: Vec<usize> = waiting.collect();
-            let Some(first) = waiting.first() else {
-                return Ok(found.into_iter().flatten().collect());
-            };
-            let call = |at: &usize| Call::new(params(blocks[*at]), Place::block(blocks[*at]));
+            let call = |at: &usize| Call::new(asked[*at].1.clone(), Place::block(asked[*at].0));
             let calls: Vec<Call> = waiting.iter().map(call).collect();
-            let place = Place::block(blocks[*first]);
             let answers = self.client.ask::<Option<T>>(method, &calls)?;
             for (at, answer) in waiting.into_iter().zip(answers) {
-                let place = Place::block(blocks[at]);
+                let place = Place::block(asked[at].0);
                 found[at] =
                     answer.map_err(|refusal| self.client.refused(method, place, &refusal))?;
             }
-            if found.iter().all(Option::is_some) {
-                continue;
+            let Some(missing) = found.iter().position(Option::is_none) else {
+                return Ok(found.into_iter().flatten().collect());
+            };
+            let (block, what) = (asked[missing].0, "the answer is null".to_owned());
+            if method == RECEIPT && self.may_change(block) {
+                // The transaction may be in another block by now.
+                return Err(self.differs(method, block, what));
             }
             match attempts.next_spread(std::time::Duration::ZERO, &|| {
                 self.client.cancel.is_cancelled()
@@ -221,12 +221,33 @@ impl RpcNode {
                     return Err(Error::Missing {
                         endpoint: self.client.endpoint.to_string(),
                         method,
-                        place,
-                        what: "the answer is null".to_owned(),
+                        place: Place::block(block),
+                        what,
                     });
                 }
             }
         }
+    }
+
+    /// The usual attempts, with the pauses that are set.
+    pub(crate) fn retry(&self, usual: Retry) -> Retry {
+        self.options.retry.unwrap_or(usual)
+    }
+
+    /// Whether the server has a method, by a question about block 0, which costs nothing.
+    pub(crate) fn has(&self, method: &'static str, params: Value) -> Result<bool> {
+        let call = Call {
+            may_lack: true,
+            ..Call::new(params, Place::block(0))
+        };
+        let answers = self.client.ask::<IgnoredAny>(method, &[call])?;
+        Ok(match answers.into_iter().find_map(Result::err) {
+            Some(refusal) if refusal.meaning == Meaning::NoMethod => {
+                tracing::info!(method, %refusal, "the server does not have a method");
+                false
+            }
+            _ => true,
+        })
     }
 
     /// Returns the headers of blocks.
@@ -285,25 +306,11 @@ impl RpcNode {
             }
             false => self.by_block(BLOCK, &numbers, params)?,
         };
-        let mut before: Option<&Header> = None;
         for (block, number) in found.iter().zip(numbers) {
-            let header = &block.header;
-            self.check_number(header, number)?;
-            if let Some(before) = before.filter(|before| before.hash != header.parent_hash) {
-                let (found, expected) = (header.parent_hash, before.hash);
-                return Err(self.replaced(BLOCK, before.number, found, expected));
-            }
-            for (index, transaction) in (0..).zip(&block.transactions) {
-                if transaction.transaction_index.is_some_and(|at| at != index) {
-                    return Err(self.client.invalid(
-                        BLOCK,
-                        Place::block(number),
-                        format!("transaction {index} has another index"),
-                    ));
-                }
-            }
-            before = Some(header);
+            self.check_number(&block.header, number)?;
         }
+        self.check_links(found.iter().map(|block| &block.header))?;
+        found.iter().try_for_each(|block| self.check_block(block))?;
         Ok(found)
     }
 
@@ -319,196 +326,6 @@ impl RpcNode {
             )),
         }
     }
-
-    /// Returns the receipts of blocks, checked against the blocks.
-    pub(crate) fn receipts(&self, blocks: &[Block]) -> Result<Vec<Vec<Receipt>>> {
-        let numbers: Vec<u64> = blocks
-            .iter()
-            .filter(|block| !block.transactions.is_empty())
-            .map(|block| block.header.number)
-            .collect();
-        let mut of_blocks = self.block_receipts(&numbers)?.map(Vec::into_iter);
-        let mut all = Vec::new();
-        for block in blocks {
-            let receipts = match &mut of_blocks {
-                _ if block.transactions.is_empty() => Vec::new(),
-                Some(found) => found.next().unwrap_or_default(),
-                None => self.single_receipts(block)?,
-            };
-            self.check_receipts(block, &receipts)?;
-            all.push(receipts);
-        }
-        Ok(all)
-    }
-
-    /// Asks for the receipts of whole blocks. `None` if the server does not have the method.
-    fn block_receipts(&self, blocks: &[u64]) -> Result<Option<Vec<Vec<Receipt>>>> {
-        let Some(first) = blocks.first() else {
-            return Ok(Some(Vec::new()));
-        };
-        if self.receipts.load(Ordering::Relaxed) == 0 {
-            let call = Call::new(json!([hex(*first)]), Place::block(*first));
-            let mut answers = self.client.ask::<IgnoredAny>(BLOCK_RECEIPTS, &[call])?;
-            let known = match answers.pop() {
-                Some(Err(refusal)) if refusal.meaning() == Meaning::NoMethod => {
-                    tracing::info!(%refusal, "receipts are asked one by one");
-                    1
-                }
-                _ => 2,
-            };
-            self.receipts.store(known, Ordering::Relaxed);
-        }
-        if self.receipts.load(Ordering::Relaxed) == 1 {
-            return Ok(None);
-        }
-        let receipts = self.by_block(BLOCK_RECEIPTS, blocks, |number| json!([hex(number)]))?;
-        Ok(Some(receipts))
-    }
-
-    fn single_receipts(&self, block: &Block) -> Result<Vec<Receipt>> {
-        let place = Place::block(block.header.number);
-        let calls: Vec<Call> = block
-            .transactions
-            .iter()
-            .map(|transaction| Call::new(json!([transaction.hash]), place))
-            .collect();
-        let answers = self.client.ask::<Option<Receipt>>(RECEIPT, &calls)?;
-        let receipt = |answer: Result<Option<Receipt>, _>| match answer {
-            Ok(Some(receipt)) => Ok(receipt),
-            Ok(None) => Err(Error::Missing {
-                endpoint: self.client.endpoint.to_string(),
-                method: RECEIPT,
-                place,
-                what: "the answer is null".to_owned(),
-            }),
-            Err(refusal) => Err(self.client.refused(RECEIPT, place, &refusal)),
-        };
-        answers.into_iter().map(receipt).collect()
-    }
-
-    fn check_receipts(&self, block: &Block, receipts: &[Receipt]) -> Result<()> {
-        let number = block.header.number;
-        let invalid = |what: String| {
-            Err(self
-                .client
-                .invalid(BLOCK_RECEIPTS, Place::block(number), what))
-        };
-        let (given, expected) = (receipts.len(), block.transactions.len());
-        if given != expected {
-            return invalid(format!("{given} receipts for {expected} transactions"));
-        }
-        let mut next_log = 0;
-        for (index, (receipt, transaction)) in (0..).zip(receipts.iter().zip(&block.transactions)) {
-            if receipt.block_hash != block.header.hash {
-                let (found, expected) = (receipt.block_hash, block.header.hash);
-                return Err(self.replaced(BLOCK_RECEIPTS, number, found, expected));
-            }
-            if receipt.transaction_hash != transaction.hash || receipt.transaction_index != index {
-                return invalid(format!("receipt {index} is of another transaction"));
-            }
-            for log in &receipt.logs {
-                if log.removed || log.log_index != next_log || log.block_number != number {
-                    return invalid(format!("a log of receipt {index} is not log {next_log}"));
-                }
-                next_log += 1;
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds out how the server traces blocks. `None` if it does not.
-    pub(crate) fn tracer(&self) -> Result<Option<&'static str>> {
-        let known = match self.tracer.load(Ordering::Relaxed) {
-            0 => {
-                // Blocks of any age; older states may be missing.
-                let probe = self.tip();
-                let mut known = 3;
-                for (number, method) in [(1, CALL_TRACES), (2, FLAT_TRACES)] {
-                    let call = Call::new(trace_params(method, probe), Place::block(probe));
-                    let answers = self.client.ask::<IgnoredAny>(method, &[call])?;
-                    let refused = answers.into_iter().find_map(Result::err);
-                    if refused.is_none_or(|refusal| refusal.meaning() != Meaning::NoMethod) {
-                        known = number;
-                        break;
-                    }
-                }
-                self.tracer.store(known, Ordering::Relaxed);
-                known
-            }
-            known => known,
-        };
-        Ok(match known {
-            1 => Some(CALL_TRACES),
-            2 => Some(FLAT_TRACES),
-            _ => None,
-        })
-    }
-
-    /// Whether logs report the movements of the native coin in a block and those after it.
-    pub(crate) fn is_logged(&self, block: u64) -> Result<bool> {
-        let headers = self.headers(&[block.min(self.tip())])?;
-        Ok(headers.iter().all(Header::is_logged))
-    }
-
-    /// Returns the traces of the transactions of blocks, checked against the blocks. Blocks whose
-    /// logs report the same are not traced.
-    pub(crate) fn traces(&self, blocks: &[Block]) -> Result<Vec<Vec<Traced>>> {
-        let is_traced =
-            |block: &&Block| !block.transactions.is_empty() && !block.header.is_logged();
-        let numbers: Vec<u64> = blocks
-            .iter()
-            .filter(is_traced)
-            .map(|block| block.header.number)
-            .collect();
-        if numbers.is_empty() {
-            return Ok(blocks.iter().map(|_| Vec::new()).collect());
-        }
-        let Some(method) = self.tracer()? else {
-            return Err(self
-                .client
-                .invalid(CALL_TRACES, Place::Chain, "there is no such method"));
-        };
-        let params = |number| trace_params(method, number);
-        let found: Vec<(Option<B256>, Vec<Traced>)> = match method {
-            CALL_TRACES => {
-                let found: Vec<CallTraces> = self.by_block(method, &numbers, params)?;
-                found.into_iter().map(|traces| (None, traces.0)).collect()
-            }
-            _ => {
-                let found: Vec<FlatTraces> = self.by_block(method, &numbers, params)?;
-                let parts = |traces: FlatTraces| (traces.block_hash, traces.transactions);
-                found.into_iter().map(parts).collect()
-            }
-        };
-        let mut found = found.into_iter();
-        let mut all = Vec::new();
-        for block in blocks {
-            if !is_traced(&block) {
-                all.push(Vec::new());
-                continue;
-            }
-            let (hash, traced) = found.next().unwrap_or_default();
-            let Header {
-                number,
-                hash: expected,
-                ..
-            } = block.header;
-            if let Some(hash) = hash.filter(|hash| *hash != expected) {
-                return Err(self.replaced(method, number, hash, expected));
-            }
-            let is_other = |(traced, transaction): (&Traced, &crate::wire::Transaction)| {
-                traced.hash.is_some_and(|hash| hash != transaction.hash)
-            };
-            if traced.len() != block.transactions.len()
-                || traced.iter().zip(&block.transactions).any(is_other)
-            {
-                let what = "the traces are not those of the transactions of the block";
-                return Err(self.client.invalid(method, Place::block(number), what));
-            }
-            all.push(traced);
-        }
-        Ok(all)
-    }
 }
 
 /// Asks for one number.
@@ -517,11 +334,12 @@ fn number(client: &Client, method: &'static str) -> Result<u64> {
     Ok(client.ask_one::<Quantity>(method, call)?.0)
 }
 
-fn trace_params(method: &str, block: u64) -> Value {
-    match method {
-        CALL_TRACES => json!([hex(block), {"tracer": "callTracer"}]),
-        _ => json!([hex(block)]),
-    }
+/// Whether the server says that it has not all blocks yet.
+fn is_syncing(client: &Client) -> Result<bool> {
+    let answers = client.ask::<Value>(SYNCING, &[Call::new(json!([]), Place::Chain)])?;
+    Ok(answers
+        .into_iter()
+        .any(|answer| answer.is_ok_and(|it| it != false)))
 }
 
 /// A number as servers expect it.

@@ -87,21 +87,34 @@ impl Drop for Running<'_> {
 /// A size that is halved when the server refuses it, and grows when it succeeds.
 ///
 /// It grows towards the smallest size that was refused, and not beyond: most servers have fixed
-/// limits. Each success that cannot grow raises this limit by 1/16, because other limits depend
-/// on how many logs the blocks have.
+/// limits. Successes that cannot grow raise this limit by 1/16, because other limits depend on how
+/// many logs the blocks have. If that is refused, too, four times as many successes are needed for
+/// the next attempt, so that a fixed limit is met less and less often.
 #[derive(Debug)]
 pub(crate) struct Adaptive {
     size: AtomicU64,
     /// The smallest refused size.
     refused: AtomicU64,
+    /// Successes at the limit, until it is raised.
+    patience: AtomicU64,
+    /// Successes at the limit.
+    successes: AtomicU64,
+    /// The size at which the limit was raised, until a larger one is answered or refused; or 0.
+    raised_at: AtomicU64,
     max: u64,
 }
+
+/// The most successes at a limit until it is raised.
+const PATIENCE_MAX: u64 = 1 << 12;
 
 impl Adaptive {
     pub(crate) fn new(first: u64, max: u64) -> Self {
         Self {
             size: AtomicU64::new(first.clamp(1, max)),
             refused: AtomicU64::new(max.saturating_add(1)),
+            patience: AtomicU64::new(1),
+            successes: AtomicU64::new(0),
+            raised_at: AtomicU64::new(0),
             max,
         }
     }
@@ -116,6 +129,21 @@ impl Adaptive {
         let half = (size / 2).max(1);
         self.size.fetch_min(half, Ordering::Relaxed);
         self.refused.store(size.max(2), Ordering::Relaxed);
+        if self.is_beyond(size) {
+            let patience = self.patience.load(Ordering::Relaxed) * 4;
+            self.patience
+                .store(patience.min(PATIENCE_MAX), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a size is the first beyond a limit that was raised.
+    fn is_beyond(&self, size: u64) -> bool {
+        let raised_at = self.raised_at.load(Ordering::Relaxed);
+        let is_beyond = raised_at > 0 && size > raised_at;
+        if is_beyond {
+            self.raised_at.store(0, Ordering::Relaxed);
+        }
+        is_beyond
     }
 
     /// The server answered a question of `size`.
@@ -124,14 +152,28 @@ impl Adaptive {
         if size < now {
             return;
         }
+        if self.is_beyond(size) {
+            let patience = self.patience.load(Ordering::Relaxed) / 2;
+            self.patience.store(patience.max(1), Ordering::Relaxed);
+        }
         let refused = self.refused.load(Ordering::Relaxed);
         let next = now
             .saturating_mul(2)
             .min(now.midpoint(refused))
             .min(self.max);
         match next > now {
-            true => self.size.store(next, Ordering::Relaxed),
+            true => {
+                self.size.store(next, Ordering::Relaxed);
+                self.successes.store(0, Ordering::Relaxed);
+            }
+            false if now >= self.max => {}
             false => {
+                let successes = self.successes.fetch_add(1, Ordering::Relaxed) + 1;
+                if successes < self.patience.load(Ordering::Relaxed) {
+                    return;
+                }
+                self.successes.store(0, Ordering::Relaxed);
+                self.raised_at.store(now, Ordering::Relaxed);
                 let raised = refused.saturating_add(refused / 16).saturating_add(1);
                 let limit = self.max.saturating_add(1);
                 self.refused.store(raised.min(limit), Ordering::Relaxed);
@@ -163,9 +205,30 @@ mod tests {
                     }
                 }
             }
-            assert!(refusals < 80, "limit {limit}: {refusals} refusals");
+            assert!(refusals < 30, "limit {limit}: {refusals} refusals");
             assert!(blocks >= limit * 80, "limit {limit}: {blocks} blocks");
         }
+    }
+
+    #[test]
+    fn a_fixed_limit_is_met_less_and_less_often() {
+        let size = Adaptive::new(2000, 10_000);
+        let mut refused = [0, 0];
+        for number in 0..2000 {
+            match size.get() {
+                asked if asked <= 10 => size.grow(asked),
+                asked => {
+                    refused[number / 1000] += 1;
+                    size.shrink(asked);
+                }
+            }
+        }
+        assert!(refused[1] <= 2, "{refused:?}");
+        // A limit that is gone is forgotten.
+        for _ in 0..40_000 {
+            size.grow(size.get());
+        }
+        assert_eq!(size.get(), 10_000);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Reads the JSON of an answer. The depth of nesting is bounded.
 
 use crate::{
-    error::Refusal,
+    error::{Refusal, shown},
+    secrets::Secrets,
     wire::{Answer, Id},
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -23,21 +24,28 @@ pub(crate) enum Reply<T> {
     Items(Vec<Result<T, Refusal>>),
     /// One refusal of the whole request.
     Refused(Refusal),
+    /// Answers that are not one for each question.
+    Misplaced(String),
     /// JSON that is not an answer to the questions.
     Invalid(String),
     /// Not JSON, or truncated.
     NotJson(String),
 }
 
-/// Reads the answer to `count` questions with the ids 0, 1, ….
-pub(crate) fn parse<T: DeserializeOwned + Send>(bytes: &[u8], count: usize) -> Reply<T> {
-    match depth(bytes) {
-        ..=DEPTH_SHALLOW => parse_here(bytes, count),
+/// Reads the answer to `count` questions with the ids 0, 1, …. Texts of the server are without the
+/// secrets.
+pub(crate) fn parse<T: DeserializeOwned + Send>(
+    bytes: &[u8],
+    count: usize,
+    secrets: &Secrets,
+) -> Reply<T> {
+    let reply = match depth(bytes) {
+        ..=DEPTH_SHALLOW => parse_here(bytes, count, secrets),
         depth @ ..=DEPTH_MAX => {
             let stack = (depth + DEPTH_SHALLOW) * STACK_PER_LEVEL;
             let parsed = std::thread::scope(|scope| {
                 let thread = std::thread::Builder::new().stack_size(stack);
-                let thread = thread.spawn_scoped(scope, || parse_here(bytes, count));
+                let thread = thread.spawn_scoped(scope, || parse_here(bytes, count, secrets));
                 thread.map(|thread| thread.join())
             });
             match parsed {
@@ -47,6 +55,12 @@ pub(crate) fn parse<T: DeserializeOwned + Send>(bytes: &[u8], count: usize) -> R
             }
         }
         _ => Reply::Invalid(format!("its JSON nests deeper than {DEPTH_MAX} levels")),
+    };
+    match reply {
+        // Messages of the parser quote the answer.
+        Reply::Invalid(what) => Reply::Invalid(shown(&secrets.masked(&what))),
+        Reply::Misplaced(what) => Reply::Misplaced(shown(&secrets.masked(&what))),
+        reply => reply,
     }
 }
 
@@ -76,32 +90,26 @@ fn depth(json: &[u8]) -> usize {
     deepest
 }
 
-fn parse_here<T: DeserializeOwned>(bytes: &[u8], count: usize) -> Reply<T> {
+fn parse_here<T: DeserializeOwned>(bytes: &[u8], count: usize, secrets: &Secrets) -> Reply<T> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {
         Some(b'[') => match json::<Vec<Answer<T>>>(bytes) {
-            Ok(answers) => in_order(answers, count),
+            Ok(answers) => in_order(answers, count, secrets),
             Err(unread) => unread.into(),
         },
         Some(b'{') if count == 1 => match json::<Answer<T>>(bytes) {
-            Ok(answer) if answer.id.is_none() && answer.result.is_none() => refusal(answer),
-            Ok(answer) => in_order(vec![answer], count),
+            Ok(answer) => in_order(vec![answer], count, secrets),
             Err(unread) => unread.into(),
         },
         Some(b'{') => match json::<Answer<IgnoredAny>>(bytes) {
-            Ok(answer) => refusal(answer),
+            Ok(Answer {
+                error: Some(error), ..
+            }) => Reply::Refused(error.read(secrets)),
+            Ok(_) => Reply::Misplaced(format!("one answer for {count} questions")),
             Err(unread) => unread.into(),
         },
         Some(_) => Reply::NotJson("the answer is not JSON".to_owned()),
         None => Reply::NotJson("the answer is empty".to_owned()),
-    }
-}
-
-/// The refusal of a whole request.
-fn refusal<A, T>(answer: Answer<A>) -> Reply<T> {
-    match answer.error {
-        Some(refusal) => Reply::Refused(refusal),
-        None => Reply::Invalid("it has neither a result nor an error".to_owned()),
     }
 }
 
@@ -137,11 +145,12 @@ fn json<A: DeserializeOwned>(bytes: &[u8]) -> Result<A, Unread> {
 }
 
 /// Puts answers into the order of their ids.
-fn in_order<T>(answers: Vec<Answer<T>>, count: usize) -> Reply<T> {
+fn in_order<T>(answers: Vec<Answer<T>>, count: usize, secrets: &Secrets) -> Reply<T> {
     let mut items: Vec<Option<Result<T, Refusal>>> = Vec::new();
     items.resize_with(count, || None);
     for answer in answers {
         let Answer { id, result, error } = answer;
+        let error = error.map(|error| error.read(secrets));
         let place = id
             .as_ref()
             .and_then(Id::number)
@@ -150,11 +159,11 @@ fn in_order<T>(answers: Vec<Answer<T>>, count: usize) -> Reply<T> {
             return match (error, id) {
                 // Servers that refuse a batch may answer with one error in an array.
                 (Some(refusal), None) => Reply::Refused(refusal),
-                (_, id) => Reply::Invalid(format!("no question has the id {id:?}")),
+                (_, id) => Reply::Misplaced(format!("no question has the id {id:?}")),
             };
         };
         if place.is_some() {
-            return Reply::Invalid(format!("two answers have the id {id:?}"));
+            return Reply::Misplaced(format!("two answers have the id {id:?}"));
         }
         *place = Some(match (result, error) {
             (_, Some(refusal)) => Err(refusal),
@@ -166,7 +175,7 @@ fn in_order<T>(answers: Vec<Answer<T>>, count: usize) -> Reply<T> {
     }
     match items.into_iter().collect::<Option<Vec<_>>>() {
         Some(items) => Reply::Items(items),
-        None => Reply::Invalid(format!("it does not answer all {count} questions")),
+        None => Reply::Misplaced(format!("it does not answer all {count} questions")),
     }
 }
 
@@ -176,7 +185,7 @@ mod tests {
     use crate::wire::Quantity;
 
     fn read(json: &str, count: usize) -> String {
-        match parse::<Quantity>(json.as_bytes(), count) {
+        match parse::<Quantity>(json.as_bytes(), count, &Secrets::default()) {
             Reply::Items(items) => {
                 let item = |item: &Result<Quantity, Refusal>| match item {
                     Ok(number) => number.0.to_string(),
@@ -185,6 +194,7 @@ mod tests {
                 items.iter().map(item).collect::<Vec<_>>().join(" ")
             }
             Reply::Refused(refusal) => format!("refused: {refusal}"),
+            Reply::Misplaced(what) => format!("misplaced: {what}"),
             Reply::Invalid(what) => format!("invalid: {what}"),
             Reply::NotJson(what) => format!("not JSON: {what}"),
         }
@@ -204,19 +214,20 @@ mod tests {
             (
                 r#"[{"id":0,"result":"0x2"},{"id":0,"result":"0x1"}]"#,
                 2,
-                "invalid: two answers",
+                "misplaced: two answers",
             ),
             (
                 r#"[{"id":0,"result":"0x2"}]"#,
                 2,
-                "invalid: it does not answer all 2",
+                "misplaced: it does not answer all 2",
             ),
             (
                 r#"[{"id":7,"result":"0x2"}]"#,
                 1,
-                "invalid: no question has the id",
+                "misplaced: no question has the id",
             ),
             (r#"{"id":0}"#, 1, "invalid: it has neither"),
+            (r#"{"id":0,"result":"0x1"}"#, 2, "misplaced: one answer"),
             (r#"{"id":0,"result":"zz"}"#, 1, "invalid: "),
             (
                 r#"{"error":{"code":1,"message":"x"}}"#,

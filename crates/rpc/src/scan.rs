@@ -2,11 +2,12 @@
 
 use crate::{
     decode::{Answers, Parts, decode_logs},
-    error::{Error, Place, Result},
-    logs::LogQuery,
-    node::{BLOCK, RpcNode},
+    error::{Error, Result},
+    logs::{LOGS, LogQuery},
+    node::{BLOCK, REORG_BUFFER, RpcNode},
+    wire::{Header, Log},
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 use txgraph_stored::{StoredBlocks, StoredChunk, units};
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockTime, ChainInfo, Kind, ScanRequest, SourceError, SourceFailure,
@@ -26,10 +27,10 @@ const BLOCKS_OF_LOGS: u64 = 200;
 /// Blocks whose hashes of transactions are in memory at a time, when transfers are completed.
 const LISTED_BLOCKS: usize = 256;
 
-/// The attempts at a chunk whose answers are of different blocks, within 3.5 s: a node that
+/// The attempts at a chunk whose answers are of different blocks, within 16 s: a node that
 /// reorganises, or a server behind the same URL, has the new blocks after a moment.
 const REPLACED: Retry = Retry {
-    attempts: 4,
+    attempts: 6,
     backoff: Duration::from_millis(500),
 };
 
@@ -52,7 +53,7 @@ impl RpcNode {
 
     /// Repeats work whose answers are of different blocks.
     pub(crate) fn consistent<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<T> {
-        let mut attempts = REPLACED.start();
+        let mut attempts = self.retry(REPLACED).start();
         loop {
             match work() {
                 Err(error @ Error::Replaced { .. }) => {
@@ -81,33 +82,20 @@ impl RpcNode {
     }
 
     fn read_logs(&self, chunk: BlockRange, request: &ScanRequest) -> Result<StoredChunk> {
-        let logs = match LogQuery::of(&request.filter) {
-            Some(query) => self.logs(chunk, &query)?,
+        let query = LogQuery::of(&request.filter);
+        let mut logs = match &query {
+            Some(query) => self.logs(chunk, query)?,
             None => Vec::new(),
         };
+        let headers = self.headers(&self.needed_headers(chunk, request, &logs))?;
+        self.check_links(&headers)?;
+        if let Some(query) = &query {
+            let overlooked = self.overlooked(&headers, &logs, query)?;
+            logs.extend(overlooked);
+            logs.sort_by_key(|log| (log.block_number, log.log_index));
+        }
+        self.check_headers(&headers, &logs)?;
         let (mut transfers, counts) = decode_logs(self.chain.chain_id, request, chunk, &logs);
-        // Headers of the ends, of blocks without a time, and of blocks that may be replaced.
-        let mut numbers = vec![chunk.first, chunk.last];
-        let untimed = transfers.iter().filter(|it| it.block_timestamp.is_none());
-        if request.with_times {
-            numbers.extend(untimed.map(|transfer| transfer.block_number));
-        }
-        let hashes: BTreeMap<u64, _> = logs
-            .iter()
-            .map(|log| (log.block_number, log.block_hash))
-            .collect();
-        numbers.extend(hashes.keys().filter(|number| self.may_change(**number)));
-        numbers.sort_unstable();
-        numbers.dedup();
-        let headers = self.headers(&numbers)?;
-        for header in &headers {
-            if let Some(hash) = hashes
-                .get(&header.number)
-                .filter(|hash| **hash != header.hash)
-            {
-                return Err(self.replaced(BLOCK, header.number, header.hash, *hash));
-            }
-        }
         let at = |number: u64| {
             let at = headers.binary_search_by_key(&number, |header| header.number);
             at.ok().map(|at| &headers[at])
@@ -123,6 +111,55 @@ impl RpcNode {
             parent_hash: at(chunk.first).map(|header| header.parent_hash),
             last_hash: at(chunk.last).map(|header| header.hash),
         })
+    }
+
+    /// The blocks whose headers are read with logs: the ends of the chunk and of the logs, blocks
+    /// without a time, and blocks that may be replaced. Of the newest blocks, all.
+    fn needed_headers(&self, chunk: BlockRange, request: &ScanRequest, logs: &[Log]) -> Vec<u64> {
+        let mut numbers = vec![chunk.first, chunk.last];
+        let ends = [logs.first(), logs.last()].into_iter().flatten();
+        numbers.extend(ends.map(|log| log.block_number));
+        let is_needed = |log: &&Log| {
+            (request.with_times && log.time().is_none()) || self.may_change(log.block_number)
+        };
+        let needed = logs.iter().filter(is_needed);
+        numbers.extend(needed.map(|log| log.block_number));
+        let newest = self.tip().saturating_sub(REORG_BUFFER);
+        let newest = chunk.first.max(newest)..=chunk.last;
+        numbers.extend(newest.filter(|number| self.may_change(*number)));
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Compares logs with the headers that were read: hashes, and times, which do not decrease.
+    fn check_headers(&self, headers: &[Header], logs: &[Log]) -> Result<()> {
+        let mut times: Vec<(u64, u64)> = headers
+            .iter()
+            .map(|header| (header.number, header.timestamp))
+            .collect();
+        let mut headers = headers.iter().peekable();
+        for log in logs {
+            let number = log.block_number;
+            while headers.next_if(|header| header.number < number).is_some() {}
+            if let Some(header) = headers.peek().filter(|it| it.number == number)
+                && header.hash != log.block_hash
+            {
+                return Err(self.replaced(BLOCK, number, header.hash, log.block_hash));
+            }
+            times.extend(log.time().map(|time| (number, time)));
+        }
+        times.sort_unstable();
+        times.dedup();
+        for pair in times.windows(2) {
+            let [(before, earlier), (block, time)] = [pair[0], pair[1]];
+            if before == block || earlier > time {
+                let what =
+                    format!("block {before} has the time {earlier}, and block {block} {time}");
+                return Err(self.differs(LOGS, block, what));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses requests for internal transfers from a block on if the server has no traces, and the
@@ -160,7 +197,7 @@ impl RpcNode {
                         let hash = block.transactions.get(index as usize).copied();
                         transfer.transaction_hash = Some(hash.ok_or_else(|| {
                             let what = format!("it has no transaction {index}");
-                            self.client.invalid(BLOCK, Place::block(number), what)
+                            self.differs(BLOCK, number, what)
                         })?);
                     }
                 }

@@ -1,11 +1,12 @@
 //! Movements of the native coin inside of transactions, from the traces of a server.
 //!
-//! Both forms of traces become the same list. Its rules are those of `replay`: what is reverted
-//! does not move, and calls come in the order in which they are entered.
+//! Both forms of traces become the same call frames. Which of them move something is the rule of all
+//! sources: [`FrameMovements`].
 
+use crate::wire::Transaction;
 use alloy_primitives::{Address, B256, U256};
 use serde::{Deserialize, de::IgnoredAny};
-use txgraph_transfers::Kind;
+use txgraph_transfers::{CallFrame, FrameKind, FrameMovement, FrameMovements};
 
 /// The traces of a block by geth's `callTracer`, one for each transaction.
 #[derive(Debug, Deserialize)]
@@ -21,89 +22,68 @@ pub(crate) struct FlatTraces {
     pub(crate) transactions: Vec<Traced>,
 }
 
-/// The movements inside of a transaction.
+/// The call frames of a transaction, in the order of execution, without reverted ones.
 #[derive(Debug, Default, Deserialize)]
 #[serde(try_from = "CallTrace")]
 pub(crate) struct Traced {
     /// Hash of the transaction, if the server returns it.
-    pub(crate) hash: Option<B256>,
-    movements: Vec<Movement>,
-    /// Contracts that were created.
-    created: Vec<Address>,
-}
-
-/// A movement of the native coin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Movement {
-    pub(crate) from: Address,
-    pub(crate) to: Address,
-    pub(crate) value: U256,
-    pub(crate) kind: Kind,
+    hash: Option<B256>,
+    /// Sender, recipient and value of the transaction.
+    root: (Address, Option<Address>, U256),
+    frames: Vec<CallFrame>,
 }
 
 impl Traced {
-    /// The movements, except for the value of the transaction. Zero movements are left out.
-    ///
-    /// A contract that names itself as the beneficiary of its destruction burns its balance,
-    /// provided that it is deleted. Since Cancun this needs that it was created in the same
-    /// transaction (EIP-6780).
-    pub(crate) fn movements(&self, is_cancun: bool) -> impl Iterator<Item = Movement> {
-        let burns = move |of: &Movement| !is_cancun || self.created.contains(&of.from);
-        self.movements
-            .iter()
-            .filter(move |it| !it.value.is_zero() && (it.kind != Kind::Burn || burns(it)))
-            .copied()
+    /// Whether this is the trace of a transaction. Some servers return no hashes.
+    pub(crate) fn is_of(&self, transaction: &Transaction) -> bool {
+        let (from, to, value) = self.root;
+        match self.hash {
+            Some(hash) => hash == transaction.hash,
+            None => {
+                from == transaction.from
+                    && value == transaction.value
+                    && (transaction.to.is_none() || transaction.to == to)
+            }
+        }
     }
 
-    fn call(&mut self, from: Address, to: Address, value: U256) {
-        self.movements.push(Movement {
-            from,
-            to,
-            value,
-            kind: Kind::Internal,
-        });
-    }
-
-    fn destruction(&mut self, contract: Address, beneficiary: Address, balance: U256) {
-        let (to, kind) = match beneficiary == contract {
-            true => (Address::ZERO, Kind::Burn),
-            false => (beneficiary, Kind::Internal),
-        };
-        self.movements.push(Movement {
-            from: contract,
-            to,
-            value: balance,
-            kind,
-        });
+    /// The movements, except for the value of the transaction.
+    pub(crate) fn movements(&self, is_cancun: bool) -> impl Iterator<Item = FrameMovement> {
+        let mut movements = FrameMovements::new(!is_cancun);
+        let frames = self.frames.iter();
+        frames.filter_map(move |frame| movements.next(frame))
     }
 
     /// Adds a frame and the frames in it, which a reverted frame undoes.
-    fn frame(&mut self, frame: &Frame, is_root: bool) -> Result<(), String> {
+    fn add(&mut self, frame: &Frame, depth: usize) -> Result<(), String> {
         if frame.error.is_some() {
             return Ok(());
         }
-        let value = frame.value.unwrap_or_default();
-        let to = || {
-            frame
-                .to
-                .ok_or_else(|| format!("a {} has no field `to`", frame.kind))
+        let lacks = |field: &str| format!("a {} has no field `{field}`", frame.kind);
+        let kind = match frame.kind.as_str() {
+            "CALL" => FrameKind::Call,
+            "CREATE" | "CREATE2" => FrameKind::Create,
+            // Of a contract that names itself as the beneficiary, servers may name none.
+            "SELFDESTRUCT" if frame.to.is_none() => return Ok(()),
+            "SELFDESTRUCT" => FrameKind::Destroy,
+            _ => FrameKind::Borrow,
         };
-        match frame.kind.as_str() {
-            "CALL" if !is_root => self.call(frame.from, to()?, value),
-            "CREATE" | "CREATE2" => {
-                let to = to()?;
-                self.created.push(to);
-                if !is_root {
-                    self.call(frame.from, to, value);
-                }
-            }
-            "SELFDESTRUCT" => self.destruction(frame.from, to()?, value),
-            _ => {}
-        }
-        frame
-            .calls
-            .iter()
-            .try_for_each(|call| self.frame(call, false))
+        self.frames.push(CallFrame {
+            kind,
+            from: frame.from,
+            to: match kind {
+                FrameKind::Borrow => frame.to.unwrap_or_default(),
+                _ => frame.to.ok_or_else(|| lacks("to"))?,
+            },
+            value: match kind {
+                FrameKind::Borrow => U256::ZERO,
+                _ => frame.value.ok_or_else(|| lacks("value"))?,
+            },
+            failed: false,
+            depth,
+        });
+        let mut calls = frame.calls.iter();
+        calls.try_for_each(|call| self.add(call, depth + 1))
     }
 }
 
@@ -149,9 +129,10 @@ impl TryFrom<CallTrace> for Traced {
         })?;
         let mut traced = Self {
             hash: tx_hash,
+            root: (frame.from, frame.to, frame.value.unwrap_or_default()),
             ..Self::default()
         };
-        traced.frame(&frame, true)?;
+        traced.add(&frame, 0)?;
         Ok(traced)
     }
 }
@@ -173,6 +154,12 @@ struct FlatTrace {
     error: Option<IgnoredAny>,
     #[serde(default)]
     result: Option<Created>,
+}
+
+impl FlatTrace {
+    fn place(&self) -> (Option<usize>, &[u32]) {
+        (self.transaction_position, &self.trace_address)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -204,12 +191,21 @@ impl TryFrom<Vec<FlatTrace>> for FlatTraces {
         {
             return Err("traces of several blocks".to_owned());
         }
+        let is_torn = |trace: &FlatTrace| {
+            trace.transaction_hash.is_some() && trace.transaction_position.is_none()
+        };
+        if traces.iter().any(is_torn) {
+            return Err("a trace has no field `transactionPosition`".to_owned());
+        }
         // Rewards of blocks belong to no transaction.
         traces.retain(|trace| trace.transaction_position.is_some());
-        traces.sort_by(|a, b| {
-            let key = |trace: &FlatTrace| (trace.transaction_position, trace.trace_address.clone());
-            key(a).cmp(&key(b))
-        });
+        traces.sort_by(|a, b| a.place().cmp(&b.place()));
+        if let Some(twice) = traces.windows(2).find(|it| it[0].place() == it[1].place()) {
+            return Err(format!(
+                "the trace {:?} is there twice",
+                twice[0].trace_address
+            ));
+        }
         let mut transactions: Vec<Traced> = Vec::new();
         for of_one in traces.chunk_by(|a, b| a.transaction_position == b.transaction_position) {
             if of_one[0].transaction_position != Some(transactions.len()) {
@@ -226,13 +222,26 @@ impl TryFrom<Vec<FlatTrace>> for FlatTraces {
 
 /// The movements of one transaction, whose traces are in the order of their addresses.
 fn flat(traces: &[FlatTrace]) -> Result<Traced, String> {
+    let action = &traces[0].action;
+    let root = (action.from, action.to, action.value);
     let mut traced = Traced {
         hash: traces[0].transaction_hash,
+        root: (
+            root.0.unwrap_or_default(),
+            root.1,
+            root.2.unwrap_or_default(),
+        ),
         ..Traced::default()
     };
     let mut reverted: Option<&[u32]> = None;
+    let mut around = 0;
     for trace in traces {
         let address = trace.trace_address.as_slice();
+        let depth = address.len();
+        if depth > around {
+            return Err(format!("the trace around {address:?} is missing"));
+        }
+        around = depth + 1;
         if reverted.is_some_and(|frame| address.starts_with(frame)) {
             continue;
         }
@@ -240,31 +249,47 @@ fn flat(traces: &[FlatTrace]) -> Result<Traced, String> {
             reverted = Some(address);
             continue;
         }
-        let is_root = address.is_empty();
         let action = &trace.action;
-        let need = |field: Option<Address>, name: &str| {
-            field.ok_or_else(|| format!("a trace of type {} has no field `{name}`", trace.kind))
-        };
-        let value = action.value.unwrap_or_default();
-        match (trace.kind.as_str(), action.call_type.as_deref()) {
-            ("call", Some("call")) if !is_root => {
-                traced.call(need(action.from, "from")?, need(action.to, "to")?, value);
-            }
-            ("create", _) => {
-                let created = trace.result.as_ref().and_then(|result| result.address);
-                let created = need(created, "result.address")?;
-                traced.created.push(created);
-                if !is_root {
-                    traced.call(need(action.from, "from")?, created, value);
-                }
-            }
-            ("suicide" | "selfdestruct", _) => traced.destruction(
-                need(action.address, "address")?,
-                need(action.refund_address, "refundAddress")?,
-                action.balance.unwrap_or_default(),
+        let lacks = |name: &str| format!("a trace of type {} has no field `{name}`", trace.kind);
+        let need = |field: Option<Address>, name: &str| field.ok_or_else(|| lacks(name));
+        let need_value = |value: Option<U256>, name: &str| value.ok_or_else(|| lacks(name));
+        let (kind, from, to, value) = match (trace.kind.as_str(), action.call_type.as_deref()) {
+            ("call", Some("call")) => (
+                FrameKind::Call,
+                need(action.from, "from")?,
+                need(action.to, "to")?,
+                need_value(action.value, "value")?,
             ),
-            _ => {}
-        }
+            ("create", _) => (
+                FrameKind::Create,
+                need(action.from, "from")?,
+                need(
+                    trace.result.as_ref().and_then(|it| it.address),
+                    "result.address",
+                )?,
+                need_value(action.value, "value")?,
+            ),
+            ("suicide" | "selfdestruct", _) => {
+                let Some(beneficiary) = action.refund_address else {
+                    continue;
+                };
+                let contract = need(action.address, "address")?;
+                let balance = need_value(action.balance, "balance")?;
+                (FrameKind::Destroy, contract, beneficiary, balance)
+            }
+            _ => {
+                let from = action.from.unwrap_or_default();
+                (FrameKind::Borrow, from, Address::ZERO, U256::ZERO)
+            }
+        };
+        traced.frames.push(CallFrame {
+            kind,
+            from,
+            to,
+            value,
+            failed: false,
+            depth,
+        });
     }
     Ok(traced)
 }
@@ -273,6 +298,7 @@ fn flat(traces: &[FlatTrace]) -> Result<Traced, String> {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use txgraph_transfers::Kind;
 
     fn name(letter: u8) -> Address {
         Address::repeat_byte(letter)
@@ -332,7 +358,7 @@ mod tests {
         let traced: Traced = serde_json::from_value(calls()).unwrap();
         let values = |traced: &Traced, cancun| {
             let movements = traced.movements(cancun);
-            let value = |it: Movement| (it.value.to::<u64>(), it.kind);
+            let value = |it: FrameMovement| (it.value.to::<u64>(), it.kind);
             movements.map(value).collect::<Vec<_>>()
         };
         let expected = [
@@ -359,9 +385,21 @@ mod tests {
         assert!(error.contains("execution timeout"), "{error}");
         let error = refused(json!([{"result": {"type": "CREATE", "from": name(1)}}])).to_string();
         assert!(error.contains("`to`"), "{error}");
-        let mut flat = flat_calls();
-        flat[0]["transactionPosition"] = 5.into();
-        let error = serde_json::from_value::<FlatTraces>(flat).unwrap_err();
-        assert!(error.to_string().contains("has no trace"), "{error}");
+        let flat = |change: fn(&mut Vec<Value>)| {
+            let mut flat = flat_calls();
+            change(flat.as_array_mut().unwrap());
+            serde_json::from_value::<FlatTraces>(flat)
+                .unwrap_err()
+                .to_string()
+        };
+        let error = flat(|all| {
+            let numbered = all.iter_mut().filter(|it| it["transactionPosition"] == 0);
+            numbered.for_each(|it| it["transactionPosition"] = 5.into());
+        });
+        assert!(error.contains("has no trace"), "{error}");
+        let error = flat(|all| drop(all.remove(0)));
+        assert!(error.contains("the trace around [0] is missing"), "{error}");
+        let error = flat(|all| all.push(all[1].clone()));
+        assert!(error.contains("the trace [0] is there twice"), "{error}");
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::{
     client::Call,
-    error::{Error, Place, Result},
+    error::{Place, Result},
+    fees::BLOBS,
     node::{RECEIPT, RpcNode},
     wire::{Receipt, Transaction},
 };
@@ -92,9 +93,12 @@ impl RpcNode {
         for (at, (answer, hash)) in answers.into_iter().zip(hashes).enumerate() {
             let whole = answer
                 .map_err(|refusal| self.client.refused(TRANSACTION, Place::Chain, &refusal))?;
-            if let Some(whole) = whole
-                && let (Some(number), Some(of)) = (whole.block_number, whole.block_hash)
-            {
+            let Some(whole) = whole else { continue };
+            if whole.block_number.is_some() != whole.block_hash.is_some() {
+                let what = "it has either a number or a hash of its block";
+                return Err(self.client.invalid(TRANSACTION, Place::Chain, what));
+            }
+            if let (Some(number), Some(of)) = (whole.block_number, whole.block_hash) {
                 let block: u64 = number.to();
                 if whole.transaction.hash != *hash {
                     let what = format!("it is transaction {}", whole.transaction.hash);
@@ -105,23 +109,13 @@ impl RpcNode {
                 found.push((whole, block, of));
             }
         }
-        let calls = found.iter().map(|(whole, block, _)| {
-            Call::new(json!([whole.transaction.hash]), Place::block(*block))
-        });
-        let calls: Vec<Call> = calls.collect();
-        let receipts = self.client.ask::<Option<Receipt>>(RECEIPT, &calls)?;
+        let asked = found
+            .iter()
+            .map(|(whole, block, _)| (*block, json!([whole.transaction.hash])));
+        let receipts = self.present(RECEIPT, &asked.collect::<Vec<_>>())?;
         let mut all: Vec<Option<FoundTransaction>> = hashes.iter().map(|_| None).collect();
         for ((at, found), receipt) in places.into_iter().zip(found).zip(receipts) {
             let (whole, block, of) = found;
-            let place = Place::block(block);
-            let receipt =
-                receipt.map_err(|refusal| self.client.refused(RECEIPT, place, &refusal))?;
-            let receipt = receipt.ok_or_else(|| Error::Missing {
-                endpoint: self.client.endpoint.to_string(),
-                method: RECEIPT,
-                place,
-                what: "the answer is null".to_owned(),
-            })?;
             all[at] = Some(self.together(whole, block, of, &receipt)?);
         }
         Ok(all)
@@ -144,18 +138,16 @@ impl RpcNode {
         let other = (transaction.transaction_index).is_some_and(|at| at != u64::from(index));
         if receipt.transaction_hash != transaction.hash || other {
             let what = "the receipt is of another transaction".to_owned();
-            return Err(self.client.invalid(RECEIPT, Place::block(block), what));
+            return Err(self.differs(RECEIPT, block, what));
         }
-        let success = receipt.status.map(|status| status == 1);
+        let success = self.success(block, receipt)?;
         let created = match transaction.to {
             Some(_) => None,
-            None => Some(
-                (receipt.contract_address)
-                    .unwrap_or_else(|| transaction.from.create(transaction.nonce)),
-            ),
+            None => Some(self.created(block, &transaction, receipt)?),
         };
         let gas = U256::from(receipt.gas_used);
         let blobs = match receipt.blob_gas_used {
+            None if receipt.kind == Some(BLOBS) => None,
             None => Some(U256::ZERO),
             Some(gas) => receipt
                 .blob_gas_price

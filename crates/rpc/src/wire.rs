@@ -4,7 +4,7 @@
 //! types of transactions, so they refuse a block with a new type, and their messages do not name
 //! the field that is missing.
 
-use crate::error::Refusal;
+use crate::error::ErrorObject;
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U64, U256};
 use serde::{Deserialize, Deserializer, de};
 
@@ -60,6 +60,13 @@ pub(crate) struct Log {
     pub(crate) removed: bool,
 }
 
+impl Log {
+    /// The time of its block. Some versions of geth return zero for none.
+    pub(crate) fn time(&self) -> Option<u64> {
+        self.block_timestamp.filter(|time| *time > 0)
+    }
+}
+
 /// A header, without transactions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +77,10 @@ pub(crate) struct Header {
     pub(crate) number: u64,
     #[serde(deserialize_with = "quantity")]
     pub(crate) timestamp: u64,
+    #[serde(default, deserialize_with = "optional")]
+    pub(crate) gas_used: Option<u64>,
+    #[serde(default)]
+    pub(crate) logs_bloom: Option<Bloom>,
     /// EIP-7928, since Amsterdam.
     #[serde(default)]
     pub(crate) block_access_list_hash: Option<B256>,
@@ -102,10 +113,23 @@ pub(crate) struct Block {
     pub(crate) base_fee_per_gas: Option<U256>,
     /// Since Cancun.
     #[serde(default)]
-    pub(crate) parent_beacon_block_root: Option<B256>,
+    parent_beacon_block_root: Option<B256>,
+    /// Since Cancun.
+    #[serde(default, deserialize_with = "optional")]
+    excess_blob_gas: Option<u64>,
     pub(crate) transactions: Vec<Transaction>,
+    /// Since Shanghai.
+    #[serde(default)]
+    pub(crate) withdrawals_root: Option<B256>,
     #[serde(default)]
     pub(crate) withdrawals: Option<Vec<Withdrawal>>,
+}
+
+impl Block {
+    /// Whether the rules of Cancun hold. Not every server returns all fields of a header.
+    pub(crate) const fn is_cancun(&self) -> bool {
+        self.parent_beacon_block_root.is_some() || self.excess_blob_gas.is_some()
+    }
 }
 
 /// A block with all fields that its hash covers.
@@ -210,6 +234,8 @@ pub(crate) struct Transaction {
     pub(crate) nonce: u64,
     #[serde(deserialize_with = "quantity")]
     pub(crate) gas: u64,
+    #[serde(default, rename = "type", deserialize_with = "optional")]
+    pub(crate) kind: Option<u64>,
     /// Deposits of the OP stack.
     #[serde(default)]
     pub(crate) mint: Option<U256>,
@@ -219,7 +245,12 @@ pub(crate) struct Transaction {
 
 /// A withdrawal of the consensus layer.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Withdrawal {
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) index: u64,
+    #[serde(deserialize_with = "quantity")]
+    pub(crate) validator_index: u64,
     pub(crate) address: Address,
     #[serde(deserialize_with = "quantity")]
     pub(crate) amount: u64,
@@ -261,6 +292,8 @@ pub(crate) struct Receipt {
     pub(crate) operator_fee_constant: Option<u64>,
     #[serde(default)]
     pub(crate) contract_address: Option<Address>,
+    #[serde(default)]
+    pub(crate) to: Option<Address>,
     pub(crate) logs: Vec<Log>,
 }
 
@@ -274,7 +307,7 @@ pub(crate) struct Answer<T> {
     #[serde(default, deserialize_with = "present")]
     pub(crate) result: Option<T>,
     #[serde(default)]
-    pub(crate) error: Option<Refusal>,
+    pub(crate) error: Option<ErrorObject>,
 }
 
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {

@@ -3,10 +3,14 @@
 //! It speaks HTTP/1.1 on a port of the loopback interface. Answers come from the `blocks`,
 //! `receipts` and `call-traces` of a fixture; the logs are those of the receipts.
 
+mod chain;
+mod contradict;
+
 use crate::fixtures::Fixture;
+use chain::{Chain, Refused};
+pub use contradict::Contradiction;
 use serde_json::{Map, Value, json};
 use std::{
-    collections::BTreeMap,
     io::{BufRead, BufReader, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
@@ -30,6 +34,8 @@ pub enum Fault {
     Truncated,
     /// One JSON-RPC error for the whole request.
     Error(i64, &'static str),
+    /// An HTTP status with a JSON-RPC error for each question.
+    Refusal(u16, i64, &'static str),
     /// A JSON-RPC error for the first question of a batch.
     ItemError(i64, &'static str),
     /// The answers of a batch come in the opposite order.
@@ -38,6 +44,24 @@ pub enum Fault {
     Edit(fn(&mut Value)),
     /// Before the answer, this block and those after it are replaced.
     Reorganisation(u64),
+    /// The server that answers has no blocks from this one on.
+    Behind(u64),
+    /// The answer is changed at a place that the number chooses.
+    Contradiction(Contradiction, u64),
+}
+
+/// How batches are refused that are too large.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum BatchRefusal {
+    /// By one JSON-RPC error.
+    #[default]
+    Error,
+    /// By a JSON-RPC error for each question.
+    Errors(u16, i64, &'static str),
+    /// By a JSON-RPC error for each question that does not fit.
+    Rest(i64, &'static str),
+    /// By an HTTP status and a page.
+    Page(u16, &'static str),
 }
 
 /// What the server does not do, or not at once.
@@ -49,18 +73,17 @@ pub struct Limits {
     pub range: Option<u64>,
     /// The most questions in a batch.
     pub batch: Option<usize>,
+    /// How larger batches are refused.
+    pub batch_refusal: BatchRefusal,
     /// Methods that the server does not have.
     pub without: Vec<&'static str>,
+    /// HTTP status, code and message for ranges that are too large, and for methods that the
+    /// server does not have.
+    pub refusal: Option<(u16, i64, &'static str)>,
+    /// Whether the server has no blocks yet.
+    pub syncing: bool,
     /// The finalized block; `None`: the tag is not known.
     pub finalized: Option<u64>,
-}
-
-/// The chain of a server.
-#[derive(Clone, Debug, Default)]
-struct Chain {
-    blocks: Vec<Value>,
-    receipts: Vec<Value>,
-    traces: BTreeMap<u64, Value>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +91,8 @@ struct State {
     chain: Chain,
     chain_id: u64,
     limits: Limits,
+    /// Another chain, for contradictions.
+    foreign: Chain,
     /// The method, how many of its requests are left before the fault, and the fault.
     faults: Vec<(String, usize, Fault)>,
     /// Method and parameters of every question.
@@ -85,18 +110,7 @@ pub struct RpcServer {
 impl RpcServer {
     /// Starts a server with the chain of a fixture. All its blocks are final.
     pub fn start(fixture: &Fixture) -> Self {
-        let receipts = fixture.lines("receipts");
-        let mut chain = Chain {
-            blocks: fixture.lines("blocks").collect(),
-            receipts: receipts.map(|mut line| line["receipts"].take()).collect(),
-            traces: BTreeMap::new(),
-        };
-        if fixture.has("call-traces") {
-            for mut line in fixture.lines("call-traces") {
-                let block = line["block"].as_u64().expect("a block number");
-                chain.traces.insert(block, line["result"].take());
-            }
-        }
+        let chain = Chain::of(fixture);
         let limits = Limits {
             finalized: Some(chain.blocks.len() as u64 - 1),
             ..Limits::default()
@@ -140,6 +154,22 @@ impl RpcServer {
     /// Changes what the server does not do.
     pub fn limit(&self, change: impl FnOnce(&mut Limits)) {
         change(&mut self.state().limits);
+    }
+
+    /// Sets the call traces of all blocks.
+    pub fn set_traces(&self, traces: impl FnMut(&Value) -> Value) {
+        let chain = &mut self.state().chain;
+        chain.traces = (0..).zip(chain.blocks.iter().map(traces)).collect();
+    }
+
+    /// Sets the chain of which parts are in answers that contradict others.
+    pub fn set_foreign(&self, fixture: &Fixture) {
+        self.state().foreign = Chain::of(fixture);
+    }
+
+    /// Forgets the faults that have not occurred.
+    pub fn clear_faults(&self) {
+        self.state().faults.clear();
     }
 
     /// Changes its chain ID.
@@ -194,7 +224,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     while let Some(body) = read_request(&mut reader)? {
         let questions: Value = serde_json::from_slice(&body).expect("the client sends JSON");
-        let (fault, answer) = lock(state).reply(&questions);
+        let (fault, status, answer) = lock(state).reply(&questions);
         if matches!(fault, Some(Fault::Reset)) {
             return stream.shutdown(Shutdown::Both);
         }
@@ -206,12 +236,16 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
             write_response(stream, status, &pause.unwrap_or_default(), page, page.len())?;
             continue;
         }
-        let text = answer.to_string();
+        let text = match answer {
+            // A page.
+            Value::String(page) => page,
+            json => json.to_string(),
+        };
         let sent = match fault {
             Some(Fault::Truncated) => &text[..text.len() / 2],
             _ => &text,
         };
-        write_response(stream, 200, "", sent, text.len())?;
+        write_response(stream, status, "", sent, text.len())?;
         if sent.len() < text.len() {
             return stream.shutdown(Shutdown::Both);
         }
@@ -248,17 +282,18 @@ fn write_response(
     body: &str,
     length: usize,
 ) -> std::io::Result<()> {
-    write!(
-        stream,
+    // At once: the client acknowledges parts after 40 ms.
+    let response = format!(
         "HTTP/1.1 {status} x\r\nContent-Type: application/json\r\n{header}\
          Content-Length: {length}\r\n\r\n{body}"
-    )?;
+    );
+    stream.write_all(response.as_bytes())?;
     stream.flush()
 }
 
 impl State {
-    /// The answer to a request, and the fault that it meets.
-    fn reply(&mut self, questions: &Value) -> (Option<Fault>, Value) {
+    /// The answer to a request with its HTTP status, and the fault that it meets.
+    fn reply(&mut self, questions: &Value) -> (Option<Fault>, u16, Value) {
         let all = match questions {
             Value::Array(all) => all.clone(),
             one => vec![one.clone()],
@@ -272,23 +307,45 @@ impl State {
         if let Some(Fault::Reorganisation(block)) = fault {
             self.chain.replace(block);
         }
-        if self.limits.batch.is_some_and(|most| all.len() > most) {
-            let error = json!({"code": -32600, "message": "batch too large"});
-            return (fault, json!({"jsonrpc": "2.0", "id": null, "error": error}));
-        }
         let error = |code, message| json!({"code": code, "message": message});
-        if let Some(Fault::Error(code, message)) = fault {
-            let answer = json!({"jsonrpc": "2.0", "id": null, "error": error(code, message)});
-            return (fault, answer);
+        let whole = |error| json!({"jsonrpc": "2.0", "id": null, "error": error});
+        let mut refused = match fault {
+            Some(Fault::Error(code, message)) => return (fault, 200, whole(error(code, message))),
+            Some(Fault::Refusal(status, code, message)) => Some((status, code, message)),
+            _ => None,
+        };
+        let mut fitting = all.len();
+        if let Some(most) = self.limits.batch.filter(|most| all.len() > *most) {
+            match self.limits.batch_refusal {
+                BatchRefusal::Error => {
+                    return (fault, 200, whole(error(-32600, "batch too large")));
+                }
+                BatchRefusal::Page(status, page) => return (fault, status, page.into()),
+                BatchRefusal::Errors(status, code, message) => {
+                    refused = refused.or(Some((status, code, message)));
+                }
+                BatchRefusal::Rest(..) => fitting = most,
+            }
         }
+        let mut status = refused.map_or(200, |(status, ..)| status);
         let mut answers: Vec<Value> = Vec::new();
-        for question in &all {
+        for (at, question) in all.iter().enumerate() {
             let mut answer = Map::new();
             answer.insert("jsonrpc".to_owned(), "2.0".into());
             answer.insert("id".to_owned(), question["id"].clone());
-            match self.answer(&method, &question["params"]) {
+            let result = match (refused, self.limits.batch_refusal) {
+                (Some(refused), _) => Err(refused),
+                (None, BatchRefusal::Rest(code, message)) if at >= fitting => {
+                    Err((200, code, message))
+                }
+                _ => self.answer_of(fault, &method, &question["params"]),
+            };
+            match result {
                 Ok(result) => answer.insert("result".to_owned(), result),
-                Err((code, message)) => answer.insert("error".to_owned(), error(code, message)),
+                Err((of_error, code, message)) => {
+                    status = of_error;
+                    answer.insert("error".to_owned(), error(code, message))
+                }
             };
             answers.push(Value::Object(answer));
         }
@@ -299,14 +356,48 @@ impl State {
             Some(Fault::Reversed) => answers.reverse(),
             _ => {}
         }
-        let mut answer = match questions {
+        let one_or_all = |mut answers: Vec<Value>| match questions {
             Value::Array(_) => Value::Array(answers),
             _ => answers.remove(0),
         };
-        if let Some(Fault::Edit(edit)) = fault {
-            edit(&mut answer);
+        let mut answer = one_or_all(answers);
+        match fault {
+            Some(Fault::Edit(edit)) => edit(&mut answer),
+            // A server that knows a block has all its logs.
+            Some(Fault::Contradiction(Contradiction::Drop | Contradiction::Truncate, _))
+                if all[0]["params"][0]["blockHash"].is_string() => {}
+            Some(Fault::Contradiction(contradiction, seed)) => {
+                let of_other = |question: &Value| {
+                    let chain = &self.foreign;
+                    let id = self.chain_id + 1;
+                    let result = chain.answer(id, &self.limits, &method, &question["params"]);
+                    json!({"jsonrpc": "2.0", "id": question["id"], "result": result.ok()})
+                };
+                let other = one_or_all(all.iter().map(of_other).collect());
+                contradiction.apply(&method, seed, &mut answer, &other);
+            }
+            _ => {}
         }
-        (fault, answer)
+        (fault, status, answer)
+    }
+
+    fn answer_of(
+        &self,
+        fault: Option<Fault>,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, Refused> {
+        match fault {
+            Some(Fault::Behind(first)) => {
+                let mut chain = self.chain.clone();
+                chain
+                    .blocks
+                    .truncate(usize::try_from(first).expect("small"));
+                chain.receipts.truncate(chain.blocks.len());
+                chain.answer(self.chain_id, &self.limits, method, params)
+            }
+            _ => (self.chain).answer(self.chain_id, &self.limits, method, params),
+        }
     }
 
     fn next_fault(&mut self, method: &str) -> Option<Fault> {
@@ -320,170 +411,5 @@ impl State {
             }
         }
         due.map(|at| self.faults.remove(at).2)
-    }
-
-    fn answer(&self, method: &str, params: &Value) -> Result<Value, (i64, &'static str)> {
-        if self.limits.without.contains(&method) {
-            return Err((-32601, "the method does not exist"));
-        }
-        let chain = &self.chain;
-        let tip = chain.blocks.len() as u64 - 1;
-        let hex = |number: u64| Value::from(format!("{number:#x}"));
-        Ok(match method {
-            "eth_chainId" => hex(self.chain_id),
-            "eth_blockNumber" => hex(tip),
-            "eth_getBlockByNumber" => {
-                let number = match params[0].as_str() {
-                    Some("finalized") => match self.limits.finalized {
-                        Some(number) => number,
-                        None => return Err((-32602, "finalized block not found")),
-                    },
-                    _ => number(&params[0]),
-                };
-                let mut block = chain.block(number);
-                if params[1] == false && block.is_object() {
-                    let transactions = block["transactions"].as_array().expect("transactions");
-                    let hashes = transactions.iter().map(|it| it["hash"].clone()).collect();
-                    block["transactions"] = Value::Array(hashes);
-                }
-                block
-            }
-            "eth_getBlockReceipts" => at(&chain.receipts, number(&params[0])),
-            "eth_getTransactionReceipt" => {
-                let all = chain
-                    .receipts
-                    .iter()
-                    .flat_map(|it| it.as_array().expect("receipts"));
-                let mut all = all.filter(|receipt| receipt["transactionHash"] == params[0]);
-                all.next().cloned().unwrap_or_default()
-            }
-            "eth_getTransactionByHash" => {
-                let all = chain
-                    .blocks
-                    .iter()
-                    .flat_map(|it| it["transactions"].as_array().expect("transactions"));
-                let mut all = all.filter(|transaction| transaction["hash"] == params[0]);
-                all.next().cloned().unwrap_or_default()
-            }
-            "eth_getLogs" => self.logs(&params[0])?,
-            "debug_traceBlockByNumber" => chain
-                .traces
-                .get(&number(&params[0]))
-                .cloned()
-                .unwrap_or_else(|| json!([])),
-            "trace_block" => chain.flat_traces(number(&params[0])),
-            _ => return Err((-32601, "the method does not exist")),
-        })
-    }
-
-    fn logs(&self, filter: &Value) -> Result<Value, (i64, &'static str)> {
-        let (first, last) = (number(&filter["fromBlock"]), number(&filter["toBlock"]));
-        if self.limits.range.is_some_and(|most| last - first >= most) {
-            return Err((-32602, "block range exceeds the limit"));
-        }
-        let listed = |list: &Value, value: &Value| {
-            list.is_null() || list.as_array().is_some_and(|list| list.contains(value))
-        };
-        let blocks = self
-            .chain
-            .receipts
-            .iter()
-            .skip(usize::try_from(first).expect("small"));
-        let blocks = blocks.take(usize::try_from(last - first + 1).expect("small"));
-        let logs = blocks
-            .flat_map(|receipts| receipts.as_array().expect("receipts"))
-            .flat_map(|receipt| receipt["logs"].as_array().expect("logs"))
-            .filter(|log| listed(&filter["address"], &log["address"]))
-            .filter(|log| {
-                let topic = &log["topics"][0];
-                !topic.is_null() && listed(&filter["topics"][0], topic)
-            });
-        let logs: Vec<Value> = logs.cloned().collect();
-        match self.limits.logs.is_some_and(|most| logs.len() > most) {
-            true => Err((-32005, "query returned more than 10000 results")),
-            false => Ok(Value::Array(logs)),
-        }
-    }
-}
-
-fn number(value: &Value) -> u64 {
-    let text = value.as_str().expect("a number in hexadecimal");
-    let digits = text.strip_prefix("0x").expect("0x");
-    u64::from_str_radix(digits, 16).expect("hexadecimal digits")
-}
-
-fn at(values: &[Value], index: u64) -> Value {
-    let index = usize::try_from(index).expect("small");
-    values.get(index).cloned().unwrap_or_default()
-}
-
-impl Chain {
-    fn block(&self, number: u64) -> Value {
-        at(&self.blocks, number)
-    }
-
-    /// Gives a block and those after it other hashes.
-    fn replace(&mut self, first: u64) {
-        let first = usize::try_from(first).expect("small");
-        for block in first..self.blocks.len() {
-            let hash = self.blocks[block]["hash"]
-                .as_str()
-                .expect("a hash")
-                .to_owned();
-            let other: String = hash.chars().rev().take(64).collect();
-            let other = format!("0x{other}");
-            let receipts = self.receipts[block..].iter_mut();
-            for value in self.blocks[block..].iter_mut().chain(receipts) {
-                let text = value.to_string().replace(&hash, &other);
-                *value = serde_json::from_str(&text).expect("JSON");
-            }
-        }
-    }
-
-    /// The call traces of a block in the form of `trace_block`.
-    fn flat_traces(&self, number: u64) -> Value {
-        let block = self.block(number);
-        let mut traces = Vec::new();
-        let of_block = self.traces.get(&number).and_then(Value::as_array);
-        for (position, traced) in of_block.into_iter().flatten().enumerate() {
-            let about = json!({
-                "blockHash": block["hash"],
-                "transactionHash": block["transactions"][position]["hash"],
-                "transactionPosition": position,
-            });
-            flatten(&traced["result"], &mut Vec::new(), &about, &mut traces);
-        }
-        Value::Array(traces)
-    }
-}
-
-fn flatten(frame: &Value, address: &mut Vec<usize>, about: &Value, traces: &mut Vec<Value>) {
-    let kind = frame["type"].as_str().expect("a type").to_lowercase();
-    let mut trace = about.clone();
-    trace["traceAddress"] = json!(address);
-    if !frame["error"].is_null() {
-        trace["error"] = frame["error"].clone();
-    }
-    let (from, to, value) = (&frame["from"], &frame["to"], &frame["value"]);
-    match kind.as_str() {
-        "create" | "create2" => {
-            trace["type"] = "create".into();
-            trace["action"] = json!({"from": from, "value": value});
-            trace["result"] = json!({"address": to});
-        }
-        "selfdestruct" => {
-            trace["type"] = "suicide".into();
-            trace["action"] = json!({"address": from, "refundAddress": to, "balance": value});
-        }
-        _ => {
-            trace["type"] = "call".into();
-            trace["action"] = json!({"callType": kind, "from": from, "to": to, "value": value});
-        }
-    }
-    traces.push(trace);
-    for (index, call) in frame["calls"].as_array().into_iter().flatten().enumerate() {
-        address.push(index);
-        flatten(call, address, about, traces);
-        address.pop();
     }
 }

@@ -145,6 +145,8 @@ fn a_lake_of_a_server_asks_for_new_blocks_only() {
         let receipts = || {
             let asked = server.take_asked().into_iter();
             let of_receipts = asked.filter(|(method, _)| method == "eth_getBlockReceipts");
+            // Block 0 has no transactions. Its receipts are asked to find out about the method.
+            let of_receipts = of_receipts.filter(|it| it.1[0] != "0x0");
             let mut blocks: Vec<_> = of_receipts.map(|it| it.1[0].to_string()).collect();
             blocks.sort_unstable();
             // The first block of a partition is asked twice.
@@ -155,7 +157,6 @@ fn a_lake_of_a_server_asks_for_new_blocks_only() {
         sample.ok(&format!(
             "lake build -q x.lake --partition-blocks 16 --reorg-buffer 0 {source}"
         ));
-        // Block 0 has no transactions.
         let asked = receipts();
         assert_eq!(asked.len(), 25, "{asked:?}");
 

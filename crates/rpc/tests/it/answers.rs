@@ -72,9 +72,9 @@ fn tokens_ask_for_logs_and_few_headers() {
     let asked = server.take_asked();
     let count = |name: &str| asked.iter().filter(|(method, _)| method == name).count();
     assert_eq!(count("eth_getLogs"), 1);
-    // The first and the last block of the chunk; logs have their times.
-    assert_eq!(count("eth_getBlockByNumber"), 2);
-    assert_eq!(asked.len(), 3, "{asked:?}");
+    // The ends of the chunk and of the logs; these have their times.
+    assert_eq!(count("eth_getBlockByNumber"), 4);
+    assert_eq!(asked.len(), 5, "{asked:?}");
     check(&source, &only(&[token()], false));
     let asked = server.take_asked();
     let (_, params) = asked

@@ -136,9 +136,16 @@ fn incomplete_and_unknown_receipts_of_the_op_stack_are_refused() {
     let deposits = |answer: &mut Value| each_receipt(answer, |it| it["type"] = "0x7e".into());
     server.fail("eth_getBlockReceipts", 1, Fault::Edit(deposits));
     assert!(scan(&source, &fees(number)).unwrap().0.is_empty());
-    // A deposit on a chain that is not known.
+    // A deposit on a chain that is not known. The root of withdrawals is of something else.
     let server = crate::support::server();
     let source = try_open(&server, "", options()).unwrap();
+    let of_op = |answer: &mut Value| {
+        each(answer, |block| {
+            block["withdrawalsRoot"] = block["hash"].clone();
+            block["transactions"][0]["type"] = "0x7e".into();
+        });
+    };
+    server.fail("eth_getBlockByNumber", 1, Fault::Edit(of_op));
     server.fail("eth_getBlockReceipts", 2, Fault::Edit(deposits));
     let text = refused(&source);
     assert!(

@@ -1,0 +1,154 @@
+//! The newest blocks: reorganisations, and servers behind one URL that are some blocks apart.
+
+use crate::support::{
+    check, expected, one_chunk, open, options, request, scan, server, source, tokens, try_open,
+};
+use serde_json::Value;
+use txgraph_rpc::{Error, RpcOptions};
+use txgraph_testkit::rpc::{Fault, RpcServer};
+use txgraph_transfers::{FailureKind, SourceError, TransferFilter, TransferSource};
+
+/// A server none of whose blocks is final.
+fn changing() -> RpcServer {
+    let server = server();
+    server.limit(|limits| limits.finalized = None);
+    server
+}
+
+#[test]
+fn a_reorganisation_inside_of_a_chunk_is_read_again() {
+    for (filter, method) in [
+        (tokens(), "eth_getBlockByNumber"),
+        (TransferFilter::default(), "eth_getBlockReceipts"),
+    ] {
+        let server = changing();
+        let source = source(&server);
+        server.fail(method, 1, Fault::Reorganisation(35));
+        let report = check(&source, &filter);
+        assert_eq!(
+            report.last_block_hash.unwrap().to_string(),
+            server.block_hash(40)
+        );
+    }
+}
+
+#[test]
+fn a_reorganisation_between_chunks_is_reported() {
+    let server = server();
+    let small = RpcOptions {
+        chunk_blocks: Some(10),
+        ..options()
+    };
+    let source = open(&server, "connections=1", small);
+    let _ = server.take_asked();
+    server.fail_after("eth_getBlockReceipts", 4, Fault::Reorganisation(5));
+    match scan(&source, &request(TransferFilter::default())) {
+        Err(SourceError::Reorged { .. }) => {}
+        Err(SourceError::Failed(failure)) if failure.kind == FailureKind::Replaced => {}
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+#[test]
+fn blocks_with_other_transactions_are_read_again() {
+    // As if the block was replaced by one without transactions, between two answers.
+    let empty = Fault::Edit(|answer| {
+        let items = answer.as_array_mut().unwrap().iter_mut();
+        let results = items.map(|item| item["result"].as_array_mut().unwrap());
+        results.for_each(Vec::clear);
+    });
+    let server = changing();
+    let source = one_chunk(&server);
+    server.fail_after("eth_getBlockReceipts", 1, empty);
+    check(&source, &TransferFilter::default());
+    assert_eq!(server.faults_left(), 0);
+    // Final blocks are not replaced.
+    let server = crate::support::server();
+    let source = one_chunk(&server);
+    server.fail_after("eth_getBlockReceipts", 1, empty);
+    let error = scan(&source, &request(TransferFilter::default()));
+    let text = error.map(|_| ()).unwrap_err().to_string();
+    assert!(text.contains("0 receipts for "), "{text}");
+}
+
+#[test]
+fn a_transaction_that_is_gone_is_a_reorganisation() {
+    let server = changing();
+    let source = source(&server);
+    let mut transfers = expected(&tokens());
+    transfers
+        .iter_mut()
+        .for_each(|it| it.transaction_hash = None);
+    server.fail(
+        "eth_getBlockByNumber",
+        1,
+        Fault::Edit(|answer| {
+            let items = answer.as_array_mut().unwrap().iter_mut();
+            items.for_each(|item| item["result"]["transactions"] = serde_json::json!([]));
+        }),
+    );
+    match source.fill_hashes(&mut transfers, &[]) {
+        Err(SourceError::Failed(failure)) => assert_eq!(failure.kind, FailureKind::Replaced),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn single_receipts_that_are_null_are_asked_for_again() {
+    for finalized in [None, Some(40)] {
+        let server = server();
+        server.limit(|limits| {
+            limits.finalized = finalized;
+            limits.without.push("eth_getBlockReceipts");
+        });
+        let source = source(&server);
+        let null = Fault::Edit(|answer| match answer {
+            Value::Array(answers) => answers[0]["result"] = Value::Null,
+            answer => answer["result"] = Value::Null,
+        });
+        server.fail("eth_getTransactionReceipt", 2, null);
+        check(&source, &TransferFilter::default());
+        assert_eq!(server.faults_left(), 0);
+    }
+}
+
+#[test]
+fn logs_of_a_server_that_is_behind_are_asked_for_by_hash() {
+    // It answers as if its blocks were all.
+    let server = changing();
+    let source = one_chunk(&server);
+    server.fail("eth_getLogs", 1, Fault::Behind(30));
+    check(&source, &tokens());
+    let by_hash = server.take_asked().into_iter();
+    let by_hash = by_hash.filter(|(_, params)| params[0]["blockHash"].is_string());
+    assert!(by_hash.count() > 0);
+    // A server that is behind for each question.
+    server.fail("eth_getLogs", 100, Fault::Behind(30));
+    match scan(&source, &request(tokens())) {
+        Err(SourceError::Failed(failure)) => {
+            assert_eq!(failure.kind, FailureKind::Replaced);
+            assert!(failure.to_string().contains("unknown block"), "{failure}");
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+#[test]
+fn a_chain_without_finality_is_opened_at_once() {
+    let server = changing();
+    let source = source(&server);
+    assert_eq!(source.node().finalized(), None);
+    open(&server, "", options());
+    let asked = server.take_asked().into_iter();
+    let finalized = asked.filter(|(_, params)| params[0] == "finalized");
+    assert_eq!(finalized.count(), 1);
+}
+
+#[test]
+fn a_server_without_blocks_is_missing_them() {
+    let server = server();
+    server.limit(|limits| limits.syncing = true);
+    let error = try_open(&server, "", options()).map(|_| ()).unwrap_err();
+    assert!(matches!(error, Error::Syncing { .. }), "{error}");
+    assert_eq!(error.failure_kind(), FailureKind::Missing);
+}
