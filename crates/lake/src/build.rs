@@ -258,21 +258,24 @@ impl<'a> Build<'a> {
     fn run(&self, mut manifest: Manifest, options: &BuildOptions) -> Result<BuildReport> {
         manifest.check_chain(self.store.path(), self.origin.source.chain())?;
         let mut report = BuildReport::default();
-        for attempt in 0.. {
+        // Once: a chain that grows faster than it is read would never be complete. So every pass
+        // after the first follows a reorganisation.
+        let end = self.last_block(options)?;
+        for pass in 0.. {
             delete_unlisted(self.store, &manifest)?;
             report.removed_blocks += self.remove_stale(&mut manifest)?;
             let next = match manifest.blocks() {
                 Some(blocks) => blocks.last.checked_add(1),
                 None => Some(manifest.first_block),
             };
-            let last = self.last_block(options)?;
+            let last = self.last_block(options)?.min(end);
             let wanted = next
                 .zip(last)
                 .and_then(|(first, last)| BlockRange::new(first, last));
             let Some(wanted) = wanted else {
                 break;
             };
-            if attempt == Retry::REREAD.attempts {
+            if pass == Retry::REREAD.attempts {
                 return Err(SourceError::Reorged {
                     block: wanted.first,
                 }

@@ -5,8 +5,11 @@ use crate::support::{
     work,
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::sync::Mutex;
 use txgraph_chaingen::{Config, Layout, LiveNode};
 use txgraph_lake::{BuildOptions, append, build, compact, verify};
+use txgraph_testkit::questions::Changing;
+use txgraph_transfers::Indexable;
 
 #[test]
 fn appends_follow_the_tip_and_remove_replaced_partitions() {
@@ -86,5 +89,31 @@ fn verify_finds_replaced_blocks() {
     assert!(error.to_string().contains("not canonical"), "{error}");
     append(place.path(), &node, &options(16)).unwrap();
     verify(&open(place.path()), &node).unwrap();
+    live.kill().unwrap();
+}
+
+/// A chain that grows faster than it is read is read up to where it ended at the start.
+#[test]
+fn a_chain_that_grows_in_every_pass_is_no_reorganisation() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(9, Layout::V2)).unwrap();
+    live.append(40).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    let options = options(16);
+    let growing = Changing {
+        source: &node,
+        change: Mutex::new(Box::new(|| {
+            live.append(3).unwrap();
+        })),
+    };
+    build(place.path(), &growing, &options).unwrap();
+    assert_eq!(*open(place.path()).blocks(), range(0, 40).into());
+    let tip = node.tip().unwrap();
+    assert!(tip > 40);
+    append(place.path(), &growing, &options).unwrap();
+    assert_eq!(*open(place.path()).blocks(), range(0, tip).into());
+    drop(growing);
     live.kill().unwrap();
 }
