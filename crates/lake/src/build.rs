@@ -10,7 +10,7 @@ use crate::{
     dictionary::{Ids, Place, Turns},
     error::{Error, Result},
     lake::Lake,
-    manifest::{Manifest, PartitionInfo, is_ours},
+    manifest::{Manifest, PartitionInfo, generation_of, is_ours},
     store::{Lock, Store},
     writer::Target,
 };
@@ -180,14 +180,25 @@ pub(crate) fn check_internal(origin: &Origin<'_>, manifest: &Manifest) -> Result
 }
 
 /// Deletes partitions that the manifest does not list: those of killed processes, and those
-/// that were replaced.
-pub(crate) fn delete_unlisted(store: &Store, manifest: &Manifest) -> Result<()> {
+/// that were replaced. While the lake is read, published ones stay until a later writer, and new
+/// partitions get other names.
+pub(crate) fn delete_unlisted(store: &Store, manifest: &mut Manifest) -> Result<()> {
     let listed: HashSet<&str> = (manifest.partitions.iter())
         .map(|partition| partition.folder.as_str())
         .collect();
-    for name in store.partitions()? {
-        if is_ours(&name) && !listed.contains(&*name) {
-            store.remove_partition(&name)?;
+    let mut unlisted = store.partitions()?;
+    unlisted.retain(|name| is_ours(name) && !listed.contains(&**name));
+    if unlisted.is_empty() {
+        return Ok(());
+    }
+    let unread = store.lock_unread()?;
+    for name in &unlisted {
+        match generation_of(name).filter(|_| unread.is_none()) {
+            Some(generation) => {
+                tracing::debug!(name, "a replaced partition is being read");
+                manifest.generation = manifest.generation.max(generation.saturating_add(1));
+            }
+            None => store.remove_partition(name)?,
         }
     }
     Ok(())
@@ -262,7 +273,7 @@ impl<'a> Build<'a> {
         // after the first follows a reorganisation.
         let end = self.last_block(options)?;
         for pass in 0.. {
-            delete_unlisted(self.store, &manifest)?;
+            delete_unlisted(self.store, &mut manifest)?;
             report.removed_blocks += self.remove_stale(&mut manifest)?;
             let next = match manifest.blocks() {
                 Some(blocks) => blocks.last.checked_add(1),
