@@ -128,12 +128,15 @@ pub(crate) fn json_with_place(transfer: &Transfer) -> Value {
     step
 }
 
-/// Draws the edges of a graph; `merge`: all transfers of a token from one address to another
-/// in one row.
-pub(crate) fn graph(graph: &TransferGraph, merge: bool, view: &View<'_>) -> Page {
-    let table = match merge {
-        true => merged(graph),
-        false => {
+/// Draws the edges of a graph, or its merged edges.
+pub(crate) fn graph(
+    graph: &TransferGraph,
+    merged_edges: Option<&[MergedEdge]>,
+    view: &View<'_>,
+) -> Page {
+    let table = match merged_edges {
+        Some(edges) => merged(graph, edges),
+        None => {
             let edges = graph.graph.edge_references();
             single(
                 edges
@@ -210,7 +213,7 @@ fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table 
     table
 }
 
-fn merged(graph: &TransferGraph) -> Table {
+fn merged(graph: &TransferGraph, edges: &[MergedEdge]) -> Table {
     use CellKind::{Address, Amount, Integer, Text};
     let mut table = Table::new(
         "transfers",
@@ -230,7 +233,7 @@ fn merged(graph: &TransferGraph) -> Table {
         ],
     );
     let address = |vertex: VertexId| graph.graph[vertex].address;
-    for edge in graph.merged() {
+    for edge in edges.iter().cloned() {
         let MergedEdge {
             source,
             target,

@@ -90,7 +90,7 @@ impl<'a> Arrows<'a> {
                 };
             }
         }
-        let merged = merge.then(|| threads.install(|| graph.merged()));
+        let merged = merge.then(|| graph.merged(threads));
         Ok(Self {
             graph,
             merged: merged.transpose()?,

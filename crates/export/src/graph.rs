@@ -52,7 +52,7 @@ fn write_edges(
 ) -> Result<Written> {
     if options.merge {
         let mut rows = TableWriter::with_output(format, merged_columns(), &options.table, output)?;
-        let merged = options.table.threads.install(|| graph.merged())?;
+        let merged = graph.merged(&options.table.threads)?;
         for edge in &merged {
             rows.push(&merged_row(graph, edge))?;
         }

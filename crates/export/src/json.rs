@@ -35,7 +35,7 @@ pub(crate) fn write(
     text.buffer.extend_from_slice(b"\n],\n\"edges\":[");
     if options.merge {
         let columns = merged_columns();
-        let merged = options.table.threads.install(|| graph.merged())?;
+        let merged = graph.merged(&options.table.threads)?;
         for (i, edge) in merged.iter().enumerate() {
             next(&mut text, i)?;
             push_object(&mut text.buffer, &columns, &merged_row(graph, edge))?;

@@ -2,12 +2,17 @@
 
 use crate::{Asset, MergedEdge, MergedGraph, TransferGraph, VertexId};
 use alloy_primitives::map::HashSet;
+use txgraph_work::{Threads, ThreadsError};
 
 impl TransferGraph {
     /// Merges the transfers of one asset between two addresses into one edge each, ordered
-    /// by (source, target, asset). Runs on the current rayon pool.
-    pub fn merged(&self) -> Vec<MergedEdge> {
-        let merged = MergedGraph::of(self);
+    /// by (source, target, asset).
+    ///
+    /// # Errors
+    ///
+    /// If the threads cannot be started.
+    pub fn merged(&self, threads: &Threads) -> Result<Vec<MergedEdge>, ThreadsError> {
+        let merged = threads.install(|| MergedGraph::of(self))?;
         let edges = merged.edges().map(|edge| MergedEdge {
             source: VertexId::new(edge.from as usize),
             target: VertexId::new(edge.to as usize),
@@ -18,7 +23,7 @@ impl TransferGraph {
             first: merged.block(edge.first),
             last: merged.block(edge.last),
         });
-        edges.collect()
+        Ok(edges.collect())
     }
 
     /// Returns the assets of all transfers: the native coin first, then by contract.
@@ -47,8 +52,8 @@ mod tests {
         transfers[2].value = U256::MAX;
         let graph = testing::graph(transfers);
         let name = |id: VertexId| testing::name(graph.graph[id].address);
-        let rows: Vec<_> = graph
-            .merged()
+        let merged = testing::merged(&graph);
+        let rows: Vec<_> = merged
             .iter()
             .map(|m| {
                 format!(
@@ -70,7 +75,7 @@ mod tests {
                 "c>c x1 104..104"
             ]
         );
-        let sums: Vec<_> = graph.merged().iter().map(|m| m.sum).collect();
+        let sums: Vec<_> = merged.iter().map(|m| m.sum).collect();
         let max = AmountSum::from_limbs_slice(U256::MAX.as_limbs());
         assert_eq!(
             sums,

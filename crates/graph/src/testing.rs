@@ -1,7 +1,7 @@
 //! Helpers for the tests of this crate and of those that use it: transfers written as text,
 //! and a [`TransferSource`] that holds them in memory. Not for production.
 
-use crate::TransferGraph;
+use crate::{MergedEdge, TransferGraph};
 use alloy_primitives::{Address, B256, U256};
 use std::{cell::Cell, ops::ControlFlow};
 use txgraph_transfers::{
@@ -9,6 +9,7 @@ use txgraph_transfers::{
     ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer, TransferSource,
     Unavailable,
 };
+use txgraph_work::Threads;
 
 /// The token of transfers whose text has none.
 pub const TOKEN: &str = "TOKEN";
@@ -38,6 +39,15 @@ pub fn name(address: Address) -> String {
     } else {
         String::from_utf8_lossy(bytes).into_owned()
     }
+}
+
+/// Merges the edges of a graph on the default threads.
+///
+/// # Panics
+/// If the system starts no threads.
+pub fn merged(graph: &TransferGraph) -> Vec<MergedEdge> {
+    let merged = graph.merged(&Threads::default());
+    merged.expect("the system starts threads")
 }
 
 /// Parses transfers: `a>b>c` is two transfers, words are separated by spaces, and a word may

@@ -250,9 +250,12 @@ impl<'a> Build<'a> {
         check_chain(self.folder, &manifest, self.origin.source.chain())?;
         self.delete_unlisted(&manifest)?;
         let mut report = BuildReport::default();
-        for attempt in 0.. {
+        // Once: a chain that grows faster than it is read would never be complete. So every pass
+        // after the first follows a reorganisation.
+        let end = self.last_block(options)?;
+        for pass in 0.. {
             report.removed_blocks += self.remove_stale(&mut manifest)?;
-            let missing = self.missing(&manifest, options)?;
+            let missing = missing(&manifest, self.last_block(options)?.min(end));
             let request = everything(&missing, &manifest.wrapped_native);
             let (prepared, gone) = match skip_unavailable {
                 true => self.origin.prepare_available(&request, manifest.internal)?,
@@ -268,7 +271,7 @@ impl<'a> Build<'a> {
             if missing.is_empty() {
                 break;
             }
-            if attempt == Retry::REREAD.attempts {
+            if pass == Retry::REREAD.attempts {
                 let block = missing.span().map_or(0, |span| span.first);
                 return Err(SourceError::Reorged { block }.into());
             }
@@ -326,18 +329,9 @@ impl<'a> Build<'a> {
         Ok(stale.iter().map(|segment| segment.blocks.blocks()).sum())
     }
 
-    /// Returns the blocks that are not indexed yet.
-    fn missing(&self, manifest: &Manifest, options: &BuildOptions) -> Result<BlockRanges> {
-        let last = (self.origin).last_block(options.last_block, options.reorg_buffer)?;
-        let wanted = last.and_then(|last| BlockRange::new(manifest.first_block, last));
-        let wanted: BlockRanges = wanted.into_iter().collect();
-        Ok(wanted.subtract(
-            &manifest
-                .segments
-                .iter()
-                .map(|segment| segment.blocks)
-                .collect(),
-        ))
+    /// The last block to be in the index.
+    fn last_block(&self, options: &BuildOptions) -> Result<Option<u64>> {
+        Ok((self.origin).last_block(options.last_block, options.reorg_buffer)?)
     }
 
     /// Reads blocks into segments.
@@ -452,6 +446,14 @@ impl<'a> Build<'a> {
             None => Err(Error::Options("no segments to join".to_owned())),
         }
     }
+}
+
+/// Returns the blocks up to `last` that are not indexed yet.
+fn missing(manifest: &Manifest, last: Option<u64>) -> BlockRanges {
+    let wanted = last.and_then(|last| BlockRange::new(manifest.first_block, last));
+    let wanted: BlockRanges = wanted.into_iter().collect();
+    let segments = manifest.segments.iter();
+    wanted.subtract(&segments.map(|segment| segment.blocks).collect())
 }
 
 /// Checks that movements inside of transactions can be found if an index has them.

@@ -10,7 +10,7 @@ use crate::{
     dictionary::{Ids, Place, Turns},
     error::{Error, Result},
     lake::Lake,
-    manifest::{Manifest, PartitionInfo, is_ours},
+    manifest::{Manifest, PartitionInfo, generation_of, is_ours},
     store::{Lock, Store},
     writer::Target,
 };
@@ -180,14 +180,25 @@ pub(crate) fn check_internal(origin: &Origin<'_>, manifest: &Manifest) -> Result
 }
 
 /// Deletes partitions that the manifest does not list: those of killed processes, and those
-/// that were replaced.
-pub(crate) fn delete_unlisted(store: &Store, manifest: &Manifest) -> Result<()> {
+/// that were replaced. While the lake is read, published ones stay until a later writer, and new
+/// partitions get other names.
+pub(crate) fn delete_unlisted(store: &Store, manifest: &mut Manifest) -> Result<()> {
     let listed: HashSet<&str> = (manifest.partitions.iter())
         .map(|partition| partition.folder.as_str())
         .collect();
-    for name in store.partitions()? {
-        if is_ours(&name) && !listed.contains(&*name) {
-            store.remove_partition(&name)?;
+    let mut unlisted = store.partitions()?;
+    unlisted.retain(|name| is_ours(name) && !listed.contains(&**name));
+    if unlisted.is_empty() {
+        return Ok(());
+    }
+    let unread = store.lock_unread()?;
+    for name in &unlisted {
+        match generation_of(name).filter(|_| unread.is_none()) {
+            Some(generation) => {
+                tracing::debug!(name, "a replaced partition is being read");
+                manifest.generation = manifest.generation.max(generation.saturating_add(1));
+            }
+            None => store.remove_partition(name)?,
         }
     }
     Ok(())
@@ -258,21 +269,24 @@ impl<'a> Build<'a> {
     fn run(&self, mut manifest: Manifest, options: &BuildOptions) -> Result<BuildReport> {
         manifest.check_chain(self.store.path(), self.origin.source.chain())?;
         let mut report = BuildReport::default();
-        for attempt in 0.. {
-            delete_unlisted(self.store, &manifest)?;
+        // Once: a chain that grows faster than it is read would never be complete. So every pass
+        // after the first follows a reorganisation.
+        let end = self.last_block(options)?;
+        for pass in 0.. {
+            delete_unlisted(self.store, &mut manifest)?;
             report.removed_blocks += self.remove_stale(&mut manifest)?;
             let next = match manifest.blocks() {
                 Some(blocks) => blocks.last.checked_add(1),
                 None => Some(manifest.first_block),
             };
-            let last = self.last_block(options)?;
+            let last = self.last_block(options)?.min(end);
             let wanted = next
                 .zip(last)
                 .and_then(|(first, last)| BlockRange::new(first, last));
             let Some(wanted) = wanted else {
                 break;
             };
-            if attempt == Retry::REREAD.attempts {
+            if pass == Retry::REREAD.attempts {
                 return Err(SourceError::Reorged {
                     block: wanted.first,
                 }

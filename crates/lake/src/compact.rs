@@ -61,9 +61,9 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     let store = Store::at(folder)?;
     Manifest::load(&store)?;
     let lock = store.lock()?;
+    let mut manifest = Manifest::load(&store)?;
+    delete_unlisted(&store, &mut manifest)?;
     let lake = Lake::at(&store)?;
-    let mut manifest = lake.manifest.clone();
-    delete_unlisted(&store, &manifest)?;
     let old = unsettled(&manifest);
     let (Some(first), Some(last)) = (
         manifest.partitions.get(old.start),
@@ -135,7 +135,9 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     manifest.partitions.truncate(old.start);
     manifest.partitions.extend(written);
     manifest.save(&store)?;
-    delete_unlisted(&store, &manifest)?;
+    // The old partitions are no longer read here.
+    drop(lake);
+    delete_unlisted(&store, &mut manifest)?;
     store.sync_partitions()?;
     Ok(report)
 }

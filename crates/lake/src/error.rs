@@ -75,6 +75,15 @@ pub enum Error {
         /// Which bytes or which content of it.
         what: String,
     },
+    /// A writer replaced a partition of an open lake, in a place without locks for readers.
+    #[error(
+        "{} was replaced while the lake was read; open the lake again",
+        path.display()
+    )]
+    Replaced {
+        /// The partition.
+        path: PathBuf,
+    },
     /// The lake differs from its source.
     #[error("{} differs from the source at block {block}: {what}", path.display())]
     Contradicts {

@@ -17,6 +17,7 @@ use std::{
     sync::OnceLock,
 };
 use txgraph_base::KnownChain;
+use txgraph_stored::folder::FolderLock;
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
 
 /// The bytes of addresses that an open lake keeps. With more addresses, those of an answer are
@@ -31,9 +32,13 @@ const MANY_ADDRESSES: usize = 1 << 8;
 const ADDRESS_BYTES: u64 = 20;
 
 /// An open lake. It does not change: later partitions are visible after opening it again.
+///
+/// A writer keeps the partitions of an open lake, even if it replaces them. In a bucket, it
+/// deletes them: open the lake again.
 #[derive(Debug)]
 pub struct Lake {
     store: Store,
+    _lock: Option<FolderLock>,
     pub(crate) manifest: Manifest,
     pub(crate) partitions: Vec<Partition>,
     chain: ChainInfo,
@@ -106,6 +111,8 @@ impl Lake {
 
     /// Opens the lake at a place.
     pub(crate) fn at(store: &Store) -> Result<Self> {
+        // Before the manifest is read, so that what it lists stays.
+        let lock = store.lock_for_reading();
         let manifest = Manifest::load(store)?;
         let partition = |info: &PartitionInfo| Partition {
             store: store.clone(),
@@ -119,6 +126,7 @@ impl Lake {
         let name = KnownChain::by_genesis(&genesis_hash).and_then(|chain| chain.name);
         Ok(Self {
             store: store.clone(),
+            _lock: lock,
             partitions: manifest.partitions.iter().map(partition).collect(),
             chain: ChainInfo {
                 chain_id: manifest.chain_id,
@@ -326,7 +334,7 @@ impl Partition {
             return Ok(checksums);
         }
         let path = self.path.join(CHECKSUMS);
-        let missing = || Error::io("read", &path, io::ErrorKind::NotFound.into());
+        let missing = || self.missing(&path);
         let json = self
             .store
             .read(&self.name(CHECKSUMS))?
@@ -343,6 +351,17 @@ impl Partition {
             ));
         }
         Ok(self.checksums.get_or_init(|| checksums))
+    }
+
+    /// The error for a file that does not exist.
+    fn missing(&self, path: &Path) -> Error {
+        let listed = |it: &PartitionInfo| it.folder == self.info.folder;
+        match Manifest::load(&self.store) {
+            Ok(now) if !now.partitions.iter().any(listed) => Error::Replaced {
+                path: self.path.clone(),
+            },
+            _ => Error::io("read", path, io::ErrorKind::NotFound.into()),
+        }
     }
 
     /// The new addresses by id, if they were read.

@@ -117,8 +117,8 @@ pub(crate) struct Manifest {
     pub(crate) partition_blocks: u64,
     /// A partition ends after the block in which it reaches this number of transfers.
     pub(crate) partition_transfers: u64,
-    /// The number of compactions, which is part of the names of new partitions. So a new
-    /// partition never has the name of one that it replaces.
+    /// Part of the names of new partitions. It grows with each compaction, and while replaced
+    /// partitions are read, so a new partition never has the name of one that it replaces.
     pub(crate) generation: u64,
     /// Consecutive and linked.
     pub(crate) partitions: Vec<PartitionInfo>,
@@ -272,6 +272,12 @@ pub(crate) fn partition_folder(blocks: BlockRange, last_hash: B256, generation: 
     let BlockRange { first, last } = blocks;
     let [a, b, c, d, ..] = last_hash.0;
     format!("{first:010}-{last:010}-{a:02x}{b:02x}{c:02x}{d:02x}-{generation}")
+}
+
+/// The generation in the name of a published partition.
+pub(crate) fn generation_of(name: &str) -> Option<u64> {
+    let name = (!name.starts_with(UNFINISHED)).then_some(name)?;
+    name.rsplit('-').next()?.parse().ok()
 }
 
 /// Whether a name in the folder of the partitions is one that this crate gives.

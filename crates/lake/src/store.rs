@@ -135,6 +135,26 @@ impl Store {
         })
     }
 
+    /// Keeps the partitions that a reader may open, until the returned lock is dropped. `None` if
+    /// the place has no such locks.
+    pub(crate) fn lock_for_reading(&self) -> Option<FolderLock> {
+        #[cfg(feature = "s3")]
+        if self.bucket.is_some() {
+            return None;
+        }
+        folder::lock_for_reading(&self.path.join(PARTITIONS))
+    }
+
+    /// Keeps readers away while partitions are deleted; `None` if there are readers.
+    pub(crate) fn lock_unread(&self) -> Result<Option<Unread>> {
+        #[cfg(feature = "s3")]
+        if self.bucket.is_some() {
+            return Ok(Some(Unread { _lock: None }));
+        }
+        let lock = folder::lock_unread(&self.path.join(PARTITIONS))?;
+        Ok(lock.map(|lock| Unread { _lock: Some(lock) }))
+    }
+
     /// Replaces the manifest, which is the file `name`, as a whole.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) -> Result<()> {
         #[cfg(feature = "s3")]
@@ -197,6 +217,12 @@ fn is_remote(location: &Path) -> bool {
 /// The error for a file that is longer or shorter than the manifest lists.
 pub(crate) fn wrong_length(path: &Path, found: u64, expected: u64) -> Error {
     Error::damaged(path, format!("it has {found} bytes instead of {expected}"))
+}
+
+/// Keeps readers away until it is dropped, if the place has such locks.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    _lock: Option<FolderLock>,
 }
 
 /// Keeps other writers away until it is dropped.

@@ -78,6 +78,40 @@ pub fn lock(folder: &Path) -> Result<FolderLock, FolderError> {
     }
 }
 
+/// Announces a reader: while the returned lock exists, [`lock_unread`] returns `None`. `None` if
+/// the file system has no locks; a writer may then delete files that are being read.
+///
+/// The directory itself is locked, so a reader needs no permission to write.
+pub fn lock_for_reading(folder: &Path) -> Option<FolderLock> {
+    let locked = File::open(folder).and_then(|file| {
+        file.lock_shared()?;
+        Ok(FolderLock(file))
+    });
+    let note = |error: &io::Error| {
+        tracing::debug!(path = %folder.display(), %error, "read without a lock");
+    };
+    locked.inspect_err(note).ok()
+}
+
+/// Keeps readers of a directory away while files are deleted that they may have found in an
+/// older list. `None` if there are readers.
+///
+/// # Errors
+///
+/// If the directory cannot be opened.
+pub fn lock_unread(folder: &Path) -> Result<Option<FolderLock>, FolderError> {
+    let file = File::open(folder).map_err(|error| FolderError::io("open", folder, error))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Ok(()) => Ok(Some(FolderLock(file))),
+        // No reader has a lock either.
+        Err(TryLockError::Error(error)) => {
+            tracing::debug!(path = %folder.display(), %error, "deleted from without a lock");
+            Ok(Some(FolderLock(file)))
+        }
+    }
+}
+
 /// Returns the names in a directory; `None` if it does not exist.
 ///
 /// # Errors
@@ -174,6 +208,19 @@ mod tests {
                 drop(lock(folder.path()).unwrap());
             }
         });
+    }
+
+    #[test]
+    fn readers_keep_writers_from_deleting() {
+        let folder = tempfile::tempdir().unwrap();
+        let unread = || lock_unread(folder.path()).unwrap();
+        drop(unread().expect("no readers"));
+        let readers = [0, 1].map(|_| lock_for_reading(folder.path()).unwrap());
+        assert!(unread().is_none());
+        // Readers do not keep a writer from writing.
+        drop(lock(folder.path()).unwrap());
+        drop(readers);
+        assert!(unread().is_some());
     }
 
     #[test]

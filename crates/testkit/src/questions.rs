@@ -1,12 +1,13 @@
 //! Requests to a source, and a naive reference for their answers: a filter over all transfers.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, B256, U256};
 use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
-use std::{collections::BTreeSet, ops::ControlFlow};
+use std::{collections::BTreeSet, ops::ControlFlow, sync::Mutex};
 use txgraph_transfers::{
-    AmountFilter, BlockRange, BlockRanges, Direction, Indexable, InternalReader, InternalSource,
-    InternalTransfers, Kind, ScanReport, ScanRequest, SourceError, TokenFilter, TokenStandard,
-    Touching, Transfer, TransferFilter, TransferSource, WrappedNative,
+    AmountFilter, Batch, BlockRange, BlockRanges, BlockReader, ChainInfo, Direction, Indexable,
+    InternalReader, InternalSource, InternalTransfers, Kind, Pin, ScanReport, ScanRequest,
+    SourceError, TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource,
+    WrappedNative,
 };
 
 /// The blocks `first..=last`.
@@ -78,6 +79,58 @@ impl InternalSource for NothingInside {
 impl InternalReader for NothingInside {
     fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
         Ok(InternalTransfers::default())
+    }
+}
+
+/// A source whose chain changes in every pass over its blocks.
+pub struct Changing<'a, S> {
+    /// The source.
+    pub source: &'a S,
+    /// Changes the chain. Called before the blocks of a pass are read.
+    pub change: Mutex<Box<dyn FnMut() + Send + 'a>>,
+}
+
+impl<S> std::fmt::Debug for Changing<'_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Changing").finish_non_exhaustive()
+    }
+}
+
+impl<S: Indexable> TransferSource for Changing<'_, S> {
+    fn chain(&self) -> &ChainInfo {
+        self.source.chain()
+    }
+
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.source.scan(request, sink)
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, pins)
+    }
+
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.source.check_available(request)?;
+        (self.change.lock().unwrap())();
+        Ok(())
+    }
+
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.source.canonical_hashes(blocks)
+    }
+}
+
+impl<S: Indexable> Indexable for Changing<'_, S> {
+    fn tip(&self) -> Result<u64, SourceError> {
+        self.source.tip()
+    }
+
+    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {
+        self.source.block_reader(request)
     }
 }
 

@@ -9,8 +9,8 @@ use crate::{
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Error, GraphOutputs, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
-    TransferGraph, text::GraphQuery,
+    Error, GraphAnswer, GraphOutputs, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
+    text::GraphQuery,
 };
 
 /// Follow transfers from some addresses and write the graph around them
@@ -204,7 +204,7 @@ fn without_data<'s>(
 fn show(
     form: Form,
     query: &GraphQuery,
-    graph: &TransferGraph,
+    graph: &GraphAnswer<'_>,
     tokens: &TokenList,
     terminal: &Terminal,
 ) -> Result<()> {
@@ -213,15 +213,14 @@ fn show(
     let view = movements::view(tokens, &labels, chain_id, terminal);
     let is_cut = match form {
         Form::Table => {
-            movements::print(&movements::graph(graph, query.merge, &view), terminal)?;
-            let rows = match query.merge {
-                true => graph.merged().len(),
-                false => graph.graph.edge_count(),
-            };
+            let merged = query.merge.then(|| graph.merged_edges()).transpose()?;
+            let page = movements::graph(graph, merged.as_deref(), &view);
+            movements::print(&page, terminal)?;
+            let rows = merged.map_or(graph.graph.edge_count(), |edges| edges.len());
             rows > movements::ROWS_MAX
         }
         Form::Tree => {
-            let (text, is_cut) = movements::tree(graph, &view);
+            let (text, is_cut) = movements::tree(graph, &graph.merged_edges()?, &view);
             print_page(&text)?;
             is_cut
         }

@@ -18,8 +18,11 @@ const INDENTED_MAX: usize = 20;
 ///
 /// The lines of an address follow the line that reached it first. An address that is reached
 /// again has them only there.
-pub(crate) fn tree(graph: &TransferGraph, view: &View<'_>) -> (String, bool) {
-    let merged = graph.merged();
+pub(crate) fn tree(
+    graph: &TransferGraph,
+    merged: &[MergedEdge],
+    view: &View<'_>,
+) -> (String, bool) {
     let tokens = merged.iter().filter_map(|edge| edge.asset.token_address);
     let vertices = graph.graph.node_weights();
     let vertices = vertices.map(|vertex| (vertex.address, label(view.labels, vertex.address)));
@@ -27,7 +30,7 @@ pub(crate) fn tree(graph: &TransferGraph, view: &View<'_>) -> (String, bool) {
         graph,
         view,
         names: Names::new(vertices.chain(tokens.map(|token| (token, None)))),
-        below: below(graph, &merged),
+        below: below(graph, merged),
         is_drawn: vec![false; graph.graph.node_count()],
         lines: Vec::new(),
     };

@@ -96,6 +96,24 @@ fn answers_are_the_same_bytes_from_a_lake() {
     compare(chain.path(), &sender(chain.path()), "--partition-blocks 32");
 }
 
+/// A question that names no blocks is about all blocks of the lake.
+#[test]
+fn a_lake_that_begins_later_is_asked_without_blocks() {
+    let sample = Sample::small();
+    sample.ok("lake build -q x.lake --from-block 10 --to-block 30");
+    for question in [
+        "transfers -q --format csv -o -".to_owned(),
+        format!("graph -q -r {ROOT} -n 3 --format csv -o -"),
+        "analyze degrees -q --format csv".to_owned(),
+    ] {
+        let found = sample.ok(&format!("{question} --source lake:x.lake")).stdout;
+        let expected = sample.ok(&format!("{question} -b 10:31")).stdout;
+        assert!(found.lines().count() > 2 && found == expected, "{question}");
+    }
+    let first = sample.run("transfers --source lake:x.lake -b 5:20");
+    assert_eq!(first.status, 3, "{first:?}");
+}
+
 #[test]
 fn a_lake_is_extended_compacted_and_described() {
     let sample = Sample::small();

@@ -163,7 +163,7 @@ mod tests {
             prop_assert_eq!(zero(&streamed), zero(&merged));
             prop_assert_eq!(streamed.pairs().count(), merged.pairs().count());
             // The edges of the graph are in the order of its vertices and assets.
-            let edges: Vec<MergedEdge> = whole.merged();
+            let edges: Vec<MergedEdge> = testing::merged(&whole);
             let key = |edge: &MergedEdge| (edge.source, edge.target, edge.asset);
             prop_assert!(edges.is_sorted_by_key(key));
             prop_assert_eq!(edges.len(), streamed.edge_count());

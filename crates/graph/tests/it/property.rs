@@ -156,7 +156,7 @@ proptest! {
     #[test]
     fn totals_and_merged_edges_add_up(transfers in transfers("a b c d", 30)) {
         let graph = testing::graph(transfers);
-        let merged = graph.merged();
+        let merged = testing::merged(&graph);
         prop_assert!(merged.is_sorted_by_key(|edge| (edge.source, edge.target, edge.asset)));
         for id in graph.graph.node_indices() {
             let vertex = &graph.graph[id];

@@ -2,9 +2,11 @@
 
 use crate::support::{Reference, ask, assert_same, everything, node, open, options, range, seen};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::sync::Mutex;
 use txgraph_chaingen::{Config, Layout, LiveNode};
 use txgraph_index::{BuildOptions, Indexed, build, update, verify};
-use txgraph_transfers::{BlockRanges, ScanRequest};
+use txgraph_testkit::questions::Changing;
+use txgraph_transfers::{BlockRanges, Indexable, ScanRequest};
 
 #[test]
 fn updates_follow_appends_and_remove_replaced_segments() {
@@ -123,5 +125,31 @@ fn update_leaves_out_pruned_blocks() {
     assert_eq!(verified.unread, range(1, 30).into());
     // A build needs all blocks, and fails.
     build(place.path(), &node, &options(32)).unwrap_err();
+    live.kill().unwrap();
+}
+
+/// A chain that grows faster than it is read is read up to where it ended at the start.
+#[test]
+fn a_chain_that_grows_in_every_pass_is_no_reorganisation() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(9, Layout::V2)).unwrap();
+    live.append(40).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    let options = options(16);
+    let growing = Changing {
+        source: &node,
+        change: Mutex::new(Box::new(|| {
+            live.append(3).unwrap();
+        })),
+    };
+    build(place.path(), &growing, &options).unwrap();
+    assert_eq!(open(place.path(), &node).blocks(), range(0, 40).into());
+    let tip = node.tip().unwrap();
+    assert!(tip > 40);
+    update(place.path(), &growing, &options).unwrap();
+    assert_eq!(open(place.path(), &node).blocks(), range(0, tip).into());
+    drop(growing);
     live.kill().unwrap();
 }

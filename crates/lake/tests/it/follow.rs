@@ -1,12 +1,22 @@
 //! Following a node that appends and replaces blocks.
 
 use crate::support::{
-    Reference, ask, assert_same, assert_tidy, content, node, open, options, range, seen, source,
-    work,
+    Reference, ask, assert_same, assert_tidy, content, everything, node, open, options, range,
+    seen, source, work,
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    thread,
+};
 use txgraph_chaingen::{Config, Layout, LiveNode};
-use txgraph_lake::{BuildOptions, append, build, compact, verify};
+use txgraph_lake::{BuildOptions, append, build, check, compact, verify};
+use txgraph_testkit::questions::Changing;
+use txgraph_transfers::Indexable;
 
 #[test]
 fn appends_follow_the_tip_and_remove_replaced_partitions() {
@@ -86,5 +96,110 @@ fn verify_finds_replaced_blocks() {
     assert!(error.to_string().contains("not canonical"), "{error}");
     append(place.path(), &node, &options(16)).unwrap();
     verify(&open(place.path()), &node).unwrap();
+    live.kill().unwrap();
+}
+
+/// A chain that grows faster than it is read is read up to where it ended at the start.
+#[test]
+fn a_chain_that_grows_in_every_pass_is_no_reorganisation() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(9, Layout::V2)).unwrap();
+    live.append(40).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    let options = options(16);
+    let growing = Changing {
+        source: &node,
+        change: Mutex::new(Box::new(|| {
+            live.append(3).unwrap();
+        })),
+    };
+    build(place.path(), &growing, &options).unwrap();
+    assert_eq!(*open(place.path()).blocks(), range(0, 40).into());
+    let tip = node.tip().unwrap();
+    assert!(tip > 40);
+    append(place.path(), &growing, &options).unwrap();
+    assert_eq!(*open(place.path()).blocks(), range(0, tip).into());
+    drop(growing);
+    live.kill().unwrap();
+}
+
+/// An open lake keeps its partitions while others are written, joined and replaced.
+#[test]
+fn a_lake_is_read_while_it_is_compacted() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(7, Layout::V2)).unwrap();
+    live.append(40).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(32)).unwrap();
+    for _ in 0..3 {
+        live.append(5).unwrap();
+        append(place.path(), &node, &options(32)).unwrap();
+    }
+    let request = everything(range(0, 55));
+    let expected = ask(&node, &request).unwrap().0;
+    // Nothing of it is open yet.
+    let old = open(place.path());
+    assert!(compact(place.path(), &work()).unwrap().replaced > 0);
+    // The same blocks are removed and come back, and get other names.
+    for _ in 0..2 {
+        live.unwind(50).unwrap();
+        live.append(5).unwrap();
+        append(place.path(), &node, &options(32)).unwrap();
+        compact(place.path(), &work()).unwrap();
+        verify(&open(place.path()), &node).unwrap();
+    }
+    let (found, _) = ask(&source(&old), &request).unwrap();
+    assert_same(&found, &expected, "compacted");
+    check(&old, &work()).unwrap();
+    drop(old);
+    append(place.path(), &node, &options(32)).unwrap();
+    assert_tidy(place.path());
+    live.kill().unwrap();
+}
+
+/// Readers that open the lake at any moment.
+#[test]
+fn readers_never_fail_beside_a_writer() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut live =
+        LiveNode::start("imitated_node", chain.path(), Config::small(8, Layout::V2)).unwrap();
+    live.append(40).unwrap();
+    let node = node(chain.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(16)).unwrap();
+    let request = everything(range(0, 40));
+    let expected = ask(&node, &request).unwrap().0;
+    let (is_done, reads) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        let read = || {
+            while !is_done.load(Ordering::Relaxed) {
+                let (found, _) = ask(&source(&open(place.path())), &request).unwrap();
+                assert_same(&found, &expected, "beside a writer");
+                reads.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let readers = [0, 1].map(|_| scope.spawn(read));
+        let write = || {
+            for round in 0.. {
+                live.append(1).unwrap();
+                append(place.path(), &node, &options(16)).unwrap();
+                compact(place.path(), &work()).unwrap();
+                if round >= 20 && reads.load(Ordering::Relaxed) >= 20 {
+                    break;
+                }
+                assert!(readers.iter().all(|reader| !reader.is_finished()));
+            }
+        };
+        // The readers end even if the writer fails.
+        let written = catch_unwind(AssertUnwindSafe(write));
+        is_done.store(true, Ordering::Relaxed);
+        written.unwrap();
+    });
+    append(place.path(), &node, &options(16)).unwrap();
+    assert_tidy(place.path());
     live.kill().unwrap();
 }

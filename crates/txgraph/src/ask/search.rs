@@ -425,7 +425,8 @@ mod to_file {
         ///
         /// If the threads of the source cannot be started.
         pub fn merged_edges(&self) -> Result<Vec<MergedEdge>> {
-            self.source.install(|| self.inner.merged())
+            let merged = self.inner.merged(&self.source.control.threads);
+            merged.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
         }
 
         /// Writes the graph to a new file, whose extension chooses the format.

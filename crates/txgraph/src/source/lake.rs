@@ -4,7 +4,7 @@ use super::{Backend, Capabilities, Capability, Control, SourceSpec};
 use crate::{Advice, Config, Error, ErrorKind, Protected, Result};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
-use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
+use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// The directory of a lake.
 #[derive(Debug)]
@@ -57,6 +57,11 @@ impl Backend for LakeFolder {
 
     /// The last block of the lake.
     fn tip(&self) -> Result<u64> {
+        Ok(self.everything()?.last)
+    }
+
+    /// From the first to the last block of the lake.
+    fn everything(&self) -> Result<BlockRange> {
         let span = self.lake.blocks().span();
         let empty = || {
             Error::new(
@@ -64,7 +69,7 @@ impl Backend for LakeFolder {
                 format!("{} has no blocks yet", self.lake.path().display()),
             )
         };
-        Ok(span.ok_or_else(empty)?.last)
+        span.ok_or_else(empty)
     }
 
     fn block_time(&self, block: u64) -> Result<Option<u64>> {

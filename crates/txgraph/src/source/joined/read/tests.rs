@@ -326,7 +326,7 @@ fn a_search_reads_the_rest_once() {
     let found = search(&join([&base, &rest], None), &question).unwrap();
     let expected = search(&whole, &question).unwrap();
     assert!(expected.graph.edge_count() > 10);
-    assert_eq!(found.merged(), expected.merged());
+    assert_eq!(testing::merged(&found), testing::merged(&expected));
     assert_eq!(found.scan.covered, expected.scan.covered);
     assert_eq!(found.scan.last_block_hash, expected.scan.last_block_hash);
     assert_eq!(rest.scans.load(Ordering::Relaxed), 1);
@@ -493,7 +493,7 @@ proptest! {
         };
         let found = search(&join(&sources, None), &request).unwrap();
         let expected = search(&whole, &request).unwrap();
-        prop_assert_eq!(found.merged(), expected.merged());
+        prop_assert_eq!(testing::merged(&found), testing::merged(&expected));
         prop_assert_eq!(found.scan.covered, expected.scan.covered);
         prop_assert_eq!(found.scan.counts.transfers, expected.scan.counts.transfers);
     }
