@@ -3,14 +3,14 @@
 use crate::{
     Error,
     file::ForeignFile,
-    native::{Frames, Movement},
+    native::Frames,
     order::Indices,
     rows::{At, Direct, Header, Log, Place, Rows, Trace, Transaction},
 };
 use alloy_primitives::{B256, U256};
 use txgraph_stored::StoredChunk;
 use txgraph_transfers::{
-    BlockRange, BlockTime, Decoder, EIP7708_LOG_ADDRESS, Kind, LogView, Position, ScanRequest,
+    BlockRange, BlockTime, Decoder, EIP7708_LOG_ADDRESS, FrameMovement, Kind, LogView, Position, ScanRequest,
     TokenStandard, TransactionView, Transfer, TransferFilter,
 };
 
@@ -284,7 +284,7 @@ impl Assembler<'_, '_> {
             let first = self.out.len();
             let frames = Frames::new(block.rows, parts.traces, |one, other| {
                 self.duplicates += 1;
-                let content = |it: &Trace| (it.call, it.from, it.to, it.value, it.failed);
+                let content = |it: &Trace| (it.kind, it.from, it.to, it.value, it.failed);
                 let same = content(one) == content(other);
                 let name = |place: &Place| describe(self.files, place.at);
                 let what = || format!("a call frame of transaction {index}");
@@ -322,7 +322,7 @@ impl Assembler<'_, '_> {
         block_timestamp: Option<BlockTime>,
         transaction_index: u32,
         transaction_hash: Option<B256>,
-        movements: &[Movement],
+        movements: &[FrameMovement],
     ) {
         for (sub_index, movement) in (1..).zip(movements) {
             self.offer(Transfer {

@@ -1,17 +1,8 @@
 //! Movements of the native coin from the call frames of one transaction.
 
-use crate::rows::{Call, Rows, Trace};
-use alloy_primitives::{Address, U256};
-use txgraph_transfers::{Kind, TransactionView};
-
-/// A movement inside of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Movement {
-    pub(crate) from: Address,
-    pub(crate) to: Address,
-    pub(crate) value: U256,
-    pub(crate) kind: Kind,
-}
+use crate::rows::{Rows, Trace};
+use alloy_primitives::U256;
+use txgraph_transfers::{CallFrame, FrameMovement, FrameMovements, TransactionView};
 
 /// The call frames of one transaction in the order of execution.
 pub(crate) struct Frames<'r> {
@@ -72,45 +63,33 @@ impl<'r> Frames<'r> {
         })
     }
 
-    /// The movements inside of the transaction. A frame below a failed one did not happen,
-    /// whether or not it failed itself.
-    pub(crate) fn internal(&self) -> Vec<Movement> {
-        let mut failed: Option<&[u32]> = None;
-        let mut created: Vec<Address> = Vec::new();
-        let mut movements = Vec::new();
+    /// The movements inside of the transaction.
+    pub(crate) fn internal(&self) -> Vec<FrameMovement> {
+        let mut movements = FrameMovements::new(false);
+        let mut found = Vec::new();
+        let mut before: &[u32] = &[];
         for (number, frame) in self.frames.iter().enumerate() {
-            let path = self.rows.path(frame);
-            if let (Some(failed), Some(path)) = (failed, path)
-                && path.starts_with(failed)
-            {
-                continue;
-            }
-            if frame.failed {
-                failed = path;
-                continue;
-            }
-            if frame.call == Call::Creates {
-                created.push(frame.to);
-            }
-            let is_root = number == 0 && self.root().is_some();
-            if is_root || frame.call == Call::Nothing || frame.value.is_zero() {
-                continue;
-            }
-            let destroyed_itself = frame.call == Call::Destroys && frame.from == frame.to;
-            let (to, kind) = match destroyed_itself {
-                // Burns its balance if the contract was created in this transaction. Others
-                // keep it since Cancun (EIP-6780).
-                true if created.contains(&frame.from) => (Address::ZERO, Kind::Burn),
-                true => continue,
-                false => (frame.to, Kind::Internal),
+            // Without paths, the first frame is the outermost.
+            let depth = match self.rows.path(frame) {
+                Some(path) => {
+                    let common = path.iter().zip(before).take_while(|(a, b)| a == b).count();
+                    if common + 1 < path.len() {
+                        movements.skip(common + 1);
+                    }
+                    before = path;
+                    path.len()
+                }
+                None => number.min(1),
             };
-            movements.push(Movement {
+            found.extend(movements.next(&CallFrame {
+                kind: frame.kind,
                 from: frame.from,
-                to,
+                to: frame.to,
                 value: frame.value,
-                kind,
-            });
+                failed: frame.failed,
+                depth,
+            }));
         }
-        movements
+        found
     }
 }

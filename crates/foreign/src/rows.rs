@@ -6,7 +6,9 @@ use self::convert::Cells;
 use crate::{Error, Role, file::ForeignFile, format::Row};
 use alloy_primitives::{Address, B256, U256};
 use std::ops::Range;
-use txgraph_transfers::{BlockRange, BlockTime, Transfer, TransferFilter, WithdrawalView};
+use txgraph_transfers::{
+    BlockRange, BlockTime, FrameKind, Transfer, TransferFilter, WithdrawalView,
+};
 
 /// The file and the row that something comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,24 +44,11 @@ pub(crate) struct Log {
     data: Range<usize>,
 }
 
-/// What a call frame does with the native coin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// Moves its value: a call.
-    Moves,
-    /// Moves its value to the created contract.
-    Creates,
-    /// Moves the balance of the destroyed contract.
-    Destroys,
-    /// Moves nothing, whatever its value column contains.
-    Nothing,
-}
-
 /// A call frame.
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) place: Place,
-    pub(crate) call: Call,
+    pub(crate) kind: FrameKind,
     pub(crate) from: Address,
     pub(crate) to: Address,
     pub(crate) value: U256,

@@ -12,6 +12,7 @@ mod counts;
 mod decode;
 mod events;
 mod filter;
+mod frames;
 mod indexable;
 mod log;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use events::{
     DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
 };
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
+pub use frames::{CallFrame, FrameKind, FrameMovement, FrameMovements};
 pub use indexable::{
     AnomalousLogs, BlockReader, BlockRun, BlockSummary, Indexable, InternalReader, InternalSource,
     InternalTransfers,

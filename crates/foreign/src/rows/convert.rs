@@ -1,6 +1,6 @@
 //! The conversion of rows, by table.
 
-use super::{At, Call, Direct, Header, Log, Place, Rows, Trace, Transaction, Tx};
+use super::{At, Direct, Header, Log, Place, Rows, Trace, Transaction, Tx};
 use crate::{
     Role, Table,
     cell::{Cell, parse_number},
@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, U256};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use txgraph_transfers::{
-    DEPOSIT, EIP7708_LOG_ADDRESS, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard,
+    DEPOSIT, EIP7708_LOG_ADDRESS, FrameKind, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard,
     Transfer, TransferFilter, WITHDRAWAL, WithdrawalView,
 };
 
@@ -120,15 +120,15 @@ impl Rows {
                 (cells.get(Role::TraceType, |cell| cell.text())?, path)
             }
         };
-        let call = match word {
+        let kind = match word {
             "call" => match cells.get(Role::CallType, |cell| cell.text())? {
-                "call" | "none" | "authcall" | "auth_call" => Call::Moves,
+                "call" | "none" | "authcall" | "auth_call" => FrameKind::Call,
                 "callcode" | "call_code" | "delegatecall" | "delegate_call" | "staticcall"
-                | "static_call" => Call::Nothing,
+                | "static_call" => FrameKind::Borrow,
                 other => return Err(wrong(Role::CallType, format!("unknown call `{other}`"))),
             },
-            "create" | "create2" => Call::Creates,
-            "suicide" | "selfdestruct" | "self_destruct" => Call::Destroys,
+            "create" | "create2" => FrameKind::Create,
+            "suicide" | "selfdestruct" | "self_destruct" => FrameKind::Destroy,
             // Not part of a transaction.
             "reward" | "genesis" | "daofork" => return Ok(()),
             other => return Err(wrong(Role::TraceType, format!("unknown trace `{other}`"))),
@@ -136,16 +136,16 @@ impl Rows {
         let error = cells.optional(Role::Error, |cell| cell.text())?;
         let status = cells.optional(Role::Status, |cell| cell.flag())?;
         let failed = error.is_some_and(|error| !error.is_empty()) || status == Some(false);
-        let created = match call {
-            Call::Creates => cells.optional(Role::Created, |cell| cell.address())?,
+        let created = match kind {
+            FrameKind::Create => cells.optional(Role::Created, |cell| cell.address())?,
             _ => None,
         };
         let to = match created {
             Some(created) => Some(created),
             None => cells.optional(Role::To, |cell| cell.address())?,
         };
-        let value = match call {
-            Call::Nothing => U256::ZERO,
+        let value = match kind {
+            FrameKind::Borrow => U256::ZERO,
             _ => cells
                 .optional(Role::Value, |cell| cell.number())?
                 .unwrap_or_default(),
@@ -163,10 +163,18 @@ impl Rows {
             },
             problem,
         })?;
+        let from = match kind {
+            // A destruction without ends, of a contract that names itself: see `FrameMovements`.
+            FrameKind::Destroy if value.is_zero() => {
+                let from = cells.optional(Role::From, |cell| cell.address())?;
+                from.unwrap_or_default()
+            }
+            _ => cells.get(Role::From, |cell| cell.address())?,
+        };
         self.traces.push(Trace {
             place,
-            call,
-            from: cells.get(Role::From, |cell| cell.address())?,
+            kind,
+            from,
             to: to.unwrap_or_default(),
             value,
             failed,
@@ -189,7 +197,7 @@ impl Rows {
         };
         self.traces.push(Trace {
             place,
-            call: Call::Moves,
+            kind: FrameKind::Call,
             from: cells.get(Role::From, |cell| cell.address())?,
             failed: to.is_none(),
             to: to.unwrap_or_default(),
@@ -291,7 +299,7 @@ impl Rows {
                 })?;
                 self.traces.push(Trace {
                     place,
-                    call: Call::Moves,
+                    kind: FrameKind::Call,
                     from,
                     to,
                     value: cells.get(Role::Value, |cell| cell.number())?,

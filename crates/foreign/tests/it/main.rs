@@ -7,4 +7,5 @@ mod fill;
 mod graphsense;
 mod order;
 mod parquet;
+mod selfdestruct;
 mod support;
