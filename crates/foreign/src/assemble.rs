@@ -1,26 +1,31 @@
 //! From the rows of a chunk to its transfers in total order.
 
 use crate::{
-    Error,
+    Error, Role,
+    error::WrongCell,
     file::ForeignFile,
+    gaps::{self, Tables},
     native::Frames,
     order::Indices,
-    rows::{At, Direct, Header, Log, Place, Rows, Trace, Transaction},
+    parts::transactions,
+    rows::{Direct, Header, Log, Place, Receipt, Rows, Trace, Transaction},
+    unique::{describe, same_or, sort},
 };
 use alloy_primitives::{B256, U256};
 use txgraph_stored::StoredChunk;
 use txgraph_transfers::{
-    BlockRange, BlockTime, Decoder, EIP7708_LOG_ADDRESS, FrameMovement, Kind, LogView, Position, ScanRequest,
-    TokenStandard, TransactionView, Transfer, TransferFilter,
+    BlockRange, BlockTime, Decoder, EIP7708_LOG_ADDRESS, FrameKind, FrameMovement, Gaps, Kind,
+    LogView, Position, ScanRequest, TokenStandard, TransactionView, Transfer, TransferFilter,
 };
 
 /// The rows of one block.
 pub(crate) struct Block<'r> {
     pub(crate) number: u64,
-    rows: &'r Rows,
-    logs: &'r [Log],
+    pub(crate) rows: &'r Rows,
+    pub(crate) logs: &'r [Log],
     pub(crate) traces: &'r [Trace],
-    transactions: &'r [Transaction],
+    pub(crate) transactions: &'r [Transaction],
+    pub(crate) receipts: &'r [Receipt],
     pub(crate) headers: &'r [Header],
     direct: &'r [Direct],
 }
@@ -29,28 +34,34 @@ pub(crate) struct Block<'r> {
 pub(crate) fn assemble(
     rows: &mut Rows,
     files: &[ForeignFile],
+    tables: Tables,
     chain_id: u64,
     chunk: BlockRange,
     request: &ScanRequest,
 ) -> Result<StoredChunk, Error> {
     let duplicates = sort(rows, files)?;
+    let gaps = gaps::of_chunk(rows, files, tables, chunk, &request.filter)?;
     let rows = &*rows;
     let mut decoder = Decoder::new(chain_id, &request.wrapped_native, &request.filter);
     let mut out = StoredChunk::default();
     let mut assembler = Assembler {
         filter: &request.filter,
         files,
+        tables,
         decoder: &mut decoder,
         out: &mut out.transfers,
         extra: 0,
         duplicates,
+        gaps,
+        before: None,
         parent_hash: None,
         last_hash: None,
     };
-    let mut cursors = [0; 5];
+    let mut cursors = [0; 6];
     while let Some(block) = next_block(rows, &mut cursors) {
         assembler.block(&block)?;
         let header = block.headers.first();
+        assembler.link(header)?;
         if block.number == chunk.first {
             assembler.parent_hash = header.and_then(|header| header.parent_hash);
         }
@@ -58,151 +69,29 @@ pub(crate) fn assemble(
             assembler.last_hash = header.and_then(|header| header.hash);
         }
     }
-    let (extra, duplicates) = (assembler.extra, assembler.duplicates);
+    let (extra, duplicates, gaps) = (assembler.extra, assembler.duplicates, assembler.gaps);
     (out.parent_hash, out.last_hash) = (assembler.parent_hash, assembler.last_hash);
     out.counts = *decoder.counts();
     // Blocks without rows are part of the answer.
     out.counts.blocks = chunk.blocks();
     out.counts.transfers += extra;
     out.counts.duplicates = duplicates;
+    out.counts.gaps = gaps;
     Ok(out)
 }
 
-/// Sorts all rows by block, and removes equal ones. Returns how many were removed.
-pub(crate) fn sort(rows: &mut Rows, files: &[ForeignFile]) -> Result<u64, Error> {
-    let before = count(rows);
-    rows.logs
-        .sort_by_key(|log| (log.place.block, log.index, log.place.at));
-    rows.traces
-        .sort_by_key(|it| (it.place.block, it.order, it.place.at));
-    let key = |it: &Transaction| {
-        (
-            it.place.block,
-            it.place.tx.index,
-            it.place.tx.hash,
-            it.place.at,
-        )
-    };
-    rows.transactions.sort_by_key(key);
-    rows.headers.sort_by_key(|it| (it.place.block, it.place.at));
-    rows.direct.sort_by_key(|it| (it.place.block, it.place.at));
-    let mut logs = std::mem::take(&mut rows.logs);
-    let name = |place: &Place| describe(files, place.at);
-    unique(&mut logs, |one, other| {
-        if (one.place.block, one.index) != (other.place.block, other.index) {
-            return Ok(false);
-        }
-        let same = one.address == other.address
-            && one.topics() == other.topics()
-            && rows.data(one) == rows.data(other)
-            && agree(&one.place, &other.place);
-        same_or(
-            same,
-            || format!("log {}", one.index),
-            &one.place,
-            &other.place,
-            &name,
-        )
-    })?;
-    rows.logs = logs;
-    unique(&mut rows.transactions, |one, other| {
-        let (a, b) = (one.place.tx, other.place.tx);
-        if one.place.block != other.place.block || a.index != b.index {
-            return Ok(false);
-        }
-        let same = a.hash == b.hash
-            && (one.from, one.to, one.value, one.success)
-                == (other.from, other.to, other.value, other.success);
-        let what = || format!("transaction {}", a.index.unwrap_or_default());
-        same_or(same, what, &one.place, &other.place, &name)
-    })?;
-    unique(&mut rows.headers, |one, other| {
-        if one.place.block != other.place.block {
-            return Ok(false);
-        }
-        let same = one.hash == other.hash && one.place.time == other.place.time;
-        same_or(
-            same,
-            || "the header".to_owned(),
-            &one.place,
-            &other.place,
-            &name,
-        )
-    })?;
-    Ok(before - count(rows))
-}
-
-fn count(rows: &Rows) -> u64 {
-    (rows.logs.len() + rows.transactions.len() + rows.headers.len()) as u64
-}
-
-/// Whether two rows can belong to the same transaction.
-fn agree(one: &Place, other: &Place) -> bool {
-    let index = one
-        .tx
-        .index
-        .zip(other.tx.index)
-        .is_none_or(|(one, other)| one == other);
-    index
-        && one
-            .tx
-            .hash
-            .zip(other.tx.hash)
-            .is_none_or(|(one, other)| one == other)
-}
-
-fn same_or(
-    same: bool,
-    what: impl FnOnce() -> String,
-    one: &Place,
-    other: &Place,
-    name: &dyn Fn(&Place) -> String,
-) -> Result<bool, Error> {
-    match same {
-        true => Ok(true),
-        false => Err(Error::Contradiction {
-            block: one.block,
-            what: what(),
-            one: name(one),
-            other: name(other),
-        }),
-    }
-}
-
-/// Removes rows that equal the one before.
-fn unique<T>(
-    rows: &mut Vec<T>,
-    mut is_same: impl FnMut(&T, &T) -> Result<bool, Error>,
-) -> Result<(), Error> {
-    let mut failed = None;
-    rows.dedup_by(|later, first| match is_same(first, later) {
-        Ok(same) => same,
-        Err(error) => {
-            failed.get_or_insert(error);
-            false
-        }
-    });
-    failed.map_or(Ok(()), Err)
-}
-
-fn describe(files: &[ForeignFile], at: At) -> String {
-    let path = files
-        .get(at.file)
-        .map_or_else(String::new, |file| file.path.display().to_string());
-    format!("{path}, row {}", at.row + 1)
-}
-
 /// The rows of the next block that has any.
-pub(crate) fn next_block<'r>(rows: &'r Rows, cursors: &mut [usize; 5]) -> Option<Block<'r>> {
-    let at = |places: [Option<&Place>; 5]| places.into_iter().flatten().map(|it| it.block).min();
+pub(crate) fn next_block<'r>(rows: &'r Rows, cursors: &mut [usize; 6]) -> Option<Block<'r>> {
+    let at = |places: [Option<&Place>; 6]| places.into_iter().flatten().map(|it| it.block).min();
     let number = at([
         rows.logs.get(cursors[0]).map(|it| &it.place),
         rows.traces.get(cursors[1]).map(|it| &it.place),
         rows.transactions.get(cursors[2]).map(|it| &it.place),
         rows.headers.get(cursors[3]).map(|it| &it.place),
         rows.direct.get(cursors[4]).map(|it| &it.place),
+        rows.receipts.get(cursors[5]).map(|it| &it.place),
     ])?;
-    let [logs, traces, transactions, headers, direct] = cursors;
+    let [logs, traces, transactions, headers, direct, receipts] = cursors;
     Some(Block {
         number,
         rows,
@@ -213,6 +102,7 @@ pub(crate) fn next_block<'r>(rows: &'r Rows, cursors: &mut [usize; 5]) -> Option
         }),
         headers: take(&rows.headers, headers, |it| it.place.block == number),
         direct: take(&rows.direct, direct, |it| it.place.block == number),
+        receipts: take(&rows.receipts, receipts, |it| it.place.block == number),
     })
 }
 
@@ -233,9 +123,11 @@ impl<'r> Block<'r> {
         let traces = self.traces.iter().map(|it| &it.place);
         let logs = self.logs.iter().map(|it| &it.place);
         let transactions = self.transactions.iter().map(|it| &it.place);
+        let receipts = self.receipts.iter().map(|it| &it.place);
         traces
             .chain(logs)
             .chain(transactions)
+            .chain(receipts)
             .chain(self.direct.iter().map(|it| &it.place))
     }
 
@@ -245,27 +137,44 @@ impl<'r> Block<'r> {
     }
 }
 
-/// Everything of one transaction.
-#[derive(Default)]
-struct Parts<'r> {
-    transaction: Option<&'r Transaction>,
-    logs: Vec<&'r Log>,
-    traces: Vec<&'r Trace>,
-}
-
-struct Assembler<'a, 'f> {
+struct Assembler<'a, 'f, 'r> {
     filter: &'a TransferFilter,
     files: &'a [ForeignFile],
+    tables: Tables,
     decoder: &'a mut Decoder<'f>,
     out: &'a mut Vec<Transfer>,
     /// Transfers that the decoder did not count.
     extra: u64,
     duplicates: u64,
+    gaps: Gaps,
+    /// The header before.
+    before: Option<&'r Header>,
     parent_hash: Option<B256>,
     last_hash: Option<B256>,
 }
 
-impl Assembler<'_, '_> {
+impl<'r> Assembler<'_, '_, 'r> {
+    /// Checks that a block follows the one before.
+    fn link(&mut self, header: Option<&'r Header>) -> Result<(), Error> {
+        let Some(header) = header else {
+            return Ok(());
+        };
+        if let Some(before) = self.before.replace(header)
+            && before.place.block + 1 == header.place.block
+            && let (Some(hash), Some(parent)) = (before.hash, header.parent_hash)
+            && hash != parent
+        {
+            let parent = describe(self.files, header.place.at);
+            return Err(Error::Contradiction {
+                block: before.place.block,
+                what: "its hash".to_owned(),
+                one: describe(self.files, before.place.at),
+                other: format!("the parent hash in {parent}"),
+            });
+        }
+        Ok(())
+    }
+
     fn block(&mut self, block: &Block<'_>) -> Result<(), Error> {
         let start = self.out.len();
         let time = block.time();
@@ -278,7 +187,8 @@ impl Assembler<'_, '_> {
             .iter()
             .any(|log| log.address == EIP7708_LOG_ADDRESS);
         let mut next = 0;
-        for (index, parts) in transactions(block, &indices)? {
+        let mut seen = gaps::Seen::default();
+        for (index, parts) in transactions(block, &indices, self.files)? {
             next = index.saturating_add(1);
             let hash = parts.hash(&indices);
             let first = self.out.len();
@@ -290,30 +200,111 @@ impl Assembler<'_, '_> {
                 let what = || format!("a call frame of transaction {index}");
                 same_or(same, what, &one.place, &other.place, &name).map(drop)
             })?;
-            let own = parts
-                .transaction
-                .and_then(view)
-                .or_else(|| frames.transaction());
+            let outcome = self.outcome(block, parts.transaction, parts.receipt, &frames)?;
+            seen.add(parts.transaction, outcome.is_some(), &frames);
             let views = parts.logs.iter().map(|log| LogView {
                 address: &log.address,
                 topics: log.topics(),
                 data: block.rows.data(log),
             });
             self.decoder
-                .transaction(index, own.as_ref(), views, self.out);
-            log_indices.extend(parts.logs.iter().map(|log| log.index));
+                .transaction(index, outcome.as_ref(), views, self.out);
+            for log in parts.logs {
+                if log_indices.last().is_some_and(|last| *last >= log.index) {
+                    return Err(self.disordered(block, log));
+                }
+                log_indices.push(log.index);
+            }
             for transfer in &mut self.out[first..] {
                 transfer.log_index = transfer.log_index.map(|at| log_indices[at as usize]);
                 transfer.transaction_hash = hash;
             }
             // Under EIP-7708, logs report these movements.
             if self.filter.internal && !is_logged {
-                self.internal(block.number, time, index, hash, &frames.internal());
+                let movements = frames.internal();
+                let doubtful = movements.iter().filter(|it| it.is_doubtful);
+                self.gaps.doubtful += doubtful.count() as u64;
+                self.internal(block.number, time, index, hash, &movements);
             }
         }
+        seen.finish(block, next, self.tables, self.filter, &mut self.gaps);
         self.withdrawals(block, next);
         self.direct(block, &indices, time)?;
         self.order(block, start)
+    }
+
+    /// The value and the outcome of a transaction; `None` if one of them is not known. What
+    /// several tables have of it must be the same.
+    fn outcome(
+        &self,
+        block: &Block<'_>,
+        own: Option<&Transaction>,
+        receipt: Option<&Receipt>,
+        frames: &Frames<'_>,
+    ) -> Result<Option<TransactionView>, Error> {
+        let traced = frames.root().zip(frames.transaction());
+        let Some(own) = own else {
+            return Ok(traced.map(|(_, view)| view));
+        };
+        let differs = |what: &str, other: &Place| Error::Contradiction {
+            block: other.block,
+            what: format!("the {what} of a transaction"),
+            one: describe(self.files, own.place.at),
+            other: describe(self.files, other.at),
+        };
+        // Transfers without paths do not say what failed.
+        let traced = traced.filter(|(root, _)| block.rows.path(root).is_some());
+        let mut success = own.success;
+        let outcomes = [
+            receipt.and_then(|it| Some((it.success?, &it.place))),
+            traced.map(|(root, view)| (view.success, &root.place)),
+        ];
+        for (other, place) in outcomes.into_iter().flatten() {
+            if *success.get_or_insert(other) != other {
+                return Err(differs("outcome", place));
+            }
+        }
+        let succeeded = success == Some(true);
+        let mut to = own.to;
+        if let Some((root, view)) = traced {
+            // The address of a created contract may not follow from the nonce.
+            if own.lacks_receiver && root.kind == FrameKind::Create {
+                to = view.to;
+            }
+            if own.from != view.from || own.value != view.value || succeeded && to != view.to {
+                return Err(differs("value", &root.place));
+            }
+        }
+        let file = &self.files[own.place.at.file];
+        let creates = match receipt {
+            Some(receipt) => receipt.creates,
+            // Where the column is missing, the address follows from the nonce.
+            None => !file.has(Role::Created),
+        };
+        if own.lacks_receiver && succeeded && !creates {
+            let problem = "neither a receiver nor a created contract".into();
+            let role = Role::To;
+            return Err(file.wrong(own.place.at.row, WrongCell { role, problem }));
+        }
+        Ok(success.map(|success| TransactionView {
+            from: own.from,
+            to,
+            value: own.value,
+            mint: U256::ZERO,
+            success,
+        }))
+    }
+
+    /// The error of a log that is not in the order of the transactions.
+    fn disordered(&self, block: &Block<'_>, log: &Log) -> Error {
+        let others = block.logs.iter().filter(|it| it.index >= log.index);
+        let before = others.filter(|it| it.place.at != log.place.at).last();
+        Error::Contradiction {
+            block: block.number,
+            what: format!("the order of logs and transactions at log {}", log.index),
+            one: before.map_or_else(String::new, |it| describe(self.files, it.place.at)),
+            other: describe(self.files, log.place.at),
+        }
     }
 
     fn internal(
@@ -466,55 +457,4 @@ fn contradiction(block: &Block<'_>, files: &[ForeignFile], position: Position) -
         one: name(),
         other: name(),
     }
-}
-
-impl Parts<'_> {
-    fn hash(&self, indices: &Indices) -> Option<B256> {
-        let transaction = self.transaction.map(|it| &it.place);
-        let logs = self.logs.iter().map(|it| &it.place);
-        let traces = self.traces.iter().map(|it| &it.place);
-        let mut places = transaction.into_iter().chain(logs).chain(traces);
-        places.find_map(|place| indices.hash_of(place))
-    }
-}
-
-/// The transactions of a block, ascending.
-fn transactions<'r>(
-    block: &Block<'r>,
-    indices: &Indices,
-) -> Result<impl Iterator<Item = (u32, Parts<'r>)> + use<'r>, Error> {
-    // Sorted by index, of which there are few gaps.
-    let mut parts: std::collections::BTreeMap<u32, Parts<'r>> = std::collections::BTreeMap::new();
-    for transaction in block.transactions {
-        parts
-            .entry(indices.of(&transaction.place)?)
-            .or_default()
-            .transaction = Some(transaction);
-    }
-    for log in block.logs {
-        parts
-            .entry(indices.of(&log.place)?)
-            .or_default()
-            .logs
-            .push(log);
-    }
-    for trace in block.traces {
-        parts
-            .entry(indices.of(&trace.place)?)
-            .or_default()
-            .traces
-            .push(trace);
-    }
-    Ok(parts.into_iter())
-}
-
-/// The value of a transaction, if it is known whether it succeeded.
-fn view(transaction: &Transaction) -> Option<TransactionView> {
-    Some(TransactionView {
-        from: transaction.from,
-        to: transaction.to,
-        value: transaction.value,
-        mint: U256::ZERO,
-        success: transaction.success?,
-    })
 }

@@ -4,7 +4,7 @@
 //! `0x` (or PostgreSQL's `\x`), and decimal numbers without fraction and exponent.
 
 use crate::{error::Problem, time};
-use alloy_primitives::{Address, B256, U256, hex};
+use alloy_primitives::{Address, B256, Bloom, U256, hex};
 use txgraph_transfers::BlockTime;
 
 /// The value of one column in one row.
@@ -110,6 +110,10 @@ impl<'a> Cell<'a> {
         self.fixed("a hash").map(B256::new)
     }
 
+    pub(crate) fn bloom(&self) -> Result<Bloom, Problem> {
+        self.fixed("a bloom filter").map(Bloom::new)
+    }
+
     /// A 256-bit number.
     pub(crate) fn number(&self) -> Result<U256, Problem> {
         match self {
@@ -159,7 +163,7 @@ impl<'a> Cell<'a> {
                     )
                     .into()
                 })?,
-            _ => self.u64()?,
+            _ => seconds(self.u64()?)?,
         };
         BlockTime::new(seconds).ok_or_else(|| "the time is too late".into())
     }
@@ -183,6 +187,21 @@ impl<'a> Cell<'a> {
             }
             other => Err(format!("{} instead of bytes", other.name()).into()),
         }
+    }
+}
+
+/// Unix seconds of a number that may count milliseconds, microseconds or nanoseconds: as seconds
+/// it would be after the year 5000.
+fn seconds(number: u64) -> Result<u64, Problem> {
+    let unit = match number {
+        0..100_000_000_000 => 1,
+        ..100_000_000_000_000 => 1_000,
+        ..100_000_000_000_000_000 => 1_000_000,
+        _ => 1_000_000_000,
+    };
+    match number.is_multiple_of(unit) {
+        true => Ok(number / unit),
+        false => Err(format!("{number} is a time with a fraction of a second").into()),
     }
 }
 
@@ -318,9 +337,16 @@ mod tests {
             assert_eq!(cell.flag().ok(), flag, "{cell:?}");
         }
         let time = BlockTime::new(1_683_029_999);
-        for text in ["1683029999", "2023-05-02T12:19:59Z"] {
+        for text in [
+            "1683029999",
+            "1683029999000",
+            "1683029999000000",
+            "1683029999000000000",
+            "2023-05-02T12:19:59Z",
+        ] {
             assert_eq!(Cell::Text(text).time().ok(), time);
         }
+        assert!(Cell::Text("1683029999500").time().is_err());
         assert!(Cell::Text("yesterday").time().is_err());
     }
 

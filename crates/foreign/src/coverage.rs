@@ -6,13 +6,13 @@
 //! are taken, and the answer says so.
 
 use crate::{Error, Role, Table, file::ForeignFile};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
-use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo};
+use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts};
 
 /// What a set of files covers.
 #[derive(Debug, Default)]
@@ -28,12 +28,20 @@ pub(crate) struct Coverage {
 pub(crate) struct Metadata {
     /// The chain.
     pub(crate) chain: Option<ChainInfo>,
+    #[serde(default)]
+    command: String,
+    #[serde(default)]
+    limits: Vec<IgnoredAny>,
     scan: Scan,
 }
 
 #[derive(Debug, Deserialize)]
 struct Scan {
     covered: BlockRanges,
+    #[serde(default)]
+    caveats: Vec<String>,
+    #[serde(default)]
+    counts: DecodeCounts,
 }
 
 impl Metadata {
@@ -49,6 +57,21 @@ impl Metadata {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io(&path, error)),
         }
+    }
+
+    /// What restricted the answer in the file, and what the file lacks of it.
+    pub(crate) fn caveats(&self, file: &ForeignFile) -> Vec<String> {
+        let mut caveats = self.scan.caveats.clone();
+        let stated = self.scan.counts.transfers;
+        let is_whole = self.command == "transfers" && self.limits.is_empty();
+        if is_whole && file.rows() < stated {
+            caveats.push(format!(
+                "{} has {} rows, but its metadata states {stated} transfers",
+                file.path.display(),
+                file.rows()
+            ));
+        }
+        caveats
     }
 }
 

@@ -37,6 +37,8 @@ pub enum Table {
     NativeTransfers,
     /// A transaction.
     Transactions,
+    /// The outcome of a transaction.
+    Receipts,
     /// A block.
     Blocks,
     /// A trade, which is two transfers.
@@ -78,6 +80,13 @@ impl Dialect {
     /// Every table that is recognised.
     pub const fn all() -> &'static [Self] {
         DIALECTS
+    }
+
+    /// The name of the table, without the tool.
+    pub(crate) fn table_name(&self) -> &'static str {
+        self.name
+            .rsplit_once(' ')
+            .map_or(self.name, |(_, table)| table)
     }
 
     /// The columns of a file, or the names of those that are missing.
@@ -146,7 +155,7 @@ pub(crate) fn detect(
         }
         (None, Some((dialect, missing))) => format!(
             "the columns {} are those of no known table; for {} the columns {} are missing",
-            header.join(", "),
+            shown(header),
             dialect.name,
             missing.join(", ")
         ),
@@ -156,6 +165,18 @@ pub(crate) fn detect(
         path: path.to_path_buf(),
         reason,
     })
+}
+
+/// The characters of a header that are shown.
+const SHOWN_CHARS: usize = 1000;
+
+/// The names of the columns.
+fn shown(header: &[String]) -> String {
+    let names = header.join(", ");
+    match names.char_indices().nth(SHOWN_CHARS) {
+        Some((at, _)) => format!("{}…", &names[..at]),
+        None => names,
+    }
 }
 
 fn choose(
@@ -183,7 +204,7 @@ fn choose(
             None => {
                 return wrong(format!(
                     "there is no column `{name}` among {}",
-                    header.join(", ")
+                    shown(header)
                 ));
             }
         }

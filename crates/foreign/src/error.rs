@@ -68,6 +68,22 @@ pub enum Error {
         /// The columns, and those that are missing from the closest dialect.
         reason: String,
     },
+    /// A file has the name of a table, and the extension of no format.
+    #[error(
+        "{}: its name is that of a table, but files with this extension are not read; convert it to \
+         .parquet, .csv or .jsonl (also .gz or .zst), or move it away",
+        path.display()
+    )]
+    Extension {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Folders are in each other too deeply.
+    #[error("{}: too many folders in each other; name a folder further inside", path.display())]
+    TooDeep {
+        /// The folder that is not read.
+        path: PathBuf,
+    },
     /// There is nothing to read.
     #[error("{}: no file with transfers", path.display())]
     Empty {
@@ -119,6 +135,8 @@ impl Error {
         matches!(
             self,
             Self::UnknownColumns { .. }
+                | Self::Extension { .. }
+                | Self::TooDeep { .. }
                 | Self::Empty { .. }
                 | Self::Options(_)
                 | Self::ChainIdUnknown { .. }

@@ -22,6 +22,8 @@ pub(crate) struct ForeignFile {
     pub(crate) facts: PathFacts,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) slots: Vec<Slot>,
+    /// What its bytes say against it, in words.
+    pub(crate) doubt: Option<String>,
     header: Vec<String>,
     format: Format,
 }
@@ -33,10 +35,10 @@ impl ForeignFile {
         family: Family,
         chosen: Option<&Columns>,
     ) -> Result<Option<Self>, Error> {
-        let Some((format, header)) = Format::open(path)? else {
+        let Some((mut format, mut header)) = Format::open(path)? else {
             return Ok(None);
         };
-        let (dialect, slots) = detect(path, &header, family, chosen)?;
+        let (mut dialect, mut slots) = detect(path, &header, family, chosen)?;
         let float = slots.iter().find(|(role, column)| {
             matches!(role, Role::Value | Role::TokenId) && header[*column].ends_with("_f64")
         });
@@ -44,8 +46,21 @@ impl ForeignFile {
             let reason = format!("column {}: {}", header[*column], crate::cell::FLOAT);
             return Err(Error::damaged(path, reason));
         }
-        let pieces = format.pieces(path, &slots)?;
+        let twice = slots.iter().find(|(_, column)| {
+            let name = &header[*column];
+            header.iter().filter(|other| *other == name).count() > 1
+        });
+        if let Some((_, column)) = twice {
+            let reason = format!("two columns `{}`", header[*column]);
+            return Err(Error::damaged(path, reason));
+        }
+        let known = header.len();
+        let pieces = format.pieces(path, &slots, &mut header)?;
+        if header.len() > known {
+            (dialect, slots) = detect(path, &header, family, chosen)?;
+        }
         Ok(Some(Self {
+            doubt: format.doubt(path)?,
             facts: facts(path),
             path: path.to_path_buf(),
             dialect,

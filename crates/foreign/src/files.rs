@@ -1,9 +1,11 @@
 //! A set of files with tables of one chain.
 
 use crate::{
-    Columns, Error, Family, Role, Table,
+    Columns, Dialect, Error, Family, Role, Table,
     coverage::{Coverage, Metadata},
     file::ForeignFile,
+    gaps::Tables,
+    plan,
 };
 use alloy_primitives::B256;
 use std::{
@@ -28,7 +30,12 @@ pub struct ForeignOptions {
     pub covers: Option<BlockRanges>,
     /// The chain ID, if the files do not contain it.
     pub chain_id: Option<u64>,
+    /// The bytes of memory for rows of files that are not sorted, for each thread that reads.
+    pub memory_per_thread: u64,
 }
+
+/// The default of [`ForeignOptions::memory_per_thread`].
+const MEMORY_PER_THREAD: u64 = 256 << 20;
 
 impl ForeignOptions {
     /// Options for the tables of a tool.
@@ -38,6 +45,7 @@ impl ForeignOptions {
             columns: None,
             covers: None,
             chain_id: None,
+            memory_per_thread: MEMORY_PER_THREAD,
         }
     }
 }
@@ -51,6 +59,9 @@ pub struct ForeignFiles {
     pub(crate) used: Vec<bool>,
     pub(crate) chain: ChainInfo,
     pub(crate) available: BlockRanges,
+    pub(crate) tables: Tables,
+    /// The rows of a chunk of files that are not sorted.
+    pub(crate) rows_max: u64,
     caveats: Vec<String>,
     notes: Vec<String>,
 }
@@ -61,7 +72,8 @@ impl ForeignFiles {
     ///
     /// # Errors
     ///
-    /// If there is nothing to read, a file is damaged, or files contradict each other.
+    /// If there is nothing to read, a file is damaged or has the name of a table but not its
+    /// columns, or files contradict each other.
     pub fn open(path: &Path, options: &ForeignOptions) -> Result<Self, Error> {
         let mut found = Vec::new();
         let metadata = fs::metadata(path).map_err(|error| Error::io(path, error))?;
@@ -72,11 +84,17 @@ impl ForeignFiles {
         let mut files = Vec::new();
         let mut skipped = Vec::new();
         let mut unknown = None;
+        // The name of a table means nothing if the columns are chosen.
+        let is_named =
+            |file: &Path| options.columns.is_none() && has_name_of_table(file, options.family);
         for file in found {
             match ForeignFile::open(&file, options.family, options.columns.as_ref()) {
                 Ok(Some(file)) => files.push(file),
+                Ok(None) if is_named(&file) => {
+                    return Err(Error::Extension { path: file });
+                }
                 Ok(None) => skipped.push(file),
-                Err(error @ Error::UnknownColumns { .. }) => {
+                Err(error @ Error::UnknownColumns { .. }) if !is_named(&file) => {
                     skipped.push(file);
                     unknown = unknown.or(Some(error));
                 }
@@ -103,7 +121,10 @@ impl ForeignFiles {
             .map(|file| Metadata::of(&file.path))
             .collect::<Result<_, _>>()?;
         let chain = chain(path, &files, &metadata, options)?;
-        let mut caveats = Vec::new();
+        let mut caveats: Vec<_> = files.iter().filter_map(|file| file.doubt.clone()).collect();
+        for (file, metadata) in files.iter().zip(&metadata) {
+            caveats.extend(metadata.iter().flat_map(|metadata| metadata.caveats(file)));
+        }
         let used = use_of_tables(&files, &mut caveats);
         let read: Vec<_> = files
             .iter()
@@ -128,12 +149,15 @@ impl ForeignFiles {
         if !skipped.is_empty() {
             let names = skipped.iter().map(|path| path.display().to_string());
             notes.push(format!(
-                "not read: {}",
+                "nothing of {}",
                 names.collect::<Vec<_>>().join(", ")
             ));
         }
+        let tables = Tables::of(read.iter().map(|(file, _)| *file));
         Ok(Self {
             family: options.family,
+            tables,
+            rows_max: plan::unsorted_rows(options.memory_per_thread),
             files,
             used,
             chain,
@@ -165,6 +189,20 @@ impl ForeignFiles {
     }
 }
 
+/// Whether a file has the name of a table, so that its rows would be missed: `logs.csv`,
+/// `logs_00000000_00099999.csv`, `ethereum__logs__0_to_999.parquet`.
+fn has_name_of_table(path: &Path, family: Family) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or_default().to_ascii_lowercase();
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit());
+    let mut dialects = Dialect::all().iter();
+    dialects.any(|dialect| {
+        let allowed = family == Family::Csv || dialect.family == family;
+        allowed && stem.split("__").any(|part| part == dialect.table_name())
+    })
+}
+
 /// Lists the files of a folder and its subfolders, sorted. Hidden ones are left out: cryo keeps
 /// reports in `.cryo`. So is the metadata that txgraph writes next to a file.
 fn list(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -188,6 +226,8 @@ fn list(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Err
             found.push(path);
         } else if depth > 0 {
             list(&path, depth - 1, found)?;
+        } else {
+            return Err(Error::TooDeep { path });
         }
     }
     Ok(())
@@ -251,14 +291,15 @@ fn use_of_tables(files: &[ForeignFile], caveats: &mut Vec<String>) -> Vec<bool> 
     let (logs, traces) = (has(Table::Logs), has(Table::Traces));
     if has(Table::NativeTransfers) && !traces {
         caveats.push(
-            "native_transfers of cryo does not distinguish failed and delegated calls; its traces \
-             do"
-            .to_owned(),
+            "native_transfers of cryo does not distinguish failed and delegated calls, and \
+             destructions; its traces do"
+                .to_owned(),
         );
     }
     let unknown =
         |file: &&ForeignFile| file.table() == Table::Transactions && !file.has(Role::Status);
-    if files.iter().any(|file| unknown(&file)) && !traces && !has(Table::NativeTransfers) {
+    let has_outcomes = traces || has(Table::NativeTransfers) || has(Table::Receipts);
+    if files.iter().any(|file| unknown(&file)) && !has_outcomes {
         caveats.push(
             "the transactions have no status, so the values of transactions are left out"
                 .to_owned(),

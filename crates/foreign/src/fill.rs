@@ -1,11 +1,7 @@
 //! Hashes and times of transfers that were found before.
 
 use crate::{
-    Error, ForeignFiles, Role,
-    assemble::{next_block, sort},
-    order::Indices,
-    plan,
-    rows::Rows,
+    Error, ForeignFiles, Role, assemble::next_block, order::Indices, plan, rows::Rows, unique::sort,
 };
 use alloy_primitives::B256;
 use std::collections::{BTreeSet, HashMap};
@@ -40,7 +36,7 @@ impl ForeignFiles {
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
         let mut rows = Rows::default();
         let mut known = Known::default();
-        for chunk in plan::chunks(pieces, &BlockRanges::from(span)) {
+        for chunk in plan::chunks(pieces, &BlockRanges::from(span), self.rows_max) {
             self.load(&mut rows, chunk, &wanted)?;
             known.add(&mut rows, self)?;
         }
@@ -69,7 +65,7 @@ impl ForeignFiles {
         };
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
         let mut known = Known::default();
-        for chunk in plan::chunks(pieces, &BlockRanges::from(span)) {
+        for chunk in plan::chunks(pieces, &BlockRanges::from(span), self.rows_max) {
             let mut rows = Rows::default();
             self.load(&mut rows, chunk, &BTreeSet::from([block]))?;
             known.add(&mut rows, self)?;
@@ -111,7 +107,7 @@ impl Known {
     /// Adds what rows contain. Sorts them first.
     fn add(&mut self, rows: &mut Rows, files: &ForeignFiles) -> Result<(), Error> {
         sort(rows, &files.files)?;
-        let mut cursors = [0; 5];
+        let mut cursors = [0; 6];
         while let Some(block) = next_block(rows, &mut cursors) {
             if let Some(time) = block.time() {
                 self.times.insert(block.number, time);

@@ -7,7 +7,9 @@
 //! other sources. [`ForeignFiles`] divides the files into chunks, for a
 //! [`StoredSource`](txgraph_stored::StoredSource).
 //!
-//! Values are exact or refused: a column of floating-point amounts is an error.
+//! Values are exact or refused: a column of floating-point amounts is an error. What tables state
+//! about each other is checked: rows that contradict each other are an error (`unique`, `parts`),
+//! and rows that are missing are counted (`gaps`).
 
 mod assemble;
 mod cell;
@@ -20,14 +22,17 @@ mod fill;
 mod format;
 #[doc(hidden)]
 pub mod fuzzing;
+mod gaps;
 mod names;
 mod native;
 mod order;
+mod parts;
 mod plan;
 mod role;
 mod rows;
 mod stored;
 mod time;
+mod unique;
 
 pub use dialect::{Dialect, Family, Table};
 pub use error::Error;

@@ -43,12 +43,51 @@ impl<'r> Frames<'r> {
 
     /// The outermost call. `None` if it is not among the frames: then the first one is not a
     /// transaction value.
-    fn root(&self) -> Option<&'r Trace> {
+    pub(crate) fn root(&self) -> Option<&'r Trace> {
         let first = self.frames.first()?;
         self.rows
             .path(first)
             .is_none_or(<[u32]>::is_empty)
             .then_some(first)
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// The number of frames that are not here, although others are in them or count them.
+    pub(crate) fn missing(&self) -> u64 {
+        let mut missing = 0;
+        // For each frame around the next one: how many it says are in it, and how many are known
+        // by their paths.
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        let close = |open: &mut Vec<(u32, u32)>, depth: usize| -> u64 {
+            let closed = open.drain(depth.min(open.len())..);
+            closed
+                .map(|(stated, known)| u64::from(stated.saturating_sub(known)))
+                .sum()
+        };
+        let mut before: &[u32] = &[];
+        for frame in &self.frames {
+            let Some(path) = self.rows.path(frame) else {
+                continue;
+            };
+            let common = path.iter().zip(before).take_while(|(a, b)| a == b).count();
+            missing += close(&mut open, common + 1);
+            before = path;
+            for depth in open.len()..=path.len() {
+                if let Some(above) = depth.checked_sub(1) {
+                    let (_, known) = &mut open[above];
+                    missing += u64::from(path[above].saturating_sub(*known));
+                    *known = path[above].saturating_add(1);
+                }
+                let is_here = depth == path.len();
+                missing += u64::from(!is_here);
+                let stated = frame.children.filter(|_| is_here);
+                open.push((stated.unwrap_or(0), 0));
+            }
+        }
+        missing + close(&mut open, 0)
     }
 
     /// The value of the transaction.

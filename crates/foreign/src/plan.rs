@@ -6,9 +6,18 @@ use txgraph_transfers::{BlockRange, BlockRanges};
 /// The rows of a chunk, if its files are sorted. About 20 MB of rows.
 const ROWS_PER_CHUNK: u64 = 65_536;
 
-/// The rows of a chunk whose files have to be read as a whole for each chunk, because they are
-/// not sorted. About 600 MB of rows.
-const UNSORTED_ROWS_PER_CHUNK: u64 = 2_000_000;
+/// The most rows of a chunk whose files have to be read as a whole for each chunk, because they
+/// are not sorted. More are slower, because they use fewer threads.
+const UNSORTED_ROWS_MAX: u64 = 2_000_000;
+
+/// The bytes of memory per row of a chunk: a row, and the transfers of two chunks that were
+/// read and not delivered yet.
+const BYTES_PER_ROW: u64 = 750;
+
+/// The rows of a chunk of files that are not sorted, for this memory of a thread.
+pub(crate) fn unsorted_rows(bytes: u64) -> u64 {
+    (bytes / BYTES_PER_ROW).clamp(ROWS_PER_CHUNK, UNSORTED_ROWS_MAX)
+}
 
 /// The largest share of the rows of a chunk that are read for its neighbor, too: one of this
 /// many.
@@ -18,10 +27,11 @@ const REREAD_SHARE: u64 = 4;
 ///
 /// A chunk ends where a piece begins, if few rows of other pieces cross that block. In sorted
 /// files that is at each piece. Where every piece crosses every block, the rows are assumed to
-/// be spread evenly over the blocks of their piece.
+/// be spread evenly over the blocks of their piece, and a chunk has about `rows_max` of them.
 pub(crate) fn chunks<'p>(
     pieces: impl Iterator<Item = &'p Piece>,
     blocks: &BlockRanges,
+    rows_max: u64,
 ) -> Vec<BlockRange> {
     let mut pieces: Vec<&Piece> = pieces.collect();
     pieces.sort_by_key(|piece| (piece.blocks.first, piece.blocks.last));
@@ -49,7 +59,7 @@ pub(crate) fn chunks<'p>(
                     first,
                     last: cut - 1,
                 };
-                split(part, rows.div_ceil(UNSORTED_ROWS_PER_CHUNK), &mut chunks);
+                split(part, rows.div_ceil(rows_max), &mut chunks);
                 first = *cut;
             }
         }
@@ -62,7 +72,7 @@ pub(crate) fn chunks<'p>(
             .iter()
             .find(|(cut, _)| *cut > range.last)
             .map_or(rows, |(_, rows)| *rows);
-        split(rest, rows.div_ceil(UNSORTED_ROWS_PER_CHUNK), &mut chunks);
+        split(rest, rows.div_ceil(rows_max), &mut chunks);
     }
     chunks
 }
@@ -99,14 +109,25 @@ mod tests {
         let sorted: Vec<_> = (0..20)
             .map(|n| piece(n * 100, n * 100 + 100, 16_384))
             .collect();
-        let found = chunks(sorted.iter(), &ranges(0, 1999));
+        let found = chunks(sorted.iter(), &ranges(0, 1999), UNSORTED_ROWS_MAX);
         assert!(found.len() >= 4, "{found:?}");
         let mixed: Vec<_> = (0..20).map(|_| piece(0, 1999, 16_384)).collect();
-        assert_eq!(chunks(mixed.iter(), &ranges(0, 1999)).len(), 1);
-        let large: Vec<_> = (0..20).map(|_| piece(0, 1999, 1_000_000)).collect();
-        assert_eq!(chunks(large.iter(), &ranges(0, 1999)).len(), 10);
         assert_eq!(
-            chunks([].iter(), &ranges(5, u64::MAX)),
+            chunks(mixed.iter(), &ranges(0, 1999), UNSORTED_ROWS_MAX).len(),
+            1
+        );
+        let large: Vec<_> = (0..20).map(|_| piece(0, 1999, 1_000_000)).collect();
+        assert_eq!(
+            chunks(large.iter(), &ranges(0, 1999), UNSORTED_ROWS_MAX).len(),
+            10
+        );
+        // With less memory, there are more chunks.
+        let rows = unsorted_rows(1 << 28);
+        assert_eq!(chunks(large.iter(), &ranges(0, 1999), rows).len(), 56);
+        assert_eq!(unsorted_rows(1 << 20), ROWS_PER_CHUNK);
+        assert_eq!(unsorted_rows(1 << 40), UNSORTED_ROWS_MAX);
+        assert_eq!(
+            chunks([].iter(), &ranges(5, u64::MAX), UNSORTED_ROWS_MAX),
             [BlockRange {
                 first: 5,
                 last: u64::MAX
@@ -128,7 +149,7 @@ mod tests {
                 .into_iter()
                 .map(|(first, more)| BlockRange { first, last: first + more })
                 .collect();
-            let found = chunks(pieces.iter(), &wanted);
+            let found = chunks(pieces.iter(), &wanted, UNSORTED_ROWS_MAX);
             prop_assert!(found.is_sorted());
             let blocks: u64 = found.iter().map(BlockRange::blocks).sum();
             prop_assert_eq!(blocks, wanted.blocks());

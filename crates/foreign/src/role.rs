@@ -12,6 +12,8 @@ words! {
         BlockHash = "block-hash",
         /// Hash of the parent block.
         ParentHash = "parent-hash",
+        /// The bloom filter of the logs of a block.
+        Bloom = "bloom",
         /// Time of the block.
         Time = "time",
         /// Transaction hash.
@@ -76,6 +78,10 @@ words! {
         TransactionCount = "tx-count",
         /// Withdrawals of a block, as a JSON array.
         Withdrawals = "withdrawals",
+        /// The root of the withdrawals of a block.
+        WithdrawalsRoot = "withdrawals-root",
+        /// The number of call frames directly in a call frame.
+        Subtraces = "subtraces",
         /// The account that traded.
         Taker = "taker",
         /// The contract that was traded with.

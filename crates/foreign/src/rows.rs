@@ -1,11 +1,13 @@
 //! The rows of a chunk, converted from cells.
 
 mod convert;
+mod stated;
 
-use self::convert::Cells;
+use self::{convert::Cells, stated::Stated};
 use crate::{Error, Role, file::ForeignFile, format::Row};
-use alloy_primitives::{Address, B256, U256};
-use std::ops::Range;
+use alloy_primitives::{Address, B256, Bloom, U256};
+use std::{collections::BTreeMap, ops::Range};
+use txgraph_stored::BloomHashes;
 use txgraph_transfers::{
     BlockRange, BlockTime, FrameKind, Transfer, TransferFilter, WithdrawalView,
 };
@@ -57,6 +59,8 @@ pub(crate) struct Trace {
     pub(crate) order: Option<u64>,
     /// The path below the outermost call, if the table has one.
     path: Option<Range<usize>>,
+    /// The number of frames directly in this one, if the table has it.
+    pub(crate) children: Option<u32>,
 }
 
 /// A transaction.
@@ -68,6 +72,18 @@ pub(crate) struct Transaction {
     pub(crate) value: U256,
     /// `None` if the table does not have it.
     pub(crate) success: Option<bool>,
+    /// Whether it has neither a receiver nor the address of a created contract.
+    pub(crate) lacks_receiver: bool,
+}
+
+/// The outcome of a transaction.
+#[derive(Debug)]
+pub(crate) struct Receipt {
+    pub(crate) place: Place,
+    /// `None` before Byzantium.
+    pub(crate) success: Option<bool>,
+    /// Whether it created a contract.
+    pub(crate) creates: bool,
 }
 
 /// A block.
@@ -78,6 +94,10 @@ pub(crate) struct Header {
     pub(crate) parent_hash: Option<B256>,
     pub(crate) transactions: Option<u32>,
     pub(crate) withdrawals: Vec<WithdrawalView>,
+    /// Whether it has a root of withdrawals, but no withdrawals.
+    pub(crate) lacks_withdrawals: bool,
+    /// The bloom filter of the logs.
+    pub(crate) bloom: Option<Box<Bloom>>,
 }
 
 /// A transfer without a log that could be decoded.
@@ -96,12 +116,20 @@ pub(crate) struct Rows {
     pub(crate) logs: Vec<Log>,
     pub(crate) traces: Vec<Trace>,
     pub(crate) transactions: Vec<Transaction>,
+    pub(crate) receipts: Vec<Receipt>,
     pub(crate) headers: Vec<Header>,
     pub(crate) direct: Vec<Direct>,
     /// The data of logs.
     data: Vec<u8>,
     /// The paths of traces.
     paths: Vec<u32>,
+    /// What rows state about their blocks.
+    pub(crate) stated: Stated,
+    /// Blocks and indices of all logs, also of those that no filter wants.
+    pub(crate) log_indices: Vec<(u64, u32)>,
+    /// The bloom filters of all logs, if `hashes` is there.
+    pub(crate) blooms: BTreeMap<u64, Bloom>,
+    pub(crate) hashes: Option<BloomHashes>,
 }
 
 impl Trace {
@@ -133,18 +161,27 @@ impl Rows {
             logs,
             traces,
             transactions,
+            receipts,
             headers,
             direct,
             data,
             paths,
+            stated,
+            log_indices,
+            blooms,
+            hashes: _,
         } = self;
         logs.clear();
         traces.clear();
         transactions.clear();
+        receipts.clear();
         headers.clear();
         direct.clear();
         data.clear();
         paths.clear();
+        stated.clear();
+        log_indices.clear();
+        blooms.clear();
     }
 
     /// Converts a row, if its block is in `blocks`. Rows that the filter excludes may be left

@@ -27,8 +27,9 @@ struct Contents {
 impl ForeignFiles {
     fn contents(&self) -> Contents {
         let mut all = Contents::default();
+        let has_receipts = self.used().any(|(_, file)| file.table() == Table::Receipts);
         for (_, file) in self.used() {
-            let it = contents_of(file);
+            let it = contents_of(file, has_receipts);
             all = Contents {
                 erc20: all.erc20 || it.erc20,
                 erc721: all.erc721 || it.erc721,
@@ -91,7 +92,7 @@ impl ForeignFiles {
     }
 }
 
-fn contents_of(file: &ForeignFile) -> Contents {
+fn contents_of(file: &ForeignFile, has_receipts: bool) -> Contents {
     let none = Contents::default();
     match file.table() {
         Table::Logs => Contents {
@@ -114,9 +115,10 @@ fn contents_of(file: &ForeignFile) -> Contents {
             ..none
         },
         Table::Transactions => Contents {
-            native: file.has(Role::Status),
+            native: file.has(Role::Status) || has_receipts,
             ..none
         },
+        Table::Receipts => none,
         Table::Blocks => Contents {
             native: file.has(Role::Withdrawals),
             ..none
@@ -174,7 +176,7 @@ impl StoredBlocks for ForeignFiles {
     }
 
     fn caveats(&self, request: &ScanRequest) -> Vec<String> {
-        let (_, absent) = self.split(&request.filter);
+        let (present, absent) = self.split(&request.filter);
         let words: Vec<_> = absent.iter().map(|standard| standard.as_str()).collect();
         let missing = match words.is_empty() {
             true => None,
@@ -183,8 +185,18 @@ impl StoredBlocks for ForeignFiles {
                 words.join(", ")
             )),
         };
+        let is_decoded = |file: &ForeignFile| matches!(file.table(), Table::Erc20 | Table::Erc721);
+        let decoded = self.used().find(|(_, file)| is_decoded(file));
+        let partial = decoded.filter(|_| present.contains(&TokenStandard::Erc20));
+        let partial = partial.map(|(_, file)| {
+            format!(
+                "{} has no wrapped coins and no events without indexed addresses; logs do",
+                file.dialect.name
+            )
+        });
         missing
             .into_iter()
+            .chain(partial)
             .chain(Self::caveats(self).iter().cloned())
             .collect()
     }
@@ -199,7 +211,7 @@ impl StoredBlocks for ForeignFiles {
         _: &ScanRequest,
     ) -> Result<Vec<BlockRange>, SourceFailure> {
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
-        Ok(plan::chunks(pieces, blocks))
+        Ok(plan::chunks(pieces, blocks, self.rows_max))
     }
 
     fn read(
@@ -209,6 +221,10 @@ impl StoredBlocks for ForeignFiles {
         request: &ScanRequest,
     ) -> Result<StoredChunk, SourceFailure> {
         rows.clear();
+        rows.hashes = match self.tables.blooms {
+            true => Some(rows.hashes.take().unwrap_or_default()),
+            false => None,
+        };
         for (number, file) in self.used() {
             for piece in &file.pieces {
                 if piece.blocks.intersect(&chunk).is_none() {
@@ -231,6 +247,7 @@ impl StoredBlocks for ForeignFiles {
         Ok(assemble(
             rows,
             &self.files,
+            self.tables,
             self.chain.chain_id,
             chunk,
             request,

@@ -250,6 +250,7 @@ impl Head {
             wraps_deduplicated,
             // Only in files of other tools.
             duplicates: _,
+            gaps: _,
         } = self.counts;
         for number in [
             self.chain_id,

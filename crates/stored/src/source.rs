@@ -133,6 +133,7 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
             Ordered::Cancelled => return Err(SourceError::Interrupted),
         }
         covered.finish(&mut report);
+        report.caveats.extend(report.counts.gaps.caveats());
         Ok(report)
     }
 

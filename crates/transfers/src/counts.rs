@@ -1,5 +1,6 @@
 //! Counts of a decoder.
 
+use crate::Gaps;
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::AddAssign;
@@ -43,6 +44,9 @@ pub struct DecodeCounts {
     /// made of files that other tools wrote.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: u64,
+    /// What the source shows to be missing in itself.
+    #[serde(skip_serializing_if = "Gaps::is_empty")]
+    pub gaps: Gaps,
 }
 
 #[expect(
@@ -81,6 +85,7 @@ impl DecodeCounts {
             dirty_addresses,
             wraps_deduplicated,
             duplicates,
+            gaps,
         } = *earlier;
         Self {
             blocks: self.blocks - blocks,
@@ -93,6 +98,7 @@ impl DecodeCounts {
             dirty_addresses: self.dirty_addresses - dirty_addresses,
             wraps_deduplicated: self.wraps_deduplicated - wraps_deduplicated,
             duplicates: self.duplicates - duplicates,
+            gaps: self.gaps.since(&gaps),
         }
     }
 }
@@ -111,6 +117,7 @@ impl AddAssign for DecodeCounts {
             dirty_addresses,
             wraps_deduplicated,
             duplicates,
+            gaps,
         } = other;
         self.blocks += blocks;
         self.skipped_blocks += skipped_blocks;
@@ -122,6 +129,7 @@ impl AddAssign for DecodeCounts {
         self.dirty_addresses += dirty_addresses;
         self.wraps_deduplicated += wraps_deduplicated;
         self.duplicates += duplicates;
+        self.gaps += gaps;
     }
 }
 

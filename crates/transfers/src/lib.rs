@@ -13,6 +13,7 @@ mod decode;
 mod events;
 mod filter;
 mod frames;
+mod gaps;
 mod indexable;
 mod log;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use events::{
 };
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
 pub use frames::{CallFrame, FrameKind, FrameMovement, FrameMovements};
+pub use gaps::Gaps;
 pub use indexable::{
     AnomalousLogs, BlockReader, BlockRun, BlockSummary, Indexable, InternalReader, InternalSource,
     InternalTransfers,

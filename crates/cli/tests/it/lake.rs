@@ -106,7 +106,9 @@ fn a_lake_that_begins_later_is_asked_without_blocks() {
         format!("graph -q -r {ROOT} -n 3 --format csv -o -"),
         "analyze degrees -q --format csv".to_owned(),
     ] {
-        let found = sample.ok(&format!("{question} --source lake:x.lake")).stdout;
+        let found = sample
+            .ok(&format!("{question} --source lake:x.lake"))
+            .stdout;
         let expected = sample.ok(&format!("{question} -b 10:31")).stdout;
         assert!(found.lines().count() > 2 && found == expected, "{question}");
     }

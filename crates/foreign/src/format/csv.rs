@@ -1,6 +1,6 @@
 //! CSV files with a header.
 
-use super::{Piece, Pieces, Place, Row, Visit, block_column, wrong_block};
+use super::{Piece, Pieces, Place, Row, Stream, Visit, block_column, wrong_block};
 use crate::{Error, cell::Cell, dialect::Slot, role::ROLES};
 use csv::{ByteRecord, Position, ReaderBuilder};
 use std::{
@@ -12,18 +12,32 @@ use std::{
 /// The longest record. A log can have 24 KiB of data and more, in two digits per byte.
 const BYTES_PER_RECORD_MAX: usize = 1 << 26;
 
+/// The longest header. Tables have at most a hundred columns.
+const BYTES_PER_HEADER_MAX: u64 = 1 << 20;
+
 /// A CSV file.
 #[derive(Debug)]
 pub(crate) struct Csv {
+    stream: Stream,
     delimiter: u8,
     header: Vec<String>,
 }
 
 impl Csv {
-    pub(super) fn open(path: &Path, delimiter: u8) -> Result<(Self, Vec<String>), Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    pub(super) fn open(
+        path: &Path,
+        stream: Stream,
+        delimiter: u8,
+    ) -> Result<(Self, Vec<String>), Error> {
+        let file = stream.open(path)?.take(BYTES_PER_HEADER_MAX);
         let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(file);
-        let header = reader.headers().map_err(|error| wrong(path, 0, &error))?;
+        let header = reader
+            .headers()
+            .map_err(|error| wrong(path, 0, &error))?
+            .clone();
+        if reader.position().byte() >= BYTES_PER_HEADER_MAX {
+            return Err(Error::damaged(path, "the header is longer than 1 MiB"));
+        }
         let mut header: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
         // Excel starts UTF-8 files with a byte order mark.
         if let Some(first) = header.first_mut() {
@@ -33,6 +47,7 @@ impl Csv {
             return Err(Error::damaged(path, "there is no header"));
         }
         let csv = Self {
+            stream,
             delimiter,
             header: header.clone(),
         };
@@ -40,11 +55,10 @@ impl Csv {
     }
 
     pub(super) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
         let mut reader = ReaderBuilder::new()
             .delimiter(self.delimiter)
             .buffer_capacity(1 << 16)
-            .from_reader(file);
+            .from_reader(self.stream.open(path)?);
         let column = block_column(slots);
         let mut pieces = Pieces::new();
         let mut record = ByteRecord::new();
@@ -62,7 +76,44 @@ impl Csv {
                 .map_err(|problem| wrong_block(path, pieces.row, &self.header[column], problem))?;
             pieces.push(block, offset, reader.position().byte());
         }
-        Ok(pieces.finish())
+        Ok(pieces.finish(self.stream))
+    }
+
+    /// Whether the last row may be cut: writers end it with a line break. Inside of a quoted field
+    /// it is cut for certain.
+    pub(super) fn doubt(&self, path: &Path) -> Result<Option<String>, Error> {
+        if self.stream != Stream::Plain {
+            // A cut stream of compressed bytes is an error.
+            return Ok(None);
+        }
+        let io = |error| Error::io(path, error);
+        let mut file = File::open(path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        let mut end = Vec::new();
+        for bytes in [1, BYTES_PER_RECORD_MAX as u64] {
+            file.seek(SeekFrom::Start(length.saturating_sub(bytes)))
+                .map_err(io)?;
+            end.clear();
+            file.read_to_end(&mut end).map_err(io)?;
+            if end.is_empty() || end.ends_with(b"\n") || end.ends_with(b"\r") {
+                return Ok(None);
+            }
+        }
+        let start = end
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        let quotes = end[start..].iter().filter(|byte| **byte == b'"').count();
+        match quotes.is_multiple_of(2) {
+            true => Ok(Some(format!(
+                "{} does not end with a line break, so that its last row may be cut",
+                path.display()
+            ))),
+            false => Err(Error::damaged(
+                path,
+                "the file ends inside of a quoted field",
+            )),
+        }
     }
 
     pub(super) fn read(
@@ -72,38 +123,37 @@ impl Csv {
         slots: &[Slot],
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
-        let Place::Bytes { offset, length } = piece.place else {
-            return Ok(());
-        };
-        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
-        file.seek(SeekFrom::Start(offset))
-            .map_err(|error| Error::io(path, error))?;
-        rows(path, file.take(length), self, piece.first_row, slots, visit)
+        let reader = self.stream.open_piece(path, piece)?;
+        rows(path, reader, self, piece, slots, visit)
     }
 }
 
-/// Reads records without a header.
+/// Reads the records of a piece.
 pub(super) fn rows(
     path: &Path,
     reader: impl Read,
     csv: &Csv,
-    first_row: u64,
+    piece: &Piece,
     slots: &[Slot],
     visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
     let mut reader = ReaderBuilder::new()
         .delimiter(csv.delimiter)
-        .has_headers(false)
+        .has_headers(matches!(piece.place, Place::Whole))
         .flexible(true)
         .buffer_capacity(1 << 16)
         .from_reader(reader);
     let mut record = ByteRecord::new();
-    let mut number = first_row;
+    let mut number = piece.first_row;
     while reader
         .read_byte_record(&mut record)
         .map_err(|error| wrong(path, number, &error))?
     {
-        if record.len() != csv.header.len() || record.as_slice().len() > BYTES_PER_RECORD_MAX {
+        if record.as_slice().len() > BYTES_PER_RECORD_MAX {
+            let reason = format_args!("row {} is longer than 64 MiB", number + 1);
+            return Err(Error::damaged(path, reason));
+        }
+        if record.len() != csv.header.len() {
             let (found, expected) = (record.len(), csv.header.len());
             return Err(Error::damaged(
                 path,

@@ -1,20 +1,20 @@
 //! JSON files: lines, or an array of objects.
 
-use super::{Objects, Piece, Pieces, Place, Row, Visit, block_column, wrong_block};
+use super::{Objects, Piece, Pieces, Row, Stream, Visit, block_column, wrong_block};
 use crate::{Error, Role, cell::Cell, dialect::Slot, error::Problem, role::ROLES};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
     fmt,
-    fs::File,
-    io::{BufRead, BufReader, Read, Seek, SeekFrom},
+    io::{BufRead, BufReader},
     path::Path,
 };
 
 /// A JSON file.
 #[derive(Debug)]
 pub(crate) struct Json {
+    stream: Stream,
     header: Vec<String>,
 }
 
@@ -22,9 +22,8 @@ pub(crate) struct Json {
 const OBJECTS_FOR_HEADER: usize = 1000;
 
 impl Json {
-    pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>), Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let mut objects = Objects::new(BufReader::new(file), 0);
+    pub(super) fn open(path: &Path, stream: Stream) -> Result<(Self, Vec<String>), Error> {
+        let mut objects = Objects::new(BufReader::new(stream.open(path)?), 0);
         let mut header: Vec<String> = Vec::new();
         for row in 0..OBJECTS_FOR_HEADER as u64 {
             let object = objects.next().map_err(|error| wrong(path, row, &error))?;
@@ -43,17 +42,24 @@ impl Json {
         }
         Ok((
             Self {
+                stream,
                 header: header.clone(),
             },
             header,
         ))
     }
 
-    pub(super) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
+    /// The pieces of the file. Adds names to `header` that no object before had.
+    pub(super) fn pieces(
+        &mut self,
+        path: &Path,
+        slots: &[Slot],
+        header: &mut Vec<String>,
+    ) -> Result<Vec<Piece>, Error> {
         let column = block_column(slots);
         let slots = [(Role::Block, column)];
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let mut objects = Objects::new(BufReader::with_capacity(1 << 16, file), 0);
+        let reader = BufReader::with_capacity(1 << 16, self.stream.open(path)?);
+        let mut objects = Objects::new(reader, 0);
         let mut pieces = Pieces::new();
         loop {
             let row = pieces.row;
@@ -62,6 +68,16 @@ impl Json {
                 break;
             };
             let end = offset + object.len() as u64;
+            let mut at = 0;
+            let names = Fields(|name: &str, _: Option<&RawValue>| {
+                // Objects mostly have their fields in one order.
+                let expected = header.get(at).is_some_and(|known| known == name);
+                if !expected && !header.iter().any(|known| known == name) {
+                    header.push(name.to_owned());
+                }
+                at += 1;
+            });
+            parse(object, names).map_err(|error| wrong(path, row, &error))?;
             let mut texts = Texts::default();
             let cells = self.cells(path, row, object, &slots, &mut texts)?;
             let block = cells[Role::Block as usize].u64();
@@ -69,7 +85,8 @@ impl Json {
                 block.map_err(|problem| wrong_block(path, row, &self.header[column], problem))?;
             pieces.push(block, offset, end);
         }
-        Ok(pieces.finish())
+        self.header.clone_from(header);
+        Ok(pieces.finish(self.stream))
     }
 
     pub(super) fn read(
@@ -79,13 +96,7 @@ impl Json {
         slots: &[Slot],
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
-        let Place::Bytes { offset, length } = piece.place else {
-            return Ok(());
-        };
-        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
-        file.seek(SeekFrom::Start(offset))
-            .map_err(|error| Error::io(path, error))?;
-        let reader = BufReader::with_capacity(1 << 16, file.take(length));
+        let reader = BufReader::with_capacity(1 << 16, self.stream.open_piece(path, piece)?);
         self.rows(path, reader, piece.first_row, slots, visit)
     }
 
@@ -124,7 +135,11 @@ impl Json {
                 .iter()
                 .find(|(_, column)| self.header[*column] == name);
             if let (Some((role, _)), Some(value)) = (slot, value) {
-                texts.0[*role as usize] = Some(unquote(value.get()));
+                let text = &mut texts.0[*role as usize];
+                *text = Some(match text {
+                    None => unquote(value.get()),
+                    Some(_) => Err("the object has this field twice".into()),
+                });
             }
         });
         parse(object, visitor).map_err(|error| wrong(path, row, &error))?;
@@ -163,7 +178,11 @@ enum Value<'a> {
     Other(&'a str),
 }
 
+/// The text of a string; the items of an array of strings and numbers, separated by commas.
 fn unquote(raw: &str) -> Result<Value<'_>, Problem> {
+    if raw.starts_with('[') {
+        return Ok(items(raw).map_or(Value::Other(raw), |text| Value::Text(Cow::Owned(text))));
+    }
     let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
     match inner {
         Some(inner) if !inner.contains('\\') => Ok(Value::Text(Cow::Borrowed(inner))),
@@ -173,6 +192,22 @@ fn unquote(raw: &str) -> Result<Value<'_>, Problem> {
         },
         None => Ok(Value::Other(raw)),
     }
+}
+
+fn items(raw: &str) -> Option<String> {
+    let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+    let mut all = String::with_capacity(raw.len());
+    for item in items {
+        if !all.is_empty() {
+            all.push(',');
+        }
+        match item.get().as_bytes().first()? {
+            b'"' => all.push_str(&serde_json::from_str::<Cow<'_, str>>(item.get()).ok()?),
+            b'0'..=b'9' => all.push_str(item.get()),
+            _ => return None,
+        }
+    }
+    Some(all)
 }
 
 fn literal(raw: &str) -> Cell<'_> {

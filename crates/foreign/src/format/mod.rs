@@ -5,7 +5,9 @@ mod csv;
 mod json;
 mod objects;
 mod parquet;
+mod stream;
 
+use self::stream::Stream;
 use crate::{Error, Role, cell::Cell, dialect::Slot, role::ROLES};
 use std::path::Path;
 use txgraph_transfers::BlockRange;
@@ -53,7 +55,12 @@ impl Piece {
 #[derive(Clone, Copy, Debug)]
 enum Place {
     RowGroup(usize),
-    Bytes { offset: u64, length: u64 },
+    Bytes {
+        offset: u64,
+        length: u64,
+    },
+    /// The whole file, which is compressed.
+    Whole,
 }
 
 /// One row, with a cell for each role. Roles without a column have [`Cell::Null`].
@@ -80,38 +87,48 @@ pub(crate) type Visit<'v> = dyn FnMut(&Row<'_>) -> Result<(), Error> + 'v;
 impl Format {
     /// Opens a file by its extension. `None` if that is of no format.
     pub(crate) fn open(path: &Path) -> Result<Option<(Self, Vec<String>)>, Error> {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-        Ok(Some(match extension.to_ascii_lowercase().as_str() {
-            "parquet" | "pq" => {
+        let (extension, stream) = Stream::of(path);
+        Ok(Some(match extension.as_str() {
+            "parquet" | "pq" if stream == Stream::Plain => {
                 let (file, header) = parquet::Parquet::open(path)?;
                 (Self::Parquet(file), header)
             }
             "csv" => {
-                let (file, header) = csv::Csv::open(path, b',')?;
+                let (file, header) = csv::Csv::open(path, stream, b',')?;
                 (Self::Csv(file), header)
             }
             "tsv" => {
-                let (file, header) = csv::Csv::open(path, b'\t')?;
+                let (file, header) = csv::Csv::open(path, stream, b'\t')?;
                 (Self::Csv(file), header)
             }
             "json" | "jsonl" | "ndjson" => {
-                let (file, header) = json::Json::open(path)?;
+                let (file, header) = json::Json::open(path, stream)?;
                 (Self::Json(file), header)
             }
             _ => return Ok(None),
         }))
     }
 
-    /// Divides the file into pieces.
-    pub(crate) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
+    /// What the bytes of the file say against it, in words.
+    pub(crate) fn doubt(&self, path: &Path) -> Result<Option<String>, Error> {
+        match self {
+            Self::Csv(file) => file.doubt(path),
+            Self::Parquet(_) | Self::Json(_) => Ok(None),
+        }
+    }
+
+    /// Divides the file into pieces. Adds columns to `header` that were not found before: JSON has
+    /// names in every row, and some rows leave out nulls.
+    pub(crate) fn pieces(
+        &mut self,
+        path: &Path,
+        slots: &[Slot],
+        header: &mut Vec<String>,
+    ) -> Result<Vec<Piece>, Error> {
         match self {
             Self::Parquet(file) => file.pieces(path, slots),
             Self::Csv(file) => file.pieces(path, slots),
-            Self::Json(file) => file.pieces(path, slots),
+            Self::Json(file) => file.pieces(path, slots, header),
         }
     }
 
@@ -170,9 +187,25 @@ impl Pieces {
         }
     }
 
-    fn finish(mut self) -> Vec<Piece> {
+    /// The pieces. A compressed file is one piece, because it cannot be read from the middle.
+    fn finish(mut self, stream: Stream) -> Vec<Piece> {
         self.pieces.extend(self.open);
-        self.pieces
+        if stream == Stream::Plain {
+            return self.pieces;
+        }
+        let whole = self.pieces.into_iter().reduce(|one, other| Piece {
+            rows: one.rows + other.rows,
+            blocks: BlockRange {
+                first: one.blocks.first.min(other.blocks.first),
+                last: one.blocks.last.max(other.blocks.last),
+            },
+            ..one
+        });
+        let whole = whole.map(|piece| Piece {
+            place: Place::Whole,
+            ..piece
+        });
+        whole.into_iter().collect()
     }
 }
 

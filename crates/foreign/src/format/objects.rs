@@ -13,7 +13,11 @@ pub(crate) struct Objects<R> {
     offset: u64,
     object: Vec<u8>,
     opened: bool,
+    closed: bool,
 }
+
+/// What some editors put in front of UTF-8.
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 impl<R: BufRead> Objects<R> {
     pub(crate) const fn new(reader: R, offset: u64) -> Self {
@@ -22,6 +26,7 @@ impl<R: BufRead> Objects<R> {
             offset,
             object: Vec::new(),
             opened: false,
+            closed: false,
         }
     }
 
@@ -72,19 +77,29 @@ impl<R: BufRead> Objects<R> {
         loop {
             let buffer = self.reader.fill_buf()?;
             if buffer.is_empty() {
-                return Ok(None);
+                return match self.opened && !self.closed {
+                    true => Err(invalid("the file ends inside of an array")),
+                    false => Ok(None),
+                };
             }
-            let space = |byte: &u8| {
-                matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b']' | 0x1e)
-                    || (*byte == b'[' && !self.opened)
-            };
-            let skipped = buffer.iter().position(|byte| !space(byte));
-            let opened = buffer[..skipped.unwrap_or(buffer.len())].contains(&b'[');
-            let found = skipped.map(|at| buffer[at]);
-            let skipped = skipped.unwrap_or(buffer.len());
+            let mut skipped = 0;
+            let mut found = None;
+            for byte in buffer {
+                let at = usize::try_from(self.offset + skipped as u64).unwrap_or(usize::MAX);
+                match byte {
+                    b' ' | b'\t' | b'\r' | b'\n' | b',' | 0x1e => {}
+                    b'[' if !self.opened => self.opened = true,
+                    b']' => self.closed = true,
+                    byte if BYTE_ORDER_MARK.get(at) == Some(byte) => {}
+                    byte => {
+                        found = Some(*byte);
+                        break;
+                    }
+                }
+                skipped += 1;
+            }
             self.reader.consume(skipped);
             self.offset += skipped as u64;
-            self.opened |= opened;
             match found {
                 Some(b'{') => return Ok(Some(self.offset)),
                 Some(_) => return Err(invalid("neither JSON lines nor an array of objects")),
@@ -121,6 +136,7 @@ mod tests {
             format!("{one}{two}"),
             format!("[{one},\n {two}]"),
             format!(" [\n{one}\n,{two}\n]\n"),
+            format!("\u{feff}[{one},{two}]"),
         ] {
             for capacity in [1, 7, 4096] {
                 let found = split(&text, capacity).unwrap();
@@ -136,7 +152,7 @@ mod tests {
 
     #[test]
     fn other_text_is_refused() {
-        for text in ["<html>", "{\"a\":1", "[1,2]", "\"a\""] {
+        for text in ["<html>", "{\"a\":1", "[1,2]", "\"a\"", "[{\"a\":1}", "["] {
             assert!(split(text, 8).is_err(), "{text}");
         }
     }

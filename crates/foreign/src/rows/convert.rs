@@ -1,18 +1,18 @@
 //! The conversion of rows, by table.
 
-use super::{At, Direct, Header, Log, Place, Rows, Trace, Transaction, Tx};
+use super::{At, Direct, Header, Log, Place, Receipt, Rows, Trace, Transaction, Tx};
 use crate::{
     Role, Table,
     cell::{Cell, parse_number},
     error::{Problem, WrongCell},
     format::Row,
 };
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, U256, b256};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use txgraph_transfers::{
-    DEPOSIT, EIP7708_LOG_ADDRESS, FrameKind, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenStandard,
-    Transfer, TransferFilter, WITHDRAWAL, WithdrawalView,
+    DEPOSIT, EIP7708_LOG_ADDRESS, FrameKind, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE,
+    TokenStandard, Transfer, TransferFilter, WITHDRAWAL, WithdrawalView,
 };
 
 impl Rows {
@@ -25,6 +25,8 @@ impl Rows {
         filter: &TransferFilter,
     ) -> Result<(), WrongCell> {
         let place = cells.place(block, at)?;
+        let hash = cells.optional(Role::BlockHash, |cell| cell.hash())?;
+        self.stated.add(block, at, hash, place.time);
         match table {
             Table::Logs => self.log(cells, place, filter),
             Table::Erc20 | Table::Erc721 => {
@@ -33,6 +35,15 @@ impl Rows {
             Table::Traces => self.trace(cells, place),
             Table::NativeTransfers => self.native(cells, place),
             Table::Transactions => self.transaction(cells, place),
+            Table::Receipts => {
+                let created = cells.optional(Role::Created, |cell| cell.address())?;
+                self.receipts.push(Receipt {
+                    place,
+                    success: cells.optional(Role::Status, |cell| cell.flag())?,
+                    creates: created.is_some(),
+                });
+                Ok(())
+            }
             Table::Blocks => self.header(cells, place),
             Table::Trades => self.trade(cells, place),
             Table::AnyTransfers => self.any_transfer(cells, place, filter),
@@ -50,6 +61,15 @@ impl Rows {
         let index = cells.get(Role::Log, |cell| cell.u32())?;
         let address = cells.get(Role::Emitter, |cell| cell.address())?;
         let (topics, topic_count) = cells.topics()?;
+        place.of_transaction()?;
+        self.log_indices.push((place.block, index));
+        if let Some(hashes) = &mut self.hashes {
+            let bloom = self.blooms.entry(place.block).or_default();
+            hashes.add(bloom, address.as_slice());
+            for topic in &topics[..topic_count] {
+                hashes.add(bloom, topic);
+            }
+        }
         // The same conditions as the decoder's. Without an index, a row also counts
         // transactions.
         let native = address == EIP7708_LOG_ADDRESS && filter.tokens.wants(None);
@@ -59,6 +79,11 @@ impl Rows {
             return Ok(());
         }
         let start = self.data.len();
+        // Only a transfer of ERC-721 has no data.
+        let is_empty = topics[0] == TRANSFER.0 && topic_count == 4;
+        if known && !is_empty && cells.cell(Role::Data).is_null() {
+            return Err(wrong(Role::Data, "no value instead of bytes".into()));
+        }
         cells.get(Role::Data, |cell| cell.append_bytes(&mut self.data))?;
         let data = start..self.data.len();
         self.logs.push(Log {
@@ -133,6 +158,7 @@ impl Rows {
             "reward" | "genesis" | "daofork" => return Ok(()),
             other => return Err(wrong(Role::TraceType, format!("unknown trace `{other}`"))),
         };
+        place.of_transaction()?;
         let error = cells.optional(Role::Error, |cell| cell.text())?;
         let status = cells.optional(Role::Status, |cell| cell.flag())?;
         let failed = error.is_some_and(|error| !error.is_empty()) || status == Some(false);
@@ -146,11 +172,17 @@ impl Rows {
         };
         let value = match kind {
             FrameKind::Borrow => U256::ZERO,
-            _ => cells
+            // Without ends and value, of a contract that names itself: see `FrameMovements`.
+            FrameKind::Destroy if to.is_none() => cells
                 .optional(Role::Value, |cell| cell.number())?
                 .unwrap_or_default(),
+            _ => cells.get(Role::Value, |cell| cell.number())?,
         };
-        if to.is_none() && !failed && !value.is_zero() {
+        let needs_receiver = match kind {
+            FrameKind::Call | FrameKind::Create => true,
+            FrameKind::Borrow | FrameKind::Destroy => !value.is_zero(),
+        };
+        if to.is_none() && !failed && needs_receiver {
             return Err(wrong(Role::To, "no receiver".into()));
         }
         let order = cells.optional(Role::TraceIndex, |cell| cell.u64())?;
@@ -164,7 +196,6 @@ impl Rows {
             problem,
         })?;
         let from = match kind {
-            // A destruction without ends, of a contract that names itself: see `FrameMovements`.
             FrameKind::Destroy if value.is_zero() => {
                 let from = cells.optional(Role::From, |cell| cell.address())?;
                 from.unwrap_or_default()
@@ -180,6 +211,7 @@ impl Rows {
             failed,
             order,
             path: Some(start..self.paths.len()),
+            children: cells.optional(Role::Subtraces, |cell| cell.u32())?,
         });
         Ok(())
     }
@@ -204,18 +236,23 @@ impl Rows {
             value,
             order: Some(cells.get(Role::TraceIndex, |cell| cell.u64())?),
             path: None,
+            children: None,
         });
         Ok(())
     }
 
     fn transaction(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        // Of all tables, at least this one knows the hashes.
+        cells.get(Role::Transaction, |cell| cell.hash())?;
         let from = cells.get(Role::From, |cell| cell.address())?;
-        let to = match cells.optional(Role::To, |cell| cell.address())? {
+        let receiver = cells.optional(Role::To, |cell| cell.address())?;
+        let receiver = match receiver {
+            None => cells.optional(Role::Created, |cell| cell.address())?,
+            receiver => receiver,
+        };
+        let to = match receiver {
             Some(to) => to,
-            None => match cells.optional(Role::Created, |cell| cell.address())? {
-                Some(created) => created,
-                None => from.create(cells.get(Role::Nonce, |cell| cell.u64())?),
-            },
+            None => from.create(cells.get(Role::Nonce, |cell| cell.u64())?),
         };
         self.transactions.push(Transaction {
             place,
@@ -223,22 +260,33 @@ impl Rows {
             to,
             value: cells.get(Role::Value, |cell| cell.number())?,
             success: cells.optional(Role::Status, |cell| cell.flag())?,
+            lacks_receiver: receiver.is_none(),
         });
         Ok(())
     }
 
     fn header(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+        cells.get(Role::Time, |cell| cell.time())?;
         let withdrawals = cells.optional(Role::Withdrawals, |cell| cell.text())?;
         let withdrawals = withdrawals.map_or(Ok(Vec::new()), parse_withdrawals);
+        let withdrawals = withdrawals.map_err(|problem| WrongCell {
+            role: Role::Withdrawals,
+            problem,
+        })?;
+        let root = cells.optional(Role::WithdrawalsRoot, |cell| cell.hash())?;
+        let bloom = match self.hashes.is_some() {
+            true => cells.optional(Role::Bloom, |cell| cell.bloom())?,
+            false => None,
+        };
         self.headers.push(Header {
             place,
             hash: cells.optional(Role::BlockHash, |cell| cell.hash())?,
             parent_hash: cells.optional(Role::ParentHash, |cell| cell.hash())?,
             transactions: cells.optional(Role::TransactionCount, |cell| cell.u32())?,
-            withdrawals: withdrawals.map_err(|problem| WrongCell {
-                role: Role::Withdrawals,
-                problem,
-            })?,
+            lacks_withdrawals: withdrawals.is_empty()
+                && root.is_some_and(|root| root != EMPTY_ROOT),
+            withdrawals,
+            bloom: bloom.map(Box::new),
         });
         Ok(())
     }
@@ -306,6 +354,7 @@ impl Rows {
                     failed: false,
                     order: None,
                     path: Some(start..self.paths.len()),
+                    children: None,
                 });
                 Ok(())
             }
@@ -394,6 +443,9 @@ const SIGNATURES: [B256; 5] = [
     WITHDRAWAL,
 ];
 
+/// The root of an empty list.
+const EMPTY_ROOT: B256 = b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
+
 const EMPTY: Transfer = Transfer {
     block_number: 0,
     block_timestamp: None,
@@ -445,7 +497,7 @@ fn word<T: std::str::FromStr<Err: std::fmt::Display>>(cell: Cell<'_>) -> Result<
 fn parse_path(text: &str, out: &mut Vec<u32>) -> Result<(), Problem> {
     let text = text.trim().trim_start_matches('[').trim_end_matches(']');
     for part in text
-        .split([',', '_', ' ', ';'])
+        .split(|c: char| matches!(c, ',' | '_' | ';') || c.is_whitespace())
         .filter(|part| !part.is_empty())
     {
         match part.parse() {
@@ -479,6 +531,16 @@ fn parse_withdrawals(text: &str) -> Result<Vec<WithdrawalView>, Problem> {
         })
     });
     items.collect()
+}
+
+impl Place {
+    /// Refuses a row that belongs to no transaction.
+    fn of_transaction(&self) -> Result<(), WrongCell> {
+        match self.tx == Tx::default() {
+            true => Err(wrong(Role::Transaction, "no transaction".into())),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The cells of a row, with the conversions that several tables need.
@@ -542,7 +604,7 @@ impl<'a> Cells<'a> {
         if let Some(joined) = joined {
             let joined = joined.trim().trim_start_matches('[').trim_end_matches(']');
             let words = joined
-                .split([',', ';', ' '])
+                .split(|c: char| matches!(c, ',' | ';') || c.is_whitespace())
                 .map(|word| word.trim_matches(['"', '\'']));
             for word in words.filter(|word| !word.is_empty()) {
                 let hash = self.get(Role::Topics, |_| Cell::Text(word).hash())?;

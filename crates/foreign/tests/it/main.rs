@@ -1,10 +1,13 @@
 //! Tests of foreign files on real and on written ones.
 
+mod contradictions;
 mod damage;
 mod dune;
 mod etl;
 mod fill;
+mod gaps;
 mod graphsense;
+mod model;
 mod order;
 mod parquet;
 mod selfdestruct;

@@ -14,7 +14,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, TransferFilter,
     TransferSource, WrappedNative,
 };
-use txgraph_work::Work;
+use txgraph_work::{Threads, Work};
 
 pub(crate) const TOKEN: &str = "0xdac17f958d2ee523a2206206994597c13d831ec7";
 pub(crate) const A: &str = "0x00000000000000000000000000000000000000aa";
@@ -93,7 +93,11 @@ pub(crate) fn try_read(
         allow_partial: false,
     };
     change(&mut request);
-    let source = StoredSource::new(files, Work::default());
+    let work = Work {
+        threads: Threads::one(),
+        ..Work::default()
+    };
+    let source = StoredSource::new(files, work);
     let mut all = Vec::new();
     let report = source.scan(&request, &mut |mut batch| {
         all.append(&mut batch.transfers);

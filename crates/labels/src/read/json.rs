@@ -18,6 +18,9 @@ const LISTS: [&str; 7] = [
 /// The start of the type of an address in the list of OFAC.
 const OFAC_TYPE: &str = "Digital Currency Address";
 
+/// Tokens that are issued on several chains. Their addresses tell the chains apart.
+const TOKENS: [&str; 2] = ["USDT", "USDC"];
+
 pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeError> {
     let json = serde_json::from_str(text).map_err(|error| DecodeError::syntax("JSON", &error))?;
     Ok(match &json {
@@ -214,15 +217,23 @@ fn ofac(entries: &[Value], rows: &mut Rows<'_>) -> Format {
             };
             let address = field("idNumber");
             let currency = currency.trim_start_matches([' ', '-']);
-            // Tokens are issued on several chains; their addresses tell them apart.
-            let is_token = matches!(currency, "USDT" | "USDC");
-            let is_other = is_token && (rows.reader.address)(address.trim()).is_err();
+            // The key of an account is the same on every chain with addresses of Ethereum. The
+            // addresses of other chains have another form.
+            let is_here = super::chain::is(currency, rows.reader.chain_id);
+            let is_address = (rows.reader.address)(address.trim()).is_ok();
+            let source = match is_here || TOKENS.contains(&currency) {
+                true => "OFAC".to_owned(),
+                false => format!("OFAC, on {currency}"),
+            };
             let cells = Cells {
                 address: &address,
                 name: &name,
                 category: "sanctioned",
-                chain: if is_other { "another" } else { currency },
-                source: "OFAC",
+                chain: match is_address || is_here && !TOKENS.contains(&currency) {
+                    true => "",
+                    false => "another",
+                },
+                source: &source,
             };
             rows.add(&cells, || format!("entry {}", super::shortened(&uid)));
         }

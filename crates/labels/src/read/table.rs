@@ -2,7 +2,7 @@
 
 use super::{DecodeError, Format, Rows, fields::Places};
 
-/// Reads rows. The first is a header if it names a column of addresses.
+/// Reads rows. The first is a header if it names a column of addresses and has no address itself.
 pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeError> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -25,7 +25,11 @@ pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeErro
             Some(places) => places,
             None => {
                 let named = Places::of(record.iter());
-                if named.address.is_some() {
+                // A name may be `wallet`, too, but a header has no address.
+                let has_address = record
+                    .iter()
+                    .any(|cell| (rows.reader.address)(cell).is_ok());
+                if named.address.is_some() && !has_address {
                     places = Some(named);
                     continue;
                 }

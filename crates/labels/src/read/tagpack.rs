@@ -38,6 +38,20 @@ fn inherited<'a>(own: &'a Option<String>, header: &'a Option<String>) -> &'a str
     own.or(header.as_deref()).unwrap_or_default()
 }
 
+/// The words of a tag that are its categories. Two different kinds are two labels, the one with
+/// the higher priority first: an exchange may be sanctioned.
+fn words<'a>(category: &'a str, abuse: &'a str) -> impl Iterator<Item = &'a str> {
+    let (kind, other) = (Category::of(category), Category::of(abuse));
+    let both = match abuse.is_empty() || other == Category::Other || other == kind {
+        true => [Some(category), None],
+        // A kind of abuse says more than a word without a kind.
+        false if kind == Category::Other => [Some(abuse), None],
+        false if other < kind => [Some(abuse), Some(category)],
+        false => [Some(category), Some(abuse)],
+    };
+    both.into_iter().flatten()
+}
+
 pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeError> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
@@ -60,16 +74,11 @@ pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeErro
         let network = inherited(&tag.network, &header.network);
         let abuse = inherited(&tag.abuse, &header.abuse);
         let title = pack.title.as_deref().unwrap_or_default();
+        let category = inherited(&tag.category, &header.category);
         let cells = Cells {
             address,
             name: inherited(&tag.label, &header.label),
-            // A kind of abuse says more than a word without a colour, e.g. `perpetrator`.
-            category: match inherited(&tag.category, &header.category) {
-                category if abuse.is_empty() || Category::of(category) != Category::Other => {
-                    category
-                }
-                _ => abuse,
-            },
+            category,
             chain: match network {
                 "" => inherited(&tag.currency, &header.currency),
                 network => network,
@@ -79,7 +88,15 @@ pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeErro
                 source => source,
             },
         };
-        rows.add(&cells, place);
+        for category in words(category, abuse) {
+            rows.add(
+                &Cells {
+                    category,
+                    ..cells.clone()
+                },
+                place,
+            );
+        }
     }
     Ok(Format::TagPack)
 }

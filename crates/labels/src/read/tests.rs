@@ -91,6 +91,66 @@ fn the_list_of_ofac_names_people() {
     assert_eq!(read_as("sdn.json", &json).unwrap().other_chains, 2);
 }
 
+/// An account of Ethereum has the same key on other chains.
+#[test]
+fn the_list_of_ofac_holds_on_every_chain() {
+    let json = format!(
+        r#"{{"sdnList":{{"sdnEntry":[{{"uid":7,"lastName":"PERSON","idList":{{"id":[
+            {{"idType":"Digital Currency Address - ETH","idNumber":"{A}"}},
+            {{"idType":"Digital Currency Address - ARB","idNumber":"{B}"}},
+            {{"idType":"Digital Currency Address - XBT","idNumber":"bc1q"}}]}}}}]}}}}"#
+    );
+    let reader = Reader {
+        file: "sdn.json",
+        chain_id: 8453,
+        address: &address,
+    };
+    let decoded = decode(&json, &reader).unwrap();
+    assert_eq!((decoded.other_chains, decoded.bad_rows), (1, 0));
+    let sources: Vec<_> = (decoded.rows.iter())
+        .map(|row| (row.address[19], row.label.source.as_str()))
+        .collect();
+    let expected = [
+        (0xaa, "sdn.json: OFAC, on ETH"),
+        (0xbb, "sdn.json: OFAC, on ARB"),
+    ];
+    assert_eq!(sources, expected);
+    // A wrong address of this chain is a bad row, not one of another chain.
+    let wrong = json.replace("bc1q", B).replace(A, "0xaa");
+    assert_eq!(read_as("sdn.json", &wrong).unwrap().bad_rows, 1);
+}
+
+#[test]
+fn a_header_has_no_address() {
+    let text = format!("{A},wallet,exchange\n{B},mine\n");
+    assert_eq!(
+        rows("own.csv", &text),
+        ["aa|wallet|exchange|own.csv", "bb|mine||own.csv"]
+    );
+}
+
+/// A sanction is kept next to every other category.
+#[test]
+fn a_tag_with_two_kinds_has_two_labels() {
+    for (category, abuse, expected) in [
+        ("perpetrator", "sanction", "sanction perpetrator"),
+        ("exchange", "sanction", "sanction exchange"),
+        ("sanctioned", "scam", "sanctioned scam"),
+        ("perpetrator", "phishing", "perpetrator"),
+        ("organization", "phishing", "phishing"),
+        ("exchange", "odd", "exchange"),
+    ] {
+        let yaml = format!(
+            "tags:\n- address: \"{A}\"\n  label: x\n  category: {category}\n  abuse: {abuse}\n"
+        );
+        let decoded = read_as("p.yaml", &yaml).unwrap();
+        let words: Vec<_> = (decoded.rows.iter())
+            .map(|row| row.label.category.as_str())
+            .collect();
+        assert_eq!(words.join(" "), expected, "{category} {abuse}");
+    }
+}
+
 #[test]
 fn json_by_address_and_as_a_list() {
     for (file, json, expected) in [

@@ -33,7 +33,7 @@ fn check_against_naive(fixture: &Fixture) -> Decoded {
         // The naive decoder does not distinguish these.
         malformed_erc1155: report.counts.malformed_erc1155,
         dirty_addresses: report.counts.dirty_addresses,
-        duplicates: 0,
+        ..DecodeCounts::default()
     };
     assert_eq!(report.counts, counts);
     let hash = fixture.chain_info["tip_on_disk"]["hash"].as_str().unwrap();

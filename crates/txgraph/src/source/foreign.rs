@@ -23,13 +23,17 @@ impl Foreign {
         let mut options = ForeignOptions::new(family);
         options.chain_id = config.chain_id;
         options.columns = config.columns.as_deref().map(Columns::parse).transpose()?;
+        let work = control.work();
+        let threads = u64::try_from(work.threads.count()).unwrap_or(u64::MAX);
+        let memory = config.memory.unwrap_or(crate::MEMORY_DEFAULT);
+        options.memory_per_thread = memory / threads.max(1);
         options.covers = config.covers.as_deref().map(covers).transpose()?;
         let files = ForeignFiles::open(Path::new(spec.location()), &options)?;
         let paths: Vec<PathBuf> = files.paths().map(Path::to_path_buf).collect();
         let available = txgraph_stored::StoredBlocks::available(&files);
         Ok(Self {
             spec: spec.clone(),
-            source: StoredSource::new(files, control.work()),
+            source: StoredSource::new(files, work),
             available,
             protected: Protected::files(&paths),
         })

@@ -44,8 +44,8 @@ pub fn labels(paths: &[String], checksum: Checksum, chain_id: u64) -> Result<Lab
 ///
 /// # Errors
 ///
-/// If the file cannot be read or has no address, or a row is wrong: an address that is left out
-/// would be expanded.
+/// If the file cannot be read or has no address of this chain, or a row is wrong: an address that
+/// is left out would be expanded.
 pub fn stop_list(
     path: &Path,
     checksum: Checksum,
@@ -54,6 +54,12 @@ pub fn stop_list(
     let mut decoded = read(path, checksum, chain_id)?;
     if let Some(row) = decoded.bad.first() {
         return Err(Error::usage(row.to_string()).at(path.display()));
+    }
+    if decoded.rows.is_empty() {
+        return Err(Error::usage(format!(
+            "all addresses are of other chains than {chain_id}, so that nothing would stop"
+        ))
+        .at(path.display()));
     }
     let addresses = decoded.rows.iter().map(|row| row.address).collect();
     decoded.rows.retain(|row| !row.label.name.is_empty());
@@ -181,7 +187,10 @@ mod tests {
             assert!(error.message.contains(reason), "{text}: {error}");
         }
         // An address of another chain may be somebody else.
-        let (stop, labels) = read(&format!(r#"[{{"address":"{A}","chainId":10}}]"#)).unwrap();
-        assert!(stop.is_empty() && labels.warnings().len() == 1);
+        let other = format!(r#"{{"address":"{A}","chainId":10}}"#);
+        let (stop, labels) = read(&format!(r#"["{B}",{other}]"#)).unwrap();
+        assert!(stop.len() == 1 && labels.warnings().len() == 1);
+        let error = read(&format!("[{other}]")).unwrap_err();
+        assert!(error.message.contains("of other chains than 1"), "{error}");
     }
 }
