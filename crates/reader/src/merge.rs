@@ -39,6 +39,10 @@ impl Piece {
 
 /// The outcome of reading a chunk.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all outcomes are of the large variant"
+)]
 pub(crate) enum Outcome {
     /// All its blocks, or the first ones if a worker's share of memory was full.
     Read(Piece),
