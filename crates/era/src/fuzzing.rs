@@ -21,7 +21,7 @@ pub fn decode(rlp: &[u8]) {
             for receipt in &receipts.rows {
                 let _ = receipts.logs(rlp, receipt).count();
             }
-            let _ = receipts.root(rlp, &mut crate::bloom::Hashes::default());
+            let _ = receipts.root(rlp, &mut txgraph_stored::BloomHashes::default());
         }
     }
     let mut body = Body::default();

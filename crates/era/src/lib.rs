@@ -12,7 +12,6 @@
 
 mod accumulator;
 mod archive;
-mod bloom;
 mod body;
 mod chain;
 mod encode;

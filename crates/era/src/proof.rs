@@ -1,13 +1,14 @@
 //! Compares what was read of a block with its header.
 
-use crate::{bloom::Hashes, body::Body, error::Malformed, header::Header, receipts::Receipts};
+use crate::{body::Body, error::Malformed, header::Header, receipts::Receipts};
+use txgraph_stored::BloomHashes;
 
 /// Checks that receipts have the root in the header.
 pub(crate) fn receipts(
     header: &Header,
     receipts: &Receipts,
     rlp: &[u8],
-    hashes: &mut Hashes,
+    hashes: &mut BloomHashes,
 ) -> Result<(), Malformed> {
     match receipts.root(rlp, hashes) == header.receipts_root {
         true => Ok(()),

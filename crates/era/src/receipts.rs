@@ -1,7 +1,6 @@
 //! Receipts of a block: without blooms in `.ere`, as in the consensus in `.era1`.
 
 use crate::{
-    bloom::Hashes,
     encode::list_of,
     error::Malformed,
     record::Format,
@@ -11,6 +10,7 @@ use alloy_primitives::{Address, B256, Bloom};
 use alloy_rlp::{Encodable, Header};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 use std::ops::Range;
+use txgraph_stored::BloomHashes;
 use txgraph_transfers::LogView;
 
 /// A log has at most four topics.
@@ -182,13 +182,13 @@ impl Receipts {
     }
 
     /// The receipts root of the header. Blooms are derived from the logs.
-    pub(crate) fn root(&self, rlp: &[u8], hashes: &mut Hashes) -> B256 {
+    pub(crate) fn root(&self, rlp: &[u8], hashes: &mut BloomHashes) -> B256 {
         ordered_trie_root_with_encoder(&self.rows, |receipt, out| {
             receipt.encode(rlp, &self.bloom(rlp, receipt, hashes), out);
         })
     }
 
-    fn bloom(&self, rlp: &[u8], receipt: &Receipt, hashes: &mut Hashes) -> Bloom {
+    fn bloom(&self, rlp: &[u8], receipt: &Receipt, hashes: &mut BloomHashes) -> Bloom {
         let mut bloom = Bloom::ZERO;
         for log in self.logs(rlp, receipt) {
             hashes.add(&mut bloom, log.address.as_slice());
@@ -232,7 +232,7 @@ impl Receipt {
 pub(crate) fn slim_to_full(slim: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     let mut receipts = Receipts::default();
     receipts.decode(Format::Ere, slim)?;
-    let mut hashes = Hashes::default();
+    let mut hashes = BloomHashes::default();
     let mut list = Vec::new();
     for receipt in &receipts.rows {
         let bloom = receipts.bloom(slim, receipt, &mut hashes);

@@ -1,7 +1,6 @@
 //! Reads the blocks of a file, and proves them.
 
 use crate::{
-    bloom::Hashes,
     body::Body,
     error::{Malformed, Result},
     file::EraFile,
@@ -14,6 +13,7 @@ use crate::{
 };
 use alloy_primitives::U256;
 use std::{fs::File, path::PathBuf};
+use txgraph_stored::BloomHashes;
 use txgraph_transfers::BlockRange;
 
 /// Bytes that are read after the last record of a chunk, of which only the begin is known.
@@ -32,7 +32,7 @@ pub struct Scratch {
     pub(crate) body_rlp: Vec<u8>,
     pub(crate) receipts: Receipts,
     pub(crate) body: Body,
-    hashes: Hashes,
+    hashes: BloomHashes,
 }
 
 /// Reads blocks of one file, in any order.

@@ -2,7 +2,6 @@
 
 use crate::{
     accumulator,
-    bloom::Hashes,
     body::Body,
     error::{Error, Malformed, Result},
     header::Header,
@@ -21,6 +20,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
+use txgraph_stored::BloomHashes;
 
 /// A block to write.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub struct EraWriter {
     sections: [Section; 4],
     receipts: Receipts,
     body: Body,
-    hashes: Hashes,
+    hashes: BloomHashes,
 }
 
 /// Records that are next to each other in the file.
@@ -97,7 +97,7 @@ impl EraWriter {
             sections: [section()?, section()?, section()?, section()?],
             receipts: Receipts::default(),
             body: Body::default(),
-            hashes: Hashes::default(),
+            hashes: BloomHashes::default(),
         })
     }
 

@@ -5,7 +5,8 @@
 //! it checks coverage, reads chunks in parallel, delivers them in order, checks that they link,
 //! and reports.
 //!
-//! [`CachedRest`] keeps the transfers of some blocks for all hops of a search.
+//! [`CachedRest`] keeps the transfers of some blocks for all hops of a search. [`BloomHashes`]
+//! computes the bloom filter of logs, to compare it with that of a header.
 //!
 //! The second half serves those that store blocks, the index and the lake: [`Origin`] is the
 //! source that they are built from and compared with ([`Expected`]), [`run_jobs`] and
@@ -13,6 +14,7 @@
 //! [`Interner`] gives numbers to addresses.
 
 mod blocks;
+mod bloom;
 mod cached;
 mod error;
 pub mod folder;
@@ -23,6 +25,7 @@ mod source;
 mod units;
 
 pub use blocks::{StoredBlocks, StoredChunk};
+pub use bloom::BloomHashes;
 pub use cached::CachedRest;
 pub use error::Error;
 pub use interner::Interner;

@@ -1,4 +1,4 @@
-//! Bloom filters of receipts. Slim receipts leave them out, but the receipts root covers them.
+//! Bloom filters of logs.
 
 use alloy_primitives::{B256, Bloom, BloomInput, keccak256};
 
@@ -7,7 +7,7 @@ const ENTRIES: usize = 1 << 12;
 
 /// Hashes of addresses and topics. Few contracts and signatures are in most logs, so their hashes
 /// are kept: one is replaced by the next that falls into the same place.
-pub(crate) struct Hashes(Box<[Entry]>);
+pub struct BloomHashes(Box<[Entry]>);
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -18,7 +18,7 @@ struct Entry {
     hash: B256,
 }
 
-impl Default for Hashes {
+impl Default for BloomHashes {
     fn default() -> Self {
         let empty = Entry {
             input: [0; 32],
@@ -29,16 +29,16 @@ impl Default for Hashes {
     }
 }
 
-impl std::fmt::Debug for Hashes {
+impl std::fmt::Debug for BloomHashes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hashes").finish_non_exhaustive()
+        f.debug_struct("BloomHashes").finish_non_exhaustive()
     }
 }
 
-impl Hashes {
+impl BloomHashes {
     /// Adds an address or a topic to a bloom filter.
     #[inline]
-    pub(crate) fn add(&mut self, bloom: &mut Bloom, input: &[u8]) {
+    pub fn add(&mut self, bloom: &mut Bloom, input: &[u8]) {
         let mut padded = [0; 32];
         let Some(tail) = padded.len().checked_sub(input.len()) else {
             bloom.accrue(BloomInput::Raw(input));
@@ -72,7 +72,7 @@ mod tests {
         fn blooms_equal_those_of_alloy(
             inputs in proptest::collection::vec((0u8..4, any::<bool>(), any::<u16>()), 0..200)
         ) {
-            let mut hashes = Hashes::default();
+            let mut hashes = BloomHashes::default();
             let (mut found, mut expected) = (Bloom::ZERO, Bloom::ZERO);
             for (first, is_address, seed) in inputs {
                 let mut input = [first; 32];
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn an_address_is_not_the_topic_that_contains_it() {
-        let mut hashes = Hashes::default();
+        let mut hashes = BloomHashes::default();
         let topic = B256::with_last_byte(7);
         for input in [&topic[12..], &topic[..], &topic[12..]] {
             let mut bloom = Bloom::ZERO;
