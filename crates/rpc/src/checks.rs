@@ -4,15 +4,13 @@ use crate::{
     error::{Error, Place, Result},
     fees::DEPOSIT,
     node::{BLOCK, BLOCK_RECEIPTS, RpcNode},
-    wire::{Block, Header, Log, Receipt, Transaction, Withdrawal},
+    wire::{Block, Header, Receipt, Transaction, Withdrawal},
 };
-use alloy_primitives::{
-    Address, B256, Bloom, keccak256,
-    map::{AddressMap, B256Map},
-};
+use alloy_primitives::{Address, B256, Bloom};
 use alloy_rlp::{BufMut, Encodable};
 use alloy_trie::{EMPTY_ROOT_HASH, root::ordered_trie_root_with_encoder};
 use txgraph_base::ChainFamily;
+use txgraph_stored::BloomHashes;
 
 impl RpcNode {
     /// The error for an answer that is not of the block that was read before. A block that may be
@@ -137,7 +135,10 @@ impl RpcNode {
                     return differs(format!("a log of receipt {index} is not log {next_log}"));
                 }
                 next_log += 1;
-                hashes.add(log, &mut found);
+                hashes.add(&mut found, log.address.as_slice());
+                for topic in &log.topics {
+                    hashes.add(&mut found, topic);
+                }
             }
         }
         // Some chains have logs that the header does not cover, or a filter that contains all.
@@ -185,25 +186,6 @@ impl RpcNode {
                 ),
             )),
             (None, None, _) => Ok(transaction.from.create(transaction.nonce)),
-        }
-    }
-}
-
-/// The hashes of addresses and topics, which the bits of bloom filters are made of. Most are in many
-/// logs.
-#[derive(Default)]
-pub(crate) struct BloomHashes {
-    addresses: AddressMap<B256>,
-    topics: B256Map<B256>,
-}
-
-impl BloomHashes {
-    fn add(&mut self, log: &Log, bloom: &mut Bloom) {
-        let address = self.addresses.entry(log.address);
-        bloom.m3_2048_hashed(address.or_insert_with(|| keccak256(log.address)));
-        for topic in &log.topics {
-            let known = self.topics.entry(B256::from(*topic));
-            bloom.m3_2048_hashed(known.or_insert_with(|| keccak256(topic)));
         }
     }
 }

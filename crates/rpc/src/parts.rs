@@ -1,7 +1,6 @@
 //! Receipts and traces of blocks.
 
 use crate::{
-    checks::BloomHashes,
     error::{Place, Result},
     node::{BLOCK_RECEIPTS, RECEIPT, RpcNode, hex},
     trace::{CallTraces, FlatTraces, Traced},
@@ -10,6 +9,7 @@ use crate::{
 use alloy_primitives::B256;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
+use txgraph_stored::BloomHashes;
 
 pub(crate) const CALL_TRACES: &str = "debug_traceBlockByNumber";
 const FLAT_TRACES: &str = "trace_block";

@@ -44,6 +44,8 @@ pub enum Fault {
     Edit(fn(&mut Value)),
     /// Before the answer, this block and those after it are replaced.
     Reorganisation(u64),
+    /// As [`Fault::Reorganisation`], and the new blocks lack the last transaction of the old ones.
+    Shortening(u64),
     /// The server that answers has no blocks from this one on.
     Behind(u64),
     /// The answer is changed at a place that the number chooses.
@@ -304,8 +306,11 @@ impl State {
                 .push((method.clone(), question["params"].clone()));
         }
         let fault = self.next_fault(&method);
-        if let Some(Fault::Reorganisation(block)) = fault {
+        if let Some(Fault::Reorganisation(block) | Fault::Shortening(block)) = fault {
             self.chain.replace(block);
+        }
+        if let Some(Fault::Shortening(block)) = fault {
+            self.chain.shorten(block);
         }
         let error = |code, message| json!({"code": code, "message": message});
         let whole = |error| json!({"jsonrpc": "2.0", "id": null, "error": error});

@@ -3,6 +3,7 @@
 use crate::support::{
     check, expected, one_chunk, open, options, request, scan, server, source, tokens, try_open,
 };
+use crate::traces::traces;
 use serde_json::Value;
 use txgraph_rpc::{Error, RpcOptions};
 use txgraph_testkit::rpc::{Fault, RpcServer};
@@ -69,6 +70,56 @@ fn blocks_with_other_transactions_are_read_again() {
     let error = scan(&source, &request(TransferFilter::default()));
     let text = error.map(|_| ()).unwrap_err().to_string();
     assert!(text.contains("0 receipts for "), "{text}");
+}
+
+/// Between any two answers, blocks are replaced by some with fewer transactions.
+#[test]
+fn answers_of_two_chains_are_never_mixed_or_invalid() {
+    let internal = TransferFilter {
+        internal: true,
+        ..TransferFilter::default()
+    };
+    let mut whole = 0;
+    for (filter, without) in [
+        (tokens(), None),
+        (TransferFilter::default(), None),
+        (TransferFilter::default(), Some("eth_getBlockReceipts")),
+        (internal, None),
+    ] {
+        for method in [
+            "eth_getLogs",
+            "eth_getBlockByNumber",
+            "eth_getBlockReceipts",
+            "eth_getTransactionReceipt",
+            "debug_traceBlockByNumber",
+        ] {
+            for after in 0..4 {
+                let server = changing();
+                server.set_traces(|block| traces(block, true, |_| serde_json::json!([])));
+                server.limit(|limits| limits.without.extend(without));
+                let source = one_chunk(&server);
+                let (before, _) = scan(&source, &request(filter.clone())).unwrap();
+                server.fail_after(method, after, Fault::Shortening(33));
+                let found = scan(&source, &request(filter.clone()));
+                if server.faults_left() > 0 {
+                    continue;
+                }
+                match found {
+                    Ok((transfers, _)) => {
+                        whole += 1;
+                        let (after, _) = scan(&source, &request(filter.clone())).unwrap();
+                        let is_one = transfers == before || transfers == after;
+                        assert!(is_one, "{method}, {filter:?}");
+                    }
+                    Err(SourceError::Failed(failure)) => {
+                        assert_eq!(failure.kind, FailureKind::Replaced, "{method}: {failure}");
+                    }
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+    assert!(whole > 20, "{whole}");
 }
 
 #[test]

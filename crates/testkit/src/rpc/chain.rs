@@ -176,6 +176,27 @@ impl Chain {
         }
     }
 
+    /// Removes the last transaction of a block and those after it, and the bloom filters of logs.
+    pub(super) fn shorten(&mut self, first: u64) {
+        let blocks = usize::try_from(first).expect("small")..self.blocks.len();
+        for number in blocks {
+            let block = &mut self.blocks[number];
+            block.as_object_mut().expect("a block").remove("logsBloom");
+            let receipts = &mut self.receipts[number];
+            let traces = self
+                .traces
+                .entry(number as u64)
+                .or_insert_with(|| json!([]));
+            for list in [&mut block["transactions"], receipts, traces] {
+                // One stays: a block without transactions has no receipts root.
+                match list.as_array_mut() {
+                    Some(list) if list.len() > 1 => drop(list.pop()),
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// The call traces of a block in the form of `trace_block`.
     fn flat_traces(&self, number: u64) -> Value {
         let block = self.block(number);
