@@ -72,6 +72,11 @@ def test_files_that_are_no_source(tmp_path):
                 node.transfers().collect()
 
 
+def test_a_head_completes_a_data_directory():
+    with pytest.raises(txgraph.UsageError, match="completes the data directory"):
+        txgraph.open("era:/no/such/file", head="http://localhost:1")
+
+
 @pytest.mark.parametrize(
     "options, kind",
     [

@@ -163,6 +163,11 @@ impl BlockWriter {
         self.state.unwrap_or(0)
     }
 
+    /// The newest block that [`unwind`](Self::unwind) keeps. It does not go back when blocks are removed.
+    pub fn finalized(&self) -> u64 {
+        self.finalized
+    }
+
     /// Sets a pause between the static files and MDBX in every commit.
     pub fn set_pause(&mut self, pause: Duration) {
         self.pause = pause;

@@ -41,6 +41,7 @@ mod masking;
 mod op;
 mod op_recorded;
 mod op_sample;
+mod sample;
 mod scenarios;
 mod segments;
 mod signers;
@@ -64,9 +65,9 @@ pub use executed::{
     next_header,
 };
 pub use live::{LiveNode, serve, serve_if_asked};
-pub use logged_sample::LoggedSample;
 pub use op::{OpTransaction, op_receipt};
 pub use op_recorded::{op_block, op_block_of_receipts};
-pub use op_sample::{OpSample, receipts_root};
+pub use op_sample::receipts_root;
+pub use sample::BlockSample;
 pub use signers::Signer;
 pub use truth::{Edge, ScenarioTruth, SearchTruth, TokenTruth, TransferCount, Truth};

@@ -1,41 +1,26 @@
 //! A small chain across the fork Amsterdam, with known transfers.
 
-use super::{BlockWriter, Draw, Error, ExecutedBlock, ExecutedTransaction, Signer, Storage};
+use super::{BlockSample, Draw, ExecutedBlock, ExecutedTransaction, Signer, sample::transfer_log};
 use alloy_consensus::{
     EMPTY_ROOT_HASH, EthereumReceipt, Header, TxEip1559, TxReceipt, TxType, proofs,
 };
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
-use alloy_primitives::{Address, B256, Bloom, Log, TxKind, U256, address, b256};
-use std::path::Path;
+use alloy_primitives::{Address, B256, Bloom, Log, TxKind, U256, address};
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// The emitter of logs of the native coin (EIP-7708).
 const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
-/// The signature of `Transfer(address,address,uint256)`.
-const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 const TOKEN: Address = Address::repeat_byte(0x70);
 
-/// Consecutive blocks, of which those from the fork on have logs of the movements of the native
-/// coin, and their transfers. Every transaction was drawn: its value, movements inside of it, and
-/// logs of a token between them.
-#[derive(Clone, Debug)]
-pub struct LoggedSample {
-    /// The blocks.
-    pub blocks: Vec<ExecutedBlock>,
-    /// Their transfers, in total order, with times and hashes. Movements inside of the
-    /// transactions of older blocks have no trace in the blocks, and are not here.
-    pub transfers: Vec<Transfer>,
-}
-
-impl LoggedSample {
-    /// Makes `count` blocks from block `first` on, the first of Amsterdam being `fork`.
-    pub fn new(seed: u64, first: u64, count: u64, fork: u64) -> Self {
-        let mut sample = Self {
-            blocks: Vec::new(),
-            transfers: Vec::new(),
-        };
-        let mut parent_hash = B256::repeat_byte(7);
-        for number in first..first + count {
+impl BlockSample {
+    /// Makes `count` blocks from block `first` on. Those from block `fork` on, the first of
+    /// Amsterdam, have logs of the movements of the native coin.
+    ///
+    /// Every transaction was drawn: its value, movements inside of it, and logs of a token between
+    /// them. Movements inside of the transactions of older blocks have no trace in the blocks, and
+    /// are not among the transfers.
+    pub fn logged(seed: u64, first: u64, count: u64, fork: u64) -> Self {
+        Self::new(first, count, |number, parent_hash| {
             let maker = BlockMaker {
                 number,
                 is_logged: number >= fork,
@@ -44,21 +29,12 @@ impl LoggedSample {
                 transactions: Vec::new(),
                 transfers: Vec::new(),
             };
-            let (block, transfers) = maker.make(parent_hash);
-            parent_hash = block.header.hash_slow();
-            sample.blocks.push(block);
-            sample.transfers.extend(transfers);
-        }
-        sample
+            maker.make(parent_hash)
+        })
     }
 
-    /// Writes a data directory in `folder`.
-    pub fn write(&self, folder: &Path, storage: Storage) -> Result<(), Error> {
-        BlockWriter::create_from(folder, storage, 0, self.blocks.clone())?.sync()
-    }
-
-    /// Addresses of senders and receivers.
-    pub fn addresses() -> Vec<Address> {
+    /// Addresses of senders and receivers of [`Self::logged`].
+    pub fn logged_addresses() -> Vec<Address> {
         let wallets = (1..=5).map(|n| Address::repeat_byte(0x20 + n));
         (0..2).map(|n| signer(n).address).chain(wallets).collect()
     }
@@ -87,7 +63,7 @@ impl BlockMaker {
     }
 
     fn transaction(&mut self) {
-        let all = LoggedSample::addresses();
+        let all = BlockSample::logged_addresses();
         let number = self.draw.below(2);
         let (sender, to) = (signer(number), self.draw.pick(&all));
         // Few amounts, so that movements inside equal the value of the transaction.
@@ -220,13 +196,5 @@ fn log_count(logs: &[Log]) -> u32 {
 }
 
 fn log_of(emitter: Address, moved: &Transfer) -> Log {
-    Log::new_unchecked(
-        emitter,
-        vec![
-            TRANSFER,
-            moved.from_address.into_word(),
-            moved.to_address.into_word(),
-        ],
-        B256::from(moved.value).into(),
-    )
+    transfer_log(emitter, moved.from_address, moved.to_address, moved.value)
 }

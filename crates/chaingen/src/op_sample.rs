@@ -1,56 +1,38 @@
 //! A small chain of the OP stack with known transfers.
 
-use super::{BlockWriter, Error, ExecutedBlock, OpTransaction, Signer, Storage};
+use super::{BlockSample, ExecutedBlock, OpTransaction, Signer, sample::transfer_log};
 use alloy_consensus::{Header, Sealed, SignableTransaction, TxEip1559, TxReceipt, proofs};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes, Log, Signature, TxKind, U256, address, b256};
+use alloy_primitives::{Address, B256, Bytes, Log, Signature, TxKind, U256, address};
 use op_alloy_consensus::{
     OpDepositReceipt, OpReceipt, OpTxEnvelope, TxDeposit, post_exec::build_post_exec_tx,
 };
-use std::path::Path;
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// The sender of the deposit that begins every block.
 const SYSTEM: Address = address!("deaddeaddeaddeaddeaddeaddeaddeaddead0001");
 /// The contract that it calls.
 const L1_BLOCK: Address = address!("4200000000000000000000000000000000000015");
-/// The signature of `Transfer(address,address,uint256)`.
-const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
-/// Consecutive blocks of a chain of the OP stack, and their transfers.
-///
-/// Every block has the deposit with the attributes of the parent chain, four deposits of a user
-/// (successful, failed, without mint, creating a contract), a payment, a token transfer, and
-/// refunds (type 0x7d). Receipts of the first half are from before Canyon, without version.
-#[derive(Clone, Debug)]
-pub struct OpSample {
-    /// The blocks.
-    pub blocks: Vec<ExecutedBlock>,
-    /// Their transfers, in total order, with times and hashes.
-    pub transfers: Vec<Transfer>,
-}
-
-impl OpSample {
-    /// Makes `count` blocks from block `first` on. `chain_id` is that of their transactions.
-    pub fn new(chain_id: u64, first: u64, count: u64) -> Self {
-        let mut sample = Self {
-            blocks: Vec::new(),
-            transfers: Vec::new(),
-        };
-        let mut parent_hash = B256::repeat_byte(7);
-        for number in first..first + count {
-            let block = BlockMaker::new(chain_id, number, number >= first + count / 2);
-            let (block, transfers) = block.make(parent_hash);
-            parent_hash = block.header.hash_slow();
-            sample.blocks.push(block);
-            sample.transfers.extend(transfers);
-        }
-        sample
-    }
-
-    /// Writes a data directory in `folder`.
-    pub fn write(&self, folder: &Path, storage: Storage) -> Result<(), Error> {
-        BlockWriter::create_from(folder, storage, 0, self.blocks.clone())?.sync()
+impl BlockSample {
+    /// Makes `count` blocks of a chain of the OP stack from block `first` on. `chain_id` is that of
+    /// their transactions.
+    ///
+    /// Every block has the deposit with the attributes of the parent chain, four deposits of a user
+    /// (successful, failed, without mint, creating a contract), a payment, a token transfer, and
+    /// refunds (type 0x7d). Receipts of the first half are from before Canyon, without version.
+    pub fn op(chain_id: u64, first: u64, count: u64) -> Self {
+        Self::new(first, count, |number, parent_hash| {
+            let maker = BlockMaker {
+                chain_id,
+                number,
+                canyon: number >= first + count / 2,
+                gas_used: 0,
+                transactions: Vec::new(),
+                transfers: Vec::new(),
+            };
+            maker.make(parent_hash)
+        })
     }
 }
 
@@ -64,17 +46,6 @@ struct BlockMaker {
 }
 
 impl BlockMaker {
-    const fn new(chain_id: u64, number: u64, canyon: bool) -> Self {
-        Self {
-            chain_id,
-            number,
-            canyon,
-            gas_used: 0,
-            transactions: Vec::new(),
-            transfers: Vec::new(),
-        }
-    }
-
     fn make(mut self, parent_hash: B256) -> (ExecutedBlock, Vec<Transfer>) {
         let user = Signer::new(1, "op-user", &[0]);
         let other = Address::repeat_byte(0x22);
@@ -85,11 +56,7 @@ impl BlockMaker {
         self.deposit(user.address, TxKind::Call(other), (0, 5), true);
         self.deposit(user.address, TxKind::Create, (3_000, 30), true);
         let token = Address::repeat_byte(0x70);
-        let transfer = Log::new_unchecked(
-            token,
-            vec![TRANSFER, user.address.into_word(), other.into_word()],
-            B256::from(wei(77)).into(),
-        );
+        let transfer = transfer_log(token, user.address, other, wei(77));
         self.payment(&user, other, wei(0), vec![transfer]);
         self.transfer(Some(0), 0, (user.address, other, wei(77)), Kind::Transfer);
         if let Some(row) = self.transfers.last_mut() {

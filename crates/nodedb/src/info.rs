@@ -374,10 +374,10 @@ impl Snapshot<'_> {
 
 /// Explains a state that is behind the blocks.
 fn state_behind(state_block: u64, tip: u64) -> Option<String> {
-    (state_block < tip).then(|| {
+    BlockRange::new(state_block + 1, tip).map(|blocks| {
         format!(
-            "the node has stored blocks up to {tip} and the state up to block {state_block}; the \
-             states after later blocks are computed by executing these blocks"
+            "blocks {blocks}: the state after them is not stored; it is computed by executing \
+             them, by the rules of the chain"
         )
     })
 }

@@ -4,6 +4,8 @@ use crate::{
     bytes::Input,
     error::{Decoded, Fault},
 };
+use std::cell::RefCell;
+use zstd::bulk::Decompressor;
 
 /// The longest block after decompression. reth's have 4 or 16 KiB, or one row.
 pub(crate) const BLOCK_BYTES_MAX: usize = 64 << 20;
@@ -28,7 +30,7 @@ pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u
         }
         7 => {
             let mut bytes = buffer(input.varint32().ok_or_else(short)?)?;
-            match zstd::bulk::decompress_to_buffer(input.0, &mut bytes[..]) {
+            match zstandard(input.0, &mut bytes) {
                 Ok(len) if len == bytes.len() => Ok(bytes),
                 Ok(_) => Err(Fault::damaged("a block of Zstandard has another length")),
                 Err(error) => Err(Fault::damaged(format!("a block of Zstandard: {error}"))),
@@ -42,6 +44,20 @@ pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u
             other => format!("blocks with compression {other}"),
         })),
     }
+}
+
+fn zstandard(from: &[u8], to: &mut [u8]) -> std::io::Result<usize> {
+    thread_local! {
+        // Its buffers take longer to allocate than a block takes to decompress.
+        static CONTEXT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    CONTEXT.with_borrow_mut(|context| {
+        let context = match context {
+            Some(context) => context,
+            None => context.insert(Decompressor::new()?),
+        };
+        context.decompress_to_buffer(from, to)
+    })
 }
 
 /// The size was checked with the block, so it is the writer's.

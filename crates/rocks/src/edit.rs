@@ -135,9 +135,6 @@ impl Edit {
             largest: internal_key(input)?,
             largest_seq: u64::MAX,
         };
-        if file.smallest_user() > file.largest_user() {
-            return Err(bad("the keys of a file"));
-        }
         if tag != 7 {
             number(input.varint64(), "the lowest sequence number")?;
             file.largest_seq = number(input.varint64(), "the highest sequence number")?;

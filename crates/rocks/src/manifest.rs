@@ -58,6 +58,13 @@ impl Family {
         let mut levels = Levels::new();
         for (level, files) in &self.files {
             let mut files: Vec<_> = files.values().map(Arc::clone).collect();
+            // Not before: the order of keys is that of the comparator.
+            if files
+                .iter()
+                .any(|file| file.smallest_user() > file.largest_user())
+            {
+                return Err(Fault::damaged(format!("keys of a table of level {level}")));
+            }
             if *level == 0 {
                 levels.extend(files.into_iter().rev().map(|file| vec![file]));
                 continue;

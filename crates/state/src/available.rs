@@ -14,6 +14,8 @@ pub struct Available {
     /// From the first such block to the tip, or to `state_block` if later blocks cannot be
     /// executed; `None` for no block, see `obstacle`.
     pub blocks: Option<BlockRange>,
+    /// The newest block on disk.
+    pub tip: u64,
     /// The last block whose state the node has stored.
     pub state_block: u64,
     /// Why state is not available after earlier blocks.
@@ -59,16 +61,14 @@ impl Available {
                 accounts_below
             },
             above: match last == tip {
-                true => format!(
-                    "it is above the tip {tip} on disk (a running node keeps its newest blocks in \
-                     memory)"
-                ),
+                true => format!("above the tip {tip} on disk"),
                 false => format!(
                     "the node has stored blocks up to {tip}, but the state up to block \
                      {state_block} only, and the blocks between cannot be executed: they are more \
                      than {NEWEST_BLOCKS_MAX}, or the rules of the chain are not known"
                 ),
             },
+            tip,
             state_block,
             obstacle,
             indexed_from,
@@ -91,6 +91,9 @@ impl Available {
         let available = self.blocks_in(path)?;
         let reason = if block < available.first {
             &self.below
+        } else if block > self.tip {
+            let tip = self.tip;
+            return Err(txgraph_nodedb::Error::AboveTip { block, tip }.into());
         } else if block > available.last {
             &self.above
         } else {

@@ -363,6 +363,9 @@ impl From<txgraph_nodedb::Error> for Error {
         match error {
             txgraph_nodedb::Error::NoStaticFiles { .. } => ours.advise(Advice::NameStaticFiles),
             txgraph_nodedb::Error::NoRocksDb { .. } => ours.advise(Advice::NameRocksDb),
+            txgraph_nodedb::Error::AboveTip { tip, .. } => ours.hint(format!(
+                "ask for blocks up to {tip}, or wait until the node has stored later ones"
+            )),
             _ => ours,
         }
     }
@@ -571,11 +574,23 @@ impl From<txgraph_replay::BundleError> for Error {
 #[cfg(feature = "replay")]
 impl From<txgraph_state::Error> for Error {
     fn from(error: txgraph_state::Error) -> Self {
+        use txgraph_state::Error as State;
         let kind = match &error {
             error if error.is_missing() => ErrorKind::Unavailable,
             error if error.is_stale() => ErrorKind::Reorged,
             _ => ErrorKind::Failed,
         };
-        Self::new(kind, error.to_string())
+        let ours = Self::new(kind, error.to_string());
+        match error {
+            State::Node(error) => Self {
+                kind,
+                ..error.into()
+            },
+            // Blocks without a stored state are executed if the rules of the chain are known.
+            State::NotAvailable {
+                block, available, ..
+            } if block > available.last => ours.advise(Advice::NameChainFile),
+            _ => ours,
+        }
     }
 }

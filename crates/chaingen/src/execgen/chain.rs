@@ -186,6 +186,11 @@ impl Chain {
         self.writer.state_block()
     }
 
+    /// The newest block that cannot be replaced ([`BlockWriter::finalized`]).
+    pub fn finalized(&self) -> u64 {
+        self.writer.finalized()
+    }
+
     /// Sets a pause between static files and MDBX in every commit.
     pub fn set_pause(&mut self, pause: Duration) {
         self.writer.set_pause(pause);

@@ -145,11 +145,8 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
         let mut blocks = draw.between(1, plan.commit_blocks_max);
         if draw.permille(plan.reorgs_permille) {
             let (least, most) = plan.reorg_blocks;
-            let lowest = progress
-                .tip
-                .number
-                .saturating_sub(plan.chain.storage.finality);
-            let depth = draw.between(least, most).min(progress.head - lowest);
+            let most = most.min(progress.head - chain.finalized());
+            let depth = draw.between(least.min(most), most);
             let to = progress.head - depth;
             progress.reorgs_on_disk += u64::from(to < progress.tip.number);
             progress.reorgs_below_state += u64::from(to < progress.state);

@@ -63,3 +63,32 @@ fn lists_what_a_pruned_node_lacks() {
     let page = sample.ok("info").stdout;
     assert!(page.contains("pruned"), "{page}");
 }
+
+/// A node that stores states later than blocks has the state up to block 96, and blocks up to 126.
+#[test]
+fn states_both_blocks_of_a_state_behind() {
+    for (name, state_block, index) in [("masked/v1", 126, "MDBX"), ("masked/v2", 96, "RocksDB")] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            continue;
+        };
+        let sample = Sample::new(fixture);
+        let info: Value = serde_json::from_str(&sample.ok("info --json").stdout).unwrap();
+        assert_eq!(info["tip"]["number"], 126);
+        assert_eq!(info["state_block"], state_block);
+        assert_eq!(info["hash_index"], index);
+        assert_eq!(info["history_index"], index);
+        let page = sample.ok("info").stdout;
+        let is_behind = state_block < 126;
+        for line in [
+            "stored state    block 96",
+            "note            blocks 97:127: the state after them is not stored; it is computed by \
+             executing them, by the rules of the chain",
+        ] {
+            let found = page.lines().any(|found| found == line);
+            assert_eq!(found, is_behind, "{line}\n{page}");
+        }
+        let run = sample.run("balance 0x0000000000000000000000000000000000000001 --block 120");
+        assert_eq!(run.status == 3, is_behind, "{run:?}");
+        assert_eq!(run.stderr.contains("--chain FILE"), is_behind, "{run:?}");
+    }
+}

@@ -5,7 +5,7 @@ use alloy_primitives::{U256, address};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
-use txgraph_chaingen::{BlockWriter, Layout, OpSample, op_block};
+use txgraph_chaingen::{BlockSample, BlockWriter, Layout, op_block};
 use txgraph_testkit::{
     edit,
     naive::{Rules, bfs},
@@ -13,8 +13,8 @@ use txgraph_testkit::{
 };
 
 /// A sample, and directories of it as `data` in a folder to run in, for each layout.
-fn directories() -> (OpSample, [TempDir; 2]) {
-    let sample = OpSample::new(901, 50, 10);
+fn directories() -> (BlockSample, [TempDir; 2]) {
+    let sample = BlockSample::op(901, 50, 10);
     let folders = [Layout::V1, Layout::V2].map(|layout| {
         let folder = tempfile::tempdir().unwrap();
         sample

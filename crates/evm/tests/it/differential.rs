@@ -37,7 +37,7 @@ fn agrees_with_revm() {
 }
 
 /// Forks that are not compared with revm, each with the fork whose cases it runs. revm does not
-/// have Constantinople, and has a later draft of Amsterdam.
+/// have Constantinople, and has a draft of Amsterdam.
 const WITHOUT_PEER: [(Fork, Fork); 2] = [
     (Fork::Petersburg, Fork::Constantinople),
     (Fork::Osaka, Fork::Amsterdam),

@@ -8,7 +8,7 @@ use std::{
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
-use txgraph_chaingen::{Appender, Config, Layout, LoggedSample, Profile};
+use txgraph_chaingen::{Appender, BlockSample, Config, Layout, Profile};
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
@@ -73,7 +73,7 @@ fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usi
 #[test]
 fn movements_of_amsterdam_are_indexed_from_logs() {
     let (first, last, fork) = (50, 349, 90);
-    let sample = LoggedSample::new(4, first, last - first + 1, fork);
+    let sample = BlockSample::logged(4, first, last - first + 1, fork);
     let folder = tempfile::tempdir().unwrap();
     sample.write(folder.path(), Layout::V2.into()).unwrap();
     let node = node(folder.path());

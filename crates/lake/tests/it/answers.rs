@@ -8,7 +8,7 @@ use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng};
 use std::path::Path;
 use txgraph_chaingen::{
-    Appender, BlockWriter, Config, ExecutedBlock, Layout, LoggedSample, Profile,
+    Appender, BlockSample, BlockWriter, Config, ExecutedBlock, Layout, Profile,
 };
 use txgraph_lake::{BuildOptions, Error, Lake, LakeSource, append, build, verify};
 use txgraph_reader::{NodeSource, Threads};
@@ -109,7 +109,7 @@ fn random_requests_have_the_same_answer() {
 #[test]
 fn movements_of_amsterdam_are_stored_from_logs() {
     let (first, last, fork) = (50, 349, 90);
-    let sample = LoggedSample::new(5, first, last - first + 1, fork);
+    let sample = BlockSample::logged(5, first, last - first + 1, fork);
     let folder = tempfile::tempdir().unwrap();
     sample.write(folder.path(), Layout::V1.into()).unwrap();
     let node = node(folder.path());

@@ -1,7 +1,7 @@
 //! Movements of the native coin in blocks of Amsterdam, which have logs of them (EIP-7708).
 
 use crate::support::{answer, ask, assert_same, everything, open_with, range};
-use txgraph_chaingen::{Layout, LoggedSample};
+use txgraph_chaingen::{BlockSample, Layout};
 use txgraph_reader::ScanOptions;
 use txgraph_transfers::{
     Direction, EIP7708_LOG_ADDRESS, Indexable, Kind, SourceError, TokenFilter, Touching, Transfer,
@@ -19,7 +19,7 @@ fn is_internal(transfer: &&Transfer) -> bool {
 #[test]
 fn internal_transfers_of_amsterdam_need_no_replay() {
     for (seed, layout) in [(1, Layout::V1), (2, Layout::V2)] {
-        let sample = LoggedSample::new(seed, FIRST, LAST - FIRST + 1, FORK);
+        let sample = BlockSample::logged(seed, FIRST, LAST - FIRST + 1, FORK);
         let folder = tempfile::tempdir().unwrap();
         sample.write(folder.path(), layout.into()).unwrap();
         for verify in [false, true] {
@@ -53,7 +53,7 @@ fn internal_transfers_of_amsterdam_need_no_replay() {
             // Conditions on sender and receiver leave the numbers of movements as they are.
             for (at, direction) in Direction::ALL.iter().enumerate() {
                 request.filter.touching = Some(Touching {
-                    addresses: LoggedSample::addresses()
+                    addresses: BlockSample::logged_addresses()
                         .into_iter()
                         .skip(at)
                         .step_by(3)
@@ -78,7 +78,7 @@ fn internal_transfers_of_amsterdam_need_no_replay() {
 
 #[test]
 fn blocks_before_amsterdam_are_refused() {
-    let sample = LoggedSample::new(3, FIRST, 20, FORK);
+    let sample = BlockSample::logged(3, FIRST, 20, FORK);
     let folder = tempfile::tempdir().unwrap();
     sample.write(folder.path(), Layout::V2.into()).unwrap();
     let source = open_with(folder.path(), ScanOptions::default());

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256};
 use serde_json::Value;
 use tempfile::TempDir;
 use txgraph_chaingen::{
-    BlockWriter, ExecutedBlock, Layout, OpSample, op_block, op_block_of_receipts, op_receipt,
+    BlockSample, BlockWriter, ExecutedBlock, Layout, op_block, op_block_of_receipts, op_receipt,
 };
 use txgraph_nodedb::{ChainFamily, DataDir, NodeDb, Parts, Scratch};
 use txgraph_reader::ScanOptions;
@@ -34,7 +34,7 @@ fn both(blocks: &[ExecutedBlock]) -> [(TempDir, Layout); 2] {
 
 #[test]
 fn scan_of_an_op_directory_gives_its_transfers() {
-    let sample = OpSample::new(901, 50, 10);
+    let sample = BlockSample::op(901, 50, 10);
     let blocks = range(50, 59);
     for (folder, layout) in both(&sample.blocks) {
         for options in [ScanOptions::default(), VERIFY()] {
@@ -59,7 +59,7 @@ fn scan_of_an_op_directory_gives_its_transfers() {
 /// the receipt, and a failed deposit mints.
 #[test]
 fn deposits_of_an_op_directory_use_their_receipts() {
-    let sample = OpSample::new(901, 50, 1);
+    let sample = BlockSample::op(901, 50, 1);
     let kinds: Vec<_> = (sample.transfers.iter())
         .map(|it| (it.transaction_index, it.sub_index, it.kind))
         .collect();
@@ -196,7 +196,7 @@ fn receipts_of_a_base_block_have_the_root_of_its_header() {
 /// A tip without a deposit is not of the OP stack: its receipts are read in the other layout.
 #[test]
 fn op_receipts_on_an_ethereum_chain_are_refused() {
-    let mut sample = OpSample::new(5_000, 50, 3);
+    let mut sample = BlockSample::op(5_000, 50, 3);
     let tip = sample.blocks.last_mut().unwrap();
     tip.op_transactions.retain(|it| it.tx_type() == 2);
     let explained = "it is a receipt of the OP stack, but this is a chain of Ethereum";
@@ -233,7 +233,7 @@ fn op_receipts_on_an_ethereum_chain_are_refused() {
 
 #[test]
 fn a_known_op_chain_without_deposits_is_refused() {
-    let mut sample = OpSample::new(8_453, 50, 2);
+    let mut sample = BlockSample::op(8_453, 50, 2);
     let tip = sample.blocks.last_mut().unwrap();
     tip.op_transactions.retain(|it| it.tx_type() == 2);
     let folder = write(&sample.blocks, Layout::V2);
@@ -250,7 +250,7 @@ fn a_known_op_chain_without_deposits_is_refused() {
 #[test]
 fn blocks_of_op_mainnet_before_bedrock_are_missing() {
     const FIRST: u64 = 105_235_060;
-    let sample = OpSample::new(10, FIRST, 6);
+    let sample = BlockSample::op(10, FIRST, 6);
     for (folder, _) in both(&sample.blocks) {
         let first = (FIRST, sample.blocks[0].header.hash_slow());
         edit::rename_block(folder.path(), first, op::OP_MAINNET_GENESIS);

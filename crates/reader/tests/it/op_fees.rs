@@ -3,7 +3,7 @@
 use crate::support::{answer, ask, everything, open_with, range};
 use alloy_primitives::{Address, B256, U256, address, hex};
 use tempfile::TempDir;
-use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, OpSample, op_block};
+use txgraph_chaingen::{BlockSample, BlockWriter, ExecutedBlock, Layout, op_block};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_testkit::{
     edit,
@@ -196,7 +196,7 @@ fn jovian() -> Vec<u8> {
 
 /// The second block of a sample of OP Mainnet after Jovian, without refunds, with these attributes.
 fn sample(attributes: Vec<u8>) -> (ExecutedBlock, ExecutedBlock) {
-    let mut blocks = OpSample::new(10, 105_235_070, 2).blocks;
+    let mut blocks = BlockSample::op(10, 105_235_070, 2).blocks;
     let (mut second, first) = (blocks.pop().unwrap(), blocks.pop().unwrap());
     let transactions = &mut second.op_transactions;
     transactions.pop();
@@ -311,7 +311,7 @@ fn fees_that_cannot_be_computed_are_refused() {
     );
     // Refunds change what was paid.
     let (first, mut second) = sample(jovian());
-    let whole = OpSample::new(10, 105_235_070, 2).blocks.pop().unwrap();
+    let whole = BlockSample::op(10, 105_235_070, 2).blocks.pop().unwrap();
     let refunds = whole.op_transactions.last().unwrap().clone();
     second.op_transactions.push(refunds);
     second.header.gas_used = whole.header.gas_used;
@@ -328,7 +328,7 @@ fn fees_of_unknown_op_chains_are_refused() {
     // A chain of its own, and one with the ID of OP Mainnet and another first block.
     for chain_id in [901, 10] {
         let folder = tempfile::tempdir().unwrap();
-        let sample = OpSample::new(chain_id, 50, 2);
+        let sample = BlockSample::op(chain_id, 50, 2);
         sample.write(folder.path(), Layout::V2.into()).unwrap();
         let source = open(&folder);
         let genesis: B256 = sample.blocks[0].header.hash_slow();

@@ -157,7 +157,7 @@ fn wrong_fork_or_state_is_a_mismatch() {
 #[test]
 fn chains_of_the_op_stack_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let sample = txgraph_chaingen::OpSample::new(901, 50, 2);
+    let sample = txgraph_chaingen::BlockSample::op(901, 50, 2);
     sample
         .write(folder.path(), txgraph_chaingen::Layout::V2.into())
         .unwrap();

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 use txgraph_chaingen::{
-    Layout, LoggedSample,
+    BlockSample, Layout,
     execgen::{Miner, MinerPlan, Plan},
 };
 use txgraph_nodedb::NodeDb;
@@ -280,7 +280,7 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
 #[test]
 fn blocks_of_amsterdam_are_not_replayed() {
     let (first, last, fork) = (50, 99, 70);
-    let sample = LoggedSample::new(8, first, last - first + 1, fork);
+    let sample = BlockSample::logged(8, first, last - first + 1, fork);
     let dir = tempfile::tempdir().unwrap();
     sample.write(dir.path(), Layout::V2.into()).unwrap();
     let db = Arc::new(database(dir.path()));

@@ -41,7 +41,8 @@ fn every_key_is_equal() {
         options.set_max_open_files(-1);
         let families = DB::list_cf(&options, &directory).unwrap();
         let oracle =
-            DB::open_cf_as_secondary(&options, &directory, scratch.path(), &families).unwrap();
+            DB::open_cf_as_secondary(&options, &directory, &scratch.path().into(), &families)
+                .unwrap();
         let db = open(&directory, &FAMILIES);
         let state = db.catch_up().unwrap();
         for family in FAMILIES {

@@ -32,15 +32,15 @@ fn chain() -> &'static ChainInfo {
     &CHAIN
 }
 
-/// Two or three transfers in every third block.
+/// Two transfers in every third block, in which each name pays the next three names.
 fn everything() -> Vec<Transfer> {
     let mut text = String::new();
     let names = ["a", "b", "c", "d", "e", "f", "g"];
-    for block in 1..=TIP {
-        if block % 3 == 0 {
-            let at = |n: u64| names[((block * block + n * 5) % 7) as usize];
-            text += &format!("{}>{}>{}:{block}#{block} ", at(0), at(1), at(2));
-        }
+    for number in 1..=TIP / 3 {
+        let block = number * 3;
+        let step = 1 + number / 7;
+        let at = |n: u64| names[((number + n * step) % 7) as usize];
+        text += &format!("{}>{}>{}:{block}#{block} ", at(0), at(1), at(2));
     }
     testing::transfers(&text)
 }
@@ -325,7 +325,7 @@ fn a_search_reads_the_rest_once() {
     };
     let found = search(&join([&base, &rest], None), &question).unwrap();
     let expected = search(&whole, &question).unwrap();
-    assert!(expected.graph.edge_count() > 2);
+    assert!(expected.graph.edge_count() > 10);
     assert_eq!(found.merged(), expected.merged());
     assert_eq!(found.scan.covered, expected.scan.covered);
     assert_eq!(found.scan.last_block_hash, expected.scan.last_block_hash);
