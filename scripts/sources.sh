@@ -28,7 +28,7 @@ fi
 geth_amsterdam() {
     go_peer geth
     say "geth $geth: a chain that activates Amsterdam"
-    python3 scripts/sources/geth.py --geth "$peer" --txgraph "$TXGRAPH" \
+    python3 -B scripts/sources/geth.py --geth "$peer" --txgraph "$TXGRAPH" \
         --seed "${SEED:-1}" --count "${COUNT:-120}"
 }
 

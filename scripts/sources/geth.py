@@ -90,14 +90,15 @@ class Txgraph:
         return self.rows("transfers", "--source", source, "--blocks", blocks, *arguments)
 
 
+def placed(row):
+    """A row in the form of the expected ones."""
+    place = (int(row[it]) for it in ("block_number", "transaction_index", "sub_index"))
+    return (*place, row["from_address"], row["to_address"], int(row["value"]), row["kind"])
+
+
 def native(rows):
-    found = []
-    for row in rows:
-        assert row["token_address"] == "" and row["log_index"] == "", row
-        place = (int(row["block_number"]), int(row["transaction_index"]), int(row["sub_index"]))
-        ends = (row["from_address"], row["to_address"])
-        found.append((*place, *ends, int(row["value"]), row["kind"]))
-    return found
+    assert all(row["token_address"] == row["log_index"] == "" for row in rows), rows
+    return [placed(row) for row in rows]
 
 
 def equal(what, found, expected):
@@ -189,7 +190,7 @@ def replayed(node, txgraph, home, tip, expected):
         (bundles / f"{number}.json").write_text(json.dumps(bundle))
     txgraph.run("replay", "--bundle", bundles, "--verify-only")
     print(f"replay: {tip} blocks end in their state roots")
-    rows = native(txgraph.rows("replay", "--bundle", bundles))
+    rows = [placed(row) for row in txgraph.rows("replay", "--bundle", bundles)]
     equal("movements of the replay", rows, [it for it in expected if it[6] != "value"])
 
 

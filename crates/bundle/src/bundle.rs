@@ -71,8 +71,9 @@ impl Bundle {
         })
     }
 
-    /// Returns the bundles of a directory, sorted by name: all files with the extension `json` or
-    /// `json.zst`. A path that is not a directory is returned itself.
+    /// Returns the bundles of a directory: all files with the extension `json` or `json.zst`. Those
+    /// that are named by a number come first, in its order, and then the others by name. A path that
+    /// is not a directory is returned itself.
     ///
     /// # Errors
     ///
@@ -93,7 +94,11 @@ impl Bundle {
                 files.push(file);
             }
         }
-        files.sort();
+        files.sort_by_cached_key(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let number = name.split('.').next().and_then(|stem| stem.parse().ok());
+            (number.unwrap_or(u64::MAX), file.clone())
+        });
         match files.is_empty() {
             false => Ok(files),
             true => Err(Error::Malformed {

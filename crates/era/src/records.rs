@@ -14,6 +14,10 @@ use std::{
 /// The first chunk of every compressed stream.
 const SNAPPY_START: &[u8] = b"\xff\x06\x00\x00sNaPpY";
 
+/// The longest data of a record after decompression. The receipts of a block with a billion gas
+/// have half of it.
+const BYTES_PER_RECORD_MAX: u64 = 1 << 28;
+
 /// Bytes that are read at once, if the caller reads on.
 pub(crate) const AHEAD_MAX: u64 = 1 << 20;
 
@@ -85,14 +89,18 @@ impl Records {
             return Err("its data is not a snappy frame stream".into());
         }
         out.clear();
-        if let Err(error) = self.decoder.read_to_end(out) {
-            // The decoder is in the middle of a stream.
-            *self = Self::default();
-            return Err(Fault::Malformed(format!(
-                "its snappy data is damaged: {error}"
-            )));
-        }
-        Ok(next)
+        let limited = &mut (&mut self.decoder).take(BYTES_PER_RECORD_MAX + 1);
+        let problem = match limited.read_to_end(out) {
+            Ok(count) if count as u64 <= BYTES_PER_RECORD_MAX => return Ok(next),
+            Ok(_) => format!(
+                "its snappy data has more than {} MiB",
+                BYTES_PER_RECORD_MAX >> 20
+            ),
+            Err(error) => format!("its snappy data is damaged: {error}"),
+        };
+        // The decoder is in the middle of a stream.
+        *self = Self::default();
+        Err(Fault::Malformed(problem))
     }
 
     /// Reads the data of the record at `position`. Returns it with the position of the next one.
@@ -208,5 +216,36 @@ impl Read for Window {
         out[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
         self.at += count;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::BODY;
+    use std::io::Write;
+
+    #[test]
+    fn long_data_is_refused_before_it_fills_the_memory() {
+        let mut snappy = snap::write::FrameEncoder::new(Vec::new());
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..=BYTES_PER_RECORD_MAX >> 20 {
+            snappy.write_all(&zeros).unwrap();
+        }
+        let data = snappy.into_inner().unwrap();
+        let head = RecordHead {
+            kind: BODY,
+            length: u32::try_from(data.len()).unwrap(),
+        };
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&head.to_bytes()).unwrap();
+        file.write_all(&data).unwrap();
+        let len = file.metadata().unwrap().len();
+        let mut out = Vec::new();
+        let result = Records::default().inflate((&file, len), 0, BODY, &mut out);
+        let Err(Fault::Malformed(problem)) = result else {
+            panic!("the record is not refused");
+        };
+        assert_eq!(problem, "its snappy data has more than 256 MiB");
     }
 }

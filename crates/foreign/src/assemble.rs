@@ -297,8 +297,10 @@ impl<'r> Assembler<'_, '_, 'r> {
 
     /// The error of a log that is not in the order of the transactions.
     fn disordered(&self, block: &Block<'_>, log: &Log) -> Error {
-        let others = block.logs.iter().filter(|it| it.index >= log.index);
-        let before = others.filter(|it| it.place.at != log.place.at).last();
+        let others = block.logs.iter().rev();
+        let before = others
+            .filter(|it| it.index >= log.index)
+            .find(|it| it.place.at != log.place.at);
         Error::Contradiction {
             block: block.number,
             what: format!("the order of logs and transactions at log {}", log.index),

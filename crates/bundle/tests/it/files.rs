@@ -321,12 +321,18 @@ fn lists_files_of_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let error = Bundle::list(directory.path()).unwrap_err().to_string();
     assert!(error.contains("*.json.zst"), "{error}");
-    for name in ["b.json", "a.json.zst", "index.csv"] {
+    for name in [
+        "b.json",
+        "a.json.zst",
+        "100.json",
+        "20.json.zst",
+        "index.csv",
+    ] {
         std::fs::write(directory.path().join(name), "{}").unwrap();
     }
     let files = Bundle::list(directory.path()).unwrap();
     let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap()).collect();
-    assert_eq!(names, ["a.json.zst", "b.json"]);
+    assert_eq!(names, ["20.json.zst", "100.json", "a.json.zst", "b.json"]);
     let one = directory.path().join("index.csv");
     assert_eq!(Bundle::list(&one).unwrap(), [one]);
     assert!(Bundle::list(&directory.path().join("absent")).is_err());

@@ -8,9 +8,16 @@ use txgraph_transfers::BlockTime;
 /// Hash and time of each block, with the first rows that state them.
 #[derive(Debug, Default)]
 pub(crate) struct Stated {
-    blocks: BTreeMap<u64, (Option<(B256, At)>, Option<(BlockTime, At)>)>,
+    blocks: BTreeMap<u64, Facts>,
     /// The first two rows that do not agree.
     pub(crate) conflict: Option<Conflict>,
+}
+
+/// What is known of a block.
+#[derive(Debug, Default)]
+struct Facts {
+    hash: Option<(B256, At)>,
+    time: Option<(BlockTime, At)>,
 }
 
 /// Two rows that state different things about their block.
@@ -28,10 +35,10 @@ impl Stated {
         if hash.is_none() && time.is_none() {
             return;
         }
-        let (known_hash, known_time) = self.blocks.entry(block).or_default();
+        let facts = self.blocks.entry(block).or_default();
         let others = [
-            ("its hash", differs(known_hash, hash, at)),
-            ("its time", differs(known_time, time, at)),
+            ("its hash", differs(&mut facts.hash, hash, at)),
+            ("its time", differs(&mut facts.time, time, at)),
         ];
         for (what, one) in others {
             if let Some(one) = one {

@@ -289,6 +289,11 @@ fn files_with_the_name_of_a_table_are_not_skipped() {
             "{error}"
         );
     }
+    let header = "block_number,transaction_index,transaction_hash,nonce,from_address,to_address,\
+                  value,chain_id\n";
+    let files = Files::one("ethereum__transactions__5_to_5.csv", header);
+    let error = files.open(Family::Cryo).unwrap_err().to_string();
+    assert!(error.contains("the columns success are missing"), "{error}");
     // Tables of other contents are only named.
     let files = Files::one("logs.csv", &logs);
     files.add("contracts.csv", "address,bytecode\n");

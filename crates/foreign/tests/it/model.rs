@@ -42,10 +42,6 @@ impl TableText {
         let cell = |cell: &&dyn ToString| Some(cell.to_string()).filter(|text| !text.is_empty());
         self.rows.push(cells.iter().map(cell).collect());
     }
-
-    pub(crate) fn column(&self, name: &str) -> usize {
-        self.header.iter().position(|it| *it == name).unwrap()
-    }
 }
 
 /// A call frame below the outermost one: path, sender, receiver, value, failed.

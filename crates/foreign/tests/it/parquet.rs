@@ -112,6 +112,17 @@ fn all_encodings_give_the_same_transfers() {
     });
     assert!(found.eq(rows()));
 
+    for compression in [
+        Compression::BROTLI(Default::default()),
+        Compression::ZSTD(Default::default()),
+        Compression::GZIP(Default::default()),
+        Compression::LZ4_RAW,
+    ] {
+        let properties = WriterProperties::builder().set_compression(compression);
+        let bytes = write(erc20_binary(), properties.build());
+        assert_eq!(transfers(name, &bytes, Family::Cryo), expected);
+    }
+
     // Without statistics the column of blocks is read.
     let plain = write(erc20_binary(), properties(EnabledStatistics::None));
     assert_eq!(transfers(name, &plain, Family::Cryo), expected);

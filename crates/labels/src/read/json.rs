@@ -18,7 +18,7 @@ const LISTS: [&str; 7] = [
 /// The start of the type of an address in the list of OFAC.
 const OFAC_TYPE: &str = "Digital Currency Address";
 
-/// Tokens that are issued on several chains. Their addresses tell the chains apart.
+/// Tokens that are issued on several chains. The form of an address shows the chain.
 const TOKENS: [&str; 2] = ["USDT", "USDC"];
 
 pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeError> {

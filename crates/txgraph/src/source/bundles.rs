@@ -13,7 +13,7 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 #[derive(Debug)]
 pub struct Bundles {
     spec: SourceSpec,
-    /// Sorted by name.
+    /// In the order of [`Bundle::list`].
     files: Vec<PathBuf>,
     pub(crate) config: Config,
     pub(crate) control: Control,
