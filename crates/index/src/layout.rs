@@ -328,6 +328,8 @@ impl Head {
             dirty_addresses: rest.u64()?,
             wraps_deduplicated: rest.u64()?,
             duplicates: 0,
+            // A chain that is indexed from blocks has none.
+            gaps: txgraph_transfers::Gaps::default(),
         };
         let (bucket_bits, part_count) = (rest.u32()?, rest.u32()?);
         let mut parts = [PartLocation::default(); PARTS];
@@ -436,6 +438,7 @@ mod tests {
                 dirty_addresses: 18,
                 wraps_deduplicated: 19,
                 duplicates: 0,
+                gaps: txgraph_transfers::Gaps::default(),
             },
             bucket_bits: 3,
             parts,

@@ -76,7 +76,7 @@ fn existing_files_are_replaced_only_on_request() {
                     | DocumentFormat::Svg
                     | DocumentFormat::Png
                     | DocumentFormat::Html,
-                ) => graph.merged().len() as u64,
+                ) => txgraph_graph::testing::merged(&graph).len() as u64,
                 _ => graph.graph.edge_count() as u64,
             }
         );
