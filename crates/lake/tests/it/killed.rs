@@ -109,6 +109,8 @@ fn killed_writers_leave_a_valid_lake_and_can_continue() {
             Some(_) => midway += 1,
             None => {}
         }
+        // An open lake keeps replaced partitions.
+        drop(lake);
         // Most continue the lake, and some start again.
         if last == Some(BLOCKS) || kill % 7 == 6 {
             append(place.path(), &node, &until(BLOCKS)).unwrap();
