@@ -162,7 +162,7 @@ fn remove(value: &mut Value) {
             fields.remove("notes");
             // Their units are of the whole scan.
             fields.remove("counts");
-            // Files tell contracts from other accounts, and a server does not.
+            // Files state which accounts are contracts, and a server does not.
             for name in ["is_contract", "end_reason", "ends"] {
                 fields.remove(name);
             }

@@ -188,6 +188,6 @@ fn is_opened_like_any_directory() {
     let note = info
         .notes
         .iter()
-        .find(|note| note.contains("up to block 96"));
+        .find(|note| note.starts_with("blocks 97:127"));
     assert!(note.is_some(), "{:?}", info.notes);
 }

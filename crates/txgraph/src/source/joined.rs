@@ -7,6 +7,7 @@
 mod plan;
 mod read;
 
+#[cfg(feature = "rpc")]
 pub(crate) use plan::Seam;
 pub(crate) use read::{JoinedTransfers, Member};
 

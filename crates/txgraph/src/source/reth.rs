@@ -6,7 +6,9 @@ use std::{
     path::Path,
     sync::{Arc, OnceLock},
 };
-use txgraph_nodedb::{ChainFamily, DataDir, NodeDb};
+#[cfg(any(feature = "index", feature = "replay"))]
+use txgraph_nodedb::ChainFamily;
+use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
@@ -104,11 +106,16 @@ impl RethNode {
 
     /// Whether the filter includes fees, which follow from what a node of the OP stack stores. No
     /// index contains them.
+    #[cfg(any(feature = "index", feature = "replay"))]
     fn computes_fees(&self, filter: &TransferFilter) -> bool {
         self.db.family() == ChainFamily::OpStack && filter.wants_fees() && !filter.wants_traces()
     }
 
     /// The node without an index, with a replay where the filter needs one.
+    #[cfg_attr(
+        not(feature = "replay"),
+        expect(unused_variables, reason = "only a replay needs the filter")
+    )]
     fn without_index(
         &self,
         filter: &TransferFilter,
