@@ -139,12 +139,11 @@ impl FrameMovements {
             return None;
         }
         self.last = Some((from, to, value));
+        let is_deleted = self.deletes_all || self.created.contains(&from);
         if from == to {
             // The balance stays, unless the contract is deleted.
-            let is_deleted = self.deletes_all || self.created.contains(&from);
             return is_deleted.then(|| movement(Address::ZERO, Kind::Burn));
         }
-        let is_deleted = self.deletes_all || self.created.contains(&from);
         Some(FrameMovement {
             is_doubtful: before == Some((from, to, value)) && !is_deleted,
             ..movement(to, Kind::Internal)
