@@ -6,9 +6,9 @@ use crate::{
     node::{BLOCK, BLOCK_RECEIPTS, RpcNode},
     wire::{Block, Header, Receipt, Transaction, Withdrawal},
 };
+use alloy_consensus::{EMPTY_ROOT_HASH, proofs};
+use alloy_eips::eip4895;
 use alloy_primitives::{Address, B256, Bloom};
-use alloy_rlp::{BufMut, Encodable};
-use alloy_trie::{EMPTY_ROOT_HASH, root::ordered_trie_root_with_encoder};
 use txgraph_base::ChainFamily;
 use txgraph_stored::BloomHashes;
 
@@ -90,9 +90,9 @@ impl RpcNode {
             .is_some_and(|it| it.kind == Some(DEPOSIT))
             || self.family == ChainFamily::OpStack;
         if let Some(root) = block.withdrawals_root.filter(|_| !is_op) {
-            let withdrawals = block.withdrawals.as_deref().unwrap_or_default();
-            let computed =
-                ordered_trie_root_with_encoder(withdrawals, |it, out| encode_withdrawal(it, out));
+            let withdrawals = block.withdrawals.iter().flatten();
+            let withdrawals: Vec<_> = withdrawals.map(to_alloy).collect();
+            let computed = proofs::calculate_withdrawals_root(&withdrawals);
             if computed != root {
                 return invalid(format!(
                     "its withdrawals have the root {computed}, but its header has {root}"
@@ -190,23 +190,12 @@ impl RpcNode {
     }
 }
 
-/// Encodes a withdrawal as the root covers it.
-fn encode_withdrawal(withdrawal: &Withdrawal, out: &mut dyn BufMut) {
-    let Withdrawal {
-        index,
-        validator_index,
-        address,
-        amount,
-    } = withdrawal;
-    let payload_length =
-        index.length() + validator_index.length() + address.length() + amount.length();
-    let header = alloy_rlp::Header {
-        list: true,
-        payload_length,
-    };
-    header.encode(out);
-    index.encode(out);
-    validator_index.encode(out);
-    address.encode(out);
-    amount.encode(out);
+/// The withdrawal that a root covers.
+const fn to_alloy(withdrawal: &Withdrawal) -> eip4895::Withdrawal {
+    eip4895::Withdrawal {
+        index: withdrawal.index,
+        validator_index: withdrawal.validator_index,
+        address: withdrawal.address,
+        amount: withdrawal.amount,
+    }
 }
