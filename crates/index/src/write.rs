@@ -250,12 +250,13 @@ impl<'a> Build<'a> {
         check_chain(self.folder, &manifest, self.origin.source.chain())?;
         self.delete_unlisted(&manifest)?;
         let mut report = BuildReport::default();
-        // Once: a chain that grows faster than it is read would never be complete. So every pass
-        // after the first follows a reorganisation.
-        let end = self.last_block(options)?;
+        // The last block of the first pass: a chain that grows faster than it is read would never be
+        // complete. So every later pass follows a reorganisation.
+        let mut end = None;
         for pass in 0.. {
             report.removed_blocks += self.remove_stale(&mut manifest)?;
-            let missing = missing(&manifest, self.last_block(options)?.min(end));
+            let last = self.last_block(options)?;
+            let missing = missing(&manifest, last.min(*end.get_or_insert(last)));
             let request = everything(&missing, &manifest.wrapped_native);
             let (prepared, gone) = match skip_unavailable {
                 true => self.origin.prepare_available(&request, manifest.internal)?,

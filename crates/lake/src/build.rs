@@ -269,9 +269,9 @@ impl<'a> Build<'a> {
     fn run(&self, mut manifest: Manifest, options: &BuildOptions) -> Result<BuildReport> {
         manifest.check_chain(self.store.path(), self.origin.source.chain())?;
         let mut report = BuildReport::default();
-        // Once: a chain that grows faster than it is read would never be complete. So every pass
-        // after the first follows a reorganisation.
-        let end = self.last_block(options)?;
+        // The last block of the first pass: a chain that grows faster than it is read would never be
+        // complete. So every later pass follows a reorganisation.
+        let mut end = None;
         for pass in 0.. {
             delete_unlisted(self.store, &mut manifest)?;
             report.removed_blocks += self.remove_stale(&mut manifest)?;
@@ -279,9 +279,9 @@ impl<'a> Build<'a> {
                 Some(blocks) => blocks.last.checked_add(1),
                 None => Some(manifest.first_block),
             };
-            let last = self.last_block(options)?.min(end);
+            let last = self.last_block(options)?;
             let wanted = next
-                .zip(last)
+                .zip(last.min(*end.get_or_insert(last)))
                 .and_then(|(first, last)| BlockRange::new(first, last));
             let Some(wanted) = wanted else {
                 break;
