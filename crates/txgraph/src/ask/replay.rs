@@ -528,7 +528,11 @@ impl RethNode {
             last: block,
         })?;
         let db: &NodeDb = self.db();
-        let replayer = Replayer::new(rules, db, &state, ReplayOptions::default())?;
+        let options = ReplayOptions {
+            careful: true,
+            ..ReplayOptions::default()
+        };
+        let replayer = Replayer::new(rules, db, &state, options)?;
         Ok((block, ask(&replayer, block)?))
     }
 }
