@@ -25,7 +25,7 @@ pub use call::{Call, CallResult};
 pub use creation::{Creation, Creator};
 #[cfg(feature = "export")]
 pub use profile::{Activity, AddressProfile, Counterparty, FirstSent, Profile, ProfileState};
-pub use state::{AccountState, BlockState};
+pub use state::{AccountState, BlockState, SlotState};
 #[cfg(feature = "export")]
 pub use to_file::{ReplayOutput, ReplayedTransfers};
 pub use token::{TokenNames, Tokens};
@@ -527,6 +527,7 @@ impl RethNode {
             first: block,
             last: block,
         })?;
+        let state = state.checked();
         let db: &NodeDb = self.db();
         let options = ReplayOptions {
             careful: true,
