@@ -38,7 +38,6 @@ pub struct Analyze<'s> {
     pub(crate) order: PairOrder,
     pub(crate) method: TraceMethod,
     pub(crate) brief: bool,
-    pub(crate) description: Option<Description>,
 }
 
 impl<'s> Analyze<'s> {
@@ -55,7 +54,6 @@ impl<'s> Analyze<'s> {
             order: PairOrder::Amount,
             method: TraceMethod::default(),
             brief: false,
-            description: None,
         }
     }
 
@@ -92,10 +90,7 @@ impl<'s> Analyze<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
-        let description = match &self.description {
-            Some(description) => description.clone(),
-            None => Description::analyze(&self),
-        };
+        let description = Description::analyze(&self);
         let options = &self.search;
         let request = if self.measure == Measure::Trace {
             let mut request = options.request(self.source)?;

@@ -1,7 +1,7 @@
 //! The graph around some addresses.
 
 use super::{Description, TrailEnds, ends, no_root, restarting, search_methods::search_methods};
-use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source};
+use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source, select::Resolved};
 use alloy_primitives::Address;
 use std::{
     collections::BTreeSet,
@@ -137,7 +137,6 @@ impl SearchOptions {
 pub struct Search<'s> {
     source: &'s Source,
     pub(crate) search: SearchOptions,
-    pub(crate) description: Option<Description>,
 }
 
 impl<'s> Search<'s> {
@@ -145,7 +144,6 @@ impl<'s> Search<'s> {
         Self {
             source,
             search: SearchOptions::default(),
-            description: None,
         }
     }
 

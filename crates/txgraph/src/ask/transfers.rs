@@ -1,7 +1,10 @@
 //! The transfers of a block range, streamed.
 
 use super::{Description, restarting};
-use crate::{Error, Result, Selection, Source, select::selection_methods};
+use crate::{
+    Error, Result, Selection, Source,
+    select::{Resolved, selection_methods},
+};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
@@ -17,7 +20,6 @@ pub struct Transfers<'s> {
     pub(crate) touching: Option<Touching>,
     /// Blocks and indices; empty: all.
     pub(crate) transactions: BTreeSet<(u64, u32)>,
-    pub(crate) description: Option<Description>,
 }
 
 impl<'s> Transfers<'s> {
@@ -27,7 +29,6 @@ impl<'s> Transfers<'s> {
             selection: Selection::default(),
             touching: None,
             transactions: BTreeSet::new(),
-            description: None,
         }
     }
 
@@ -66,10 +67,7 @@ impl<'s> Transfers<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedTransfers<'s>> {
-        let description = match &self.description {
-            Some(description) => description.clone(),
-            None => Description::transfers(&self),
-        };
+        let description = Description::transfers(&self);
         let mut filter = self.selection.filter()?;
         filter.touching = self.touching;
         let is_empty = |touching: &Touching| touching.addresses.is_empty();
