@@ -108,24 +108,23 @@ impl<'s> Transfers<'s> {
     ///
     /// As [`Self::prepare`], and if reading or `each` fails.
     pub fn for_each(
+    /// What `each` received cannot be taken back, so a reorganisation in the meantime is an error
+    /// ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts again.
+    ///
         self,
         each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<ScanReport> {
         self.prepare()?.for_each(each)
     }
 
-    /// Returns all transfers, in total order.
+    /// Returns all transfers, in total order. Starts again when the chain is reorganised in the
+    /// meantime.
     ///
     /// # Errors
     ///
     /// As [`Self::for_each`].
     pub fn collect(self) -> Result<Vec<Transfer>> {
-        let mut transfers = Vec::new();
-        self.for_each(|mut batch| {
-            transfers.append(&mut batch.transfers);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(transfers)
+        Ok(self.prepare()?.first(usize::MAX)?.transfers)
     }
 
     /// Writes all transfers to a new file, whose extension chooses the format.
