@@ -100,7 +100,8 @@ pub struct SearchOptions {
 }
 
 impl SearchOptions {
-    pub(super) fn request(&self, source: &Source) -> Result<SearchRequest> {
+    /// The request to the search, and [`Resolved::cut`].
+    pub(super) fn request(&self, source: &Source) -> Result<(SearchRequest, Option<String>)> {
         if self.roots.is_empty() {
             return Err(no_root());
         }
@@ -110,8 +111,8 @@ impl SearchOptions {
                     .advise(Advice::ChooseDirection),
             );
         }
-        let blocks = self.selection.resolve(source)?;
-        Ok(SearchRequest {
+        let Resolved { blocks, cut } = self.selection.resolve(source)?;
+        let request = SearchRequest {
             filter: self.selection.filter()?,
             wrapped_native: self.selection.wrapped_native.clone(),
             hops: self.hops.limit(),
@@ -127,7 +128,8 @@ impl SearchOptions {
             memory_bytes_max: source.config.memory.unwrap_or(MEMORY_DEFAULT),
             allow_partial: self.selection.allow_partial,
             ..SearchRequest::new(self.roots.clone(), blocks)
-        })
+        };
+        Ok((request, cut))
     }
 }
 
@@ -155,13 +157,12 @@ impl<'s> Search<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedSearch<'s>> {
-        let description = match self.description {
-            Some(description) => description,
-            None => Description::search(&self.search),
-        };
+        let description = Description::search(&self.search);
+        let (request, cut) = self.search.request(self.source)?;
         Ok(PreparedSearch {
             source: self.source,
-            request: self.search.request(self.source)?,
+            request,
+            cut,
             description,
         })
     }
@@ -182,6 +183,8 @@ impl<'s> Search<'s> {
 pub struct PreparedSearch<'s> {
     pub(super) source: &'s Source,
     pub(super) request: SearchRequest,
+    /// See [`Resolved::cut`].
+    pub(super) cut: Option<String>,
     description: Description,
 }
 
@@ -207,7 +210,8 @@ impl<'s> PreparedSearch<'s> {
     ///
     /// If reading fails.
     pub fn run(self) -> Result<GraphAnswer<'s>> {
-        let graph = run(self.source, &self.request)?;
+        let mut graph = run(self.source, &self.request)?;
+        graph.scan.caveats.extend(self.cut);
         self.source.check_interrupted()?;
         Ok(GraphAnswer {
             unseen: ends::unseen(&self.request.filter, &graph),

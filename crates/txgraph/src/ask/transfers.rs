@@ -74,11 +74,14 @@ impl<'s> Transfers<'s> {
         if filter.touching.as_ref().is_some_and(is_empty) {
             return Err(Error::usage("a direction needs an address"));
         }
-        let blocks = match self.transactions.is_empty() {
+        let Resolved { blocks, cut } = match self.transactions.is_empty() {
             true => self.selection.resolve(self.source)?,
             false if self.selection.blocks.is_empty() => {
                 let blocks = self.transactions.iter().map(|(block, _)| *block);
-                blocks.map(BlockRange::one).collect()
+                Resolved {
+                    blocks: blocks.map(BlockRange::one).collect(),
+                    cut: None,
+                }
             }
             false => {
                 return Err(Error::usage(
@@ -97,6 +100,7 @@ impl<'s> Transfers<'s> {
                 with_hashes: true,
                 allow_partial: self.selection.allow_partial,
             },
+            cut,
             description,
         })
     }
@@ -104,13 +108,13 @@ impl<'s> Transfers<'s> {
     /// Calls `each` for every batch of transfers, in total order. `each` can break to end
     /// the scan early; the report then covers the blocks that were read.
     ///
+    /// What `each` received cannot be taken back, so a reorganisation in the meantime is an error
+    /// ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts again.
+    ///
     /// # Errors
     ///
     /// As [`Self::prepare`], and if reading or `each` fails.
     pub fn for_each(
-    /// What `each` received cannot be taken back, so a reorganisation in the meantime is an error
-    /// ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts again.
-    ///
         self,
         each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<ScanReport> {
@@ -148,6 +152,8 @@ pub struct PreparedTransfers<'s> {
     request: ScanRequest,
     /// Empty: all.
     transactions: BTreeSet<(u64, u32)>,
+    /// See [`Resolved::cut`].
+    cut: Option<String>,
     #[cfg_attr(
         not(feature = "export"),
         expect(dead_code, reason = "goes into files only")
@@ -176,7 +182,9 @@ impl PreparedTransfers<'_> {
         mut each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<ScanReport> {
         if self.transactions.is_empty() {
-            return scan(self.source, &self.request, each);
+            let mut report = scan(self.source, &self.request, each)?;
+            report.caveats.extend(self.cut.clone());
+            return Ok(report);
         }
         let mut kept = 0;
         let mut report = scan(self.source, &self.request, |mut batch| {
