@@ -464,7 +464,8 @@ mod to_file {
             let assets = self.inner.assets();
             let tokens = assets.iter().filter_map(|asset| asset.token_address);
             let limit = if in_tables { usize::MAX } else { ASKED_MAX };
-            let named = self.source.name_tokens(&mut list, tokens.take(limit))?;
+            let named =
+                (self.source).name_tokens(&mut list, tokens.take(limit), &self.inner.blocks)?;
             Ok((Some(list), named))
         }
 

@@ -263,7 +263,9 @@ pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
 
 #[cfg(feature = "export")]
 mod to_file {
-    use super::{Address, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer};
+    use super::{
+        Address, BlockRanges, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer,
+    };
     use crate::{
         Advice, Error, ErrorKind, TokenSources,
         ask::restarting,
@@ -433,7 +435,7 @@ mod to_file {
                             .iter()
                             .any(|(target, _)| target.is_stream());
                     for file in &mut writers {
-                        file.write(source, &batch.transfers)?;
+                        file.write(source, &batch.transfers, &self.request.blocks)?;
                     }
                     Ok(ControlFlow::Continue(()))
                 });
@@ -449,6 +451,7 @@ mod to_file {
                         .metadata(source.chain()?, &self.request.blocks, &scan);
                 let unseen = sought.unseen();
                 about.unseen.clone_from(&unseen);
+                about.state = writers.first().and_then(|file| file.sources.state);
                 let mut answer = TransfersAnswer {
                     scan,
                     written: Vec::with_capacity(writers.len()),
@@ -485,13 +488,18 @@ mod to_file {
         }
 
         /// Appends transfers, with what their columns need.
-        fn write(&mut self, source: &Source, transfers: &[Transfer]) -> Result<()> {
+        fn write(
+            &mut self,
+            source: &Source,
+            transfers: &[Transfer],
+            blocks: &BlockRanges,
+        ) -> Result<()> {
             if let Some(list) = self.writer.tokens() {
                 let tokens = transfers.iter().filter_map(|it| it.token_address);
                 let new: BTreeSet<_> = tokens.filter(|it| !self.named.contains(it)).collect();
                 if !new.is_empty() {
                     self.sources
-                        .add(source.name_tokens(list, new.iter().copied())?);
+                        .add(source.name_tokens(list, new.iter().copied(), blocks)?);
                     self.named.extend(new);
                 }
             }

@@ -240,22 +240,23 @@ impl Selection {
     /// Reads the text. Amounts in units need the decimals of tokens from a list.
     pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<crate::Selection> {
         let checksum = self.checksum();
-        let units = Units::new(source, list, checksum, &TokenFilter::All);
+        let blocks = match since_until(self.since.as_deref(), self.until.as_deref())? {
+            Some(range) if self.is_plain() => vec![range],
+            Some(_) => return Err(blocks_named_twice()),
+            None => read_blocks(&self.blocks, self.from_block, self.to_block)?,
+        };
+        let units = Units::new(source, list, checksum, &blocks, &TokenFilter::All);
         let tokens = tokens(&units.addresses(&self.token)?, checksum)?;
         let (min_value, least) = match &self.min_value {
             None => Default::default(),
             Some(text) => {
-                let units = Units::new(source, list, checksum, &tokens);
+                let units = Units::new(source, list, checksum, &blocks, &tokens);
                 let read = units.min_value(text, &tokens);
                 read.map_err(|error| error.at("smallest amount"))?
             }
         };
         Ok(crate::Selection {
-            blocks: match since_until(self.since.as_deref(), self.until.as_deref())? {
-                Some(range) if self.is_plain() => vec![range],
-                Some(_) => return Err(blocks_named_twice()),
-                None => read_blocks(&self.blocks, self.from_block, self.to_block)?,
-            },
+            blocks,
             tokens,
             min_value,
             amounts: amounts(least, &self.token_id)?,
