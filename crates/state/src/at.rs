@@ -10,7 +10,7 @@ use txgraph_evm::{Account, StateSource};
 use txgraph_nodedb::{BlockRange, Scratch, Snapshot};
 
 /// The changes of an account among which its destruction is looked for, see
-/// [`StateAt::checked_storage`]. Accounts that are created again have few.
+/// [`StateRange::checked`](crate::StateRange::checked). Accounts that are created again have few.
 const DESTRUCTION_CHANGES: u32 = 64;
 
 /// State as of the end of one block, with its own snapshot. Keep it only for the replay of
@@ -155,8 +155,8 @@ impl<'db> StateAt<'db> {
                 None => self.snapshot.current_storage(address, slot)?,
             },
         };
-        match self.checked && value.is_zero() {
-            true => self.check_zero(address, slot, false),
+        match self.checked && value.is_zero() && matches!(self.past, Past::Index) {
+            true => self.check_zero(address, slot),
             false => Ok(value),
         }
     }
@@ -180,35 +180,18 @@ impl<'db> StateAt<'db> {
         }
     }
 
-    /// Returns the value of a slot, and does not trust a node that has zero.
-    ///
-    /// If an earlier block wrote the slot, that block is executed. A state of a
-    /// [checked](crate::StateRange::checked) range does so only if the account was destroyed
-    /// later.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnsureSlot`] if the value may be wrong and the block cannot be executed.
-    pub fn checked_storage(&self, address: Address, slot: B256) -> Result<U256> {
-        let value = self.storage(address, slot)?;
-        match value.is_zero() && matches!(self.past, Past::Index) {
-            true => self.check_zero(address, slot, self.db.newest.is_some()),
-            false => Ok(value),
-        }
-    }
-
     /// Returns the value of a slot that is zero according to the node.
     ///
     /// A v2 node loses the value if it destroys an account that was destroyed and created again
-    /// before (see the [crate](crate)). It may not even list a change. `thorough`: whether the block
-    /// that wrote the slot is executed in any case.
-    fn check_zero(&self, address: Address, slot: B256, thorough: bool) -> Result<U256> {
+    /// before (see the [crate](crate)). It may not even list a change. So the block that wrote the
+    /// slot is executed if the account is destroyed later, and those that changed the account since.
+    fn check_zero(&self, address: Address, slot: B256) -> Result<U256> {
         let Some(written) = self.last_write(address, slot)? else {
             return Ok(U256::ZERO);
         };
         // Since Cancun, whose headers have blob gas, contracts stay.
         if self.snapshot.header(written)?.excess_blob_gas.is_some()
-            || !(thorough || self.is_destroyed_later(address, slot)?)
+            || !self.is_destroyed_later(address, slot)?
         {
             return Ok(U256::ZERO);
         }
@@ -223,17 +206,27 @@ impl<'db> StateAt<'db> {
                 "without the rules of the chain, block {written} cannot be executed"
             )));
         };
-        let blocks = BlockRange {
-            first: written,
-            last: written,
-        };
-        let hash = self.snapshot.block_hash(written)?;
-        let executed = match executor.state(self.db, blocks, hash) {
-            Err(error) if !error.is_stale() => return Err(unsure(error.to_string())),
-            executed => executed?,
-        };
-        // The block may write the value that the slot had.
-        Ok(executed.slot(address, slot).unwrap_or_default())
+        let mut value = U256::ZERO;
+        let mut block = Some(written);
+        for _ in 0..DESTRUCTION_CHANGES {
+            let Some(at) = block.filter(|at| *at <= self.block) else {
+                return Ok(value);
+            };
+            let blocks = BlockRange {
+                first: at,
+                last: at,
+            };
+            let hash = self.snapshot.block_hash(at)?;
+            let executed = match executor.state(self.db, blocks, hash) {
+                Err(error) if !error.is_stale() => return Err(unsure(error.to_string())),
+                executed => executed?,
+            };
+            value = executed.slot(address, slot).unwrap_or(value);
+            block = self.snapshot.next_account_change(address, at)?;
+        }
+        Err(unsure(format!(
+            "more than {DESTRUCTION_CHANGES} blocks changed the account after block {written}"
+        )))
     }
 
     /// The last block up to this one that changed a slot, by the index.

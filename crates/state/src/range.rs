@@ -58,8 +58,8 @@ impl<'db> StateRange<'db> {
         })
     }
 
-    /// Executes a block again where the node may have stored a wrong value of a slot. For calls, not
-    /// for the execution of blocks. Without the index, the stored value is used.
+    /// Executes blocks again where the node may have stored a wrong value of a slot. For questions
+    /// about the state, not for the execution of blocks. Without the index, the stored value is used.
     #[must_use]
     pub fn checked(self) -> Self {
         Self {

@@ -58,6 +58,7 @@ impl Source {
             first: block,
             last: block,
         })?;
+        let range = range.checked();
         let state = range.at(block)?;
         ask(&BlockState { state, block })
     }
@@ -145,7 +146,7 @@ impl BlockState<'_> {
     ///
     /// If the state cannot be read.
     pub fn storage(&self, address: Address, slot: U256) -> Result<SlotState> {
-        match self.state.checked_storage(address, slot.into()) {
+        match self.state.storage(address, slot.into()) {
             Ok(value) => Ok(SlotState {
                 value,
                 caveat: None,
