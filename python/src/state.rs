@@ -79,7 +79,7 @@ pub(crate) fn storage<'py>(
     slot: String,
     block: Option<u64>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let word = node.session.run(py, move |source| {
+    let found = node.session.run(py, move |source| {
         let account = address(&account)?;
         let number: U256 = slot.parse().map_err(|_| {
             let text = "is not a slot: a decimal or hex number of 256 bits";
@@ -87,7 +87,10 @@ pub(crate) fn storage<'py>(
         })?;
         source.with_state(block, |state| state.storage(account, number))
     })?;
-    Ok(PyBytes::new(py, &word.to_be_bytes::<32>()))
+    if let Some(caveat) = &found.caveat {
+        warn(py, caveat)?;
+    }
+    Ok(PyBytes::new(py, &found.value.to_be_bytes::<32>()))
 }
 
 /// What a transaction did, as JSON.

@@ -8,7 +8,7 @@ use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
 use txgraph_graph::{LimitHit, TrailEnd};
-use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, Unseen};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, StateUsed, Unseen};
 
 /// The source and the coverage of an answer: what a reader needs to repeat the question,
 /// and to know what the answer does not contain.
@@ -30,6 +30,9 @@ pub struct Metadata {
     pub scan: ScanReport,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
+    /// The state that was used, if a state was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateUsed>,
     /// Where the trails of a graph end, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<TrailEnd>,
@@ -52,6 +55,7 @@ impl Metadata {
             requested: BlockRanges::default(),
             scan: ScanReport::default(),
             limits: Vec::new(),
+            state: None,
             ends: Vec::new(),
             token_roots: Vec::new(),
             unseen: Unseen::default(),

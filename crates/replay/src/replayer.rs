@@ -24,6 +24,9 @@ pub struct ReplayOptions {
     pub cancel: CancelFlag,
     /// The engine that executes transactions.
     pub engine: EngineKind,
+    /// Whether instructions are executed one by one, so that the reason of a halt and what is read
+    /// before it do not depend on how often the code was executed. Slower.
+    pub careful: bool,
     /// Tokens whose balances are read before and after every transaction that calls them, for
     /// [`TransactionReplay::balances`]. Not supported by revm.
     pub tokens: Vec<Address>,
@@ -86,7 +89,7 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
             rules,
             blocks,
             history,
-            codes: Codes::default(),
+            codes: Codes::new(options.careful),
             options,
         })
     }

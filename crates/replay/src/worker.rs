@@ -2,7 +2,7 @@
 
 use crate::{BlockRules, BlockSource, ChainRules, Error, Result, StateHistory, StoredBlock};
 use std::sync::Arc;
-use txgraph_evm::{CodeCache, Evm, Fork, StateMemory, StateSource};
+use txgraph_evm::{CodeCache, DecodeAfter, Evm, Fork, StateMemory, StateSource};
 use txgraph_nodedb::{BlockRange, Header, Scratch};
 
 /// The interpreter and the buffers of one thread.
@@ -22,6 +22,22 @@ pub(crate) struct Codes {
     own: Arc<CodeCache>,
     #[cfg(feature = "oracle")]
     peer: crate::oracle::RevmCodes,
+}
+
+impl Codes {
+    /// If `careful`, no code is decoded.
+    ///
+    /// Decoded code pays for several instructions at once. If the gas does not suffice for the
+    /// last of them, an earlier one may halt for another reason than alone, or read less.
+    pub(crate) fn new(careful: bool) -> Self {
+        if !careful {
+            return Self::default();
+        }
+        Self {
+            own: Arc::new(CodeCache::default().with_decode_after(DecodeAfter::NEVER)),
+            ..Self::default()
+        }
+    }
 }
 
 impl Worker {
@@ -138,4 +154,84 @@ pub(crate) fn state_before<'h, H: StateHistory>(
         return Err(Error::Replaced { block: number });
     }
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, B256, Bytes, U256};
+    use txgraph_evm::{Account, Block, Message, State, Status, opcode::*};
+
+    const CONTRACT: Address = Address::repeat_byte(0xcc);
+
+    /// One contract, which counts the slots that are read.
+    struct Counting {
+        code: Vec<u8>,
+        slots: usize,
+    }
+
+    impl StateSource for Counting {
+        type Error = std::convert::Infallible;
+
+        fn account(&mut self, address: Address) -> Result<Option<Account>, Self::Error> {
+            let account = Account {
+                nonce: 1,
+                code_hash: alloy_primitives::keccak256(&self.code),
+                ..Account::default()
+            };
+            Ok((address == CONTRACT).then_some(account))
+        }
+
+        fn storage(&mut self, _: Address, _: U256) -> Result<U256, Self::Error> {
+            self.slots += 1;
+            Ok(U256::ZERO)
+        }
+
+        fn code(&mut self, _: B256) -> Result<Bytes, Self::Error> {
+            Ok(self.code.clone().into())
+        }
+
+        fn block_hash(&mut self, _: u64) -> Result<B256, Self::Error> {
+            Ok(B256::ZERO)
+        }
+
+        fn has_storage(&mut self, _: Address) -> Result<bool, Self::Error> {
+            Ok(false)
+        }
+    }
+
+    /// Executes with this gas and returns why it ended, and the number of slots that were read.
+    fn run(evm: &mut Evm, code: &[u8], gas_limit: u64, is_static: bool) -> (Status, usize) {
+        let mut state = State::new(Counting {
+            code: code.to_vec(),
+            slots: 0,
+        });
+        let message = Message {
+            to: Some(CONTRACT),
+            gas_limit,
+            is_static,
+            ..Message::default()
+        };
+        let outcome = evm.call(&mut state, &Block::default(), &message);
+        let status = outcome.unwrap().status;
+        (status, state.source().slots)
+    }
+
+    /// Code that many threads executed before is executed as if it were new.
+    #[test]
+    fn reasons_and_reads_do_not_depend_on_earlier_executions() {
+        let block = [PUSH0, SLOAD, POP, PUSH0, PUSH0, SSTORE];
+        let code = [&block[..], &[PUSH0, POP].repeat(100)].concat();
+        let codes = Codes::new(true);
+        let mut used = Evm::with_code_cache(Fork::Osaka, 1, Arc::clone(&codes.own));
+        for _ in 0..100 {
+            run(&mut used, &code, 100_000, false);
+        }
+        for gas in 0..6_000 {
+            let new = Codes::new(true);
+            let mut fresh = Evm::with_code_cache(Fork::Osaka, 1, Arc::clone(&new.own));
+            let expected = run(&mut fresh, &code, gas, true);
+            assert_eq!(run(&mut used, &code, gas, true), expected, "{gas}");
+        }
+    }
 }

@@ -7,7 +7,11 @@ use alloy_primitives::{
 };
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph_evm::{Account, StateSource};
-use txgraph_nodedb::{Scratch, Snapshot};
+use txgraph_nodedb::{BlockRange, Scratch, Snapshot};
+
+/// The changes of an account among which its destruction is looked for, see
+/// [`StateRange::checked`](crate::StateRange::checked). Accounts that are created again have few.
+const DESTRUCTION_CHANGES: u32 = 64;
 
 /// State as of the end of one block, with its own snapshot. Keep it only for the replay of
 /// the next block.
@@ -22,6 +26,8 @@ pub struct StateAt<'db> {
     /// The previous values of what the next block changes, after [`Self::prefetch`].
     fetched_accounts: AddressHashMap<Option<Account>>,
     fetched_slots: HashMap<(Address, B256), U256>,
+    /// See [`StateRange::checked`](crate::StateRange::checked).
+    pub(crate) checked: bool,
 }
 
 /// Where values from before later changes are found.
@@ -74,6 +80,7 @@ impl<'db> StateAt<'db> {
             newest,
             fetched_accounts: AddressHashMap::default(),
             fetched_slots: HashMap::default(),
+            checked: false,
         })
     }
 
@@ -141,13 +148,16 @@ impl<'db> StateAt<'db> {
         if let Some(fetched) = self.fetched_slots.get(&(address, slot)) {
             return Ok(*fetched);
         }
-        if let Some(before) = self.before_change(address, slot)? {
-            return Ok(before);
-        }
-        let newest = self.newest.as_ref();
-        match newest.and_then(|newest| newest.slot(address, slot)) {
-            Some(value) => Ok(value),
-            None => Ok(self.snapshot.current_storage(address, slot)?),
+        let value = match self.before_change(address, slot)? {
+            Some(before) => before,
+            None => match self.newest.as_ref().and_then(|it| it.slot(address, slot)) {
+                Some(value) => value,
+                None => self.snapshot.current_storage(address, slot)?,
+            },
+        };
+        match self.checked && value.is_zero() && matches!(self.past, Past::Index) {
+            true => self.check_zero(address, slot),
+            false => Ok(value),
         }
     }
 
@@ -168,6 +178,103 @@ impl<'db> StateAt<'db> {
                 }
             },
         }
+    }
+
+    /// Returns the value of a slot that is zero according to the node.
+    ///
+    /// A v2 node loses the value if it destroys an account that was destroyed and created again
+    /// before (see the [crate](crate)). It may not even list a change. So the block that wrote the
+    /// slot is executed if the account is destroyed later, and those that changed the account since.
+    fn check_zero(&self, address: Address, slot: B256) -> Result<U256> {
+        let Some(written) = self.last_write(address, slot)? else {
+            return Ok(U256::ZERO);
+        };
+        // Since Cancun, whose headers have blob gas, contracts stay.
+        if self.snapshot.header(written)?.excess_blob_gas.is_some()
+            || !self.is_destroyed_later(address, slot)?
+        {
+            return Ok(U256::ZERO);
+        }
+        let unsure = |why: String| Error::UnsureSlot {
+            address,
+            slot,
+            block: self.block,
+            why,
+        };
+        let Some(executor) = &self.db.newest else {
+            return Err(unsure(format!(
+                "without the rules of the chain, block {written} cannot be executed"
+            )));
+        };
+        let mut value = U256::ZERO;
+        let mut block = Some(written);
+        for _ in 0..DESTRUCTION_CHANGES {
+            let Some(at) = block.filter(|at| *at <= self.block) else {
+                return Ok(value);
+            };
+            let blocks = BlockRange {
+                first: at,
+                last: at,
+            };
+            let hash = self.snapshot.block_hash(at)?;
+            let executed = match executor.state(self.db, blocks, hash) {
+                Err(error) if !error.is_stale() => return Err(unsure(error.to_string())),
+                executed => executed?,
+            };
+            value = executed.slot(address, slot).unwrap_or(value);
+            block = self.snapshot.next_account_change(address, at)?;
+        }
+        Err(unsure(format!(
+            "more than {DESTRUCTION_CHANGES} blocks changed the account after block {written}"
+        )))
+    }
+
+    /// The last block up to this one that changed a slot, by the index.
+    fn last_write(&self, address: Address, slot: B256) -> Result<Option<u64>> {
+        let changes_after = |from: u64| -> Result<bool> {
+            let change = self.snapshot.next_storage_change(address, slot, from)?;
+            Ok(change.is_some_and(|change| change <= self.block))
+        };
+        if !changes_after(0)? {
+            return Ok(None);
+        }
+        // A change is above `low`, and none above `written`.
+        let (mut low, mut written) = (0, self.block);
+        while written - low > 1 {
+            let middle = low + (written - low) / 2;
+            match changes_after(middle)? {
+                true => low = middle,
+                false => written = middle,
+            }
+        }
+        Ok(Some(written))
+    }
+
+    /// Whether a contract is destroyed by one of its next changes, up to the next one of a slot.
+    fn is_destroyed_later(&self, address: Address, slot: B256) -> Result<bool> {
+        let now = self.account(address)?;
+        let Some(now) = now.filter(|account| account.code_hash != KECCAK256_EMPTY) else {
+            return Ok(false);
+        };
+        let end = self
+            .snapshot
+            .next_storage_change(address, slot, self.block)?;
+        let next = |from| self.snapshot.next_account_change(address, from);
+        let mut change = next(self.block)?;
+        for _ in 0..DESTRUCTION_CHANGES {
+            let Some(at) = change.filter(|at| end.is_none_or(|end| *at <= end)) else {
+                break;
+            };
+            change = next(at)?;
+            let after = match change {
+                Some(change) => self.snapshot.account_before(change, address)?.flatten(),
+                None => self.snapshot.current_account(address)?,
+            };
+            if after.is_none_or(|after| after.code_hash != now.code_hash) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns code by its hash.
@@ -258,8 +365,13 @@ impl StateSource for StateAt<'_> {
         StateAt::account(self, address)
     }
 
+    /// On a chain whose rules are not known, calls are executed with those of another one, so that
+    /// they may use a stored value that cannot be checked.
     fn storage(&mut self, address: Address, key: U256) -> Result<U256> {
-        StateAt::storage(self, address, key.into())
+        match StateAt::storage(self, address, key.into()) {
+            Err(Error::UnsureSlot { .. }) if self.db.newest.is_none() => Ok(U256::ZERO),
+            found => found,
+        }
     }
 
     fn code(&mut self, code_hash: B256) -> Result<Bytes> {

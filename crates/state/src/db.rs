@@ -19,7 +19,7 @@ pub struct StateDb {
     pub(crate) options: StateOptions,
     pub(crate) codes: CodeCache,
     /// Executes blocks that are stored without their state.
-    newest: Option<Arc<dyn NewestBlocks>>,
+    pub(crate) newest: Option<Arc<dyn NewestBlocks>>,
     /// Availability and the id of its snapshot: it is needed for every block.
     available: Mutex<Option<(u64, Arc<Available>)>>,
 }

@@ -1,7 +1,7 @@
 //! The error type of this crate. Messages contain the block or file, the reason, and what
 //! to do next.
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use std::{io, path::PathBuf};
 use txgraph_nodedb::BlockRange;
 
@@ -89,6 +89,22 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
         /// Whether the chain changed meanwhile.
         stale: bool,
+    },
+    /// The stored value of a slot may be wrong, and execution could not decide it. See the
+    /// [crate](crate#a-known-error-of-v2-nodes).
+    #[error(
+        "slot {slot} of {address} after block {block}: the account was destroyed later, so the zero \
+         that the node stored may be wrong, and {why}"
+    )]
+    UnsureSlot {
+        /// The account.
+        address: Address,
+        /// The slot.
+        slot: B256,
+        /// The block of the state.
+        block: u64,
+        /// What prevents the execution of the block that wrote the slot.
+        why: String,
     },
     /// An index and the change sets contradict each other.
     #[error(

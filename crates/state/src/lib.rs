@@ -52,7 +52,8 @@
 //!
 //! When an account is destroyed and created again (before Cancun) within one block, or within
 //! blocks that are executed as one batch, reth 2.5 stores zero as the previous value of its
-//! slots. Its RPC answers are wrong in the same way. A v1 node stores the right value.
+//! slots. Its RPC answers are wrong in the same way. A v1 node stores the right value. A
+//! [checked](StateRange::checked) range executes the blocks that wrote such a slot.
 
 mod available;
 mod db;

@@ -23,6 +23,8 @@ pub struct StateRange<'db> {
     blocks: BlockRange,
     /// `None`: the index is used.
     walked: Option<Walked>,
+    /// Whether values that a node may have stored wrongly are executed again.
+    checked: bool,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,18 @@ impl<'db> StateRange<'db> {
                     extending: Mutex::default(),
                 })
             },
+            checked: false,
         })
+    }
+
+    /// Executes blocks again where the node may have stored a wrong value of a slot. For questions
+    /// about the state, not for the execution of blocks. Without the index, the stored value is used.
+    #[must_use]
+    pub fn checked(self) -> Self {
+        Self {
+            checked: true,
+            ..self
+        }
     }
 
     /// The range.
@@ -91,7 +104,9 @@ impl<'db> StateRange<'db> {
             };
             let snapshot = db.node().snapshot()?;
             let Some(walked) = &self.walked else {
-                return db.at_with(snapshot, block, newest);
+                let mut state = db.at_with(snapshot, block, newest)?;
+                state.checked = self.checked;
+                return Ok(state);
             };
             // A sync may have started in the meantime. Change sets that were pruned in the
             // meantime are still in the overlay.

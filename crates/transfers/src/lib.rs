@@ -43,7 +43,7 @@ pub use indexable::{
 pub use log::LogView;
 pub use source::{
     Batch, ByFrontier, ChainInfo, FailureKind, Pin, ScanReport, ScanRequest, SourceError,
-    SourceFailure, TransferSource, Unavailable,
+    SourceFailure, StateUsed, TransferSource, Unavailable,
 };
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};

@@ -73,6 +73,15 @@ pub struct ScanReport {
     pub pins: Vec<Pin>,
 }
 
+/// The state that an answer used beside transfers: for the symbols that tokens claim, and for which
+/// addresses are contracts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StateUsed {
+    /// The block after which it is the state; `None` if the source has no such state, so that
+    /// nothing is known from it.
+    pub block: Option<u64>,
+}
+
 /// Consecutive blocks of one chain, and the hash of the last, which fixes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {

@@ -54,6 +54,15 @@ pub(crate) enum Sample {
     Spread(u64),
 }
 
+/// The place of a date in a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DateIs {
+    /// Its first block.
+    First,
+    /// Its end, which is excluded.
+    End,
+}
+
 /// A block range that is malformed or contains no block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block range `{text}`: {reason}")]
@@ -171,22 +180,25 @@ impl BlockSpec {
         points.any(|point| matches!(point, Point::Time(_)))
     }
 
-    /// The range with numbers instead of dates. `find` returns the first block at or after a time.
+    /// The range with numbers instead of dates. `find` returns the first block at or after a time,
+    /// which is the end of a range or not.
     pub(crate) fn without_dates<E: From<BlocksError>>(
         &self,
-        mut find: impl FnMut(u64) -> Result<u64, E>,
+        mut find: impl FnMut(u64, DateIs) -> Result<u64, E>,
     ) -> Result<Self, E> {
-        let mut number = |point| match point {
-            Point::Time(seconds) => find(seconds).map(Point::Number),
+        let mut number = |point, is| match point {
+            Point::Time(seconds) => find(seconds, is).map(Point::Number),
             other => Ok(other),
         };
         let span = match self.span {
-            Span::One(point) => Span::One(number(point)?),
-            Span::Before(first, end) => Span::Before(number(first)?, number(end)?),
+            Span::One(point) => Span::One(number(point, DateIs::First)?),
+            Span::Before(first, end) => {
+                Span::Before(number(first, DateIs::First)?, number(end, DateIs::End)?)
+            }
             Span::Through(first, last) => Span::Through(first, last),
-            Span::UpToTip(first) => Span::UpToTip(number(first)?),
-            Span::Count(first, count) => Span::Count(number(first)?, count),
-            Span::Last(count, end @ Point::Time(_)) => match number(end)? {
+            Span::UpToTip(first) => Span::UpToTip(number(first, DateIs::First)?),
+            Span::Count(first, count) => Span::Count(number(first, DateIs::First)?, count),
+            Span::Last(count, end @ Point::Time(_)) => match number(end, DateIs::End)? {
                 Point::Number(0) => return Err(self.empty().into()),
                 Point::Number(end) => Span::Last(count, Point::Number(end - 1)),
                 other => Span::Last(count, other),

@@ -52,6 +52,31 @@ fn search<E>(
 }
 
 impl Source {
+    /// The first block at or after the end of a range. A range that ends after the last block ends
+    /// with it, and the second value says so.
+    pub(crate) fn end_at(&self, seconds: u64) -> Result<(u64, Option<String>)> {
+        let last = self.everything()?.last;
+        match self.time_if_known(last)? {
+            Some(time) if time < seconds => {
+                let end = last.checked_add(1).unwrap_or(last);
+                let cut = format!(
+                    "the blocks end with block {last} of {}, the last of the source, and not at {}",
+                    text::utc(time),
+                    text::utc(seconds)
+                );
+                Ok((end, Some(cut)))
+            }
+            _ => Ok((self.block_at(seconds)?, None)),
+        }
+    }
+
+    fn time_if_known(&self, block: u64) -> Result<Option<u64>> {
+        match self.block_time(block) {
+            Err(error) if error.kind == ErrorKind::Unavailable => Ok(None),
+            time => time,
+        }
+    }
+
     /// The first block at or after a time, in seconds since 1970.
     ///
     /// # Errors
@@ -63,10 +88,7 @@ impl Source {
             return found;
         }
         let blocks = self.everything()?;
-        let found = search(blocks, seconds, |block| match self.block_time(block) {
-            Err(error) if error.kind == ErrorKind::Unavailable => Ok(None),
-            time => time,
-        })?;
+        let found = search(blocks, seconds, |block| self.time_if_known(block))?;
         let (date, spec) = (text::utc(seconds), self.spec());
         let outside = |message: String, hint: &str| {
             Err(Error::new(ErrorKind::Unavailable, message).advise(Advice::Text(hint.to_owned())))
@@ -90,7 +112,7 @@ impl Source {
                     blocks.last,
                     text::utc(time)
                 ),
-                "leave the end of the range out to go up to the last block",
+                "name a date before it",
             ),
             Found::Unknown(block) => Err(Error::new(
                 ErrorKind::Unavailable,

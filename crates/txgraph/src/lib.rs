@@ -101,7 +101,7 @@ pub use txgraph_replay::{
 };
 pub use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
-    FailureKind, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, TokenFilter,
-    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable, Unseen,
-    WrappedNative,
+    FailureKind, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, StateUsed,
+    TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable,
+    Unseen, WrappedNative,
 };

@@ -1,6 +1,6 @@
 //! Which transfers: what every question about transfers has in common.
 
-use crate::{Advice, BlockSpec, Error, ErrorKind, Result, Source};
+use crate::{Advice, BlockSpec, Error, ErrorKind, Result, Source, blocks::DateIs};
 use alloy_primitives::{Address, U256};
 use std::mem;
 use txgraph_transfers::{
@@ -61,10 +61,13 @@ impl Selection {
     }
 
     /// The blocks of a question to a source.
-    pub(crate) fn resolve(&self, source: &Source) -> Result<BlockRanges> {
+    pub(crate) fn resolve(&self, source: &Source) -> Result<Resolved> {
         match self.blocks.is_empty() {
-            true => Ok(source.everything()?.into()),
-            false => resolve(&self.blocks, source),
+            true => Ok(Resolved {
+                blocks: source.everything()?.into(),
+                cut: None,
+            }),
+            false => resolve(source.tip()?, &self.blocks, source),
         }
     }
 
@@ -94,23 +97,44 @@ impl Selection {
     }
 }
 
-/// The blocks of several ranges of a source; none means all. Dates are found in the source.
-pub(crate) fn resolve(specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
-    resolve_up_to(source.tip()?, specs, source)
+/// The blocks of a question.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) blocks: BlockRanges,
+    /// What was asked for beyond the last block of the source.
+    pub(crate) cut: Option<String>,
 }
 
-/// As [`resolve`], for work on blocks that are stored: the tip is the newest of them.
+/// The blocks of several ranges of a source, for work on blocks that are stored: the tip is the
+/// newest of them. None means all.
 pub(crate) fn resolve_stored(specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
-    resolve_up_to(source.stored_tip()?, specs, source)
+    let Resolved { blocks, cut } = resolve(source.stored_tip()?, specs, source)?;
+    if let Some(cut) = cut {
+        tracing::warn!("{cut}");
+    }
+    Ok(blocks)
 }
 
-fn resolve_up_to(tip: u64, specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {
-    if !specs.iter().any(BlockSpec::has_dates) {
-        return resolve_numbers(specs, tip);
-    }
-    let find = |seconds| source.block_at(seconds);
-    let found = specs.iter().map(|spec| spec.without_dates(find));
-    resolve_numbers(&found.collect::<Result<Vec<_>>>()?, tip)
+/// Dates are found in the source.
+fn resolve(tip: u64, specs: &[BlockSpec], source: &Source) -> Result<Resolved> {
+    let mut cut = None;
+    let mut find = |seconds, is| match is {
+        DateIs::First => source.block_at(seconds),
+        DateIs::End => {
+            let (end, why) = source.end_at(seconds)?;
+            cut = cut.take().or(why);
+            Ok(end)
+        }
+    };
+    let found = specs.iter().map(|spec| match spec.has_dates() {
+        true => spec.without_dates(&mut find),
+        false => Ok(spec.clone()),
+    });
+    let found: Vec<_> = found.collect::<Result<_>>()?;
+    Ok(Resolved {
+        blocks: resolve_numbers(&found, tip)?,
+        cut,
+    })
 }
 
 /// The blocks of several ranges when `tip` is the highest block; none means all.

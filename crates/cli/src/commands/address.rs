@@ -135,7 +135,7 @@ fn tokens(
     let first = found.first_sent.iter();
     let first = first.filter_map(|first| first.transfer.token_address);
     names::note(
-        &source.name_tokens(&mut list, tokens.chain(first))?,
+        &source.name_tokens(&mut list, tokens.chain(first), &found.request.blocks)?,
         context.terminal,
     );
     Ok(list)

@@ -174,7 +174,8 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     }
     terminal.written(&analysis.write(&outputs)?);
     if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
-        let named = source.name_tokens(&mut tokens, analysis.shown_tokens())?;
+        let named =
+            source.name_tokens(&mut tokens, analysis.shown_tokens(), &analysis.graph.blocks)?;
         print_tables(query, &analysis, (&tokens, &labels), terminal)?;
         names::note(&named, terminal);
     }

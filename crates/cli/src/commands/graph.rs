@@ -159,7 +159,8 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
         let mut tokens = outputs.tokens.unwrap_or_default();
         let shown = answer.graph.edge_weights().take(movements::ROWS_MAX);
         let shown = shown.filter_map(|edge| edge.transfer.token_address);
-        names::note(&source.name_tokens(&mut tokens, shown)?, terminal);
+        let named = source.name_tokens(&mut tokens, shown, &answer.blocks)?;
+        names::note(&named, terminal);
         show(form, query, &answer, &tokens, terminal)?;
     }
     terminal.written(&done.written);

@@ -11,8 +11,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    CellKind, Error, GraphOutputs, Hops, PreparedSearch, Result, Routes, Shared, Source, Table,
-    Transfer,
+    BlockRanges, CellKind, Error, GraphOutputs, Hops, PreparedSearch, Result, Routes, Shared,
+    Source, Table, Transfer,
     text::{GraphQuery, Search, Selection, parse_address},
 };
 
@@ -167,7 +167,7 @@ pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
             }
         ))?;
     } else {
-        show_routes(&found, &source, outputs, context)?;
+        show_routes(&found, question.blocks(), &source, outputs, context)?;
     }
     let is_indexed = source.is_indexed(&question.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
@@ -176,6 +176,7 @@ pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
 
 fn show_routes(
     found: &Routes,
+    blocks: &BlockRanges,
     source: &Source,
     outputs: GraphOutputs,
     context: &Context<'_>,
@@ -185,7 +186,7 @@ fn show_routes(
     let steps = both.iter().copied().flatten().flatten();
     let mut tokens = outputs.tokens.unwrap_or_default();
     let shown = steps.filter_map(|step| step.token_address);
-    names::note(&source.name_tokens(&mut tokens, shown)?, terminal);
+    names::note(&source.name_tokens(&mut tokens, shown, blocks)?, terminal);
     let labels = outputs.labels.unwrap_or_default();
     let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     let is_same = found.shortest == found.earliest;

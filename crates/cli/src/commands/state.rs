@@ -9,7 +9,7 @@ use crate::{
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
-    Address, BlockState, Error, Result, Source, TokenNames, U256, printable,
+    Address, BlockState, Error, Result, SlotState, Source, TokenNames, U256, printable,
     text::{self, Checksum, addresses},
 };
 
@@ -244,15 +244,22 @@ pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
         }
         Ok(())
     })?;
+    for caveat in rows.iter().filter_map(|(_, found)| found.caveat.as_ref()) {
+        context.terminal.note(format_args!("warning: {caveat}"));
+    }
     if args.state.json {
         let word = |number: U256| format!("{number:#066x}");
-        let rows = rows.into_iter().map(
-            |(slot, value)| json!({ "address": address, "slot": word(slot), "value": word(value) }),
-        );
+        let rows = rows.into_iter().map(|(slot, SlotState { value, caveat })| {
+            let mut row = json!({ "address": address, "slot": word(slot), "value": word(value) });
+            if let Some(caveat) = caveat {
+                row["caveat"] = caveat.into();
+            }
+            row
+        });
         return print_answer(block, "slots", rows.collect());
     }
     let lines = rows.into_iter();
-    let lines = lines.map(|(slot, value)| format!("{slot:#x}  {value:#066x}\n"));
+    let lines = lines.map(|(slot, found)| format!("{slot:#x}  {:#066x}\n", found.value));
     print_page(&lines.collect::<String>())
 }
 

@@ -174,7 +174,8 @@ fn show(
     terminal.labels(&labels);
     let shown = answer.transfers.iter();
     let shown = shown.filter_map(|transfer| transfer.token_address);
-    names::note(&source.name_tokens(&mut tokens, shown)?, terminal);
+    let named = source.name_tokens(&mut tokens, shown, question.blocks())?;
+    names::note(&named, terminal);
     let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     movements::print(&movements::transfers(&answer.transfers, &view), terminal)?;
     if answer.has_more {

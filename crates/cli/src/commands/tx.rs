@@ -10,8 +10,8 @@ use crate::{
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{
-    Address, AmountSum, Asset, Dictionary, Labels, NetChange, Result, Source, TokenList,
-    TransactionSummary, Transfer, U256,
+    Address, AmountSum, Asset, BlockRange, Dictionary, Labels, NetChange, Result, Source,
+    TokenList, TransactionSummary, Transfer, U256,
     text::{Checksum, labels, parse_transaction, utc},
 };
 
@@ -93,7 +93,7 @@ fn tokens(
     let mut list = source.token_list(&args.token_list)?.unwrap_or_default();
     let tokens = found.transfers.iter();
     let tokens = tokens.filter_map(|transfer| transfer.token_address);
-    let named = source.name_tokens(&mut list, tokens)?;
+    let named = source.name_tokens(&mut list, tokens, &BlockRange::one(found.block).into())?;
     names::note(&named, context.terminal);
     Ok(list)
 }

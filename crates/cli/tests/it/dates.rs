@@ -121,20 +121,55 @@ fn dates_outside_of_the_chain_are_errors() {
             "1990-01-01 00:00:00 UTC is before the first block",
         ),
         (
-            "--until 2100-01-01",
+            "--since 2100-01-01",
+            "2100-01-01 00:00:00 UTC is after the last block",
+        ),
+        (
+            "-b 2100-01-01",
             "2100-01-01 00:00:00 UTC is after the last block",
         ),
     ] {
         let answer = sample.run(&format!("transfers {range}"));
         assert_eq!(answer.status, 3, "{answer:?}");
         assert!(answer.stderr.contains(message), "{answer:?}");
-        assert!(answer.stderr.contains("leave the"), "{answer:?}");
+        assert!(answer.stderr.contains("hint: "), "{answer:?}");
     }
     let answer = sample.run("transfers --since 1:2");
     assert_eq!(answer.status, 2, "{answer:?}");
     assert!(
         answer.stderr.contains("it is not a block or a date"),
         "{answer:?}"
+    );
+}
+
+/// A month that is not over is answered up to the last block, which is stated.
+#[test]
+fn dates_that_end_beyond_the_chain_end_with_it() {
+    let sample = Sample::small();
+    let first = written(&sample, "10");
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    for question in [
+        "transfers --format csv -o -".to_owned(),
+        format!("graph -r {root} --format csv -o -"),
+        "analyze degrees --format csv".to_owned(),
+    ] {
+        let expected = sample.ok(&format!("{question} -q -b 10:"));
+        for range in [
+            format!("-b {first}:2100-01-01"),
+            format!("--since {first} --until 2100-01-01"),
+        ] {
+            let found = sample.ok(&format!("{question} {range}"));
+            assert_eq!(found.stdout, expected.stdout, "{question} {range}");
+            let stated = "the blocks end with block 40 of";
+            assert!(found.stderr.contains(stated), "{found:?}");
+            assert!(found.stderr.contains("not at 2100-01-01"), "{found:?}");
+        }
+    }
+    sample.ok(&format!("transfers -q -b {first}:2100-01-01 -o x.csv"));
+    let metadata = sample.read("x.csv.meta.json");
+    assert!(
+        metadata.contains("the blocks end with block 40"),
+        "{metadata}"
     );
 }
 

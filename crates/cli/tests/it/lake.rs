@@ -28,6 +28,10 @@ fn stateless(run: &Run) -> String {
     if let Some(ends) = json.pointer_mut("/metadata/ends") {
         assert!(!ends.take().as_array().unwrap().is_empty());
     }
+    // Which state that is.
+    if let Some(state) = json.pointer_mut("/metadata/state") {
+        assert!(state.take().is_object());
+    }
     json.to_string()
 }
 
@@ -114,6 +118,94 @@ fn a_lake_that_begins_later_is_asked_without_blocks() {
     }
     let first = sample.run("transfers --source lake:x.lake -b 5:20");
     assert_eq!(first.status, 3, "{first:?}");
+}
+
+/// What the state adds to an answer is that after the last block of the question.
+#[test]
+fn a_chain_that_grows_changes_no_answer_about_earlier_blocks() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut appender = Appender::create(chain.path(), Config::small(4, Layout::V2)).unwrap();
+    appender.append(60).unwrap();
+    let root = sender(chain.path());
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |line: &str| -> String {
+        let mut command = bare(folder.path());
+        command.env("TXGRAPH_DATADIR", chain.path());
+        let answer = run(command.args(line.split_whitespace()));
+        assert_eq!(answer.status, 0, "{line}: {answer:?}");
+        answer.stdout
+    };
+    let lines = [
+        format!("graph -q -r {root} -n 2 -b 0:40 --format json -o -"),
+        format!("graph -q -r {root} -n 2 -b 0:40 --format svg -o -"),
+        format!("analyze summary -q -r {root} -b 0:40 --format json"),
+        "transfers -q -b 0:40 --columns block_number,symbol --format csv -o -".to_owned(),
+    ];
+    let before = lines.each_ref().map(|line| ask(line));
+    appender.append(40).unwrap();
+    for (line, before) in lines.iter().zip(before) {
+        assert!(ask(line) == before, "{line}");
+    }
+    ask("lake build -q x.lake --reorg-buffer 0");
+    let stateless = ask(&format!("{} --source lake:x.lake", lines[0]));
+    let state = |answer: &str| -> Value {
+        let json: Value = serde_json::from_str(answer).unwrap();
+        json["metadata"]["state"].clone()
+    };
+    assert_eq!(state(&stateless), serde_json::json!({ "block": null }));
+    let sample = Sample::small();
+    for (range, block) in [("-b 0:20", 19), ("", 40)] {
+        let line = format!("graph -q -r {ROOT} {range} --format json -o -");
+        let answer = sample.ok(&line).stdout;
+        assert_eq!(state(&answer), serde_json::json!({ "block": block }));
+    }
+}
+
+/// A lake and a node that has replaced its last blocks: the hashes differ, whatever is asked.
+#[test]
+fn joins_of_two_branches_are_refused() {
+    let chain = tempfile::tempdir().unwrap();
+    let mut appender = Appender::create(chain.path(), Config::small(6, Layout::V2)).unwrap();
+    appender.append(40).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let node = format!("reth:{}", chain.path().display());
+    let ask = |sources: &[&str], line: &str| -> Run {
+        let mut command = bare(folder.path());
+        command.args(line.split_whitespace());
+        for source in sources {
+            command.args(["--source", source]);
+        }
+        run(&mut command)
+    };
+    let lake = |verb: &str| {
+        let line = format!("lake {verb} -q x.lake --partition-blocks 16 --reorg-buffer 0");
+        let line = line.replace("append -q x.lake --partition-blocks 16", "append -q x.lake");
+        let written = ask(&[&node], &line);
+        assert_eq!(written.status, 0, "{written:?}");
+    };
+    lake("build");
+    appender.unwind(30).unwrap();
+    appender.append(20).unwrap();
+    let all = "transfers -q --format csv -o -";
+    let none = format!("{all} --min-value 1e60");
+    for line in [all, &none] {
+        for sources in [["lake:x.lake", &node], [&node, "lake:x.lake"]] {
+            let mixed = ask(&sources, line);
+            assert_eq!(mixed.status, 1, "{mixed:?}");
+            assert!(mixed.stderr.contains("different branches"), "{mixed:?}");
+            assert_eq!(mixed.stdout, "");
+        }
+    }
+    lake("append");
+    // The lake ends before the node.
+    appender.append(5).unwrap();
+    let root = sender(chain.path());
+    let graph = format!("graph -q -r {root} -n 3 --format csv -o -");
+    for line in [all, &graph] {
+        let joined = ask(&["lake:x.lake", &node], line);
+        assert_eq!(joined.status, 0, "{joined:?}");
+        assert!(joined.stdout == ask(&[&node], line).stdout, "{line}");
+    }
 }
 
 #[test]

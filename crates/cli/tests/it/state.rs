@@ -4,6 +4,7 @@ use crate::harness::Sample;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use txgraph::U256;
+use txgraph_testkit::{fixtures, state_answers::wrong_answers};
 
 /// A question to the node: the block, the arguments without it, and the answer.
 type Asked = (u64, Vec<String>, U256);
@@ -111,6 +112,33 @@ fn storage_and_code_are_those_of_the_node() {
         assert_eq!(sample.ok(&line).stdout.trim(), code);
     }
     assert!(contracts > 2, "{contracts}");
+}
+
+/// The account was destroyed in the next block, for which the node stored a wrong previous value.
+#[test]
+fn storage_that_the_node_has_wrong_is_replayed() {
+    let mut wrong = 0;
+    for fixture in fixtures::full() {
+        let sample = Sample::new(fixture);
+        let genesis = sample.fixture.genesis.to_string();
+        std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+        for (block, address, slot, answer, truth) in wrong_answers(&sample.fixture) {
+            let line = format!("storage {address} {slot} --block {block}");
+            let word = |value: U256| format!("{value:#066x}");
+            let found = asked(&sample, &format!("{line} --chain genesis.json"));
+            assert_eq!(found["slots"][0]["value"], word(truth), "{line}");
+            assert_eq!(found["slots"][0]["caveat"], Value::Null);
+            // Without the rules of the chain the answer says that it may be wrong.
+            let found = asked(&sample, &line);
+            assert_eq!(found["slots"][0]["value"], word(answer), "{line}");
+            let caveat = found["slots"][0]["caveat"].as_str().unwrap();
+            assert!(caveat.contains("may be wrong"), "{caveat}");
+            let shown = sample.ok(&line).stderr;
+            assert!(shown.contains("may be wrong"), "{shown}");
+            wrong += 1;
+        }
+    }
+    assert!(wrong > 0 || fixtures::root().is_none());
 }
 
 #[test]

@@ -60,12 +60,16 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
 fn without_state(answer: &str) -> String {
     let text = answer.replace("\"is_contract\":true", "\"is_contract\":null");
     let text = text.replace("\"is_contract\":false", "\"is_contract\":null");
-    let mut parts = text.split("\"contracts\":");
-    let mut without = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let value = part.trim_start().trim_start_matches("null");
-        without += "\"contracts\":null";
-        without += value.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let mut without = text;
+    for key in ["\"contracts\":", "\"state\":{\"block\":"] {
+        let text = std::mem::take(&mut without);
+        let mut parts = text.split(key);
+        without += parts.next().unwrap_or_default();
+        for part in parts {
+            let value = part.trim_start().trim_start_matches("null");
+            without += key;
+            without += value.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        }
     }
     without
 }

@@ -3,7 +3,7 @@
 use super::{
     Description, Measure, TrailEnds, ends, no_root, restarting, search_methods::search_methods,
 };
-use crate::{Error, Hops, Result, SearchOptions, Source};
+use crate::{Error, Hops, Result, SearchOptions, Source, select::Resolved};
 use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,7 +38,6 @@ pub struct Analyze<'s> {
     pub(crate) order: PairOrder,
     pub(crate) method: TraceMethod,
     pub(crate) brief: bool,
-    pub(crate) description: Option<Description>,
 }
 
 impl<'s> Analyze<'s> {
@@ -55,7 +54,6 @@ impl<'s> Analyze<'s> {
             order: PairOrder::Amount,
             method: TraceMethod::default(),
             brief: false,
-            description: None,
         }
     }
 
@@ -92,16 +90,13 @@ impl<'s> Analyze<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
-        let description = match &self.description {
-            Some(description) => description.clone(),
-            None => Description::analyze(&self),
-        };
+        let description = Description::analyze(&self);
         let options = &self.search;
-        let request = if self.measure == Measure::Trace {
-            let mut request = options.request(self.source)?;
+        let (request, cut) = if self.measure == Measure::Trace {
+            let (mut request, cut) = options.request(self.source)?;
             super::trace::check(&request.filter, request.direction)?;
             request.time_respecting = true;
-            Request::Search(Box::new(request))
+            (Request::Search(Box::new(request)), cut)
         } else if options.roots.is_empty() {
             let SearchOptions {
                 selection,
@@ -126,21 +121,25 @@ impl<'s> Analyze<'s> {
             if !is_default {
                 return Err(no_root());
             }
-            Request::Everything(Box::new(ScanRequest {
-                blocks: selection.resolve(self.source)?,
+            let Resolved { blocks, cut } = selection.resolve(self.source)?;
+            let request = ScanRequest {
+                blocks,
                 filter: selection.filter()?,
                 wrapped_native: selection.wrapped_native.clone(),
                 // Other measures show no times, and reading one costs a header per block.
                 with_times: self.measure == Measure::Pairs,
                 with_hashes: false,
                 allow_partial: selection.allow_partial,
-            }))
+            };
+            (Request::Everything(Box::new(request)), cut)
         } else {
-            Request::Search(Box::new(options.request(self.source)?))
+            let (request, cut) = options.request(self.source)?;
+            (Request::Search(Box::new(request)), cut)
         };
         Ok(PreparedAnalysis {
             question: self,
             request,
+            cut,
             description,
         })
     }
@@ -170,6 +169,8 @@ enum Request {
 pub struct PreparedAnalysis<'s> {
     question: Analyze<'s>,
     request: Request,
+    /// See [`Resolved::cut`].
+    cut: Option<String>,
     description: Description,
 }
 
@@ -203,7 +204,7 @@ impl<'s> PreparedAnalysis<'s> {
     pub fn run(self) -> Result<Analysis<'s>> {
         let source = self.question.source;
         let mut notes = Vec::new();
-        let (graph, trail_ends, answer) = match &self.request {
+        let (mut graph, trail_ends, answer) = match &self.request {
             Request::Search(request) if self.question.measure == Measure::Trace => {
                 let method = self.question.method;
                 let (graph, trace, facts) = super::trace::run(source, request, method)?;
@@ -233,6 +234,7 @@ impl<'s> PreparedAnalysis<'s> {
             }
         };
         source.check_interrupted()?;
+        graph.scan.caveats.extend(self.cut);
         let (tables, result) = answer;
         Ok(Analysis {
             graph,

@@ -1,10 +1,16 @@
-//! Descriptions of questions, for the metadata of their answers.
+//! Descriptions of questions, for the metadata of their answers: by what they mean, and not as they
+//! were written, so that a program, the command line and a cluster have the same.
 
-use super::{Analyze, SearchOptions, Transfers};
+use super::{Analyze, Measure, SearchOptions, Transfers};
 use crate::{Hops, Selection};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, keccak256};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use txgraph_analysis::PairOrder;
 use txgraph_transfers::{Direction, TokenFilter, WrappedNative};
+
+/// Addresses of one option that are listed.
+const LISTED_MAX: usize = 100;
 
 /// A question by name and options, in the words of [`text`](crate::text).
 #[derive(Clone, Debug)]
@@ -26,6 +32,11 @@ impl Description {
                 options.insert("direction".into(), json!(touching.direction));
             }
         }
+        if !question.transactions.is_empty() {
+            let places = question.transactions.iter();
+            let places = places.map(|(block, index)| format!("{block}:{index}"));
+            options.insert("tx".into(), places.collect());
+        }
         Self::new("transfers", options)
     }
 
@@ -41,6 +52,12 @@ impl Description {
         options.insert("measure".into(), json!(question.measure.as_str()));
         if let Some(top) = question.top {
             options.insert("top".into(), json!(top));
+        }
+        if question.measure == Measure::Pairs && question.order != PairOrder::Amount {
+            options.insert("order".into(), json!(question.order));
+        }
+        if question.measure == Measure::Trace {
+            options.insert("method".into(), json!(question.method.as_str()));
         }
         Self::new("analyze", options)
     }
@@ -69,10 +86,15 @@ impl Description {
     }
 }
 
+/// Addresses in ascending order. Of many, as in a list of names, the number and the Keccak-256 of
+/// all of them.
 fn addresses<'a>(addresses: impl Iterator<Item = &'a Address>) -> Value {
-    let mut words: Vec<_> = addresses.map(|address| format!("{address:#x}")).collect();
-    words.sort();
-    words.into()
+    let all: BTreeSet<Address> = addresses.copied().collect();
+    if all.len() <= LISTED_MAX {
+        return all.iter().map(|address| format!("{address:#x}")).collect();
+    }
+    let bytes: Vec<u8> = all.iter().flat_map(|address| address.0.0).collect();
+    json!({ "addresses": all.len(), "keccak256": keccak256(bytes) })
 }
 
 fn selection(selection: &Selection) -> Map<String, Value> {

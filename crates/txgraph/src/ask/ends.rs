@@ -3,7 +3,7 @@
 use crate::{Result, Source};
 use alloy_primitives::Address;
 use txgraph_graph::{Contracts, TrailEnd, TransferGraph};
-use txgraph_transfers::{Sought, TransferFilter, Unseen};
+use txgraph_transfers::{BlockRanges, Sought, StateUsed, TransferFilter, Unseen};
 
 /// Vertices at which trails end that are looked up in the state. More would cost more than a
 /// small search.
@@ -22,6 +22,8 @@ const ROOTS_MAX: usize = 20;
 pub struct TrailEnds {
     /// The ends by reason.
     pub ends: Vec<TrailEnd>,
+    /// The state that says which of them are contracts, if it was asked for.
+    pub state: Option<StateUsed>,
     /// Which of the roots and ends are contracts.
     pub contracts: Contracts,
     /// Roots that are contracts of tokens, with their symbols.
@@ -40,7 +42,8 @@ impl TrailEnds {
         let ends = ends.map(|(vertex, _)| vertex.address).take(ENDS_MAX);
         let roots = graph.roots.iter().take(ROOTS_MAX);
         let roots = roots.map(|root| graph.graph[*root].address);
-        let accounts = source.accounts(ends.chain(roots))?;
+        let state = source.state_of(&graph.blocks);
+        let accounts = source.accounts(ends.chain(roots), state)?;
         let silent = |account: &&Account| {
             !account.exists
                 && (graph.roots.iter()).any(|root| {
@@ -52,7 +55,8 @@ impl TrailEnds {
         Ok(Self {
             ends: graph.trail_ends(&contracts),
             contracts,
-            token_roots: token_roots(source, graph, accounts.as_deref()),
+            token_roots: token_roots(source, graph, state, accounts.as_deref()),
+            state: Some(state),
             absent_roots: accounts.as_ref().map(|accounts| {
                 let mut absent: Vec<_> = accounts
                     .iter()
@@ -72,6 +76,7 @@ impl TrailEnds {
 impl TrailEnds {
     /// Adds the ends to the metadata of an answer.
     pub(super) fn describe(&self, metadata: &mut txgraph_export::Metadata) {
+        metadata.state = self.state;
         metadata.ends.clone_from(&self.ends);
         metadata.token_roots = self.token_roots.iter().map(|(root, _)| *root).collect();
         metadata.unseen.clone_from(&self.unseen);
@@ -102,7 +107,7 @@ pub(super) fn contracts_of(
 ) -> Result<Contracts> {
     let limit = if unlimited { usize::MAX } else { VERTICES_MAX };
     let addresses = graph.graph.node_weights().map(|vertex| vertex.address);
-    let accounts = source.accounts(addresses.take(limit))?;
+    let accounts = source.accounts(addresses.take(limit), source.state_of(&graph.blocks))?;
     Ok(contracts(accounts.as_deref()))
 }
 
@@ -118,6 +123,7 @@ pub(super) fn unseen(filter: &TransferFilter, graph: &TransferGraph) -> Unseen {
 fn token_roots(
     source: &Source,
     graph: &TransferGraph,
+    state: StateUsed,
     accounts: Option<&[Account]>,
 ) -> Vec<(Address, Option<String>)> {
     let roots = graph.roots.iter().take(ROOTS_MAX);
@@ -134,7 +140,7 @@ fn token_roots(
         }
     }
     // Without an answer the note is missing, and nothing else.
-    let names = source.symbols(&contracts);
+    let names = source.symbols(&contracts, state);
     known.extend(
         contracts
             .into_iter()
@@ -149,15 +155,28 @@ fn token_roots(
 }
 
 impl Source {
-    /// The accounts with these addresses in the newest state; `None` without a state. The answer
-    /// to a question is complete without them, so only an interruption is an error.
+    /// The state that answers what a question about some blocks asks beside transfers: the one after
+    /// their last block.
+    pub(super) fn state_of(&self, blocks: &BlockRanges) -> StateUsed {
+        #[cfg(feature = "replay")]
+        let block = blocks.span().and_then(|span| self.state_block(span.last));
+        #[cfg(not(feature = "replay"))]
+        let block = blocks.span().and(None);
+        StateUsed { block }
+    }
+
+    /// The accounts with these addresses in a state; `None` without one. The answer to a question is complete without them, so only an interruption is an error.
     #[cfg(feature = "replay")]
     fn accounts(
         &self,
         addresses: impl IntoIterator<Item = Address>,
+        state: StateUsed,
     ) -> Result<Option<Vec<Account>>> {
+        let Some(block) = state.block else {
+            return Ok(None);
+        };
         let addresses: Vec<_> = addresses.into_iter().collect();
-        match self.accounts_among(&addresses, None) {
+        match self.accounts_among(&addresses, Some(block)) {
             Ok(accounts) => Ok(accounts),
             Err(error) if error.kind == crate::ErrorKind::Interrupted => Err(error),
             Err(error) => {
@@ -168,7 +187,11 @@ impl Source {
     }
 
     #[cfg(not(feature = "replay"))]
-    fn accounts(&self, _: impl IntoIterator<Item = Address>) -> Result<Option<Vec<Account>>> {
+    fn accounts(
+        &self,
+        _: impl IntoIterator<Item = Address>,
+        _: StateUsed,
+    ) -> Result<Option<Vec<Account>>> {
         Ok(None)
     }
 
@@ -177,10 +200,11 @@ impl Source {
     fn symbols(
         &self,
         contracts: &[Address],
+        state: StateUsed,
     ) -> std::collections::BTreeMap<Address, Option<String>> {
-        let names = match contracts {
-            [] => return Default::default(),
-            _ => self.tokens(contracts.iter().copied()).run(),
+        let names = match (contracts, state.block) {
+            ([], _) | (_, None) => return Default::default(),
+            (_, Some(block)) => self.tokens(contracts.iter().copied()).block(block).run(),
         };
         let names = names.unwrap_or_default().into_iter();
         names
@@ -190,7 +214,11 @@ impl Source {
     }
 
     #[cfg(not(feature = "replay"))]
-    fn symbols(&self, _: &[Address]) -> std::collections::BTreeMap<Address, Option<String>> {
+    fn symbols(
+        &self,
+        _: &[Address],
+        _: StateUsed,
+    ) -> std::collections::BTreeMap<Address, Option<String>> {
         Default::default()
     }
 }

@@ -39,8 +39,8 @@ pub use names::TokenSources;
 pub(crate) use origin::source_work;
 #[cfg(feature = "replay")]
 pub use replay::{
-    AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, TokenNames,
-    Tokens, Trace, TransactionName,
+    AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,
+    TokenNames, Tokens, Trace, TransactionName,
 };
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{

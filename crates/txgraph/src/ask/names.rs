@@ -1,10 +1,11 @@
 //! Symbols and decimals of tokens: from lists, from the table of well-known tokens, else from what
 //! the contracts claim on the state of the node.
 
-use crate::{Error, Result, Source};
+use crate::{Capability, Error, Result, Source};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, path::Path};
 use txgraph_export::{Counterfeit, TokenList};
+use txgraph_transfers::{BlockRanges, StateUsed};
 
 /// Tokens of a graph that are asked. More are not readable in a picture.
 pub(super) const ASKED_MAX: usize = 2_000;
@@ -17,6 +18,8 @@ pub struct TokenSources {
     /// Claims that look like a well-known token at another address. They are written with a
     /// question mark.
     pub counterfeits: Vec<Counterfeit>,
+    /// The state in which tokens were asked, if any were.
+    pub state: Option<StateUsed>,
 }
 
 impl TokenSources {
@@ -24,6 +27,7 @@ impl TokenSources {
     pub(super) fn add(&mut self, other: Self) {
         self.claims += other.claims;
         self.counterfeits.extend(other.counterfeits);
+        self.state = self.state.or(other.state);
     }
 }
 
@@ -52,8 +56,8 @@ impl Source {
         Ok(all)
     }
 
-    /// Adds to a list what tokens claim that it does not know, if the source has a state. Marks
-    /// claims that look like a well-known token at another address. An answer is complete without
+    /// Adds to a list what tokens claim that it does not know, in the state after the last of some
+    /// blocks, if the source has it. Marks claims that look like a well-known token at another address. An answer is complete without
     /// names, so tokens that cannot be asked stay unknown.
     ///
     /// # Errors
@@ -63,14 +67,17 @@ impl Source {
         &self,
         list: &mut TokenList,
         tokens: impl IntoIterator<Item = Address>,
+        blocks: &BlockRanges,
     ) -> Result<TokenSources> {
         let chain_id = self.chain()?.chain_id;
         let all: BTreeSet<Address> = tokens.into_iter().collect();
         let unknown: Vec<Address> = (all.iter().copied())
             .filter(|token| list.is_unknown(chain_id, *token))
             .collect();
-        if !unknown.is_empty() {
-            self.claims(list, unknown)?;
+        let asks = !unknown.is_empty() && self.capabilities().contains(Capability::State);
+        let state = asks.then(|| self.state_of(blocks));
+        if let Some(block) = state.and_then(|state| state.block) {
+            self.claims(list, unknown, block)?;
         }
         let mut counterfeits = list.mark_counterfeits(chain_id);
         counterfeits.retain(|it| all.contains(&it.address));
@@ -80,15 +87,13 @@ impl Source {
         Ok(TokenSources {
             claims: claims.count() as u64,
             counterfeits,
+            state,
         })
     }
 
     #[cfg(feature = "replay")]
-    fn claims(&self, list: &mut TokenList, tokens: Vec<Address>) -> Result<()> {
-        if !self.capabilities().contains(crate::Capability::State) {
-            return Ok(());
-        }
-        match self.tokens(tokens).run() {
+    fn claims(&self, list: &mut TokenList, tokens: Vec<Address>, block: u64) -> Result<()> {
+        match self.tokens(tokens).block(block).run() {
             Ok(names) => {
                 for (token, names) in names {
                     let (symbol, decimals) = (names.symbol, names.decimals);
@@ -106,7 +111,7 @@ impl Source {
 
     #[cfg(not(feature = "replay"))]
     #[expect(clippy::unnecessary_wraps, reason = "the same as with a state")]
-    fn claims(&self, _: &mut TokenList, _: Vec<Address>) -> Result<()> {
+    fn claims(&self, _: &mut TokenList, _: Vec<Address>, _: u64) -> Result<()> {
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ pub use call::{Call, CallResult};
 pub use creation::{Creation, Creator};
 #[cfg(feature = "export")]
 pub use profile::{Activity, AddressProfile, Counterparty, FirstSent, Profile, ProfileState};
-pub use state::{AccountState, BlockState};
+pub use state::{AccountState, BlockState, SlotState};
 #[cfg(feature = "export")]
 pub use to_file::{ReplayOutput, ReplayedTransfers};
 pub use token::{TokenNames, Tokens};
@@ -527,8 +527,13 @@ impl RethNode {
             first: block,
             last: block,
         })?;
+        let state = state.checked();
         let db: &NodeDb = self.db();
-        let replayer = Replayer::new(rules, db, &state, ReplayOptions::default())?;
+        let options = ReplayOptions {
+            careful: true,
+            ..ReplayOptions::default()
+        };
+        let replayer = Replayer::new(rules, db, &state, options)?;
         Ok((block, ask(&replayer, block)?))
     }
 }

@@ -15,9 +15,10 @@ impl PreparedSearch<'_> {
     pub fn routes_to(&self, to: Address) -> Result<Routes> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
-        let found = restarting(source, || {
+        let mut found = restarting(source, || {
             Ok(source.install(|| routes(&*from, request, to))??)
         })?;
+        found.scan.caveats.extend(self.cut.clone());
         source.check_interrupted()?;
         Ok(found)
     }
@@ -30,7 +31,8 @@ impl PreparedSearch<'_> {
     pub fn shared_counterparties(&self) -> Result<Shared> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
-        let found = restarting(source, || Ok(source.install(|| shared(&*from, request))??))?;
+        let mut found = restarting(source, || Ok(source.install(|| shared(&*from, request))??))?;
+        found.scan.caveats.extend(self.cut.clone());
         source.check_interrupted()?;
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! The graph around some addresses.
 
 use super::{Description, TrailEnds, ends, no_root, restarting, search_methods::search_methods};
-use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source};
+use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source, select::Resolved};
 use alloy_primitives::Address;
 use std::{
     collections::BTreeSet,
@@ -100,7 +100,8 @@ pub struct SearchOptions {
 }
 
 impl SearchOptions {
-    pub(super) fn request(&self, source: &Source) -> Result<SearchRequest> {
+    /// The request to the search, and [`Resolved::cut`].
+    pub(super) fn request(&self, source: &Source) -> Result<(SearchRequest, Option<String>)> {
         if self.roots.is_empty() {
             return Err(no_root());
         }
@@ -110,8 +111,8 @@ impl SearchOptions {
                     .advise(Advice::ChooseDirection),
             );
         }
-        let blocks = self.selection.resolve(source)?;
-        Ok(SearchRequest {
+        let Resolved { blocks, cut } = self.selection.resolve(source)?;
+        let request = SearchRequest {
             filter: self.selection.filter()?,
             wrapped_native: self.selection.wrapped_native.clone(),
             hops: self.hops.limit(),
@@ -127,7 +128,8 @@ impl SearchOptions {
             memory_bytes_max: source.config.memory.unwrap_or(MEMORY_DEFAULT),
             allow_partial: self.selection.allow_partial,
             ..SearchRequest::new(self.roots.clone(), blocks)
-        })
+        };
+        Ok((request, cut))
     }
 }
 
@@ -137,7 +139,6 @@ impl SearchOptions {
 pub struct Search<'s> {
     source: &'s Source,
     pub(crate) search: SearchOptions,
-    pub(crate) description: Option<Description>,
 }
 
 impl<'s> Search<'s> {
@@ -145,7 +146,6 @@ impl<'s> Search<'s> {
         Self {
             source,
             search: SearchOptions::default(),
-            description: None,
         }
     }
 
@@ -157,13 +157,12 @@ impl<'s> Search<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedSearch<'s>> {
-        let description = match self.description {
-            Some(description) => description,
-            None => Description::search(&self.search),
-        };
+        let description = Description::search(&self.search);
+        let (request, cut) = self.search.request(self.source)?;
         Ok(PreparedSearch {
             source: self.source,
-            request: self.search.request(self.source)?,
+            request,
+            cut,
             description,
         })
     }
@@ -184,6 +183,8 @@ impl<'s> Search<'s> {
 pub struct PreparedSearch<'s> {
     pub(super) source: &'s Source,
     pub(super) request: SearchRequest,
+    /// See [`Resolved::cut`].
+    pub(super) cut: Option<String>,
     description: Description,
 }
 
@@ -209,7 +210,8 @@ impl<'s> PreparedSearch<'s> {
     ///
     /// If reading fails.
     pub fn run(self) -> Result<GraphAnswer<'s>> {
-        let graph = run(self.source, &self.request)?;
+        let mut graph = run(self.source, &self.request)?;
+        graph.scan.caveats.extend(self.cut);
         self.source.check_interrupted()?;
         Ok(GraphAnswer {
             unseen: ends::unseen(&self.request.filter, &graph),
@@ -462,7 +464,8 @@ mod to_file {
             let assets = self.inner.assets();
             let tokens = assets.iter().filter_map(|asset| asset.token_address);
             let limit = if in_tables { usize::MAX } else { ASKED_MAX };
-            let named = self.source.name_tokens(&mut list, tokens.take(limit))?;
+            let named =
+                (self.source).name_tokens(&mut list, tokens.take(limit), &self.inner.blocks)?;
             Ok((Some(list), named))
         }
 

@@ -1,7 +1,10 @@
 //! The transfers of a block range, streamed.
 
 use super::{Description, restarting};
-use crate::{Error, Result, Selection, Source, select::selection_methods};
+use crate::{
+    Error, Result, Selection, Source,
+    select::{Resolved, selection_methods},
+};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
@@ -17,7 +20,6 @@ pub struct Transfers<'s> {
     pub(crate) touching: Option<Touching>,
     /// Blocks and indices; empty: all.
     pub(crate) transactions: BTreeSet<(u64, u32)>,
-    pub(crate) description: Option<Description>,
 }
 
 impl<'s> Transfers<'s> {
@@ -27,7 +29,6 @@ impl<'s> Transfers<'s> {
             selection: Selection::default(),
             touching: None,
             transactions: BTreeSet::new(),
-            description: None,
         }
     }
 
@@ -66,21 +67,21 @@ impl<'s> Transfers<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedTransfers<'s>> {
-        let description = match &self.description {
-            Some(description) => description.clone(),
-            None => Description::transfers(&self),
-        };
+        let description = Description::transfers(&self);
         let mut filter = self.selection.filter()?;
         filter.touching = self.touching;
         let is_empty = |touching: &Touching| touching.addresses.is_empty();
         if filter.touching.as_ref().is_some_and(is_empty) {
             return Err(Error::usage("a direction needs an address"));
         }
-        let blocks = match self.transactions.is_empty() {
+        let Resolved { blocks, cut } = match self.transactions.is_empty() {
             true => self.selection.resolve(self.source)?,
             false if self.selection.blocks.is_empty() => {
                 let blocks = self.transactions.iter().map(|(block, _)| *block);
-                blocks.map(BlockRange::one).collect()
+                Resolved {
+                    blocks: blocks.map(BlockRange::one).collect(),
+                    cut: None,
+                }
             }
             false => {
                 return Err(Error::usage(
@@ -99,12 +100,16 @@ impl<'s> Transfers<'s> {
                 with_hashes: true,
                 allow_partial: self.selection.allow_partial,
             },
+            cut,
             description,
         })
     }
 
     /// Calls `each` for every batch of transfers, in total order. `each` can break to end
     /// the scan early; the report then covers the blocks that were read.
+    ///
+    /// What `each` received cannot be taken back, so a reorganisation in the meantime is an error
+    /// ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts again.
     ///
     /// # Errors
     ///
@@ -116,18 +121,14 @@ impl<'s> Transfers<'s> {
         self.prepare()?.for_each(each)
     }
 
-    /// Returns all transfers, in total order.
+    /// Returns all transfers, in total order. Starts again when the chain is reorganised in the
+    /// meantime.
     ///
     /// # Errors
     ///
     /// As [`Self::for_each`].
     pub fn collect(self) -> Result<Vec<Transfer>> {
-        let mut transfers = Vec::new();
-        self.for_each(|mut batch| {
-            transfers.append(&mut batch.transfers);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(transfers)
+        Ok(self.prepare()?.first(usize::MAX)?.transfers)
     }
 
     /// Writes all transfers to a new file, whose extension chooses the format.
@@ -151,6 +152,8 @@ pub struct PreparedTransfers<'s> {
     request: ScanRequest,
     /// Empty: all.
     transactions: BTreeSet<(u64, u32)>,
+    /// See [`Resolved::cut`].
+    cut: Option<String>,
     #[cfg_attr(
         not(feature = "export"),
         expect(dead_code, reason = "goes into files only")
@@ -179,7 +182,9 @@ impl PreparedTransfers<'_> {
         mut each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<ScanReport> {
         if self.transactions.is_empty() {
-            return scan(self.source, &self.request, each);
+            let mut report = scan(self.source, &self.request, each)?;
+            report.caveats.extend(self.cut.clone());
+            return Ok(report);
         }
         let mut kept = 0;
         let mut report = scan(self.source, &self.request, |mut batch| {
@@ -258,7 +263,9 @@ pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
 
 #[cfg(feature = "export")]
 mod to_file {
-    use super::{Address, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer};
+    use super::{
+        Address, BlockRanges, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer,
+    };
     use crate::{
         Advice, Error, ErrorKind, TokenSources,
         ask::restarting,
@@ -428,7 +435,7 @@ mod to_file {
                             .iter()
                             .any(|(target, _)| target.is_stream());
                     for file in &mut writers {
-                        file.write(source, &batch.transfers)?;
+                        file.write(source, &batch.transfers, &self.request.blocks)?;
                     }
                     Ok(ControlFlow::Continue(()))
                 });
@@ -444,6 +451,7 @@ mod to_file {
                         .metadata(source.chain()?, &self.request.blocks, &scan);
                 let unseen = sought.unseen();
                 about.unseen.clone_from(&unseen);
+                about.state = writers.first().and_then(|file| file.sources.state);
                 let mut answer = TransfersAnswer {
                     scan,
                     written: Vec::with_capacity(writers.len()),
@@ -480,13 +488,18 @@ mod to_file {
         }
 
         /// Appends transfers, with what their columns need.
-        fn write(&mut self, source: &Source, transfers: &[Transfer]) -> Result<()> {
+        fn write(
+            &mut self,
+            source: &Source,
+            transfers: &[Transfer],
+            blocks: &BlockRanges,
+        ) -> Result<()> {
             if let Some(list) = self.writer.tokens() {
                 let tokens = transfers.iter().filter_map(|it| it.token_address);
                 let new: BTreeSet<_> = tokens.filter(|it| !self.named.contains(it)).collect();
                 if !new.is_empty() {
                     self.sources
-                        .add(source.name_tokens(list, new.iter().copied())?);
+                        .add(source.name_tokens(list, new.iter().copied(), blocks)?);
                     self.named.extend(new);
                 }
             }

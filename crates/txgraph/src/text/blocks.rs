@@ -463,7 +463,7 @@ mod tests {
             spec,
             "{text} {written}"
         );
-        let found = spec.without_dates(|seconds| Ok::<_, BlocksError>(seconds - 1_704_067_200));
+        let found = spec.without_dates(|seconds, _| Ok::<_, BlocksError>(seconds - 1_704_067_200));
         found.map_or_else(|error| error.reason, |spec| spec.to_string())
     }
 

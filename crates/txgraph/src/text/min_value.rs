@@ -10,7 +10,7 @@
 //! Tokens that are not named in the third form have no smallest amount.
 
 use super::{Checksum, parse_address, parse_amount, shortened};
-use crate::{Advice, Error, Result, Source};
+use crate::{Advice, BlockSpec, Error, Result, Selection, Source};
 use alloy_primitives::{Address, U256};
 use txgraph_export::TokenList;
 use txgraph_transfers::{AmountFilter, TokenFilter};
@@ -120,6 +120,8 @@ pub(super) struct Units<'a> {
     source: &'a Source,
     list: Option<&'a TokenList>,
     checksum: Checksum,
+    /// The blocks of the question: tokens are asked in the state after them.
+    blocks: &'a [BlockSpec],
     /// The tokens of the question, which can be named by what they claim.
     named: Vec<Address>,
 }
@@ -129,6 +131,7 @@ impl<'a> Units<'a> {
         source: &'a Source,
         list: Option<&'a TokenList>,
         checksum: Checksum,
+        blocks: &'a [BlockSpec],
         tokens: &TokenFilter,
     ) -> Self {
         let named = match tokens {
@@ -139,6 +142,7 @@ impl<'a> Units<'a> {
             source,
             list,
             checksum,
+            blocks,
             named,
         }
     }
@@ -146,7 +150,12 @@ impl<'a> Units<'a> {
     /// The list with what a token claims.
     fn with_claims(&self, tokens: &[Address]) -> Result<TokenList> {
         let mut list = self.list.cloned().unwrap_or_default();
-        self.source.name_tokens(&mut list, tokens.iter().copied())?;
+        let selection = Selection {
+            blocks: self.blocks.to_vec(),
+            ..Selection::default()
+        };
+        let blocks = selection.resolve(self.source)?.blocks;
+        (self.source).name_tokens(&mut list, tokens.iter().copied(), &blocks)?;
         Ok(list)
     }
 

@@ -14,11 +14,10 @@ use super::{
 };
 use crate::{
     BlockSpec, Error, GraphOutputs, Hops, Measure, PreparedSearch, PreparedTransfers, Result,
-    SearchOptions, Source, TransfersOutput, ask::Description,
+    SearchOptions, Source, TransfersOutput,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::path::PathBuf;
-use toml::Value;
 use txgraph_analysis::TraceMethod;
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
 use txgraph_labels::Labels;
@@ -241,22 +240,23 @@ impl Selection {
     /// Reads the text. Amounts in units need the decimals of tokens from a list.
     pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<crate::Selection> {
         let checksum = self.checksum();
-        let units = Units::new(source, list, checksum, &TokenFilter::All);
+        let blocks = match since_until(self.since.as_deref(), self.until.as_deref())? {
+            Some(range) if self.is_plain() => vec![range],
+            Some(_) => return Err(blocks_named_twice()),
+            None => read_blocks(&self.blocks, self.from_block, self.to_block)?,
+        };
+        let units = Units::new(source, list, checksum, &blocks, &TokenFilter::All);
         let tokens = tokens(&units.addresses(&self.token)?, checksum)?;
         let (min_value, least) = match &self.min_value {
             None => Default::default(),
             Some(text) => {
-                let units = Units::new(source, list, checksum, &tokens);
+                let units = Units::new(source, list, checksum, &blocks, &tokens);
                 let read = units.min_value(text, &tokens);
                 read.map_err(|error| error.at("smallest amount"))?
             }
         };
         Ok(crate::Selection {
-            blocks: match since_until(self.since.as_deref(), self.until.as_deref())? {
-                Some(range) if self.is_plain() => vec![range],
-                Some(_) => return Err(blocks_named_twice()),
-                None => read_blocks(&self.blocks, self.from_block, self.to_block)?,
-            },
+            blocks,
             tokens,
             min_value,
             amounts: amounts(least, &self.token_id)?,
@@ -345,7 +345,6 @@ impl TransfersQuery {
         let mut question = source
             .transfers()
             .select(self.selection.read(source, list.as_ref())?);
-        question.description = Some(Query::Transfers(self.clone()).describe());
         if !self.address.is_empty() {
             let addresses = addresses(&self.address, self.selection.checksum())?;
             if addresses.is_empty() {
@@ -398,8 +397,7 @@ impl GraphQuery {
             ..self.search.read(source, tokens.as_ref())?
         };
         let labels = options.labels.clone();
-        let mut question = crate::Search::new(source).options(options);
-        question.description = Some(Query::Graph(self.clone()).describe());
+        let question = crate::Search::new(source).options(options);
         let outputs = self.outputs_with(source, tokens, labels)?;
         Ok((question.prepare()?, outputs))
     }
@@ -487,37 +485,6 @@ impl GraphQuery {
     }
 }
 
-impl Query {
-    /// The question without its outputs, for the metadata of the answer.
-    pub(super) fn describe(&self) -> Description {
-        let mut options = self.to_table();
-        for key in [
-            "output",
-            "format",
-            "overwrite",
-            "vertices",
-            "layout",
-            "fold",
-            "link",
-            "prices",
-        ] {
-            options.remove(key);
-        }
-        let has_value = |value: &Value| match value {
-            Value::Boolean(flag) => *flag,
-            Value::Array(items) => !items.is_empty(),
-            _ => true,
-        };
-        let options = options.into_iter().filter(|(_, value)| has_value(value));
-        Description {
-            command: self.command(),
-            options: options
-                .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
-                .collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -580,17 +547,6 @@ mod tests {
         }
         assert!(read("graph", "hops = \"many\"").is_err());
         assert!(read("graph", "hops = -1").is_err());
-    }
-
-    #[test]
-    fn metadata_contains_the_question_without_outputs() {
-        let options =
-            "root = '0xaa'\nhops = 2\noutput = '/home/me/x.csv'\nformat = 'csv'\noverwrite = true";
-        let query = Query::from_options("graph", options).unwrap();
-        let description = query.describe();
-        assert_eq!(description.command, "graph");
-        let options = serde_json::Value::Object(description.options);
-        assert_eq!(options.to_string(), r#"{"hops":2,"root":["0xaa"]}"#);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Questions for measures, as they are written.
 
-use super::{AnalyzeQuery, Query, output::targets, shortened};
+use super::{AnalyzeQuery, output::targets, shortened};
 use crate::{
     AnalysisFormat, AnalysisOutput, Error, Hops, Measure, PreparedAnalysis, Result, Source,
 };
@@ -46,7 +46,6 @@ impl AnalyzeQuery {
             .method(self.method.unwrap_or_default());
         question.top = self.top;
         question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
-        question.description = Some(Query::Analyze(self.clone()).describe());
         Ok((question.prepare()?, outputs))
     }
 

@@ -17,7 +17,7 @@ use std::{
 };
 use txgraph::{
     Address, CancelFlag, DocumentFormat, ErrorKind, GraphOutputs, Hops, Kind, Measure, Progress,
-    Source, TransfersOutput, address,
+    Source, TransfersOutput, U256, address,
     text::{Query, QueryFile},
 };
 use txgraph_testkit::{
@@ -127,6 +127,59 @@ fn one_thread_does_all_work_of_a_search() {
     assert!(graph.graph.edge_count() > 0);
     let names = names.0.lock().unwrap();
     assert_eq!(names.iter().collect::<Vec<_>>(), ["txgraph-0"]);
+}
+
+/// The metadata of a question does not depend on how it was asked.
+#[test]
+fn text_and_methods_give_the_same_files() {
+    let fixture = small();
+    let source = open(&fixture);
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let options = format!("root = '{PEELER}'\nhops = 3\nblocks = '10:30'\nmin-value = '7'");
+    let Query::Graph(query) = Query::from_options("graph", &options).unwrap() else {
+        panic!("another command");
+    };
+    let (question, _) = query.on(&source).unwrap();
+    question
+        .run()
+        .unwrap()
+        .write(folder.path().join("text.json"))
+        .unwrap();
+    let question = source
+        .search(PEELER)
+        .hops(3)
+        .blocks(10..30)
+        .min_value(U256::from(7));
+    question
+        .run()
+        .unwrap()
+        .write(folder.path().join("methods.json"))
+        .unwrap();
+    assert_eq!(read("text.json"), read("methods.json"));
+    assert!(
+        read("text.json").contains(r#""min-value":"7""#),
+        "{}",
+        read("text.json")
+    );
+
+    let options = format!("address = '{PEELER}'\nfrom-block = 5\nto-block = 9\ntoken = 'eth'");
+    let Query::Transfers(query) = Query::from_options("transfers", &options).unwrap() else {
+        panic!("another command");
+    };
+    let (question, mut output) = query.on(&source).unwrap();
+    output.target = folder.path().join("text.csv").into();
+    question.write(&output).unwrap();
+    let question = source.transfers().address(PEELER).native();
+    let question = question.blocks(txgraph::BlockSpec::through(5, 9));
+    question.write(folder.path().join("methods.csv")).unwrap();
+    assert_eq!(read("text.csv.meta.json"), read("methods.csv.meta.json"));
+    let expected = r#"{"address":["#;
+    assert!(
+        read("text.csv.meta.json")
+            .replace([' ', '\n'], "")
+            .contains(expected)
+    );
 }
 
 #[test]

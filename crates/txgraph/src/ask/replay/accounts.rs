@@ -9,6 +9,19 @@ use txgraph_state::StateAt;
 const DELEGATION: &[u8] = &[0xef, 0x01, 0x00];
 
 impl Source {
+    /// The block whose state answers what a question asks beside its transfers, which end with
+    /// `last`: that block, or the newest with a state if it is later. `None` if the source cannot
+    /// look up accounts after it.
+    pub(in crate::ask) fn state_block(&self, last: u64) -> Option<u64> {
+        let node = self.node(Capability::State).ok()?;
+        let available = node.state().and_then(|states| Ok(states.available()?));
+        let available = available.ok()?;
+        let blocks = available.blocks?;
+        let block = last.min(blocks.last);
+        let is_indexed = block >= available.indexed_from || block == blocks.last;
+        (blocks.contains(block) && is_indexed).then_some(block)
+    }
+
     /// The contracts among some addresses, at the end of a block; default: the newest with a
     /// state. `None` if the source has no such state. Accounts that delegate to a contract
     /// (EIP-7702) and precompiled contracts are not counted as contracts.

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "export")]
 use super::Location;
-use super::{Replay, ReplaySummary, TransactionName};
+use super::{Replay, ReplaySummary, Trace, TransactionName};
 use crate::{
     Config, Control, Error, ErrorKind, Result, Source,
     source::{Bundles, Capability, RethNode},
@@ -199,6 +199,8 @@ impl Replay<'_> {
             threads: control.threads.clone(),
             cancel: control.cancel.clone(),
             engine: self.engine,
+            // These show why a frame halted.
+            careful: self.trace == Some(Trace::Call) || self.transaction.is_some(),
             tokens: self.balances.clone(),
             what_if: self.what_if.clone(),
         }

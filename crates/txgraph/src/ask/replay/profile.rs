@@ -1,7 +1,10 @@
 //! Who an address is: its account, its first and last transfers, and its counterparties.
 
 use super::{Creation, accounts::delegate};
-use crate::{AccountState, BlockSpec, ErrorKind, Result, Selection, Source, ask::restarting};
+use crate::{
+    AccountState, BlockSpec, ErrorKind, Result, Selection, Source, ask::restarting,
+    select::Resolved,
+};
 use alloy_primitives::{Address, U256};
 use std::{
     cmp::Reverse,
@@ -166,8 +169,9 @@ impl Profile<'_> {
     /// If the transfers cannot be read.
     pub fn run(self) -> Result<AddressProfile> {
         let source = self.source;
-        let request = self.request()?;
-        let (seen, scan) = restarting(source, || self.transfers(&request))?;
+        let (request, cut) = self.request()?;
+        let (seen, mut scan) = restarting(source, || self.transfers(&request))?;
+        scan.caveats.extend(cut);
         let tokens = match self.tokens.is_empty() {
             true => seen.most_tokens(),
             false => self.tokens.clone(),
@@ -204,20 +208,23 @@ impl Profile<'_> {
         Ok(profile)
     }
 
-    fn request(&self) -> Result<ScanRequest> {
+    /// The request for its transfers, and [`Resolved::cut`].
+    fn request(&self) -> Result<(ScanRequest, Option<String>)> {
         let mut filter = self.selection.filter()?;
         filter.touching = Some(Touching {
             addresses: [self.address].into_iter().collect(),
             direction: Direction::Both,
         });
-        Ok(ScanRequest {
-            blocks: self.selection.resolve(self.source)?,
+        let Resolved { blocks, cut } = self.selection.resolve(self.source)?;
+        let request = ScanRequest {
+            blocks,
             filter,
             wrapped_native: self.selection.wrapped_native.clone(),
             with_times: true,
             with_hashes: true,
             allow_partial: self.selection.allow_partial,
-        })
+        };
+        Ok((request, cut))
     }
 
     fn transfers(&self, request: &ScanRequest) -> Result<(Seen, ScanReport)> {

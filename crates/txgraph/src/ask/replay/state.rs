@@ -21,6 +21,15 @@ pub struct AccountState {
     pub code_hash: B256,
 }
 
+/// A slot at the end of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotState {
+    /// Its value; zero if it was never written.
+    pub value: U256,
+    /// Why the value may be wrong, if it may be.
+    pub caveat: Option<String>,
+}
+
 /// The state at the end of a block. See [`Source::with_state`].
 #[derive(Debug)]
 pub struct BlockState<'a> {
@@ -49,6 +58,7 @@ impl Source {
             first: block,
             last: block,
         })?;
+        let range = range.checked();
         let state = range.at(block)?;
         ask(&BlockState { state, block })
     }
@@ -127,12 +137,25 @@ impl BlockState<'_> {
         }
     }
 
-    /// The value of a slot of an account; zero if it was never written.
+    /// A slot of an account.
+    ///
+    /// Where the node may have stored a wrong value, the block that wrote the slot is executed.
+    /// If that is not possible, the answer says so.
     ///
     /// # Errors
     ///
     /// If the state cannot be read.
-    pub fn storage(&self, address: Address, slot: U256) -> Result<U256> {
-        Ok(self.state.storage(address, slot.into())?)
+    pub fn storage(&self, address: Address, slot: U256) -> Result<SlotState> {
+        match self.state.storage(address, slot.into()) {
+            Ok(value) => Ok(SlotState {
+                value,
+                caveat: None,
+            }),
+            Err(unsure @ txgraph_state::Error::UnsureSlot { .. }) => Ok(SlotState {
+                value: U256::ZERO,
+                caveat: Some(unsure.to_string()),
+            }),
+            Err(error) => Err(error.into()),
+        }
     }
 }
