@@ -50,7 +50,7 @@ pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
 pub use routes::{Routes, routes};
 pub use scan::scan;
-pub use search::search;
+pub use search::{same_chain, search};
 pub use shared::{Exchanged, Shared, SharedCounterparty, shared};
 
 // The type of `TransferGraph::graph`.

@@ -37,6 +37,23 @@ fn transfers(sample: &Sample) -> Vec<Row> {
     all
 }
 
+/// What the genesis allocated to an address.
+pub(crate) fn allocated(sample: &Sample, address: &str) -> u128 {
+    let accounts = sample.fixture.genesis["alloc"].as_object().unwrap();
+    let is_it = |key: &str| {
+        key.trim_start_matches("0x")
+            .eq_ignore_ascii_case(&address[2..])
+    };
+    let account = accounts.iter().find(|(key, _)| is_it(key));
+    account.map_or(0, |(_, account)| {
+        let balance = account["balance"].as_str().unwrap();
+        match balance.strip_prefix("0x") {
+            Some(digits) => u128::from_str_radix(digits, 16).unwrap(),
+            None => balance.parse().unwrap(),
+        }
+    })
+}
+
 /// Compares the transfers in one direction with rows of a table.
 fn check_side(found: &Value, all: &[&Row], other: &str) {
     assert_eq!(found["transfers"], all.len());
