@@ -255,6 +255,27 @@ mod tests {
         let counts: Vec<_> = all.iter().map(|end| end.contracts).collect();
         assert_eq!(counts, [Some(0), Some(1), Some(0)]);
         // The root `e` of the other direction was not looked up.
+    /// The largest counterparty of `b` had its transfer before the tokens arrived.
+    #[test]
+    fn transfers_that_are_left_out_are_a_limit() {
+        let source = MemorySource::new(transfers("b>c:5 a>b:1 b>d:1"));
+        let request = SearchRequest {
+            hops: None,
+            time_respecting: true,
+            top: Some(1),
+            ..SearchRequest::new(vec![address("a")], source.available.clone())
+        };
+        let graph = search(&source, &request).unwrap();
+        let ends = graph.trail_ends(&Contracts::default());
+        assert_eq!(names(&ends), [(EndReason::Limit, vec![address("b")])]);
+        let nothing = SearchRequest {
+            top: Some(0),
+            ..request
+        };
+        let error = search(&source, &nothing).unwrap_err().to_string();
+        assert!(error.contains("at least the largest"), "{error}");
+    }
+
         let before = ends(Direction::In, None, &contracts);
         assert_eq!(before[1].contracts, None);
     }

@@ -167,6 +167,7 @@ impl<'a> Expander<'a> {
                 .expansion
                 .get_or_insert(Expansion::Expanded);
             let rows = csr.of(vertex.address);
+            let (edges, left_out) = (edge_rows.len(), self.omitted.by_top);
             let largest = (self.request.top)
                 .map(|top| Largest::of(top, vertex.address, rows, &fetched.rows, interned));
             for &row in rows {
@@ -195,6 +196,10 @@ impl<'a> Expander<'a> {
                     edge_rows.push(EdgeRow { row, hop: hop + 1 });
                     self.reach(end, end_number, hop + 1, position);
                 }
+            }
+            // It has transfers, but all of them were left out.
+            if !again && edge_rows.len() == edges && self.omitted.by_top > left_out {
+                self.visited[at].expansion = Some(Expansion::Limit);
             }
         }
         edge_rows
