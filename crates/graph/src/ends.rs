@@ -108,6 +108,22 @@ impl Contracts {
     }
 }
 
+/// Addresses that were not looked up in a state, because there are too many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unchecked {
+    /// Roots.
+    pub roots: u64,
+    /// Addresses at which trails end.
+    pub ends: u64,
+}
+
+impl Unchecked {
+    /// Whether all were looked up.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The trails that end for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrailEnd {
@@ -239,22 +255,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn contracts_are_an_end_of_their_own() {
-        let known = ["a", "b", "c", "d", "x"].map(|name| (address(name), name == "c"));
-        let contracts: Contracts = known.into_iter().collect();
-        let all = ends(Direction::Out, None, &contracts);
-        assert_eq!(
-            names(&all),
-            [
-                (EndReason::SilentRoot, vec![address("x")]),
-                (EndReason::Contract, vec![address("c")]),
-                (EndReason::NoTransfers, vec![address("d")]),
-            ]
-        );
-        let counts: Vec<_> = all.iter().map(|end| end.contracts).collect();
-        assert_eq!(counts, [Some(0), Some(1), Some(0)]);
-        // The root `e` of the other direction was not looked up.
     /// The largest counterparty of `b` had its transfer before the tokens arrived.
     #[test]
     fn transfers_that_are_left_out_are_a_limit() {
@@ -276,6 +276,22 @@ mod tests {
         assert!(error.contains("at least the largest"), "{error}");
     }
 
+    #[test]
+    fn contracts_are_an_end_of_their_own() {
+        let known = ["a", "b", "c", "d", "x"].map(|name| (address(name), name == "c"));
+        let contracts: Contracts = known.into_iter().collect();
+        let all = ends(Direction::Out, None, &contracts);
+        assert_eq!(
+            names(&all),
+            [
+                (EndReason::SilentRoot, vec![address("x")]),
+                (EndReason::Contract, vec![address("c")]),
+                (EndReason::NoTransfers, vec![address("d")]),
+            ]
+        );
+        let counts: Vec<_> = all.iter().map(|end| end.contracts).collect();
+        assert_eq!(counts, [Some(0), Some(1), Some(0)]);
+        // The root `e` of the other direction was not looked up.
         let before = ends(Direction::In, None, &contracts);
         assert_eq!(before[1].contracts, None);
     }

@@ -40,7 +40,7 @@ pub mod testing;
 
 pub use amount::{AmountSum, widen};
 pub use csr::Csr;
-pub use ends::{Contracts, EndReason, TrailEnd};
+pub use ends::{Contracts, EndReason, TrailEnd, Unchecked};
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };

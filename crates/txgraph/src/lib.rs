@@ -81,8 +81,8 @@ pub use txgraph_export::{
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,
-    Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph, Vertex,
-    VertexId, ZeroValue, petgraph, widen,
+    Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph,
+    Unchecked, Vertex, VertexId, ZeroValue, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
