@@ -20,7 +20,7 @@ pub use fold::{Fold, WrongFold};
 pub use link::{Link, WrongLink};
 
 pub(crate) use dot::text;
-pub(crate) use layout::{attempts, name as layout_name};
+pub(crate) use layout::{layout_of, name as layout_name};
 pub(crate) use title::{lines as coverage, title};
 
 use crate::{
@@ -187,10 +187,7 @@ impl Picture {
             legend: legend(chain_id, &styles, tokens),
             categories: categories(graph),
         };
-        picture.hide_labels(match drawing.layout {
-            Layout::Auto => layout::by_shape(&picture),
-            chosen => chosen,
-        });
+        picture.hide_labels(layout_of(&picture, drawing));
         Ok(picture)
     }
 
