@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 use txgraph::{
-    Address, BlockTime, Direction, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
+    Address, Asset, BlockTime, Direction, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
     text::utc,
 };
 
@@ -30,6 +30,7 @@ pub(crate) fn tree(graph: &TransferGraph, view: &View<'_>) -> (String, bool) {
         below: below(graph, &merged),
         is_drawn: vec![false; graph.graph.node_count()],
         lines: Vec::new(),
+        zeros: zeros(graph),
     };
     for root in &graph.roots {
         tree.draw(*root);
@@ -88,6 +89,18 @@ fn below(graph: &TransferGraph, merged: &[MergedEdge]) -> Below {
     below
 }
 
+fn zeros(graph: &TransferGraph) -> BTreeMap<(VertexId, VertexId, Asset), u64> {
+    let mut zeros = BTreeMap::new();
+    for edge in graph.graph.raw_edges() {
+        let transfer = &edge.weight.transfer;
+        if transfer.value.is_zero() {
+            let key = (edge.source(), edge.target(), Asset::of(transfer));
+            *zeros.entry(key).or_default() += 1;
+        }
+    }
+    zeros
+}
+
 enum Step {
     Edge(VertexId, VertexId, MergedEdge, usize),
     Below(VertexId, usize),
@@ -101,6 +114,8 @@ struct Tree<'a> {
     /// By vertex: whether its lines are there.
     is_drawn: Vec<bool>,
     lines: Vec<String>,
+    /// Transfers of nothing, by sender, receiver and asset.
+    zeros: BTreeMap<(VertexId, VertexId, Asset), u64>,
 }
 
 impl Tree<'_> {
@@ -158,6 +173,11 @@ impl Tree<'_> {
         if edge.count > 1 {
             let count = crate::table::thousands(edge.count);
             line += &format!(" in {count} transfers");
+        }
+        // Anyone can make them in the name of the sender.
+        let key = (edge.source, edge.target, edge.asset);
+        if let Some(zeros) = self.zeros.get(&key).filter(|_| !edge.sum.is_zero()) {
+            line += &format!(", {} of them of nothing", crate::table::thousands(*zeros));
         }
         line += &format!("  {}", moments(edge));
         let is_elsewhere = self.is_drawn[other.index()] || !self.is_next(owner, other);

@@ -156,7 +156,7 @@ impl Picture {
                 asset: (styles.legend().iter())
                     .position(|asset| *asset == arrow.asset)
                     .unwrap_or(0),
-                amount: crate::arrows::with_count(amount, arrow.count),
+                amount: arrow.with_count(amount),
                 days: match arrow.count {
                     1 => minute(arrow.first),
                     _ => days(arrow.first, arrow.last),
@@ -176,6 +176,7 @@ impl Picture {
                 },
             });
         }
+        lines.extend(title::poisoning(graph));
         lines.extend(title::ends(metadata));
         lines.extend(title::shapes(&nodes));
         let mut picture = Self {
@@ -281,7 +282,7 @@ fn arrow_tooltip(
         count => format!("{count} addresses"),
     };
     let mut lines = vec![
-        crate::arrows::with_count(amount, arrow.count),
+        arrow.with_count(amount),
         format!(
             "{} → {}",
             end(&nodes[arrow.source]),

@@ -368,3 +368,43 @@ fn pages_draw_every_arrow() {
         }
     }
 }
+
+/// What the question left out, and what may be poisoning, is in the picture itself.
+#[test]
+fn pictures_state_filters_and_signs_of_poisoning() {
+    let graph = rooted(
+        "a>b:5@USDC a>b:0@USDC a>c:0@USDC a>d:7@USDC",
+        Direction::Out,
+    );
+    let options = GraphOptions {
+        drawing: Drawing {
+            program: "no-such-dot".into(),
+            ..Drawing::default()
+        },
+        ..options()
+    };
+    let mut metadata = metadata(&graph);
+    metadata.question = serde_json::json!({
+        "hops": 1, "kind": ["transfer", "mint"], "min-value": "USDC=100", "time-respecting": true,
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.html");
+    let target = Target::File(path.clone());
+    write_graph(
+        &graph,
+        DocumentFormat::Html,
+        &options,
+        &metadata,
+        &target,
+        false,
+    )
+    .unwrap();
+    let page = fs::read_to_string(path).unwrap();
+    for part in [
+        "FILTERED, only transfers with: min-value USDC=100; kind transfer,mint; time-respecting",
+        "POSSIBLE ADDRESS POISONING: 1 transfer of nothing",
+        "and 1 of nothing",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
