@@ -147,7 +147,7 @@ fn genesis_allocations_are_known_balances() {
         let value = |row: &BTreeMap<String, String>| row["value"].parse::<u128>().unwrap_or(0);
         let funded = |address: &str| {
             let sent = all.iter().filter(|row| row["from_address"] == address);
-            allocated(&sample, address) > sent.map(value).sum()
+            allocated(&sample, address) > sent.map(value).sum::<u128>()
         };
         let Some(row) = all.iter().enumerate().find_map(|(place, row)| {
             let (from, to) = (&row["from_address"], &row["to_address"]);
