@@ -34,8 +34,9 @@ pub(crate) struct Global {
     /// Source of the transfers: a kind and a location, or the data directory of a node
     ///
     /// The kind `reth` is the data directory of a reth node. `era` is a file with archived blocks
-    /// (.ere, .era1), or a directory of such files. `cryo`, `etl`, `dune` and `csv` are files or
-    /// directories that other tools wrote. Several sources of one chain are joined: repeat the
+    /// (.ere, .era1), or a directory of such files. `lake` is a lake, `rpc` the URL of a JSON-RPC server,
+    /// `bundle` files with a block and the state that it reads. `cryo`, `etl`, `dune` and `csv` are files
+    /// or directories that other tools wrote. Several sources of one chain are joined: repeat the
     /// option. A block is answered by the first that has it; hashes of blocks show that all are of
     /// one branch. Environment: TXGRAPH_SOURCE.
     #[arg(

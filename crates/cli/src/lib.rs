@@ -124,6 +124,11 @@ Environment:
   TXGRAPH_CONFIG                  configuration file
   TXGRAPH_INDEX                   index: a directory, auto or off
   TXGRAPH_CLUSTER                 scheduler of a cluster, as HOST:PORT
+  TXGRAPH_CLUSTER_CONFIG          settings of the driver of a cluster
+  ETH_RPC_URL                     URL for --source rpc: without one
+  SSL_CERT_FILE                   certificates for https, instead of those of the system
+  XDG_CACHE_HOME                  where caches are, instead of ~/.cache
+  AWS_*                           keys and region of buckets (lakes with --source lake:s3://…)
   RAYON_NUM_THREADS               threads
   RUST_LOG                        what to log, e.g. txgraph_reader=debug
   NO_COLOR                        no colours

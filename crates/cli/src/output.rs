@@ -217,7 +217,7 @@ fn pace(blocks: Option<u64>, time: Duration) -> String {
     }
 }
 
-fn limit_words(limit: &LimitHit) -> String {
+pub(crate) fn limit_words(limit: &LimitHit) -> String {
     match limit {
         LimitHit::MaxDegree { limit, vertices } => format!(
             "{} with more than {}",

@@ -3,11 +3,10 @@
 //! Any contract can claim any symbol. A claim that looks like the symbol of a well-known token,
 //! or of the native coin, at another address gets a question mark.
 
-use crate::Token;
+use crate::{Token, alike::Alike};
 use alloy_primitives::Address;
 use std::{collections::BTreeMap, sync::LazyLock};
 use txgraph_base::KnownChain;
-use unicode_security::confusable_detection::skeleton;
 
 /// What the contract of a token claims. What it does not answer is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,41 +55,24 @@ pub(crate) fn known_by_symbol(chain_id: u64, symbol: &str) -> Option<Address> {
     Some(token.address)
 }
 
-/// The well-known token that a symbol looks like, if the address is not that of a well-known one.
-pub(crate) fn counterfeit(chain_id: u64, address: Address, symbol: &str) -> Option<Counterfeit> {
-    let chain = KnownChain::by_id(chain_id)?;
-    if chain.token(address).is_some() || chain.wrapped_native.contains(&address) {
-        return None;
+/// The well-known tokens of a chain and its native coin, by what they look like.
+pub(crate) fn well_known(chain_id: u64) -> Alike {
+    let mut alike = Alike::default();
+    let Some(chain) = KnownChain::by_id(chain_id) else {
+        return alike;
+    };
+    for token in chain.tokens() {
+        alike.add(Some(token.address), token.symbol, true);
     }
-    let native = (chain.native_symbol, None);
-    let tokens = chain.tokens().iter();
-    let tokens = tokens.map(|token| (token.symbol, Some(token.address)));
-    let (symbol, known) = tokens
-        .chain([native])
-        .find(|(known, _)| looks_like(symbol, known))?;
-    Some(Counterfeit {
-        address,
-        claimed: String::new(),
-        symbol: symbol.to_owned(),
-        known,
+    alike.add(None, chain.native_symbol, true);
+    alike
+}
+
+/// Whether a contract is a well-known token, or wraps the native coin, so that it is no counterfeit.
+pub(crate) fn is_well_known(chain_id: u64, address: Address) -> bool {
+    KnownChain::by_id(chain_id).is_some_and(|chain| {
+        chain.token(address).is_some() || chain.wrapped_native.contains(&address)
     })
-}
-
-/// Whether a person would take one text for the other: by the confusable characters of Unicode
-/// (UTS 39), in any case, without blanks and characters that are not seen.
-pub(crate) fn looks_like(text: &str, known: &str) -> bool {
-    let seen = |c: &char| !c.is_whitespace() && !c.is_control() && *c != '\u{FFFD}';
-    let text: String = text.chars().filter(seen).collect();
-    let same = |a: &str, b: &str| skeleton(a).filter(|c| is_visible(*c)).eq(skeleton(b));
-    same(&text, known)
-        || same(&text.to_uppercase(), &known.to_uppercase())
-        || same(&text.to_lowercase(), &known.to_lowercase())
-}
-
-/// Whether a character of a skeleton is drawn by itself.
-const fn is_visible(c: char) -> bool {
-    // Accents are drawn on the character before them, and are easy to overlook.
-    !matches!(c, '\u{300}'..='\u{36f}' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -99,52 +81,21 @@ mod tests {
     use alloy_primitives::address;
 
     #[test]
-    fn symbols_that_look_alike() {
-        for text in [
-            "USDC",
-            "usdc",
-            "UЅDС", // Cyrillic Dze and Es.
-            "USD\u{200b}C",
-            " U S D C ",
-            "ＵＳＤＣ",
-            "ÚSDC",
-            "USD\u{421}\u{fe0f}",
-            "𝐔𝐒𝐃𝐂",
-        ] {
-            assert!(looks_like(text, "USDC"), "{text}");
-        }
-        for text in ["USDC2", "aUSDC", "USD", "USDT", "", "U5DC"] {
-            assert!(!looks_like(text, "USDC"), "{text}");
-        }
-        assert!(looks_like("WЕТН", "WETH"));
-        assert!(looks_like("MАTIC", "MATIC") && looks_like("matic", "MATIC"));
-        assert!(looks_like("PЕPЕ", "PEPE"));
-    }
-
-    #[test]
-    fn counterfeits_have_another_address() {
+    fn well_known_tokens_are_themselves() {
         let usdc = address!("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48");
-        let other = Address::repeat_byte(7);
-        assert_eq!(counterfeit(1, usdc, "USDC"), None);
-        let found = counterfeit(1, other, "USDС").unwrap();
-        assert_eq!((&*found.symbol, found.known), ("USDC", Some(usdc)));
-        let coin = counterfeit(1, other, "ETH").unwrap();
-        assert_eq!((&*coin.symbol, coin.known), ("ETH", None));
-        assert_eq!(counterfeit(1, other, "OZA"), None);
-        assert_eq!(counterfeit(999_999, other, "USDC"), None);
+        let alike = well_known(1);
+        assert_eq!(alike.trusted("USDС"), Some(("USDC", Some(usdc))));
+        assert_eq!(alike.trusted("ETH"), Some(("ETH", None)));
+        assert_eq!(alike.trusted("OZA"), None);
+        assert_eq!(well_known(999_999).trusted("USDC"), None);
         assert_eq!(known_by_symbol(1, "usdc"), Some(usdc));
         assert_eq!(known(1, usdc).unwrap().decimals, 6);
-        // Every well-known token is itself, and none looks like another of its chain.
+        assert!(is_well_known(1, usdc) && !is_well_known(5, usdc));
+        // None looks like another of its chain.
         for chain in KnownChain::ALL {
+            let alike = well_known(chain.id);
             for token in chain.tokens() {
-                assert_eq!(counterfeit(chain.id, token.address, token.symbol), None);
-                let alike = chain.tokens().iter();
-                assert_eq!(
-                    alike
-                        .filter(|it| looks_like(token.symbol, it.symbol))
-                        .count(),
-                    1
-                );
+                assert!(!alike.is_shared(&token.address), "{}", token.symbol);
             }
         }
     }

@@ -35,7 +35,7 @@ const PNG_SCALED: u32 = 82 * 96 - 2;
 
 /// Checks that Graphviz is installed, so that this is known before a long search.
 pub fn check_graphviz(drawing: &Drawing) -> Result<()> {
-    let version = run(drawing, &["-V"], Vec::new(), drawing.time_max);
+    let version = run(drawing, &["-V"], Vec::new());
     match version {
         Err(error @ Error::NoGraphviz { .. }) => Err(error),
         // Other failures have a better message when something is drawn.
@@ -59,7 +59,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// Tries one layout after another, and returns the image with what was replaced.
+/// Returns the image, and what was changed so that it fits.
 fn draw(
     picture: &Picture,
     format: DocumentFormat,
@@ -73,62 +73,32 @@ fn draw(
     if is_png {
         args.extend(PNG_SIZE);
     }
-    let mut notes = Vec::new();
-    let mut attempts = picture::attempts(picture, drawing).into_iter().peekable();
-    let mut largest = None;
-    while let Some(attempt) = attempts.next() {
-        let text = picture::text(picture, attempt.layout, attempt.spread, &comment);
+    let image = |layout| {
+        let text = picture::text(picture, layout, &comment);
         check_syntax(text.as_bytes())?;
-        let name = picture::layout_name(attempt.layout);
-        let image = match run(drawing, &args, text.into_bytes(), attempt.time) {
-            Err(Error::GraphvizTooSlow { limit, .. }) if attempts.peek().is_some() => {
-                let next = attempts.peek().map_or("", |next| {
-                    if next.spread {
-                        picture::layout_name(next.layout)
-                    } else {
-                        "the force layout, in which vertices may overlap"
-                    }
-                });
-                notes.push(format!(
-                    "{name} did not finish within {} s: drawn with {next}",
-                    limit.as_secs()
-                ));
-                continue;
-            }
-            // The first image is better than none.
-            Err(error) => match largest {
-                Some(image) => return Ok((image, notes)),
-                None => return Err(error),
-            },
-            Ok(image) => image,
-        };
-        let scaled = is_png && longest_side(&image).is_some_and(|side| side >= PNG_SCALED);
-        if !scaled {
-            return Ok((image, notes));
-        }
-        let next = attempts.peek().filter(|next| next.layout != attempt.layout);
-        let large = format!("{name} is larger than {PNG_SIDE_MAX} pixels on a side");
-        match next {
-            Some(next) if drawing.layout == Layout::Auto => {
-                let next = picture::layout_name(next.layout);
-                notes.push(format!("{large}: drawn with {next}"));
-            }
-            _ => {
-                notes.push(format!(
-                    "{large}: scaled down; SVG and HTML have the full size"
-                ));
-                return Ok((image, notes));
-            }
-        }
-        largest = Some(image);
+        run(drawing, &args, text.into_bytes())
+    };
+    let is_scaled =
+        |image: &[u8]| is_png && longest_side(image).is_some_and(|side| side >= PNG_SCALED);
+    let large = |layout| {
+        let name = picture::layout_name(layout);
+        format!("{name} is larger than {PNG_SIDE_MAX} pixels on a side")
+    };
+    let mut layout = picture::layout_of(picture, drawing);
+    let (mut drawn, mut notes) = (image(layout)?, Vec::new());
+    if is_scaled(&drawn) && drawing.layout == Layout::Auto && layout != Layout::Force {
+        let force = picture::layout_name(Layout::Force);
+        notes.push(format!("{}: drawn with {force}", large(layout)));
+        layout = Layout::Force;
+        drawn = image(layout)?;
     }
-    match largest {
-        Some(image) => Ok((image, notes)),
-        None => Err(Error::Graphviz {
-            program: drawing.program.clone(),
-            reason: "no layout was tried".to_owned(),
-        }),
+    if is_scaled(&drawn) {
+        let large = large(layout);
+        notes.push(format!(
+            "{large}: scaled down; SVG and HTML have the full size"
+        ));
     }
+    Ok((drawn, notes))
 }
 
 /// Returns the longer side of a PNG, in pixels, from its first chunk.
@@ -149,13 +119,8 @@ fn check_syntax(text: &[u8]) -> Result<()> {
 
 /// Runs Graphviz on `text`, within the limits of time and size. The `exec` of
 /// `graphviz-rust` has neither limit, nor a choice of the program.
-pub(crate) fn run(
-    drawing: &Drawing,
-    args: &[&str],
-    text: Vec<u8>,
-    limit: Duration,
-) -> Result<Vec<u8>> {
-    let program = &drawing.program;
+pub(crate) fn run(drawing: &Drawing, args: &[&str], text: Vec<u8>) -> Result<Vec<u8>> {
+    let (program, limit) = (&drawing.program, drawing.time_max);
     let failed = |reason: String| Error::Graphviz {
         program: program.clone(),
         reason,

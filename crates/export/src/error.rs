@@ -192,7 +192,7 @@ impl Error {
                  it elsewhere",
             ),
             Self::GraphvizTooSlow { .. } => {
-                Some("ask for less, or write DOT and draw it with sfdp")
+                Some("choose the layout `force`, ask for less, or write DOT and draw it with sfdp")
             }
             _ => None,
         }

@@ -5,6 +5,7 @@
 //! under their name only when they are complete. This crate reads no chain.
 
 // What callers choose.
+mod alike;
 mod arrow;
 mod claims;
 mod dataset;

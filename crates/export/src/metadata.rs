@@ -7,7 +7,7 @@ use crate::{
 use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
-use txgraph_graph::{LimitHit, TrailEnd};
+use txgraph_graph::{LimitHit, TrailEnd, Unchecked};
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, StateUsed, Unseen};
 
 /// The source and the coverage of an answer: what a reader needs to repeat the question,
@@ -36,6 +36,9 @@ pub struct Metadata {
     /// Where the trails of a graph end, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<TrailEnd>,
+    /// Roots and ends of trails that may be contracts or tokens: they were not looked up.
+    #[serde(skip_serializing_if = "Unchecked::is_empty")]
+    pub unchecked: Unchecked,
     /// Roots of a graph that are contracts of tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub token_roots: Vec<Address>,
@@ -57,6 +60,7 @@ impl Metadata {
             limits: Vec::new(),
             state: None,
             ends: Vec::new(),
+            unchecked: Unchecked::default(),
             token_roots: Vec::new(),
             unseen: Unseen::default(),
         }

@@ -173,7 +173,8 @@ pub struct Drawing {
     pub edges_max: usize,
     /// The program of Graphviz.
     pub program: PathBuf,
-    /// The time that each layout may take.
+    /// The time that Graphviz may take. After it the picture is an error: a layout that replaced it
+    /// would depend on the speed of the machine.
     pub time_max: Duration,
     /// The largest picture, in bytes.
     pub bytes_max: usize,

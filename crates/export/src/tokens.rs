@@ -4,13 +4,18 @@
 
 use crate::{
     Counterfeit, Error, Result, TokenClaim,
-    claims::{counterfeit, known, known_by_symbol, looks_like},
+    alike::Alike,
+    claims::{is_well_known, known, known_by_symbol, well_known},
     decimal::scaled,
     text::{printable_short, short_address},
 };
 use alloy_primitives::Address;
 use serde::Deserialize;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, mem,
+    path::Path,
+};
 use txgraph_base::KnownChain;
 use txgraph_graph::{AmountSum, Asset};
 use txgraph_transfers::TokenStandard;
@@ -31,6 +36,10 @@ pub struct TokenList {
     tokens: BTreeMap<(Address, Option<u64>), Token>,
     /// What tokens claim. Of a token without decimals, the symbol only.
     claims: BTreeMap<Address, Claim>,
+    /// Claims that were not compared with other tokens.
+    new: BTreeSet<Address>,
+    /// What the tokens of a chain look like. `None` until claims are compared.
+    alike: Option<(u64, Alike)>,
 }
 
 /// A claim as it is shown.
@@ -82,7 +91,7 @@ impl FromIterator<(Address, Token)> for TokenList {
             tokens: tokens
                 .map(|(address, token)| ((address, None), token))
                 .collect(),
-            claims: BTreeMap::new(),
+            ..Self::default()
         }
     }
 }
@@ -161,9 +170,20 @@ impl TokenList {
             decimals,
         });
         self.claims.insert(address, Claim { token, symbol });
+        self.new.insert(address);
     }
 
-    /// Adds the entries of another list. Fails if they disagree about a token.
+    /// Takes the claims of some tokens from another list, as they were compared there.
+    pub fn copy_claims(&mut self, from: &Self, tokens: impl IntoIterator<Item = Address>) {
+        for token in tokens {
+            if let Some(claim) = from.claims.get(&token) {
+                self.claims.insert(token, claim.clone());
+            }
+        }
+    }
+
+    /// Adds the entries of another list. Fails if they disagree about the decimals of a token. Of two
+    /// symbols, the first remains.
     ///
     /// # Errors
     ///
@@ -172,53 +192,81 @@ impl TokenList {
         for ((address, chain), token) in other.tokens {
             self.insert(&address.to_string(), chain, token)?;
         }
+        self.new.extend(other.claims.keys());
         self.claims.extend(other.claims);
         Ok(())
     }
 
-    /// Marks claims that look like a well-known token of the chain, or a token of this list, at
-    /// another address: `USDC` becomes `USDC?`. Tokens of a list are left as they are. Returns those that it marked, ascending.
+    /// Compares the claims that were added since the last call with the well-known tokens of the
+    /// chain, this list, and each other. One that looks like a well-known token, or a token of this
+    /// list, at another address is marked: `USDC` becomes `USDC?`. Tokens of a list are left as they
+    /// are. Returns those that it marked, ascending.
     pub fn mark_counterfeits(&mut self, chain_id: u64) -> Vec<Counterfeit> {
-        let mut marked = Vec::new();
-        let tokens = &self.tokens;
-        let listed = |address: Address, symbol: &str| {
-            let of_chain = tokens
-                .iter()
-                .filter(|((_, chain), _)| chain.is_none_or(|id| id == chain_id));
-            let mut alike = of_chain.filter(|(_, token)| looks_like(symbol, &token.symbol));
-            let ((known, _), token) = alike.next()?;
-            Some(Counterfeit {
-                address,
-                claimed: String::new(),
-                symbol: token.symbol.clone(),
-                known: Some(*known),
-            })
+        let mut alike = match self.alike.take() {
+            Some((of, alike)) if of == chain_id => alike,
+            _ => {
+                self.new = self.claims.keys().copied().collect();
+                self.trusted(chain_id)
+            }
         };
-        for (address, claim) in &mut self.claims {
-            let keys = [(*address, Some(chain_id)), (*address, None)];
-            if keys.iter().any(|key| self.tokens.contains_key(key)) {
+        let mut marked = Vec::new();
+        for address in mem::take(&mut self.new) {
+            if self.listed(chain_id, address).is_some() {
                 continue;
             }
-            let found = counterfeit(chain_id, *address, &claim.symbol);
-            let Some(mut found) = found.or_else(|| listed(*address, &claim.symbol)) else {
+            let claim = self.claims.get_mut(&address);
+            let Some(claim) = claim.filter(|claim| !claim.symbol.is_empty()) else {
                 continue;
             };
-            let shown = format!("{}?", found.symbol);
-            found.claimed = std::mem::replace(&mut claim.symbol, shown.clone());
-            if let Some(token) = &mut claim.token {
-                token.symbol = shown;
+            if let Some((symbol, known)) = alike.trusted(&claim.symbol)
+                && !is_well_known(chain_id, address)
+            {
+                let symbol = symbol.to_owned();
+                let shown = format!("{symbol}?");
+                let claimed = mem::replace(&mut claim.symbol, shown.clone());
+                if let Some(token) = &mut claim.token {
+                    token.symbol = shown;
+                }
+                marked.push(Counterfeit {
+                    address,
+                    claimed,
+                    symbol,
+                    known,
+                });
             }
-            marked.push(found);
+            alike.add(Some(address), &claim.symbol, false);
         }
+        self.alike = Some((chain_id, alike));
         marked
+    }
+
+    /// The well-known tokens of a chain and those of this list, by what they look like.
+    fn trusted(&self, chain_id: u64) -> Alike {
+        let mut alike = well_known(chain_id);
+        for ((address, chain), token) in &self.tokens {
+            if chain.is_none_or(|id| id == chain_id) {
+                alike.add(Some(*address), &token.symbol, true);
+            }
+        }
+        alike
+    }
+
+    /// Whether the symbol of a token looks like that of another one, as far as they were compared.
+    fn is_shared(&self, address: Address) -> bool {
+        (self.alike.as_ref()).is_some_and(|(_, alike)| alike.is_shared(&address))
+    }
+
+    /// The entry of a token in the list itself.
+    fn listed(&self, chain_id: u64, address: Address) -> Option<&Token> {
+        let on_chain = self.tokens.get(&(address, Some(chain_id)));
+        on_chain.or_else(|| self.tokens.get(&(address, None)))
     }
 
     /// Whether the name of a token, if it has one, is only its own claim.
     pub fn is_claim(&self, chain_id: u64, address: Address) -> bool {
-        let keys = [(address, Some(chain_id)), (address, None)];
         self.claims.contains_key(&address)
             && known(chain_id, address).is_none()
-            && !keys.iter().any(|key| self.tokens.contains_key(key))
+            && self.listed(chain_id, address).is_none()
     }
 
     /// Whether nothing is known of a token, so that it could be asked.
@@ -288,6 +336,8 @@ impl TokenList {
             Some(_) => Ok(()),
             None => {
                 self.tokens.insert((address, chain), token);
+                // Claims may look like the new token.
+                self.alike = None;
                 Ok(())
             }
         }
@@ -295,9 +345,8 @@ impl TokenList {
 
     /// Returns the entry of a token.
     pub fn lookup(&self, chain_id: u64, address: Address) -> Option<&Token> {
-        let on_chain = self.tokens.get(&(address, Some(chain_id)));
-        let listed = on_chain.or_else(|| self.tokens.get(&(address, None)));
         let claim = || self.claims.get(&address)?.token.as_ref();
+        let listed = self.listed(chain_id, address);
         listed.or_else(|| known(chain_id, address)).or_else(claim)
     }
 
@@ -337,12 +386,16 @@ impl TokenList {
         self.tokens.is_empty() && self.claims.is_empty()
     }
 
-    /// Returns the name of an asset: its symbol, or its shortened address.
+    /// Returns the name of an asset: its symbol, or its shortened address. If another token looks the
+    /// same, it has both.
     pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
         let Some(address) = asset.token_address else {
             return KnownChain::native_symbol_of(chain_id).to_owned();
         };
         match self.symbol(chain_id, address) {
+            Some(symbol) if self.is_shared(address) => {
+                format!("{symbol} ({})", short_address(address))
+            }
             Some(symbol) => symbol.to_owned(),
             None => short_address(address),
         }
@@ -538,6 +591,56 @@ mod tests {
             },
         )]);
         assert!(list.merge(other).is_err());
+    }
+
+    /// An export with symbols adds a few tokens at a time.
+    #[test]
+    fn a_hundred_thousand_claims_are_compared_once_each() {
+        let token = |number: u32| {
+            let mut address = Address::ZERO;
+            address[..4].copy_from_slice(&number.to_be_bytes());
+            address
+        };
+        let mut list = TokenList::default();
+        let mut marked = Vec::new();
+        for number in 0..100_000 {
+            let symbol = match number % 10_000 {
+                7_777 => "UЅDС".to_owned(),
+                _ => format!("T{number}"),
+            };
+            list.claim(
+                token(number),
+                TokenClaim {
+                    symbol: Some(symbol),
+                    decimals: Some(6),
+                },
+            );
+            marked.extend(list.mark_counterfeits(1));
+        }
+        let marked: Vec<_> = marked.iter().map(|it| it.address).collect();
+        let expected = (0..10).map(|number| token(number * 10_000 + 7_777));
+        assert_eq!(marked, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn tokens_with_one_symbol_are_never_alike() {
+        let [first, second, other] = [7, 8, 9].map(Address::repeat_byte);
+        let claim = |symbol: &str| TokenClaim {
+            symbol: Some(symbol.to_owned()),
+            decimals: Some(0),
+        };
+        let mut list = TokenList::default();
+        list.claim(first, claim("USD6"));
+        list.claim(second, claim("UЅD6"));
+        list.claim(other, claim("OZA"));
+        assert!(list.mark_counterfeits(5).is_empty());
+        let text = |token| {
+            let asset = asset(Some(token), TokenStandard::Erc20);
+            list.format_amount(5, &asset, AmountSum::from(3))
+        };
+        assert_eq!(text(first), "3 USD6 (0x0707…0707)");
+        assert_eq!(text(second), "3 UЅD6 (0x0808…0808)");
+        assert_eq!(text(other), "3 OZA");
     }
 
     #[test]

@@ -108,6 +108,22 @@ impl Contracts {
     }
 }
 
+/// Addresses that were not looked up in a state, because there are too many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unchecked {
+    /// Roots.
+    pub roots: u64,
+    /// Addresses at which trails end.
+    pub ends: u64,
+}
+
+impl Unchecked {
+    /// Whether all were looked up.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The trails that end for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrailEnd {
@@ -237,6 +253,27 @@ mod tests {
             names(&ends(Direction::In, None, &unknown)),
             [silent, (EndReason::NoTransfers, vec![address("e")])]
         );
+    }
+
+    /// The largest counterparty of `b` had its transfer before the tokens arrived.
+    #[test]
+    fn transfers_that_are_left_out_are_a_limit() {
+        let source = MemorySource::new(transfers("b>c:5 a>b:1 b>d:1"));
+        let request = SearchRequest {
+            hops: None,
+            time_respecting: true,
+            top: Some(1),
+            ..SearchRequest::new(vec![address("a")], source.available.clone())
+        };
+        let graph = search(&source, &request).unwrap();
+        let ends = graph.trail_ends(&Contracts::default());
+        assert_eq!(names(&ends), [(EndReason::Limit, vec![address("b")])]);
+        let nothing = SearchRequest {
+            top: Some(0),
+            ..request
+        };
+        let error = search(&source, &nothing).unwrap_err().to_string();
+        assert!(error.contains("at least the largest"), "{error}");
     }
 
     #[test]

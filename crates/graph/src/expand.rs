@@ -46,6 +46,10 @@ pub(crate) struct Visited {
     arrival: Arrival,
     /// The arrival from which its transfers were followed, if they were.
     followed: Option<Arrival>,
+    /// Whether a transfer was followed from it.
+    has_edges: bool,
+    /// Whether a transfer was left out, because other counterparties have larger amounts.
+    is_below_top: bool,
 }
 
 /// A vertex about to be expanded.
@@ -167,6 +171,7 @@ impl<'a> Expander<'a> {
                 .expansion
                 .get_or_insert(Expansion::Expanded);
             let rows = csr.of(vertex.address);
+            let (edges, left_out) = (edge_rows.len(), self.omitted.by_top);
             let largest = (self.request.top)
                 .map(|top| Largest::of(top, vertex.address, rows, &fetched.rows, interned));
             for &row in rows {
@@ -196,6 +201,8 @@ impl<'a> Expander<'a> {
                     self.reach(end, end_number, hop + 1, position);
                 }
             }
+            self.visited[at].has_edges |= edge_rows.len() > edges;
+            self.visited[at].is_below_top |= self.omitted.by_top > left_out;
         }
         edge_rows
     }
@@ -252,6 +259,8 @@ impl<'a> Expander<'a> {
             expansion: None,
             arrival,
             followed: None,
+            has_edges: false,
+            is_below_top: false,
         });
         self.pending.push(number);
     }
@@ -290,7 +299,14 @@ impl<'a> Expander<'a> {
     }
 
     /// Returns the visited vertices, roots first, and the limits that were reached.
-    pub(crate) fn finish(self) -> (Vec<Visited>, Vec<LimitHit>) {
+    pub(crate) fn finish(mut self) -> (Vec<Visited>, Vec<LimitHit>) {
+        if self.request.direction != Direction::Both {
+            // They have transfers, but all of them were left out.
+            let cut = |it: &&mut Visited| it.is_below_top && !it.has_edges;
+            for visited in self.visited.iter_mut().filter(cut) {
+                visited.expansion = Some(Expansion::Limit);
+            }
+        }
         let count = |expansion| {
             self.visited
                 .iter()

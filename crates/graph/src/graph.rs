@@ -45,7 +45,8 @@ pub enum Expansion {
     StopList,
     /// It is the zero address.
     ZeroAddress,
-    /// `max_vertices` or `max_edges` was reached before all its transfers were added.
+    /// `max_vertices` or `max_edges` was reached before all its transfers were added, or `top` left
+    /// out all of them.
     Limit,
 }
 

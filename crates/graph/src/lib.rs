@@ -40,7 +40,7 @@ pub mod testing;
 
 pub use amount::{AmountSum, widen};
 pub use csr::Csr;
-pub use ends::{Contracts, EndReason, TrailEnd};
+pub use ends::{Contracts, EndReason, TrailEnd, Unchecked};
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };
@@ -50,7 +50,7 @@ pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
 pub use routes::{Routes, routes};
 pub use scan::scan;
-pub use search::search;
+pub use search::{same_chain, search};
 pub use shared::{Exchanged, Shared, SharedCounterparty, shared};
 
 // The type of `TransferGraph::graph`.

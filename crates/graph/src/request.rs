@@ -108,6 +108,8 @@ impl SearchRequest {
             "a time-respecting search needs one direction, out or in, not both".into()
         } else if let Some(max) = self.max_vertices.filter(|max| *max < roots.len() as u64) {
             format!("max_vertices is {max}, but there are {} roots", roots.len())
+        } else if self.top == Some(0) {
+            "a search follows at least the largest counterparty, not the largest 0".into()
         } else {
             return Ok(roots);
         };

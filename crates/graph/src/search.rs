@@ -165,7 +165,11 @@ fn expand_by_scans(
 }
 
 /// Refuses to combine scans of different chains, or of blocks that were pruned in between.
-pub(crate) fn same_chain(first: &ScanReport, later: &ScanReport) -> Result<(), SearchError> {
+///
+/// # Errors
+///
+/// [`SourceError::Reorged`] if the reports differ in their blocks, gaps or last block.
+pub fn same_chain(first: &ScanReport, later: &ScanReport) -> Result<(), SearchError> {
     let seen = |report: &ScanReport| {
         (
             report.covered.clone(),

@@ -3,7 +3,7 @@
 //! Asks a [`Source`], for example the data directory of a local reth node, about token
 //! transfers: the transfers themselves ([`Source::transfers`]), the graph around some
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
-//! nothing and knows no command line.
+//! nothing. Only [`text`] knows the names of the options of a command line.
 //!
 //! ```no_run
 //! use txgraph::{Source, address};
@@ -19,15 +19,19 @@
 //!
 //! # Features
 //!
-//! All are on by default.
+//! On by default are:
 //!
 //! * `export`: writes answers to files. Compiles polars.
 //! * `foreign`: reads files that other tools write. Compiles the Parquet library of Arrow.
 //! * `index`: builds indexes, and answers from them.
 //! * `lake`: builds lakes, and answers from them. Compiles the Parquet crate of Apache Arrow.
 //! * `replay`: executes past transactions again. Compiles the interpreter and blst.
+//! * `rpc`: asks JSON-RPC servers. Compiles an HTTP client with TLS.
 //!
-//! Off by default is `s3`: lakes in buckets of object stores with the interface of S3.
+//! Off by default are:
+//!
+//! * `oracle`: replays with revm, and compares it with the own interpreter.
+//! * `s3`: lakes in buckets of object stores with the interface of S3.
 
 mod ask;
 mod blocks;
@@ -81,8 +85,8 @@ pub use txgraph_export::{
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,
-    Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph, Vertex,
-    VertexId, ZeroValue, petgraph, widen,
+    Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph,
+    Unchecked, Vertex, VertexId, ZeroValue, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};

@@ -2,7 +2,7 @@
 //!
 //! A node truncates, replaces and deletes files, and replaces its newest blocks, while
 //! they are read. What cannot be read now can usually be read a moment later. The same is true of
-//! a server. Five policies cover the whole workspace, each for another reason:
+//! a server. These policies differ by reason:
 //!
 //! | policy | repeats | where |
 //! | --- | --- | --- |
@@ -11,6 +11,7 @@
 //! | `REQUEST` | a request to a server that failed or was refused | `rpc` |
 //! | `REPLACED` | requests whose answers are of different blocks | `rpc` |
 //! | `QUESTION` | a whole question, after a reorganisation | `txgraph` |
+//! | `JOB` | a step of a cluster whose job was lost | `distributed` |
 //!
 //! Those of a node and those of a server nest in this order, so a question that always fails takes at most the product of
 //! the sums of pauses, plus the reading itself.

@@ -1,6 +1,6 @@
 //! A trace as tables, and as JSON.
 
-use super::{Trace, TraceRow};
+use super::{Trace, TraceMethod, TraceRow};
 use crate::{Cell, CellKind, MeasureResult, Table, ratio::share};
 use alloy_primitives::{Address, B256};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -23,7 +23,7 @@ impl Trace {
         use CellKind::{Address, Amount, Integer, Ratio, Text};
         let mut table = Table::new(
             "ends",
-            format!("Where the tokens are ({})", self.method.as_str()),
+            self.title(),
             &[
                 ("address", Address),
                 ("token_address", Address),
@@ -59,6 +59,28 @@ impl Trace {
             }
         }
         table
+    }
+
+    /// What the amounts are, with what is not known of them.
+    fn title(&self) -> String {
+        let mut title = match self.method {
+            TraceMethod::Poison => {
+                "Where tokens can have gone (poison: upper bounds, which overlap)".to_owned()
+            }
+            method => format!("Where the tokens are ({})", method.as_str()),
+        };
+        for (count, what) in [
+            (self.unknown_balances, "balances that are not known"),
+            (
+                self.unexplained,
+                "transfers of more than is known to have been there",
+            ),
+        ] {
+            if count > 0 {
+                title += &format!("; {what}: {count}");
+            }
+        }
+        title
     }
 
     /// The transfers of the roots.

@@ -119,6 +119,15 @@ fn unknown_balances_and_excess_are_counted() {
     let unknown = run(TraceMethod::Fifo, &transfers, &["r"], None);
     // a and b.
     assert_eq!((unknown.unexplained, unknown.unknown_balances), (1, 2));
+    let title = |trace: &Trace| trace.tables()[0].title.clone();
+    assert_eq!(title(&known), "Where the tokens are (fifo)");
+    assert_eq!(
+        title(&unknown),
+        "Where the tokens are (fifo); balances that are not known: 2; transfers of more than is known \
+         to have been there: 1"
+    );
+    let poison = run(TraceMethod::Poison, &transfers, &["r"], Some(8));
+    assert!(title(&poison).contains("upper bounds"));
     assert_eq!(shown(&unknown).1, ["b:5 held"]);
 }
 

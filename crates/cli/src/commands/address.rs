@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, CellKind, Creation, FirstSent,
-    Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256,
+    Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
     text::{Checksum, addresses, labels, parse_address, utc},
 };
 
@@ -40,6 +40,13 @@ pub(crate) struct AddressArgs {
 
     #[command(flatten)]
     blocks: BlockArgs,
+
+    /// Also transfers inside transactions, for the first funder and the counterparties
+    ///
+    /// Every transaction is executed again, which costs many times as much as a scan and needs the
+    /// state before each block.
+    #[arg(long)]
+    with_internal: bool,
 
     /// Answer with the blocks that exist if some are missing or pruned
     #[arg(long)]
@@ -76,6 +83,9 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     }
     if args.allow_partial {
         question = question.allow_partial();
+    }
+    if args.with_internal {
+        question = question.internal();
     }
     for token in addresses(&args.token, Checksum::Verify)? {
         question = question.token(token);
@@ -172,17 +182,7 @@ impl Shown {
         if let Some(creation) = &found.creation {
             line("created", self.creation(creation));
         }
-        if let Some(funding) = &found.first_funding {
-            line(
-                "first funder",
-                format!(
-                    "{} with {} in {}",
-                    self.named(funding.from_address),
-                    self.amount(funding),
-                    place(funding)
-                ),
-            );
-        }
+        line("first funder", self.funder(found));
         if let Some(FirstSent {
             transfer,
             gas_payer,
@@ -218,7 +218,69 @@ impl Shown {
                 text += &format!("  {}\n", self.balance(*token, *balance));
             }
         }
+        if let Some(unrecorded) = found.unrecorded {
+            let hint = match found.request.filter.internal {
+                true => "",
+                false => " (--with-internal)",
+            };
+            let native = |amount| self.native(amount);
+            text += &match unrecorded {
+                Unrecorded::Left(amount) => format!(
+                    "{} left the contract in none of these transfers{hint}\n",
+                    native(amount)
+                ),
+                Unrecorded::Arrived(amount) => format!(
+                    "{} arrived at the contract in none of these transfers{hint}\n",
+                    native(amount)
+                ),
+            };
+        }
         text
+    }
+
+    /// The first funder, as far as it is known, with what was not read.
+    fn funder(&self, found: &AddressProfile) -> String {
+        let mut unread = Vec::new();
+        let funder = match (&found.first_funding, found.balance_before) {
+            (_, Some((block, balance))) if !balance.is_zero() => {
+                let balance = self.native(balance);
+                return match block {
+                    0 => format!("the genesis, with {balance}"),
+                    block => format!(
+                        "not in these blocks: it had {balance} at the end of block {}",
+                        thousands(block)
+                    ),
+                };
+            }
+            (Some(funding), _) => format!(
+                "{} with {} in {}",
+                self.named(funding.from_address),
+                self.amount(funding),
+                place(funding)
+            ),
+            (None, _) => "none found".to_owned(),
+        };
+        let covered = &found.scan.covered;
+        if covered.iter().len() != 1 || covered.span().is_some_and(|read| read.first > 1) {
+            unread.push(format!("in blocks {covered} only"));
+        } else if found.balance_before.is_none() {
+            unread.push("what the genesis allocated is not known".to_owned());
+        }
+        if !found.request.filter.internal {
+            unread.push("transfers inside transactions were not read: --with-internal".to_owned());
+        }
+        match unread.is_empty() {
+            true => funder,
+            false => format!("{funder} ({})", unread.join("; ")),
+        }
+    }
+
+    fn native(&self, amount: U256) -> String {
+        let native = Asset {
+            token_address: None,
+            token_standard: TokenStandard::Native,
+        };
+        self.in_units(&native, amount)
     }
 
     fn creation(&self, creation: &Creation) -> String {
@@ -358,6 +420,15 @@ impl Shown {
             "state": state,
             "creation": creation,
             "first_funding": transfer(&found.first_funding),
+            "balance_before": found.balance_before.map(|(block, balance)| {
+                json!({ "block": block, "value": balance.to_string() })
+            }),
+            "with_internal": found.request.filter.internal,
+            "unrecorded": found.unrecorded.map(|unrecorded| match unrecorded {
+                Unrecorded::Left(amount) => json!({ "left": amount.to_string() }),
+                Unrecorded::Arrived(amount) => json!({ "arrived": amount.to_string() }),
+            }),
+            "blocks": found.scan.covered,
             "first_sent": found.first_sent.as_ref().map(|first| {
                 json!({
                     "transfer": movements::json_with_place(&first.transfer),

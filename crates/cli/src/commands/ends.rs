@@ -27,6 +27,17 @@ pub(crate) fn note(search: &Search, ends: &TrailEnds, blocks: &BlockRanges, term
             txgraph::Address::ZERO
         ));
     }
+    for (count, what) in [
+        (ends.unchecked.roots, "roots"),
+        (ends.unchecked.ends, "ends of trails"),
+    ] {
+        if count > 0 {
+            let count = crate::table::thousands(count);
+            terminal.note(format_args!(
+                "{count} {what} were not looked up in the state: they may be contracts or tokens"
+            ));
+        }
+    }
     for end in &ends.ends {
         match end.reason {
             EndReason::SilentRoot => silent_roots(search, ends, end, terminal),

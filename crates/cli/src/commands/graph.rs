@@ -50,7 +50,10 @@ pub(crate) struct GraphArgs {
     /// Follow only the largest N counterparties of each address and token, by summed amount
     ///
     /// Among equal sums, the lower address. The number of transfers left out is stated.
-    #[arg(long, value_name = "N", help_heading = "Search")]
+    #[arg(
+        long, value_name = "N", help_heading = "Search",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     top: Option<u32>,
 
     /// One edge for all transfers of a token from one address to another

@@ -4,7 +4,7 @@ use super::{Context, names};
 use crate::{
     args::{LabelArgs, SelectionArgs, text},
     movements,
-    output::{number, print_json, print_page},
+    output::{limit_words, number, print_json, print_page},
     table::{self, Page, Style, View},
 };
 use clap::Args;
@@ -19,7 +19,8 @@ use txgraph::{
 /// Find how tokens went from one address to another
 ///
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
-/// route happened after the one before it.
+/// route happened after the one before it. A route shows contacts. It does not show that one amount
+/// went all the way: `txgraph analyze trace` follows amounts.
 #[derive(Args, Debug)]
 #[command(after_long_help = PATH)]
 pub(crate) struct PathArgs {
@@ -152,6 +153,7 @@ pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits);
+    let filter = &question.request().filter;
     if is_json {
         print_json(&routes_as_json(&found))?;
     } else if found.shortest.is_none() {
@@ -159,19 +161,58 @@ pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
             Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
             Hops::All => "any number of transfers".to_owned(),
         };
-        print_page(&format!(
-            "no route from {from} to {to} within {hops}{}\n",
-            match args.any_order {
-                true => "",
-                false => ", each after the one before (see --any-order)",
-            }
-        ))?;
+        let order = match args.any_order {
+            true => "",
+            false => ", each after the one before (see --any-order)",
+        };
+        let mut text = format!("no route from {from} to {to} within {hops}{order}\n");
+        for line in unsearched(&found, filter.internal || !filter.tokens.wants(None)) {
+            text += &format!("  not searched: {line}\n");
+        }
+        print_page(&text)?;
     } else {
         show_routes(&found, question.blocks(), &source, outputs, context)?;
     }
     let is_indexed = source.is_indexed(&question.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
     Ok(())
+}
+
+/// What a search for routes did not see, so that there may be one.
+fn unsearched(found: &Routes, has_internal: bool) -> Vec<String> {
+    let mut lines: Vec<_> = found.limits.iter().map(limit_words).collect();
+    let missing: BlockRanges = found.scan.missing.iter().map(|gap| gap.blocks).collect();
+    if !missing.is_empty() {
+        lines.push(format!("blocks {missing}, which are missing"));
+    }
+    if !has_internal {
+        lines.push("ETH that moves inside transactions (--with-internal)".to_owned());
+    }
+    lines.push("the other direction".to_owned());
+    lines
+}
+
+/// Why a route need not be the way of one amount.
+fn remarks(route: &[Transfer]) -> Vec<String> {
+    let place = |transfer: &Transfer| (transfer.block_number, transfer.transaction_index);
+    let mut remarks = Vec::new();
+    for (number, pair) in (2..).zip(route.windows(2)) {
+        let [before, after] = pair else { continue };
+        let before_token = (before.token_address, before.token_id);
+        let is_same = before_token == (after.token_address, after.token_id);
+        if !is_same && place(before) != place(after) {
+            remarks.push(format!(
+                "transfer {number} is of another token, in another transaction: the addresses are in \
+                 contact, but nothing shows that the amount went on"
+            ));
+        } else if is_same && after.value > before.value {
+            remarks.push(format!(
+                "transfer {number} moves more than arrived by transfer {}",
+                number - 1
+            ));
+        }
+    }
+    remarks
 }
 
 fn show_routes(
@@ -203,7 +244,11 @@ fn show_routes(
         };
         let length = number(route.len() as u64, "transfer", "transfers");
         let title = format!("{what}, {length}");
-        pages.push(movements::route(title, route, &view));
+        let mut page = movements::route(title, route, &view);
+        for remark in remarks(route) {
+            page.text += &format!("note: {remark}\n");
+        }
+        pages.push(page);
     }
     movements::print(&Page::join(pages), terminal)
 }
@@ -218,6 +263,10 @@ fn routes_as_json(found: &Routes) -> Value {
     json!({
         "shortest": route(&found.shortest),
         "earliest": route(&found.earliest),
+        "remarks": {
+            "shortest": found.shortest.as_deref().map(remarks),
+            "earliest": found.earliest.as_deref().map(remarks),
+        },
         "limits": found.limits,
         "missing": found.scan.missing,
     })

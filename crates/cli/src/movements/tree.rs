@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 use txgraph::{
-    Address, BlockTime, Direction, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
+    Address, Asset, BlockTime, Direction, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
     text::utc,
 };
 
@@ -33,6 +33,7 @@ pub(crate) fn tree(
         below: below(graph, merged),
         is_drawn: vec![false; graph.graph.node_count()],
         lines: Vec::new(),
+        zeros: zeros(graph),
     };
     for root in &graph.roots {
         tree.draw(*root);
@@ -91,6 +92,18 @@ fn below(graph: &TransferGraph, merged: &[MergedEdge]) -> Below {
     below
 }
 
+fn zeros(graph: &TransferGraph) -> BTreeMap<(VertexId, VertexId, Asset), u64> {
+    let mut zeros = BTreeMap::new();
+    for edge in graph.graph.raw_edges() {
+        let transfer = &edge.weight.transfer;
+        if transfer.value.is_zero() {
+            let key = (edge.source(), edge.target(), Asset::of(transfer));
+            *zeros.entry(key).or_default() += 1;
+        }
+    }
+    zeros
+}
+
 enum Step {
     Edge(VertexId, VertexId, MergedEdge, usize),
     Below(VertexId, usize),
@@ -104,6 +117,8 @@ struct Tree<'a> {
     /// By vertex: whether its lines are there.
     is_drawn: Vec<bool>,
     lines: Vec<String>,
+    /// Transfers of nothing, by sender, receiver and asset.
+    zeros: BTreeMap<(VertexId, VertexId, Asset), u64>,
 }
 
 impl Tree<'_> {
@@ -161,6 +176,11 @@ impl Tree<'_> {
         if edge.count > 1 {
             let count = crate::table::thousands(edge.count);
             line += &format!(" in {count} transfers");
+        }
+        // Anyone can make them in the name of the sender.
+        let key = (edge.source, edge.target, edge.asset);
+        if let Some(zeros) = self.zeros.get(&key).filter(|_| !edge.sum.is_zero()) {
+            line += &format!(", {} of them of nothing", crate::table::thousands(*zeros));
         }
         line += &format!("  {}", moments(edge));
         let is_elsewhere = self.is_drawn[other.index()] || !self.is_next(owner, other);

@@ -37,6 +37,23 @@ fn transfers(sample: &Sample) -> Vec<Row> {
     all
 }
 
+/// What the genesis allocated to an address.
+pub(crate) fn allocated(sample: &Sample, address: &str) -> u128 {
+    let accounts = sample.fixture.genesis["alloc"].as_object().unwrap();
+    let is_it = |key: &str| {
+        key.trim_start_matches("0x")
+            .eq_ignore_ascii_case(&address[2..])
+    };
+    let account = accounts.iter().find(|(key, _)| is_it(key));
+    account.map_or(0, |(_, account)| {
+        let balance = account["balance"].as_str().unwrap();
+        match balance.strip_prefix("0x") {
+            Some(digits) => u128::from_str_radix(digits, 16).unwrap(),
+            None => balance.parse().unwrap(),
+        }
+    })
+}
+
 /// Compares the transfers in one direction with rows of a table.
 fn check_side(found: &Value, all: &[&Row], other: &str) {
     assert_eq!(found["transfers"], all.len());
@@ -103,9 +120,13 @@ fn activity_is_that_of_all_transfers() {
             check_side(&found["sent"], &side("from_address"), "to_address");
             let funding = received.iter().find(|row| {
                 row["token_address"].is_empty()
+                    && row["from_address"] != address
                     && !row["from_address"].trim_matches(['0', 'x']).is_empty()
             });
-            match funding {
+            let allocated = allocated(&sample, address);
+            assert_eq!(found["balance_before"]["block"], 0);
+            assert_eq!(found["balance_before"]["value"], allocated.to_string());
+            match funding.filter(|_| allocated == 0) {
                 Some(row) => check_transfer(&found["first_funding"], row),
                 None => assert!(found["first_funding"].is_null(), "{found}"),
             }
@@ -233,5 +254,53 @@ fn profiles_are_readable() {
             .run(&format!("address 0x{} --blocks 99999:", "11".repeat(20)))
             .status,
         3
+    );
+}
+
+/// The first funder is stated with what was not read.
+#[test]
+fn first_funders_are_not_more_than_is_known() {
+    let sample = Sample::small();
+    fs::write(
+        sample.path("genesis.json"),
+        sample.fixture.genesis.to_string(),
+    )
+    .unwrap();
+    let text = |line: &str| {
+        let answer = sample.ok(&format!("address {line} --chain genesis.json"));
+        let line = answer.stdout.lines().find(|it| it.starts_with("first fun"));
+        line.unwrap().to_owned()
+    };
+    let accounts = sample.fixture.genesis["alloc"].as_object().unwrap();
+    let addresses = accounts.keys().map(|key| match key.strip_prefix("0x") {
+        Some(_) => key.clone(),
+        None => format!("0x{key}"),
+    });
+    let addresses: Vec<_> = addresses.collect();
+    let funded = addresses.iter().find(|it| allocated(&sample, it) > 0);
+    let funded = funded.unwrap();
+    assert!(text(funded).contains("first funder  the genesis, with "));
+    let later = text(&format!("{funded} -b 5:"));
+    assert!(later.contains("not in these blocks: it had "), "{later}");
+    let row = rows(&sample.ok("transfers -q -t eth -f csv").stdout)
+        .into_iter()
+        .find(|row| allocated(&sample, &row["to_address"]) == 0)
+        .unwrap();
+    let address = &row["to_address"];
+    assert!(text(address).contains("--with-internal"));
+    let whole = text(&format!("{address} --with-internal"));
+    assert!(whole.contains(" with ") && !whole.contains('('), "{whole}");
+    let block: u64 = row["block_number"].parse().unwrap();
+    let part = text(&format!("{address} -b {}:", block + 1));
+    assert!(
+        part.contains("not in these blocks") || part.contains("only"),
+        "{part}"
+    );
+    // Without a state, the genesis is not known.
+    sample.ok("lake build -q l.lake --reorg-buffer 0");
+    let files = sample.ok(&format!("address {address} --source lake:l.lake"));
+    assert!(
+        files.stdout.contains("what the genesis allocated"),
+        "{files:?}"
     );
 }

@@ -230,3 +230,20 @@ fn accounts_without_code_are_stated() {
     let run = sample.ok(&format!("call --to {token} --data 0x18160ddd {chain}"));
     assert!(!run.stderr.contains("has no code"), "{run:?}");
 }
+
+/// Twenty roots are looked up in the state. The answer says how many are not.
+#[test]
+fn roots_that_are_not_looked_up_are_counted() {
+    let sample = Sample::small();
+    let roots = (1..=25).map(|number| format!("0x{:040x}\n", 0x1000_0000_u64 + number));
+    std::fs::write(sample.path("roots.txt"), roots.collect::<String>()).unwrap();
+    let answer = sample.ok("graph -r @roots.txt -f json");
+    assert!(
+        answer.stderr.contains("5 roots were not looked up"),
+        "{answer:?}"
+    );
+    let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(document["metadata"]["unchecked"]["roots"], 5);
+    let none = sample.run("graph -r @roots.txt --top 0");
+    assert_eq!(none.status, 2, "{none:?}");
+}

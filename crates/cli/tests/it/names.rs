@@ -108,6 +108,32 @@ fn amounts_and_pictures_need_no_list() {
     assert!(tables.stdout.contains(&symbol), "{tables:?}");
 }
 
+/// A symbol is found among all tokens of a question, however many there are.
+#[test]
+fn symbols_are_found_among_a_thousand_tokens() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let others = (1..=1_000).map(|number| format!("0x{:040x}\n", 0x1000_0000_u64 + number));
+    let list: String = others.chain([format!("{USD6}\n")]).collect();
+    fs::write(sample.path("many.txt"), list).unwrap();
+    let line = |tokens: &str, amount: &str| {
+        let line = format!("transfers -q -t {tokens} --min-value {amount} {chain}");
+        sample.run(&line)
+    };
+    let expected = line(USD6, "USD6=5");
+    let many = line("@many.txt", "USD6=5");
+    assert_eq!((expected.status, many.status), (0, 0), "{many:?}");
+    assert_eq!(many.stdout, expected.stdout);
+    for (amount, reason) in [
+        ("eth=1", "is no token of the question"),
+        ("USD6=5,usd6=6", "is named twice"),
+    ] {
+        let wrong = line(USD6, amount);
+        assert_eq!(wrong.status, 2, "{wrong:?}");
+        assert!(wrong.stderr.contains(reason), "{wrong:?}");
+    }
+}
+
 /// The rules of the chain are not known without its file, and tokens do not need them.
 #[test]
 fn names_need_no_rules_of_the_chain() {

@@ -131,9 +131,60 @@ fn routes_are_shown_to_people() {
     let back: Vec<_> = ends.split_whitespace().rev().collect();
     let none = sample.ok(&format!("path {}", back.join(" ")));
     assert!(none.stdout.starts_with("no route from 0x5149"), "{none:?}");
+    for unsearched in ["--with-internal", "the other direction"] {
+        assert!(none.stdout.contains(unsearched), "{none:?}");
+    }
     let same = sample.run(&format!("path {} {}", back[0], back[0]));
     assert_eq!(same.status, 2, "{same:?}");
     assert!(same.stderr.contains("from "), "{same:?}");
+}
+
+/// What cut a search is part of the answer, also where notes are hidden.
+#[test]
+fn no_route_is_stated_with_what_was_not_searched() {
+    let sample = Sample::small();
+    let ends = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
+                0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+    let cut = sample.ok(&format!("path {ends} --max-degree 0 -q"));
+    assert!(cut.stdout.starts_with("no route"), "{cut:?}");
+    assert!(cut.stdout.contains("not searched: 1 hub"), "{cut:?}");
+}
+
+/// A route between two tokens is not the way of one amount.
+#[test]
+fn routes_say_where_the_token_or_the_amount_changes() {
+    let mut remarked = 0;
+    for sample in samples() {
+        let all = transfers(&sample);
+        let senders: BTreeSet<_> = all.iter().map(|row| &row["from_address"]).collect();
+        for to in all.iter().rev().step_by(all.len() / 12) {
+            let (from, to) = (senders.first().unwrap(), &to["to_address"]);
+            if from.as_str() == to || to.trim_matches(['0', 'x']).is_empty() {
+                continue;
+            }
+            let found = json(&sample, &format!("path {from} {to}"));
+            let Some(route) = found["shortest"].as_array() else {
+                continue;
+            };
+            let changed = route.windows(2).filter(|pair| {
+                let of = |at: usize, name: &str| pair[at][name].to_string();
+                let same = |name: &str| of(0, name) == of(1, name);
+                // Digits without zeros in front.
+                let amount = |at: usize| {
+                    let digits = pair[at]["value"].as_str().unwrap();
+                    (digits.len(), digits)
+                };
+                match same("token_address") {
+                    true => amount(1) > amount(0),
+                    false => !(same("block_number") && same("transaction_index")),
+                }
+            });
+            let remarks = found["remarks"]["shortest"].as_array().unwrap();
+            assert_eq!(remarks.len(), changed.count(), "{found}");
+            remarked += remarks.len();
+        }
+    }
+    assert!(remarked > 0);
 }
 
 #[test]

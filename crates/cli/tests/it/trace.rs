@@ -1,6 +1,9 @@
 //! `analyze trace`: where the tokens of planted scenarios are.
 
-use crate::harness::{Sample, rows};
+use crate::{
+    address::allocated,
+    harness::{Sample, rows},
+};
 use std::collections::BTreeMap;
 use txgraph_testkit::fixtures;
 
@@ -130,6 +133,41 @@ fn balances_before_the_range_come_from_the_state() {
     let late = ledger(&format!("{}:", first.unwrap()));
     assert!(!late.is_empty());
     assert_eq!(late, whole);
+}
+
+/// What the genesis allocated is older than everything that arrives, so that it leaves first.
+#[test]
+fn genesis_allocations_are_known_balances() {
+    let mut checked = 0;
+    for fixture in fixtures::full() {
+        let sample = Sample::new(fixture);
+        let genesis = sample.fixture.genesis.to_string();
+        std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+        let all = rows(&sample.ok("transfers -q -t eth").stdout);
+        let value = |row: &BTreeMap<String, String>| row["value"].parse::<u128>().unwrap_or(0);
+        let funded = |address: &str| {
+            let sent = all.iter().filter(|row| row["from_address"] == address);
+            allocated(&sample, address) > sent.map(value).sum::<u128>()
+        };
+        let Some(row) = all.iter().enumerate().find_map(|(place, row)| {
+            let (from, to) = (&row["from_address"], &row["to_address"]);
+            let mut later = all[place..].iter();
+            (from != to && funded(to) && later.any(|it| it["from_address"] == *to)).then_some(row)
+        }) else {
+            continue;
+        };
+        let (root, account) = (&row["from_address"], &row["to_address"]);
+        let line = format!("analyze trace -r {root} -t eth -n 2 --chain genesis.json");
+        let ledger = sample
+            .ok(&format!("{line} --table ledger -f csv -q"))
+            .stdout;
+        let mut traced = rows(&ledger).into_iter();
+        assert!(traced.all(|row| row["from_address"].to_lowercase() != *account));
+        let notes = sample.ok(&line).stderr;
+        assert!(!notes.contains("are not known"), "{notes}");
+        checked += 1;
+    }
+    assert!(checked > 0);
 }
 
 #[test]

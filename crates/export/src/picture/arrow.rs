@@ -1,5 +1,6 @@
 //! The arrows of a picture before they have a style: transfers by (source, target, asset).
 
+use crate::arrows::with_count;
 use alloy_primitives::{B256, map::HashMap};
 use txgraph_graph::{AmountSum, Asset, TransferGraph, widen};
 use txgraph_transfers::BlockTime;
@@ -21,6 +22,8 @@ pub(super) struct Merged {
     pub(super) amount: AmountSum,
     /// The number of transfers.
     pub(super) count: u64,
+    /// Those of nothing.
+    pub(super) zeros: u64,
     pub(super) first: Moment,
     pub(super) last: Moment,
     /// The first few.
@@ -28,10 +31,20 @@ pub(super) struct Merged {
 }
 
 impl Merged {
+    /// An amount with the number of its transfers. Those of nothing, which anyone can make in the name
+    /// of the sender, are counted by themselves.
+    pub(super) fn with_count(&self, amount: String) -> String {
+        match (self.count - self.zeros, self.zeros) {
+            (_, 0) | (0, _) => with_count(amount, self.count),
+            (moved, zeros) => format!("{} and {zeros} of nothing", with_count(amount, moved)),
+        }
+    }
+
     /// Adds the transfers of another arrow.
     pub(super) fn add(&mut self, other: &Self) {
         self.amount = self.amount.saturating_add(other.amount);
         self.count += other.count;
+        self.zeros += other.zeros;
         if other.first.0 < self.first.0 {
             self.first = other.first;
         }
@@ -57,6 +70,7 @@ pub(super) fn merged(graph: &TransferGraph, every_transfer: bool) -> Vec<Merged>
             asset: Asset::of(transfer),
             amount: widen(transfer.value),
             count: 1,
+            zeros: u64::from(transfer.value.is_zero()),
             first: moment,
             last: moment,
             hashes: transfer.transaction_hash.into_iter().collect(),

@@ -12,7 +12,7 @@ const LEGEND_ROW: usize = 6;
 const RING_SPACE: f64 = 1.1;
 
 /// Returns the whole file. Graphviz places its nodes with the engine of `layout`.
-pub(crate) fn text(picture: &Picture, layout: Layout, spread: bool, comment: &str) -> String {
+pub(crate) fn text(picture: &Picture, layout: Layout, comment: &str) -> String {
     let mut out = String::from("digraph \"transfers\" {\n");
     let comment = comment.replace('\\', "\\\\").replace('"', "\\\"");
     let title = heading(picture);
@@ -26,7 +26,7 @@ pub(crate) fn text(picture: &Picture, layout: Layout, spread: bool, comment: &st
         format_args!(
             "  graph[layout={engine} comment=\"{comment}\" label={title} labelloc=t labeljust=l \
          fontname=\"Helvetica\" tooltip=\"\" {}]\n",
-            settings(picture, layout, spread)
+            settings(picture, layout)
         ),
     );
     out.push_str(
@@ -53,7 +53,7 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 /// The attributes of the engine.
-fn settings(picture: &Picture, layout: Layout, spread: bool) -> String {
+fn settings(picture: &Picture, layout: Layout) -> String {
     let (root, _) = centre(picture);
     match layout {
         Layout::Auto | Layout::Hops => {
@@ -70,15 +70,7 @@ fn settings(picture: &Picture, layout: Layout, spread: bool) -> String {
             let id = picture.nodes.get(root).map_or("", |node| &node.id);
             format!("root=\"{id}\" ranksep={radius:.2} overlap=true splines=line")
         }
-        Layout::Force => {
-            // Long springs leave room where nothing removes overlaps.
-            let (overlap, length) = if spread {
-                ("prism", 0.9)
-            } else {
-                ("true", 6.0)
-            };
-            format!("overlap={overlap} splines=line outputorder=edgesfirst K={length}")
-        }
+        Layout::Force => "overlap=prism splines=line outputorder=edgesfirst K=0.9".to_owned(),
     }
 }
 

@@ -1,18 +1,8 @@
-//! The choice of a layout by the shape of a picture, and what follows when one takes too long.
+//! The choice of a layout by the shape of a picture.
 
 use super::{Picture, PictureArrow};
 use crate::{Drawing, Layout};
-use std::{collections::BTreeMap, time::Duration};
-
-/// A layout to try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Attempt {
-    /// Never [`Layout::Auto`].
-    pub(crate) layout: Layout,
-    /// Whether vertices are moved until none overlap, which may take longer than the layout.
-    pub(crate) spread: bool,
-    pub(crate) time: Duration,
-}
+use std::collections::BTreeMap;
 
 /// Arrows up to which columns are tried. Graphviz needs more than a minute for 1,200 arrows
 /// between 500 vertices.
@@ -24,34 +14,17 @@ const COLUMN_MAX: usize = 50;
 /// Nodes around the centre of a radial layout.
 const RADIAL_NODES_MAX: usize = 400;
 
-/// Time for a layout that has a replacement, unless a caller chose it.
-const PATIENCE: Duration = Duration::from_secs(8);
-
-/// Returns the layouts to try, in order. The last ones need the least time.
-pub(crate) fn attempts(picture: &Picture, drawing: &Drawing) -> Vec<Attempt> {
-    let chosen = drawing.layout != Layout::Auto;
-    let layout = if chosen {
-        drawing.layout
-    } else {
-        by_shape(picture)
-    };
-    let time = drawing.time_max;
-    let attempt = |layout, spread, time| Attempt {
-        layout,
-        spread,
-        time,
-    };
-    let first_time = if chosen { time } else { time.min(PATIENCE) };
-    let mut attempts = vec![attempt(layout, true, first_time)];
-    if layout != Layout::Force {
-        attempts.push(attempt(Layout::Force, true, time.min(PATIENCE)));
+/// The layout of a picture: the chosen one, else by its shape and size. It never depends on the speed of
+/// a machine, so that a picture is the same everywhere.
+pub(crate) fn layout_of(picture: &Picture, drawing: &Drawing) -> Layout {
+    match drawing.layout {
+        Layout::Auto => by_shape(picture),
+        chosen => chosen,
     }
-    attempts.push(attempt(Layout::Force, false, time));
-    attempts
 }
 
 /// Columns for what fits, rings for a star, springs for everything else.
-pub(super) fn by_shape(picture: &Picture) -> Layout {
+fn by_shape(picture: &Picture) -> Layout {
     let (nodes, arrows) = (picture.nodes.len(), picture.arrows.len());
     let mut columns: BTreeMap<i64, usize> = BTreeMap::new();
     for node in &picture.nodes {

@@ -20,7 +20,7 @@ pub use fold::{Fold, WrongFold};
 pub use link::{Link, WrongLink};
 
 pub(crate) use dot::text;
-pub(crate) use layout::{attempts, name as layout_name};
+pub(crate) use layout::{layout_of, name as layout_name};
 pub(crate) use title::{lines as coverage, title};
 
 use crate::{
@@ -156,7 +156,7 @@ impl Picture {
                 asset: (styles.legend().iter())
                     .position(|asset| *asset == arrow.asset)
                     .unwrap_or(0),
-                amount: crate::arrows::with_count(amount, arrow.count),
+                amount: arrow.with_count(amount),
                 days: match arrow.count {
                     1 => minute(arrow.first),
                     _ => days(arrow.first, arrow.last),
@@ -176,6 +176,7 @@ impl Picture {
                 },
             });
         }
+        lines.extend(title::poisoning(graph));
         lines.extend(title::ends(metadata));
         lines.extend(title::shapes(&nodes));
         let mut picture = Self {
@@ -187,10 +188,7 @@ impl Picture {
             legend: legend(chain_id, &styles, tokens),
             categories: categories(graph),
         };
-        picture.hide_labels(match drawing.layout {
-            Layout::Auto => layout::by_shape(&picture),
-            chosen => chosen,
-        });
+        picture.hide_labels(layout_of(&picture, drawing));
         Ok(picture)
     }
 
@@ -284,7 +282,7 @@ fn arrow_tooltip(
         count => format!("{count} addresses"),
     };
     let mut lines = vec![
-        crate::arrows::with_count(amount, arrow.count),
+        arrow.with_count(amount),
         format!(
             "{} → {}",
             end(&nodes[arrow.source]),

@@ -1,6 +1,6 @@
 //! Positions of nodes, computed by Graphviz. Only numbers reach it, no label.
 
-use super::{Picture, attempts, layout::centre};
+use super::{Picture, layout::centre, layout_of};
 use crate::{Drawing, Error, Layout, Result, draw::run};
 use std::fmt::Write;
 
@@ -10,26 +10,26 @@ pub(super) type Places = Vec<(f64, f64)>;
 /// Points per inch.
 const SCALE: f64 = 72.0;
 
-/// Returns the layout, and the position of each node. `None` without
-/// Graphviz, or if it finishes no layout.
+/// Returns the layout, and the position of each node. `None` without Graphviz, or if it fails.
+///
+/// # Errors
+///
+/// If Graphviz takes too long: another layout would depend on the speed of the machine.
 pub(super) fn positions(picture: &Picture, drawing: &Drawing) -> Result<(Layout, Option<Places>)> {
-    for attempt in attempts(picture, drawing) {
-        let text = skeleton(picture, attempt.layout, attempt.spread);
-        match run(drawing, &["-Tplain"], text.into_bytes(), attempt.time) {
-            Ok(plain) => {
-                let plain = String::from_utf8_lossy(&plain);
-                return Ok((attempt.layout, parse(&plain, picture.nodes.len())));
-            }
-            Err(Error::GraphvizTooSlow { .. }) => {}
-            Err(Error::NoGraphviz { .. } | Error::Graphviz { .. }) => break,
-            Err(error) => return Err(error),
+    let layout = layout_of(picture, drawing);
+    let text = skeleton(picture, layout);
+    match run(drawing, &["-Tplain"], text.into_bytes()) {
+        Ok(plain) => {
+            let plain = String::from_utf8_lossy(&plain);
+            Ok((layout, parse(&plain, picture.nodes.len())))
         }
+        Err(Error::NoGraphviz { .. } | Error::Graphviz { .. }) => Ok((Layout::Hops, None)),
+        Err(error) => Err(error),
     }
-    Ok((Layout::Hops, None))
 }
 
 /// The nodes and arrows without labels: `n0`, `n1` and so on.
-fn skeleton(picture: &Picture, layout: Layout, spread: bool) -> String {
+fn skeleton(picture: &Picture, layout: Layout) -> String {
     let (root, _) = centre(picture);
     let settings = match layout {
         Layout::Auto | Layout::Hops => {
@@ -40,14 +40,7 @@ fn skeleton(picture: &Picture, layout: Layout, spread: bool) -> String {
             let radius = (leaves * 1.3 / std::f64::consts::TAU).max(2.5);
             format!("layout=twopi root=n{root} ranksep={radius:.2} overlap=true splines=line")
         }
-        Layout::Force => {
-            let (overlap, length) = if spread {
-                ("prism", 1.5)
-            } else {
-                ("true", 8.0)
-            };
-            format!("layout=sfdp overlap={overlap} splines=line K={length}")
-        }
+        Layout::Force => "layout=sfdp overlap=prism splines=line K=1.5".to_owned(),
     };
     let mut out =
         format!("digraph {{ graph[{settings}] node[label=\"\" shape=box width=1.3 height=0.5]\n");

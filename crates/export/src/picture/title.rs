@@ -5,11 +5,15 @@ use crate::{
     Metadata, TokenList,
     text::{counted, printable, printable_short, short_address},
 };
-use txgraph_graph::{Edge, EndReason, LimitHit, TransferGraph};
+use serde_json::Value;
+use txgraph_graph::{Edge, EndReason, LimitHit, Poisoning, TransferGraph};
 use txgraph_transfers::{BlockTime, Direction};
 
 /// Assets that are named; more are counted.
 const NAMED_MAX: usize = 3;
+
+/// Characters of the conditions.
+const FILTER_CHARS: usize = 200;
 
 /// Characters of a name.
 const NAME_CHARS: usize = 40;
@@ -91,6 +95,7 @@ pub(crate) fn lines(graph: &TransferGraph, metadata: &Metadata, arrows: usize) -
         graph.blocks,
         counted(transfers as u64, "transfer"),
     )];
+    lines.extend(filtered(metadata));
     for gap in &metadata.scan.missing {
         lines.push(format!(
             "INCOMPLETE: blocks {} are missing ({})",
@@ -102,6 +107,66 @@ pub(crate) fn lines(graph: &TransferGraph, metadata: &Metadata, arrows: usize) -
         .iter()
         .map(|line| printable(line).into_owned())
         .collect()
+}
+
+/// Options of a question that leave transfers out.
+const FILTERS: [&str; 6] = [
+    "min-value",
+    "min-values",
+    "token-id",
+    "standard",
+    "kind",
+    "time-respecting",
+];
+
+/// Returns the conditions that a transfer had to meet, in the words of the question.
+fn filtered(metadata: &Metadata) -> Option<String> {
+    let conditions = FILTERS.iter().filter_map(|name| {
+        let value = metadata.question.get(name)?;
+        Some(match value {
+            Value::Bool(_) => (*name).to_owned(),
+            value => format!("{name} {}", option(value)),
+        })
+    });
+    let conditions: Vec<_> = conditions.collect();
+    (!conditions.is_empty()).then(|| {
+        let conditions = printable_short(&conditions.join("; "), FILTER_CHARS);
+        format!("FILTERED, only transfers with: {conditions}")
+    })
+}
+
+/// Returns the value of an option as it is written.
+fn option(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(option).collect::<Vec<_>>().join(","),
+        Value::Object(values) => {
+            let pairs = values.iter();
+            let pairs = pairs.map(|(name, value)| format!("{name}={}", option(value)));
+            pairs.collect::<Vec<_>>().join(",")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns signs of address poisoning, which a picture would make look like payments.
+pub(super) fn poisoning(graph: &TransferGraph) -> Vec<String> {
+    let found = Poisoning::of(graph);
+    let mut lines = Vec::new();
+    if let groups @ 1.. = found.lookalikes.len() {
+        let groups = counted(groups as u64, "group");
+        lines.push(format!(
+            "POSSIBLE ADDRESS POISONING: {groups} of addresses with the same first and last digits"
+        ));
+    }
+    let transfers: u64 = found.zero_value.iter().map(|pair| pair.transfers).sum();
+    if transfers > 0 {
+        let transfers = counted(transfers, "transfer");
+        lines.push(format!(
+            "POSSIBLE ADDRESS POISONING: {transfers} of nothing to addresses that the sender had not paid"
+        ));
+    }
+    lines
 }
 
 /// Returns what a limit did.

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fs;
 use txgraph_export::{
-    DocumentFormat, Drawing, Fold, GraphOptions, Layout, Target, Written, write_graph,
+    DocumentFormat, Drawing, Error, Fold, GraphOptions, Layout, Target, Written, write_graph,
 };
 use txgraph_graph::{TransferGraph, testing};
 use txgraph_transfers::{BlockTime, Direction};
@@ -277,22 +277,28 @@ fn every_layout_draws_and_links_lead_to_the_explorer() {
 
 #[cfg(unix)]
 #[test]
-fn slow_layout_is_replaced_and_that_is_stated() {
+fn slow_layout_is_an_error_and_is_never_replaced() {
     if !has_graphviz() {
         return;
     }
     let program =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/slow_columns.sh");
-    let drawing = Drawing {
-        program,
-        layout: Layout::Hops,
-        time_max: std::time::Duration::from_secs(5),
-        ..Drawing::default()
-    };
-    let (svg, written) = picture("slow", &peel(4), DocumentFormat::Svg, drawing);
-    assert!(svg.starts_with(b"<?xml"));
-    let expected = "columns by hop did not finish within 5 s: drawn with the force layout";
-    assert_eq!(written.notes, [expected]);
+    for format in [DocumentFormat::Svg, DocumentFormat::Html] {
+        let options = GraphOptions {
+            drawing: Drawing {
+                program: program.clone(),
+                time_max: std::time::Duration::from_secs(1),
+                ..Drawing::default()
+            },
+            ..options()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let target = Target::File(folder.path().join("slow"));
+        let graph = peel(4);
+        let written = write_graph(&graph, format, &options, &metadata(&graph), &target, false);
+        let error = written.unwrap_err();
+        assert!(matches!(error, Error::GraphvizTooSlow { .. }), "{error}");
+    }
 }
 
 /// Returns the document of a page after its script has run, or nothing without a browser.
@@ -360,5 +366,45 @@ fn pages_draw_every_arrow() {
             assert_eq!(document.matches("marker-end=").count() as u64, written.rows);
             assert!(!document.contains("NaN"), "{name}");
         }
+    }
+}
+
+/// What the question left out, and what may be poisoning, is in the picture itself.
+#[test]
+fn pictures_state_filters_and_signs_of_poisoning() {
+    let graph = rooted(
+        "a>b:5@USDC a>b:0@USDC a>c:0@USDC a>d:7@USDC",
+        Direction::Out,
+    );
+    let options = GraphOptions {
+        drawing: Drawing {
+            program: "no-such-dot".into(),
+            ..Drawing::default()
+        },
+        ..options()
+    };
+    let mut metadata = metadata(&graph);
+    metadata.question = serde_json::json!({
+        "hops": 1, "kind": ["transfer", "mint"], "min-value": "USDC=100", "time-respecting": true,
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.html");
+    let target = Target::File(path.clone());
+    write_graph(
+        &graph,
+        DocumentFormat::Html,
+        &options,
+        &metadata,
+        &target,
+        false,
+    )
+    .unwrap();
+    let page = fs::read_to_string(path).unwrap();
+    for part in [
+        "FILTERED, only transfers with: min-value USDC=100; kind transfer,mint; time-respecting",
+        "POSSIBLE ADDRESS POISONING: 1 transfer of nothing",
+        "and 1 of nothing",
+    ] {
+        assert!(page.contains(part), "{part}");
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
     let (mut no_vertex, mut no_edge) = (BTreeSet::new(), BTreeSet::new());
     let mut left_out_of: BTreeSet<Address> = BTreeSet::new();
     let mut below_top = BTreeSet::new();
+    let (mut cut_by_top, mut followed) = (BTreeSet::new(), BTreeSet::new());
     let mut pending: BTreeSet<Address> = BTreeSet::new();
 
     let sooner = |a: Position, b: Position| match request.direction {
@@ -102,6 +103,7 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
                 }
                 if !is_among_top(transfers, request, start, transfer.token_address, end) {
                     below_top.insert(at);
+                    cut_by_top.insert(start);
                     continue;
                 }
                 if !hops.contains_key(&end)
@@ -125,6 +127,7 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
                     continue;
                 }
                 edges.insert(at, hop + 1);
+                followed.insert(start);
                 hops.entry(end).or_insert(hop + 1);
                 if !roots.contains(&end) {
                     let arrival = arrivals.entry(end).or_insert(at);
@@ -156,6 +159,13 @@ pub(crate) fn search(transfers: &[Transfer], request: &SearchRequest) -> Answer 
                 None if unseen || left_out_of.contains(&address) => Expansion::Limit,
                 // Reached earlier by the last hop, with no hop left to follow.
                 None if cut && pending.contains(&address) && request.hops != Some(hop) => {
+                    Expansion::Limit
+                }
+                // All its transfers were left out.
+                None if request.direction != Direction::Both
+                    && cut_by_top.contains(&address)
+                    && !followed.contains(&address) =>
+                {
                     Expansion::Limit
                 }
                 None => Expansion::Expanded,

@@ -42,7 +42,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
         any::<bool>(),
         any::<bool>(),
     );
-    let limits = (some(0..4), some(0..8), some(0..12), some(0..4));
+    let limits = (some(0..4), some(0..8), some(0..12), some(1..5));
     let roots = proptest::collection::vec(name.clone(), 1..4);
     let stops = proptest::option::weighted(0.3, name);
     let filter = (any::<bool>(), 0u64..2);

@@ -2,7 +2,7 @@
 
 use crate::{Result, Source};
 use alloy_primitives::Address;
-use txgraph_graph::{Contracts, TrailEnd, TransferGraph};
+use txgraph_graph::{Contracts, TrailEnd, TransferGraph, Unchecked};
 use txgraph_transfers::{BlockRanges, Sought, StateUsed, TransferFilter, Unseen};
 
 /// Vertices at which trails end that are looked up in the state. More would cost more than a
@@ -26,6 +26,9 @@ pub struct TrailEnds {
     pub state: Option<StateUsed>,
     /// Which of the roots and ends are contracts.
     pub contracts: Contracts,
+    /// Roots and ends that were not looked up in the state. What is said of contracts and tokens, and of
+    /// absent roots, holds for the others.
+    pub unchecked: Unchecked,
     /// Roots that are contracts of tokens, with their symbols.
     pub token_roots: Vec<(Address, Option<String>)>,
     /// Roots without transfers that the state does not contain: no coin, no nonce, no code. `None`
@@ -40,6 +43,11 @@ impl TrailEnds {
         let unknown = Contracts::default();
         let ends = graph.ends(&unknown);
         let ends = ends.map(|(vertex, _)| vertex.address).take(ENDS_MAX);
+        let left_out = |count: usize, limit: usize| count.saturating_sub(limit) as u64;
+        let unchecked = Unchecked {
+            roots: left_out(graph.roots.len(), ROOTS_MAX),
+            ends: left_out(graph.ends(&unknown).count(), ENDS_MAX),
+        };
         let roots = graph.roots.iter().take(ROOTS_MAX);
         let roots = roots.map(|root| graph.graph[*root].address);
         let state = source.state_of(&graph.blocks);
@@ -55,6 +63,7 @@ impl TrailEnds {
         Ok(Self {
             ends: graph.trail_ends(&contracts),
             contracts,
+            unchecked: accounts.as_ref().map(|_| unchecked).unwrap_or_default(),
             token_roots: token_roots(source, graph, state, accounts.as_deref()),
             state: Some(state),
             absent_roots: accounts.as_ref().map(|accounts| {
@@ -78,6 +87,7 @@ impl TrailEnds {
     pub(super) fn describe(&self, metadata: &mut txgraph_export::Metadata) {
         metadata.state = self.state;
         metadata.ends.clone_from(&self.ends);
+        metadata.unchecked = self.unchecked;
         metadata.token_roots = self.token_roots.iter().map(|(root, _)| *root).collect();
         metadata.unseen.clone_from(&self.unseen);
     }

@@ -36,7 +36,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or two of them disagree about a token.
+    /// If a file cannot be read, or two of them disagree about the decimals of a token.
     pub fn token_list(&self, paths: &[impl AsRef<Path>]) -> Result<Option<TokenList>> {
         let configured = self.config.token_list.as_deref();
         let paths: Vec<&Path> = match paths.is_empty() {

@@ -24,7 +24,7 @@ pub use call::{Call, CallResult};
 #[cfg(feature = "export")]
 pub use creation::{Creation, Creator};
 #[cfg(feature = "export")]
-pub use profile::{Activity, AddressProfile, Counterparty, FirstSent, Profile, ProfileState};
+pub use profile::*;
 pub use state::{AccountState, BlockState, SlotState};
 #[cfg(feature = "export")]
 pub use to_file::{ReplayOutput, ReplayedTransfers};

@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_analysis::{Trace, TraceEnd, TraceMethod, Tracer};
-use txgraph_graph::{Expansion, SearchRequest, TransferGraph, search};
+use txgraph_graph::{Expansion, SearchRequest, TransferGraph, same_chain, search};
 use txgraph_transfers::{
     Direction, ScanRequest, TokenStandard, Touching, TransferFilter, TransferSource,
 };
@@ -99,11 +99,8 @@ fn openings(source: &Source, graph: &TransferGraph) -> Result<(Openings, Option<
         return Ok(Default::default());
     };
     let wanted: Vec<_> = wanted.into_iter().collect();
-    if first == 0 {
-        let zero = wanted.into_iter().map(|of| (of, U256::ZERO));
-        return Ok((zero.collect(), None));
-    }
-    let known = match balances(source, first - 1, &wanted) {
+    // No transfer is in block 0, and its state has what the genesis allocates.
+    let known = match balances(source, first.saturating_sub(1), &wanted) {
         Ok(known) => known,
         // Without them, only what arrived since counts. The answer says so.
         Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Usage) => {
@@ -170,7 +167,7 @@ fn follow(
     if !request.expand_zero {
         ends.insert(Address::ZERO, Some(TraceEnd::Burnt));
     }
-    // An address that is not in the graph was cut off by a limit.
+    // An address that is not in the graph was cut off by a limit: both scans are of one chain.
     let end = |address: &Address| match ends.get(address) {
         Some(end) => *end,
         None => Some(TraceEnd::Limit),
@@ -192,6 +189,10 @@ fn follow(
         batch.iter().for_each(|transfer| tracer.add(transfer));
         Ok(())
     })?;
+    // A search without hops reads nothing.
+    if request.hops != Some(0) {
+        same_chain(&graph.scan, &report)?;
+    }
     let mut trace = tracer.finish();
     let mut transfers: Vec<_> = trace.rows.iter().map(|row| row.transfer.clone()).collect();
     from.fill_hashes(&mut transfers, &report.pins)?;
@@ -203,4 +204,44 @@ fn follow(
         row.transfer = transfer;
     }
     Ok(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use txgraph_graph::testing::{MemorySource, address, transfers};
+
+    fn traced(source: &MemorySource, hops: u32) -> Result<Trace> {
+        let request = SearchRequest {
+            hops: Some(hops),
+            ..SearchRequest::new(vec![address("a")], source.available.clone())
+        };
+        let graph = search(source, &request)?;
+        follow(
+            source,
+            &request,
+            &graph,
+            TraceMethod::Fifo,
+            &Openings::new(),
+        )
+    }
+
+    #[test]
+    fn both_scans_are_of_one_chain() {
+        let mut source = MemorySource::new(transfers("a>b:5 b>c:3 a>d:1"));
+        let ends = traced(&source, 2).unwrap().ends.len();
+        assert_eq!(ends, 3);
+        // Each scan ends with another block hash.
+        source.unstable = true;
+        let error = traced(&source, 2).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Reorged);
+    }
+
+    #[test]
+    fn a_search_without_hops_has_nothing_to_compare() {
+        let source = MemorySource::new(transfers("a>b:5 b>c:3"));
+        let trace = traced(&source, 0).unwrap();
+        assert_eq!(trace.ends[0].end, TraceEnd::Limit);
+    }
 }

@@ -418,14 +418,15 @@ mod to_file {
             source.check_outputs([output], output.overwrite)?;
             let mut streamed = false;
             restarting(source, || {
-                let mut writers = vec![File::new(self.writer(output)?)];
+                let mut writers = vec![self.writer(output)?];
                 for (format, target) in &output.more {
-                    writers.push(File::new(self.writer(&TransfersOutput {
+                    writers.push(self.writer(&TransfersOutput {
                         format: *format,
                         target: target.clone(),
                         ..output.clone()
-                    })?));
+                    })?);
                 }
+                let mut names = Names::new(output.tokens.as_ref());
                 let mut sought = Sought::of(&self.request.filter);
                 let scan = self.for_each(|batch| {
                     sought.see(&batch.transfers);
@@ -434,8 +435,14 @@ mod to_file {
                             .targets()
                             .iter()
                             .any(|(target, _)| target.is_stream());
-                    for file in &mut writers {
-                        file.write(source, &batch.transfers, &self.request.blocks)?;
+                    names.add(source, &mut writers, &batch.transfers, &self.request.blocks)?;
+                    for writer in &mut writers {
+                        if let Some(facts) = writer.transactions() {
+                            // Those of earlier batches are written.
+                            facts.clear();
+                            source.add_transactions(facts, batch.transfers.iter())?;
+                        }
+                        writer.write(&batch.transfers)?;
                     }
                     Ok(ControlFlow::Continue(()))
                 });
@@ -451,64 +458,64 @@ mod to_file {
                         .metadata(source.chain()?, &self.request.blocks, &scan);
                 let unseen = sought.unseen();
                 about.unseen.clone_from(&unseen);
-                about.state = writers.first().and_then(|file| file.sources.state);
+                about.state = names.sources.state;
                 let mut answer = TransfersAnswer {
                     scan,
                     written: Vec::with_capacity(writers.len()),
                     unseen,
-                    tokens: TokenSources::default(),
+                    tokens: names.sources,
                 };
-                for (number, file) in writers.into_iter().enumerate() {
-                    if number == 0 {
-                        answer.tokens = file.sources;
-                    }
-                    answer.written.push(file.writer.finish(&about)?);
+                for writer in writers {
+                    answer.written.push(writer.finish(&about)?);
                 }
                 Ok(answer)
             })
         }
     }
 
-    /// A file that is being written.
-    struct File {
-        writer: TransferWriter,
-        /// Tokens whose names the writer has.
+    /// The tokens of all files by name.
+    struct Names {
+        list: TokenList,
+        /// Tokens that were asked for their names.
         named: BTreeSet<Address>,
         /// Where the names come from.
         sources: TokenSources,
     }
 
-    impl File {
-        fn new(writer: TransferWriter) -> Self {
+    impl Names {
+        fn new(list: Option<&TokenList>) -> Self {
             Self {
-                writer,
+                list: list.cloned().unwrap_or_default(),
                 named: BTreeSet::new(),
                 sources: TokenSources::default(),
             }
         }
 
-        /// Appends transfers, with what their columns need.
-        fn write(
+        /// Adds the tokens of transfers to the files whose columns have names.
+        fn add(
             &mut self,
             source: &Source,
+            writers: &mut [TransferWriter],
             transfers: &[Transfer],
             blocks: &BlockRanges,
         ) -> Result<()> {
-            if let Some(list) = self.writer.tokens() {
-                let tokens = transfers.iter().filter_map(|it| it.token_address);
-                let new: BTreeSet<_> = tokens.filter(|it| !self.named.contains(it)).collect();
-                if !new.is_empty() {
-                    self.sources
-                        .add(source.name_tokens(list, new.iter().copied(), blocks)?);
-                    self.named.extend(new);
-                }
+            let lists = writers.iter_mut().filter_map(TransferWriter::tokens);
+            let mut lists = lists.peekable();
+            if lists.peek().is_none() {
+                return Ok(());
             }
-            if let Some(facts) = self.writer.transactions() {
-                // Those of earlier batches are written.
-                facts.clear();
-                source.add_transactions(facts, transfers.iter())?;
+            let tokens = transfers.iter().filter_map(|it| it.token_address);
+            let new: BTreeSet<_> = tokens.filter(|it| !self.named.contains(it)).collect();
+            if new.is_empty() {
+                return Ok(());
             }
-            Ok(self.writer.write(transfers)?)
+            let names = source.name_tokens(&mut self.list, new.iter().copied(), blocks)?;
+            self.sources.add(names);
+            for list in lists {
+                list.copy_claims(&self.list, new.iter().copied());
+            }
+            self.named.extend(new);
+            Ok(())
         }
     }
 }

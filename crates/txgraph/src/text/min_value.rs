@@ -18,9 +18,6 @@ use txgraph_transfers::{AmountFilter, TokenFilter};
 /// Decimal places of the native coin.
 const NATIVE_DECIMALS: u8 = 18;
 
-/// Tokens of a question that are asked for their symbols.
-const NAMED_MAX: usize = 100;
-
 /// Smallest amounts by token; `None`: the native coin.
 type Least = Vec<(Option<Address>, U256)>;
 
@@ -43,10 +40,9 @@ fn read(text: &str) -> Result<MinValue<'_>, String> {
         if text.contains('.') && is_decimal(text) {
             return Ok(MinValue::Each(text));
         }
-        return match (parse_amount(text), is_decimal(text)) {
-            (Ok(raw), _) => Ok(MinValue::Raw(raw)),
-            (Err(_), true) => Ok(MinValue::Each(text)),
-            (Err(error), false) => Err(format!(
+        return match parse_amount(text) {
+            Ok(raw) => Ok(MinValue::Raw(raw)),
+            Err(error) => Err(format!(
                 "{error}; or write it in units of tokens: 1.5, USDC=100"
             )),
         };
@@ -134,10 +130,12 @@ impl<'a> Units<'a> {
         blocks: &'a [BlockSpec],
         tokens: &TokenFilter,
     ) -> Self {
-        let named = match tokens {
+        let mut named = match tokens {
             TokenFilter::All => Vec::new(),
-            TokenFilter::Only { tokens, .. } => tokens.iter().copied().take(NAMED_MAX).collect(),
+            TokenFilter::Only { tokens, .. } => tokens.iter().copied().collect(),
         };
+        // The set has no order.
+        named.sort_unstable();
         Self {
             source,
             list,
@@ -165,14 +163,25 @@ impl<'a> Units<'a> {
             MinValue::Raw(raw) => Ok((raw, Vec::new())),
             MinValue::Each(amount) => Ok((U256::ZERO, self.of_each(amount, tokens)?)),
             MinValue::By(pairs) => {
-                let least = pairs.into_iter().map(|(name, amount)| {
+                let mut least = Least::new();
+                for (name, amount) in pairs {
                     let token = self.token(name)?;
+                    let useless = if !tokens.wants(token.as_ref()) {
+                        Some("no token of the question, so that its smallest amount has no effect")
+                    } else if least.iter().any(|(known, _)| *known == token) {
+                        Some("named twice")
+                    } else {
+                        None
+                    };
+                    if let Some(why) = useless {
+                        return Err(Error::usage(format!("{} is {why}", shortened(name))));
+                    }
                     let Some(decimals) = self.decimals(token)? else {
                         return Err(no_decimals(&[name.to_owned()]));
                     };
-                    Ok((token, scaled(amount, decimals, name)?))
-                });
-                Ok((U256::ZERO, least.collect::<Result<_>>()?))
+                    least.push((token, scaled(amount, decimals, name)?));
+                }
+                Ok((U256::ZERO, least))
             }
         }
     }
@@ -311,8 +320,9 @@ mod tests {
         ] {
             assert_eq!(read(text), Ok(expected), "{text}");
         }
+        let too_large = format!("{}0", U256::MAX);
         for text in [
-            "", "x", "1.5.5", "USDC=", "=5", "USDC=1e", "-1", ".5", "5,6", "a=1,b",
+            "", "x", "1.5.5", "USDC=", "=5", "USDC=1e", "-1", ".5", "5,6", "a=1,b", &too_large,
         ] {
             assert!(read(text).is_err(), "{text}");
         }

@@ -7,11 +7,12 @@ use crate::{
 };
 use alloy_primitives::{Address, U256};
 use std::{
-    cmp::Reverse,
+    cmp::{Ordering, Reverse},
     collections::{BTreeMap, HashMap},
     ops::ControlFlow,
 };
 use txgraph_export::Transactions;
+use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{
     BlockTime, Direction, ScanReport, ScanRequest, TokenStandard, Touching, Transfer,
 };
@@ -53,14 +54,32 @@ pub struct AddressProfile {
     pub received: Activity,
     /// What it sent.
     pub sent: Activity,
-    /// The first transfer of the native coin to it, except mints.
+    /// The first transfer of the native coin to it by another address, except mints. `None` if it
+    /// had a balance before: then none of these transfers was the first.
     pub first_funding: Option<Transfer>,
+    /// Its balance of the native coin at the end of the block before the first that was read. Of
+    /// block 0, it is what the genesis allocated.
+    pub balance_before: Option<(u64, U256)>,
+    /// Why that is not known.
+    pub without_balance_before: Option<String>,
+    /// What left a contract, or arrived there, in none of the transfers. It is known if all blocks
+    /// until the state were read.
+    pub unrecorded: Option<Unrecorded>,
     /// The first transfer that it sent.
     pub first_sent: Option<FirstSent>,
     /// The request for its transfers.
     pub request: ScanRequest,
     /// What was read, with gaps.
     pub scan: ScanReport,
+}
+
+/// The native coin that a contract moved in none of the transfers that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecorded {
+    /// It has less than the transfers explain.
+    Left(U256),
+    /// It has more.
+    Arrived(U256),
 }
 
 /// The account of an address at the end of a block.
@@ -140,6 +159,12 @@ impl Profile<'_> {
         self
     }
 
+    /// Also transfers inside of transactions, which are found by replaying them.
+    pub const fn internal(mut self) -> Self {
+        self.selection.internal = true;
+        self
+    }
+
     /// Reads the balance of this token. Call again for more; default: the tokens with the most
     /// transfers.
     pub fn token(mut self, token: Address) -> Self {
@@ -180,6 +205,7 @@ impl Profile<'_> {
             received,
             sent,
             first_funding,
+            native,
             ..
         } = seen;
         let first_sent = match sent.first.clone() {
@@ -200,11 +226,16 @@ impl Profile<'_> {
             received: received.finish(self.top),
             sent: sent.finish(self.top),
             first_funding,
+            balance_before: None,
+            without_balance_before: None,
+            unrecorded: None,
             first_sent,
             request,
             scan,
         };
+        self.add_balance_before(&mut profile)?;
         self.add_state(&mut profile, &tokens)?;
+        profile.unrecorded = profile.unrecorded_of(native);
         Ok(profile)
     }
 
@@ -249,6 +280,27 @@ impl Profile<'_> {
             Err(error) if error.kind == ErrorKind::Interrupted => Err(error),
             Err(_) => Ok(None),
         }
+    }
+
+    /// Reads what it had before the transfers.
+    fn add_balance_before(&self, profile: &mut AddressProfile) -> Result<()> {
+        let Some(read) = profile.scan.covered.span() else {
+            return Ok(());
+        };
+        // No transfer is in block 0, and its state has what the genesis allocates.
+        let before = read.first.saturating_sub(1);
+        match self.source.balances(Some(before), &[(self.address, None)]) {
+            Ok((block, balances)) => {
+                let balance = balances.into_iter().flatten().next();
+                profile.balance_before = balance.map(|balance| (block, balance));
+            }
+            Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
+            Err(error) => profile.without_balance_before = Some(error.message),
+        }
+        if (profile.balance_before).is_some_and(|(_, balance)| !balance.is_zero()) {
+            profile.first_funding = None;
+        }
+        Ok(())
     }
 
     fn add_state(&self, profile: &mut AddressProfile, tokens: &[Address]) -> Result<()> {
@@ -300,12 +352,40 @@ impl Profile<'_> {
     }
 }
 
+impl AddressProfile {
+    /// Compares the balance of a contract with what it received and sent. Accounts without code
+    /// also pay fees, which are no transfers.
+    fn unrecorded_of(&self, (received, sent): (AmountSum, AmountSum)) -> Option<Unrecorded> {
+        let state = self.state.as_ref()?;
+        let is_contract = state.code_bytes > 0 && state.delegate.is_none();
+        let (before, opening) = self.balance_before?;
+        let [read] = *self.scan.covered.iter().collect::<Vec<_>>() else {
+            return None;
+        };
+        if !is_contract || read.last != state.block || read.first.saturating_sub(1) != before {
+            return None;
+        }
+        let (gained, had) = (
+            widen(opening) + received,
+            widen(state.account.balance) + sent,
+        );
+        let difference = |more: AmountSum, less: AmountSum| (more - less).saturating_to();
+        match gained.cmp(&had) {
+            Ordering::Equal => None,
+            Ordering::Greater => Some(Unrecorded::Left(difference(gained, had))),
+            Ordering::Less => Some(Unrecorded::Arrived(difference(had, gained))),
+        }
+    }
+}
+
 /// What the transfers of an address were so far.
 #[derive(Default)]
 struct Seen {
     received: Side,
     sent: Side,
     first_funding: Option<Transfer>,
+    /// What it received and sent of the native coin.
+    native: (AmountSum, AmountSum),
     /// Transfers by ERC-20 token.
     tokens: BTreeMap<Address, u64>,
 }
@@ -321,15 +401,22 @@ struct Side {
 
 impl Seen {
     fn add(&mut self, address: Address, transfer: &Transfer) {
+        let is_native = transfer.token_address.is_none();
         if transfer.to_address == address {
             self.received.add(transfer.from_address, transfer);
-            let is_native = transfer.token_address.is_none();
-            if is_native && self.first_funding.is_none() && !transfer.from_address.is_zero() {
+            if is_native {
+                self.native.0 += widen(transfer.value);
+            }
+            let is_gift = !transfer.from_address.is_zero() && transfer.from_address != address;
+            if is_native && is_gift && self.first_funding.is_none() {
                 self.first_funding = Some(transfer.clone());
             }
         }
         if transfer.from_address == address {
             self.sent.add(transfer.to_address, transfer);
+            if is_native {
+                self.native.1 += widen(transfer.value);
+            }
         }
         if let Some(token) = transfer.token_address
             && transfer.token_standard == TokenStandard::Erc20
@@ -376,5 +463,23 @@ impl Side {
             counterparties,
             top: all,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use txgraph_graph::testing::{address, transfers};
+
+    #[test]
+    fn no_address_funds_itself_and_mints_do_not_count() {
+        let mut seen = Seen::default();
+        for transfer in transfers("a>a:5@eth 0>a:7@eth b>a:3@TOKEN c>a:2@eth a>d:1@eth") {
+            seen.add(address("a"), &transfer);
+        }
+        let funder = seen.first_funding.unwrap().from_address;
+        assert_eq!(funder, address("c"));
+        let sum = AmountSum::from;
+        assert_eq!(seen.native, (sum(14), sum(6)));
     }
 }
