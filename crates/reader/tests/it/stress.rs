@@ -59,41 +59,85 @@ impl State {
     }
 }
 
-/// All states so far. The last may not be committed yet, or not be recorded yet:
-/// `begun` changes were begun, `states.len() - 1` are known.
+/// All states so far. The last may not be committed yet, or not be recorded yet.
 #[derive(Default)]
 struct History {
-    inner: Mutex<(Vec<State>, usize)>,
-    recorded: Condvar,
+    inner: Mutex<Known>,
+    changed: Condvar,
 }
 
+#[derive(Default)]
+struct Known {
+    states: Vec<State>,
+    /// Changes that were begun; all but the last are in `states`, which has a first state, too.
+    begun: usize,
+    /// The states in which the open questions began.
+    asked: Vec<usize>,
+}
+
+/// Changes beside one question. A reader makes more attempts than that, so that it answers on a
+/// slow machine, too.
+const CHANGES_MAX: usize = 5;
+
 impl History {
+    /// Begins a change, after the questions that saw [`CHANGES_MAX`] have ended.
     fn begin(&self) {
-        self.inner.lock().unwrap().1 += 1;
+        let known = self.inner.lock().unwrap();
+        let busy = |known: &mut Known| {
+            let begun = known.begun;
+            known.asked.iter().any(|first| begun - first >= CHANGES_MAX)
+        };
+        self.changed.wait_while(known, busy).unwrap().begun += 1;
     }
 
     fn record(&self, state: State) {
-        self.inner.lock().unwrap().0.push(state);
-        self.recorded.notify_all();
+        self.inner.lock().unwrap().states.push(state);
+        self.changed.notify_all();
     }
 
-    /// Index of the newest state that is surely committed.
-    fn now(&self) -> usize {
-        self.inner.lock().unwrap().0.len() - 1
+    /// Begins a question.
+    fn ask(&self) -> Asked<'_> {
+        let mut known = self.inner.lock().unwrap();
+        let first = known.states.len() - 1;
+        known.asked.push(first);
+        Asked {
+            history: self,
+            first,
+        }
     }
 
     fn last(&self) -> State {
-        self.inner.lock().unwrap().0.last().unwrap().clone()
+        self.inner.lock().unwrap().states.last().unwrap().clone()
     }
+}
 
-    /// The states since `first`, with all that may have begun until now.
-    fn since(&self, first: usize) -> Vec<State> {
-        let mut inner = self.inner.lock().unwrap();
-        let begun = inner.1;
-        while inner.0.len() <= begun {
-            inner = self.recorded.wait(inner).unwrap();
+/// An open question. `first` is the newest state that was surely committed when it began.
+struct Asked<'a> {
+    history: &'a History,
+    first: usize,
+}
+
+impl Asked<'_> {
+    /// The states since it began, with all that may have begun until now.
+    fn states(&self) -> Vec<State> {
+        let mut known = self.history.inner.lock().unwrap();
+        let begun = known.begun;
+        // Fewer, if the change panics.
+        while known.states.len() <= begun.min(known.begun) {
+            known = self.history.changed.wait(known).unwrap();
         }
-        inner.0[first..=begun].to_vec()
+        known.states[self.first..=begun.min(known.begun)].to_vec()
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        // Also of a question that panics.
+        let known = self.history.inner.lock();
+        let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let at = known.asked.iter().position(|it| *it == self.first);
+        at.map(|at| known.asked.swap_remove(at));
+        self.history.changed.notify_all();
     }
 }
 
@@ -207,7 +251,7 @@ fn question(
     chance: &mut SmallRng,
     tally: &mut Tally,
 ) {
-    let begun = history.now();
+    let asked = history.ask();
     let tip = history.last().tip();
     let length = *[5, 40, 120].choose(chance).unwrap();
     let last = (tip + 2).saturating_sub(chance.random_range(0..30));
@@ -221,7 +265,8 @@ fn question(
         }
         Ok((transfers, report))
     });
-    let states = history.since(begun);
+    let states = asked.states();
+    drop(asked);
     let what = format!("blocks {}, {} states", request.blocks, states.len());
     match result {
         Ok((transfers, report)) => {
@@ -352,8 +397,9 @@ impl Drop for Stop<'_> {
         self.0.store(true, Ordering::Relaxed);
         if std::thread::panicking() {
             // The change that was begun will not be recorded.
-            let mut inner = self.1.inner.lock().unwrap();
-            inner.1 = inner.0.len() - 1;
+            let mut known = self.1.inner.lock().unwrap();
+            known.begun = known.states.len() - 1;
+            self.1.changed.notify_all();
         }
     }
 }
