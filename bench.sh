@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Reproduces every published number. Builds once, writes the sample chain, sweeps workloads x
-# chunk sizes x threads, compares with the reference method, and checks that every run of a
-# workload returns the expected answer.
+# Measures the figures of README.md, and most of those of docs/performance.md. Builds once,
+# writes the sample chain, sweeps workloads x chunk sizes x threads, compares with the reference
+# method, and checks that every run of a workload returns the expected answer.
 #
 #   ./bench.sh            everything (about ten minutes on 2 cores, after the build)
 #   ./bench.sh --quick    a few settings, within 5 minutes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test of txgraph: unit, property, golden, command line. Those of clusters, with a
-# large engine to build, are in scripts/test-cluster.sh; those of the Python package are in
+# Runs the tests of txgraph: unit, property, golden, command line. Those of clusters, with a large
+# engine to build, are in scripts/test-cluster.sh; those of the Python package are in
 # scripts/python.sh.
 #
 # Large data directories written by a real node are read from ../shared/fixtures (or
@@ -8,7 +8,7 @@
 # and the fixtures in testdata/ cover the reader. The first build takes 15 to 25 minutes on
 # 2 cores.
 #
-#   scripts/test.sh                  every test
+#   scripts/test.sh                  all of them
 #   scripts/test.sh reorg            tests whose name contains `reorg`
 #   TXGRAPH_REQUIRE_FIXTURES=1 scripts/test.sh    missing fixtures are failures
 set -euo pipefail

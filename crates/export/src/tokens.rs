@@ -318,7 +318,8 @@ impl TokenList {
         Ok(list)
     }
 
-    /// Adds an entry. Refuses two that disagree, as it cannot know which one is right.
+    /// Adds an entry. Refuses two that disagree about decimals, as it cannot know which one is right. Of
+    /// two symbols, the first remains.
     fn insert(
         &mut self,
         address: &str,

@@ -35,6 +35,9 @@ const ADDRESS_BYTES: u64 = 20;
 ///
 /// A writer keeps the partitions of an open lake, even if it replaces them. In a bucket, it
 /// deletes them: open the lake again.
+///
+/// A lake in a bucket waits for requests on a runtime of its own. Opening, using or dropping it inside of
+/// another asynchronous runtime panics; there, do it in a blocking task.
 #[derive(Debug)]
 pub struct Lake {
     store: Store,
