@@ -108,7 +108,7 @@ impl Bucket {
         let text = error.to_string();
         let answer = answer(&text).unwrap_or_else(|| text.clone());
         let (kind, what) = match error {
-            _ if text.contains("<Code>NoSuchBucket</Code>") => (
+            _ if lacks_bucket(error) => (
                 io::ErrorKind::NotFound,
                 format!("there is no bucket `{}`", self.name),
             ),
@@ -139,13 +139,7 @@ impl Bucket {
         });
         let (read, version) = match read {
             Ok((bytes, version)) => (Some(bytes), Some(version)),
-            Err(error @ StoreError::NotFound { .. }) => {
-                let failure = self.failed("read", name, &error);
-                if failure.to_string().contains("no bucket") {
-                    return Err(failure);
-                }
-                (None, None)
-            }
+            Err(error @ StoreError::NotFound { .. }) if !lacks_bucket(&error) => (None, None),
             Err(error) => return Err(self.failed("read", name, &error)),
         };
         if name == FILE {
@@ -267,6 +261,11 @@ impl Bucket {
         });
         removed.map_err(|error| self.failed("remove", folder, &error))
     }
+}
+
+/// Whether the server answers that the bucket, and not an object in it, does not exist.
+fn lacks_bucket(error: &StoreError) -> bool {
+    error.to_string().contains("<Code>NoSuchBucket</Code>")
 }
 
 /// The code and the message in an answer of the server.
@@ -436,6 +435,16 @@ impl Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_object_is_no_missing_bucket() {
+        let missing = |code: &str| StoreError::NotFound {
+            path: "no bucket/manifest.json".to_owned(),
+            source: format!("<Error><Code>{code}</Code></Error>").into(),
+        };
+        assert!(lacks_bucket(&missing("NoSuchBucket")));
+        assert!(!lacks_bucket(&missing("NoSuchKey")));
+    }
 
     #[test]
     fn errors_of_the_server_are_shortened() {
