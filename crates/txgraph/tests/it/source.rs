@@ -1,9 +1,14 @@
 //! Opening sources, and what they refuse.
 
 use crate::{OZA, small};
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use txgraph::{
     Backend, Capabilities, Capability, ChainInfo, Config, Control, ErrorKind, IndexChoice,
-    IndexOptions, Protected, Result, Source, SourceSpec, TransferFilter, TransferSource,
+    IndexOptions, Protected, Result, Source, SourceError, SourceSpec, TransferFilter,
+    TransferSource,
 };
 
 #[test]
@@ -85,6 +90,52 @@ impl Backend for TransfersOnly {
     fn protected(&self) -> &Protected {
         &self.1
     }
+}
+
+/// The first question meets a reorganisation.
+#[derive(Debug)]
+struct ReorganisedOnce(TransfersOnly, AtomicBool);
+
+impl Backend for ReorganisedOnce {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn chain(&self) -> Result<&ChainInfo> {
+        self.0.chain()
+    }
+
+    fn tip(&self) -> Result<u64> {
+        self.0.tip()
+    }
+
+    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
+        if self.1.swap(true, Ordering::Relaxed) {
+            self.0.transfers(filter)
+        } else {
+            Err(SourceError::Reorged { block: 1 }.into())
+        }
+    }
+
+    fn protected(&self) -> &Protected {
+        self.0.protected()
+    }
+}
+
+#[test]
+fn collecting_starts_again_and_calling_a_function_does_not() {
+    let fixture = small();
+    let open = || {
+        let inner = Source::open(fixture.path()).unwrap();
+        let inner = TransfersOnly(inner, Protected::default());
+        Source::with_backend("test:small", ReorganisedOnce(inner, AtomicBool::new(false)))
+    };
+    assert!(!open().transfers().collect().unwrap().is_empty());
+    let source = open();
+    let error = source
+        .transfers()
+        .for_each(|_| Ok(ControlFlow::Continue(())));
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Reorged);
 }
 
 #[test]
