@@ -74,6 +74,8 @@ enum Trouble {
     TooMuch(String),
     /// A later attempt may succeed. With the pause that the server asked for.
     Again(String, Duration),
+    /// The server does not have a block yet, or not at all.
+    NoBlock(String),
     /// Other attempts would fail, too.
     Fatal(Error),
 }
@@ -166,6 +168,9 @@ impl Client {
                     waiting.retain(|at| answers[*at].is_none());
                     match (large, busy) {
                         (Some(refusal), _) => Trouble::TooMuch(refusal.to_string()),
+                        (None, Some(refusal)) if refusal.meaning == Meaning::NoBlock => {
+                            Trouble::NoBlock(refusal.to_string())
+                        }
                         (None, Some(refusal)) => {
                             Trouble::Again(refusal.to_string(), Duration::ZERO)
                         }
@@ -191,6 +196,9 @@ impl Client {
                     self.pause(&group, &mut attempts, what, Duration::ZERO)?
                 }
                 Trouble::Again(what, least) => self.pause(&group, &mut attempts, what, least)?,
+                Trouble::NoBlock(what) => self
+                    .pause(&group, &mut attempts, what, Duration::ZERO)
+                    .map_err(Error::into_missing)?,
                 Trouble::Fatal(error) => return Err(error),
             }
         }

@@ -159,6 +159,25 @@ impl Error {
             _ => FailureKind::Unreadable,
         }
     }
+
+    /// The same error of a server that lacks a block after all attempts.
+    pub(crate) fn into_missing(self) -> Self {
+        match self {
+            Self::Failed {
+                endpoint,
+                method,
+                place,
+                what,
+                ..
+            } => Self::Missing {
+                endpoint,
+                method,
+                place,
+                what,
+            },
+            error => error,
+        }
+    }
 }
 
 impl From<Error> for SourceFailure {

@@ -1,10 +1,11 @@
 //! Which transfers: what every question about transfers has in common.
 
-use crate::{Advice, BlockSpec, Error, ErrorKind, Result, Source, blocks::DateIs};
+use crate::{Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, blocks::DateIs};
 use alloy_primitives::{Address, U256};
 use std::mem;
 use txgraph_transfers::{
-    AmountFilter, BlockRanges, Kind, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
+    AmountFilter, BlockRanges, Kind, ScanRequest, TokenFilter, TokenStandard, TransferFilter,
+    WrappedNative,
 };
 
 /// Whether transfers of this kind are in no log and are no value of a transaction. They are part of
@@ -58,6 +59,29 @@ impl Selection {
             kinds: self.kinds.clone(),
             internal: self.internal,
         })
+    }
+
+    /// As [`Self::filter`], for a question to a source. Advises nothing that it refuses.
+    pub(crate) fn filter_for(&self, source: &Source) -> Result<TransferFilter> {
+        let refused = match self.filter() {
+            Err(error) if !source.capabilities().contains(Capability::Replay) => error,
+            found => return found,
+        };
+        let internal = Self {
+            internal: true,
+            ..self.clone()
+        };
+        let request = ScanRequest {
+            blocks: BlockRanges::default(),
+            filter: internal.filter()?,
+            wrapped_native: self.wrapped_native.clone(),
+            with_times: false,
+            with_hashes: false,
+            allow_partial: false,
+        };
+        let from = source.transfer_source(&request.filter)?;
+        from.check_available(&request)?;
+        Err(refused)
     }
 
     /// The blocks of a question to a source.

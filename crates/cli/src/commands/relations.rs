@@ -154,8 +154,9 @@ pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits);
     let filter = &question.request().filter;
+    let has_internal = filter.internal || !filter.tokens.wants(None);
     if is_json {
-        print_json(&routes_as_json(&found))?;
+        print_json(&routes_as_json(&found, has_internal))?;
     } else if found.shortest.is_none() {
         let hops = match args.hops {
             Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
@@ -166,7 +167,7 @@ pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
             false => ", each after the one before (see --any-order)",
         };
         let mut text = format!("no route from {from} to {to} within {hops}{order}\n");
-        for line in unsearched(&found, filter.internal || !filter.tokens.wants(None)) {
+        for line in unsearched(&found, has_internal) {
             text += &format!("  not searched: {line}\n");
         }
         print_page(&text)?;
@@ -253,7 +254,7 @@ fn show_routes(
     movements::print(&Page::join(pages), terminal)
 }
 
-fn routes_as_json(found: &Routes) -> Value {
+fn routes_as_json(found: &Routes, has_internal: bool) -> Value {
     let route = |route: &Option<Vec<Transfer>>| -> Value {
         let steps = route
             .as_ref()
@@ -266,6 +267,10 @@ fn routes_as_json(found: &Routes) -> Value {
         "remarks": {
             "shortest": found.shortest.as_deref().map(remarks),
             "earliest": found.earliest.as_deref().map(remarks),
+        },
+        "not_searched": match found.shortest {
+            None => unsearched(found, has_internal),
+            Some(_) => Vec::new(),
         },
         "limits": found.limits,
         "missing": found.scan.missing,

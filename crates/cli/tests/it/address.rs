@@ -304,3 +304,27 @@ fn first_funders_are_not_more_than_is_known() {
         "{files:?}"
     );
 }
+
+/// What left a contract without a log is stated, and read with `--with-internal`.
+#[test]
+fn contracts_that_pay_without_logs_are_noticed() {
+    let sample = Sample::small();
+    fs::write(
+        sample.path("genesis.json"),
+        sample.fixture.genesis.to_string(),
+    )
+    .unwrap();
+    let mixer = &sample.fixture.truth["scenarios"]["mixer"];
+    let pool = mixer["contract"].as_str().unwrap();
+    let edges = mixer["edges"].as_array().unwrap().iter();
+    let paid = edges.filter(|edge| edge["from"] == pool);
+    let paid = paid.map(|edge| edge["value"].as_str().unwrap().parse::<u128>().unwrap());
+    let found = ask(&sample, pool);
+    let left = paid.sum::<u128>().to_string();
+    assert_eq!(found["unrecorded"]["left"], left, "{found}");
+    let text = sample.ok(&format!("address {pool} --chain genesis.json"));
+    let line = "left the contract in none of these transfers (--with-internal)";
+    assert!(text.stdout.contains(line), "{text:?}");
+    let whole = ask(&sample, &format!("{pool} --with-internal"));
+    assert!(whole["unrecorded"].is_null(), "{whole}");
+}

@@ -273,6 +273,39 @@ fn internal_answers_equal_the_node(sample: &Sample, chain: &str) {
     }
 }
 
+/// A hint is none if the lake refuses the question with it, too.
+#[test]
+fn hints_lead_to_questions_that_a_lake_answers() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    sample.ok("lake build -q x.lake --reorg-buffer 0");
+    sample.ok(&format!(
+        "lake build -q y.lake --with-internal --to-block 20 {chain}"
+    ));
+    let root = format!("graph -r {ROOT} -n 1");
+    for question in ["transfers", root.as_str(), "analyze summary"] {
+        let refused = |lake: &str, kind: &str| {
+            let run = sample.run(&format!("{question} --source lake:{lake} --kind {kind}"));
+            assert_eq!(run.status, 2, "{question}: {run:?}");
+            run.stderr
+        };
+        for (lake, kind, reason) in [
+            ("x.lake", "internal", "cannot replay"),
+            ("x.lake", "fee", "cannot replay"),
+            ("y.lake", "fee", "a lake does not contain them"),
+        ] {
+            let text = refused(lake, kind);
+            let is_hinted = text.contains("add --with-internal");
+            assert!(text.contains(reason) && !is_hinted, "{question}: {text}");
+        }
+        let hinted = refused("y.lake", "internal");
+        assert!(
+            hinted.contains("add --with-internal"),
+            "{question}: {hinted}"
+        );
+    }
+}
+
 #[test]
 fn errors_have_the_right_status() {
     let sample = Sample::small();

@@ -1,6 +1,7 @@
 //! Warnings about possible address poisoning.
 
 use crate::harness::Sample;
+use std::fs;
 
 #[test]
 fn graph_warns_of_the_planted_poisoning() {
@@ -24,4 +25,24 @@ fn graph_warns_of_the_planted_poisoning() {
     let quiet = sample.ok(&format!("graph -q -r {victim} -t {token} -n 1"));
     assert!(!quiet.stderr.contains("poisoning"), "{}", quiet.stderr);
     assert_eq!(quiet.stdout, run.stdout);
+}
+
+/// Tokens with one symbol are told apart, and transfers of nothing are counted by themselves.
+#[test]
+fn trees_show_counterfeits_and_transfers_of_nothing() {
+    let sample = Sample::small();
+    let planted = &sample.fixture.truth["scenarios"]["address-poisoning"];
+    let text = |name: &str| planted[name].as_str().unwrap();
+    let (victim, token, fake) = (text("victim"), text("token"), text("spoof_contract"));
+    let list = format!("address,symbol,decimals\n{token},USD6,6\n{fake},USD6,6\n");
+    fs::write(sample.path("t.csv"), list).unwrap();
+    let question = format!("graph -q -r {victim} -n 1 -f tree --token-list t.csv");
+    let tree = sample.ok(&question).stdout.to_lowercase();
+    for token in [token, fake] {
+        let (begin, end) = (&token[..6], &token[token.len() - 4..]);
+        assert!(tree.contains(&format!("usd6 ({begin}…{end})")), "{tree}");
+    }
+    let named = tree.matches("usd6").count();
+    assert_eq!(tree.matches("usd6 (0x").count(), named, "{tree}");
+    assert!(tree.contains("of them of nothing"), "{tree}");
 }

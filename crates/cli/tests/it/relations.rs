@@ -148,6 +148,11 @@ fn no_route_is_stated_with_what_was_not_searched() {
     let cut = sample.ok(&format!("path {ends} --max-degree 0 -q"));
     assert!(cut.stdout.starts_with("no route"), "{cut:?}");
     assert!(cut.stdout.contains("not searched: 1 hub"), "{cut:?}");
+    let json = json(&sample, &format!("path {ends} --max-degree 0"));
+    let lines: Vec<_> = cut.stdout.lines().skip(1).collect();
+    let stated = json["not_searched"].as_array().unwrap().iter();
+    let stated = stated.map(|line| format!("  not searched: {}", line.as_str().unwrap()));
+    assert_eq!(stated.collect::<Vec<_>>(), lines);
 }
 
 /// A route between two tokens is not the way of one amount.

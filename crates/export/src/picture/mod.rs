@@ -288,8 +288,11 @@ fn arrow_tooltip(
             end(&nodes[arrow.source]),
             end(&nodes[arrow.target])
         ),
-        moment(arrow.first),
     ];
+    // Any contract can have the same symbol.
+    let token = arrow.asset.token_address;
+    lines.extend(token.map(|token| format!("token {}", token.to_checksum(None))));
+    lines.push(moment(arrow.first));
     if let Some(value) = value {
         lines.insert(1, format!("worth {value:.2} by the given prices"));
     }

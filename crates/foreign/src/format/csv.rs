@@ -5,7 +5,7 @@ use crate::{Error, cell::Cell, dialect::Slot, role::ROLES};
 use csv::{ByteRecord, Position, ReaderBuilder};
 use std::{
     fs::File,
-    io::{Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -14,6 +14,25 @@ const BYTES_PER_RECORD_MAX: usize = 1 << 26;
 
 /// The longest header. Tables have at most a hundred columns.
 const BYTES_PER_HEADER_MAX: u64 = 1 << 20;
+
+/// Reads until a row is longer than any. A quote that is not closed makes one row of the rest of a
+/// file, which may not fit into the memory.
+struct Bounded<R> {
+    reader: R,
+    /// The bytes until the row is too long.
+    left: usize,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other("it is longer than 64 MiB"));
+        }
+        let read = self.reader.read(buffer)?;
+        self.left = self.left.saturating_sub(read);
+        Ok(read)
+    }
+}
 
 /// A CSV file.
 #[derive(Debug)]
@@ -58,7 +77,10 @@ impl Csv {
         let mut reader = ReaderBuilder::new()
             .delimiter(self.delimiter)
             .buffer_capacity(1 << 16)
-            .from_reader(self.stream.open(path)?);
+            .from_reader(Bounded {
+                reader: self.stream.open(path)?,
+                left: BYTES_PER_RECORD_MAX,
+            });
         let column = block_column(slots);
         let mut pieces = Pieces::new();
         let mut record = ByteRecord::new();
@@ -75,6 +97,7 @@ impl Csv {
             let block = block
                 .map_err(|problem| wrong_block(path, pieces.row, &self.header[column], problem))?;
             pieces.push(block, offset, reader.position().byte());
+            reader.get_mut().left = BYTES_PER_RECORD_MAX;
         }
         Ok(pieces.finish(self.stream))
     }
@@ -149,10 +172,6 @@ pub(super) fn rows(
         .read_byte_record(&mut record)
         .map_err(|error| wrong(path, number, &error))?
     {
-        if record.as_slice().len() > BYTES_PER_RECORD_MAX {
-            let reason = format_args!("row {} is longer than 64 MiB", number + 1);
-            return Err(Error::damaged(path, reason));
-        }
         if record.len() != csv.header.len() {
             let (found, expected) = (record.len(), csv.header.len());
             return Err(Error::damaged(

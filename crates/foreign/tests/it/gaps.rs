@@ -381,6 +381,19 @@ fn long_headers_are_not_read_to_their_end() {
     assert!(error.len() < 3000, "{}", error.len());
 }
 
+/// The rest of the file would be one row.
+#[test]
+fn a_quote_that_is_not_closed_does_not_fill_the_memory() {
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    write!(gz, "{LOGS}{}0,\"", log(0, 500, 0, 5)).unwrap();
+    let part = vec![b'x'; 1 << 20];
+    for _ in 0..66 {
+        gz.write_all(&part).unwrap();
+    }
+    let error = Files::one("logs.csv.gz", gz.finish().unwrap()).refused(Family::Etl);
+    assert!(error.contains("row 2: it is longer than 64 MiB"), "{error}");
+}
+
 #[test]
 fn metadata_of_an_answer_restricts_it_again() {
     let header = "block_number,transaction_index,log_index,sub_index,transaction_hash,\

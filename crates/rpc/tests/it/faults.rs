@@ -426,6 +426,15 @@ fn blocks_that_stay_null_are_missing() {
         Err(SourceError::Failed(failure)) => assert_eq!(failure.kind, FailureKind::Missing),
         other => panic!("{:?}", other.map(|_| ())),
     }
+    assert_eq!(server.faults_left(), 0);
+    // The same as the text of an error, at each of the four attempts.
+    let absent = Fault::Refusal(200, -32000, "block not found 11185311");
+    server.fail("eth_getBlockByNumber", 4, absent);
+    match scan(&source, &request(TransferFilter::default())) {
+        Err(SourceError::Failed(failure)) => assert_eq!(failure.kind, FailureKind::Missing),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert_eq!(server.faults_left(), 0);
     // Once is only a server that is behind.
     server.fail(
         "eth_getBlockByNumber",

@@ -356,6 +356,23 @@ fn the_table_of_servers_has_all_answers() {
     }
 }
 
+/// Providers use different ones for the same text.
+#[test]
+fn the_status_of_a_refusal_does_not_decide() {
+    let message = "You can make eth_getLogs requests with up to a 10 block range";
+    for status in [200, 400, 403, 413, 422, 429, 500, 503] {
+        let server = server();
+        server.limit(|limits| {
+            (limits.range, limits.refusal) = (Some(10), Some((status, -32600, message)));
+        });
+        whole(
+            &one_chunk(&server),
+            &tokens(),
+            &format!("{status}: {message}"),
+        );
+    }
+}
+
 #[test]
 fn a_limit_that_is_known_is_not_met_again_and_again() {
     let server = server();

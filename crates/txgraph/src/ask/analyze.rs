@@ -124,7 +124,7 @@ impl<'s> Analyze<'s> {
             let Resolved { blocks, cut } = selection.resolve(self.source)?;
             let request = ScanRequest {
                 blocks,
-                filter: selection.filter()?,
+                filter: selection.filter_for(self.source)?,
                 wrapped_native: selection.wrapped_native.clone(),
                 // Other measures show no times, and reading one costs a header per block.
                 with_times: self.measure == Measure::Pairs,

@@ -113,7 +113,7 @@ impl SearchOptions {
         }
         let Resolved { blocks, cut } = self.selection.resolve(source)?;
         let request = SearchRequest {
-            filter: self.selection.filter()?,
+            filter: self.selection.filter_for(source)?,
             wrapped_native: self.selection.wrapped_native.clone(),
             hops: self.hops.limit(),
             direction: self.direction,
