@@ -40,6 +40,12 @@ PARTS = {
 }
 
 
+def deployment(runtime):
+    """Init code of a contract, in hex."""
+    size = len(runtime) // 2
+    return bytes([0x60, size, 0x60, 10, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3]).hex() + runtime
+
+
 class Programs:
     """Random code that moves ether, run as init code."""
 
