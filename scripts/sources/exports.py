@@ -32,12 +32,12 @@ class Exports:
         if done.returncode:
             raise SystemExit(f"{options}: {done.stdout} {done.stderr}")
 
-    def cryo(self, start=0, csv=False, parity=None):
+    def cryo(self, name, start=0, csv=False):
         """A folder of files with up to 20 blocks."""
-        with_traces = self.has_parity if parity is None else parity
-        folder = self.home / f"cryo-{start}-{'csv' if csv else 'parquet'}"
+        folder = self.home / name
+        tables = ["blocks", "transactions", "logs", "traces"]
         options = {
-            "datatype": ["blocks", "transactions", "logs", *(["traces"] if with_traces else [])],
+            "datatype": tables if self.has_parity else tables[:3],
             "blocks": [f"{start}:{self.end}"],
             "include_columns": ["logs_bloom", "parent_hash"],
             "rpc": self.url,
@@ -52,11 +52,11 @@ class Exports:
         self.run(CRYO, [options | ({"file_format": "csv"} if csv else {})])
         return folder
 
-    def etl(self, end, extension, parity=False):
+    def etl(self, name, end, extension, parity=False):
         """A folder with the tables of the blocks before `end`, with traces of geth or of Parity."""
-        folder = self.home / f"etl-{end}-{extension}"
+        folder = self.home / name
         folder.mkdir()
-        at = lambda name: str(folder / f"{name}.{extension}")
+        at = lambda table: str(folder / f"{table}.{extension}")
         hashes, geth = str(self.home / "hashes"), str(self.home / "traces.json")
         server = ["-p", self.url]
         blocks = [*server, "-s", "0", "-e", str(end - 1)]
@@ -70,7 +70,8 @@ class Exports:
         if parity:
             steps += [["export_traces", *blocks, "-o", at("traces")]]
         else:
-            steps += [["export_geth_traces", *blocks, "-o", geth]]
+            # geth does not trace the genesis block.
+            steps += [["export_geth_traces", *server, "-s", "1", "-e", str(end - 1), "-o", geth]]
             steps += [["extract_geth_traces", "-i", geth, "-o", at("traces")]]
         self.run(ETL, steps)
         return folder

@@ -12,7 +12,8 @@ from check import Txgraph, balances, equal, placed
 from exports import Exports
 from node import Node
 
-KINDS = "transfer,mint,burn,wrap,unwrap,value,internal,withdrawal"
+OUTSIDE = ["transfer", "mint", "burn", "wrap", "unwrap", "value"]
+KINDS = ",".join([*OUTSIDE, "internal", "withdrawal"])
 INSIDE = ("--with-internal", "--kind", KINDS)
 
 
@@ -21,14 +22,15 @@ def compare(node, txgraph, home, options, receipts, has_parity):
     end = node.tip() + 1
     source, everything = f"rpc:{node.url}", f"0:{end}"
     chain = ("--chain-id", int(node.ask("eth_chainId"), 16))
-    ask = lambda sources, *more: txgraph.rows(
-        "transfers", *(it for one in sources for it in ("--source", one)), "--blocks", everything, *more
-    )
+
+    def ask(sources, *more):
+        named = [it for one in sources for it in ("--source", one)]
+        return txgraph.rows("transfers", *named, "--blocks", everything, *more)
+
     rows = ask([source], *INSIDE)
     print(f"{end} blocks, {len(receipts)} transactions, {len(rows)} rows", flush=True)
     logged = [it for receipt in receipts for it in tokens.of_receipt(receipt)]
-    found = [tokens.placed(it) for it in rows if it["token_address"]]
-    equal("tokens", found, logged, "their logs")
+    equal("tokens", [tokens.placed(it) for it in rows if it["token_address"]], logged, "their logs")
     paid = ask([source], "--with-internal", "--token", "eth", "--kind", f"{KINDS},fee,priority")
     balances(node.initial(), node.accounts(), paid)
     equal("verified", ask([source], *INSIDE, "--verify"), rows, "unverified")
@@ -36,23 +38,47 @@ def compare(node, txgraph, home, options, receipts, has_parity):
 
     exports = Exports(options.python, node, home, has_parity)
     half = end // 2
-    folders = {"etl, geth's traces": f"etl:{exports.etl(end, 'csv')}"}
-    folders["etl, half"] = f"etl:{exports.etl(half, 'json')}"
+    whole = {"etl, traces of geth": f"etl:{exports.etl('etl-geth', end, 'csv' if has_parity else 'json')}"}
+    first, last = f"etl:{exports.etl('etl-half', half, 'json')}", None
     if has_parity:
-        folders["etl, Parity's traces"] = f"etl:{exports.etl(end, 'json', parity=True)}"
-        folders["cryo, Parquet"] = f"cryo:{exports.cryo()}"
-        folders["cryo, CSV"] = f"cryo:{exports.cryo(csv=True)}"
-        folders["cryo, half"] = f"cryo:{exports.cryo(start=half)}"
-    for name, folder in folders.items():
-        if "half" not in name:
-            equal(name, ask([folder], *chain, *INSIDE), rows, "rpc")
-    return folders
+        whole["etl, traces of Parity"] = f"etl:{exports.etl('etl-parity', end, 'json', parity=True)}"
+        whole["cryo, Parquet"] = f"cryo:{exports.cryo('cryo-parquet')}"
+        whole["cryo, CSV"] = f"cryo:{exports.cryo('cryo-csv', csv=True)}"
+        last = f"cryo:{exports.cryo('cryo-half', start=half - 3)}"
+    else:
+        # Without traces, and no table of cryo has withdrawals.
+        cryo = f"cryo:{exports.cryo('cryo-parquet')}"
+        is_outside = lambda it: it["kind"] in OUTSIDE and (it["token_address"] or it["kind"] == "value")
+        found = ask([cryo], *chain, "--kind", ",".join(OUTSIDE))
+        equal("cryo, without traces", found, [it for it in rows if is_outside(it)], "rpc")
+    own = home / "own.csv"
+    txgraph.run("transfers", "--source", source, *INSIDE, "--output", own)
+    whole["csv"] = f"csv:{own}"
+    for name, other in whole.items():
+        equal(name, ask([other], *chain, *INSIDE), rows, "rpc")
+    # A lake has no block that can be replaced.
+    lake = home / "lake"
+    txgraph.run("lake", "build", "--source", source, "--with-internal", "--reorg-buffer", 0, lake)
+    final = int(node.ask("eth_getBlockByNumber", "finalized", False)["number"], 16)
+    stored = [it for it in rows if int(it["block_number"]) <= final]
+    equal("lake", txgraph.transfers(f"lake:{lake}", f"0:{final + 1}", *INSIDE), stored, "rpc")
+    lake = f"lake:{lake}"
+    joints = {"etl, then rpc": [first, source], "rpc, then etl": [source, first], "lake, then rpc": [lake, source]}
+    joints["csv, then rpc"] = [whole["csv"], source]
+    if last:
+        joints |= {"etl, then cryo": [first, last], "cryo, etl, lake, rpc": [last, first, lake, source]}
+        joints["cryo, then lake"] = [whole["cryo, CSV"], lake]
+    for name, joint in joints.items():
+        equal(name, ask(joint, *chain, *INSIDE), rows, "rpc")
+    return whole
 
 
 def run(node, txgraph, home, options, is_cancun, has_parity):
     node.start()
     traffic = Traffic(node, options.seed, is_cancun)
     receipts = traffic.run(options.count)
+    if not has_parity:
+        node.withdraw_until(node.tip() + 3)
     compare(node, txgraph, home, options, receipts, has_parity)
 
 
@@ -74,6 +100,10 @@ def main():
             print(f"-- anvil, {fork}", flush=True)
             with Anvil(options.anvil, home / fork, fork) as node:
                 run(node, txgraph, home / fork, options, fork != "shanghai", True)
+        print("-- geth", flush=True)
+        # A fork that does not come.
+        with Node(options.geth, home / "geth", 1_000_000) as node:
+            run(node, txgraph, home / "geth", options, True, False)
 
 
 main()
