@@ -1,9 +1,37 @@
 """What txgraph answers, in the form of the expected rows, and comparisons."""
 
 import csv
+import dataclasses
 import io
+import json
+import pathlib
 import subprocess
 import sys
+import tempfile
+
+
+@dataclasses.dataclass
+class Answer:
+    code: int
+    rows: list
+    caveats: list
+    # All that was printed and written.
+    text: str
+
+    def outcome(self, whole):
+        """How the answer compares with a whole one; `None` if something is wrong and not said."""
+        if self.code:
+            return f"exit {self.code}"
+        if self.rows == whole.rows:
+            return "whole"
+        said = [it for it in self.caveats if it not in whole.caveats]
+        return f"states {'; '.join(said)}" if said and is_part(self.rows, whole.rows) else None
+
+
+def is_part(rows, whole):
+    """Whether nothing is in the rows that is not in all of them, in the same order."""
+    left = iter(whole)
+    return all(any(row == one for one in left) for row in rows)
 
 
 class Txgraph:
@@ -11,7 +39,23 @@ class Txgraph:
         self.program = program
 
     def start(self, *arguments):
-        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
+        command = [self.program, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    def answer(self, sources, *arguments):
+        """Transfers of some sources, with what is said about them."""
+        named = [it for one in sources for it in ("--source", one)]
+        with tempfile.TemporaryDirectory() as folder:
+            rows, stats = (pathlib.Path(folder) / name for name in ("rows.csv", "stats"))
+            done = self.start("transfers", *named, *arguments, "--output", rows, "--stats", stats)
+            meta = pathlib.Path(f"{rows}.meta.json")
+            texts = {it: it.read_text() for it in (rows, stats, meta) if it.exists()}
+        found = table(texts[rows]) if rows in texts else []
+        caveats = json.loads(texts[meta])["scan"].get("caveats", []) if meta in texts else []
+        everything = done.stdout + done.stderr + "".join(texts.values())
+        if done.returncode < 0 or "panicked" in done.stderr:
+            raise SystemExit(f"txgraph {arguments}: {done.returncode} {done.stderr}")
+        return Answer(done.returncode, found, caveats, everything)
 
     def run(self, *arguments):
         done = self.start(*arguments)

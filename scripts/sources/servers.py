@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 
+import faults
 import tokens
 from anvil import Anvil, Traffic
 from check import Txgraph, balances, equal, placed
@@ -73,13 +74,15 @@ def compare(node, txgraph, home, options, receipts, has_parity):
     return whole
 
 
-def run(node, txgraph, home, options, is_cancun, has_parity):
+def run(node, txgraph, home, options, is_cancun, has_parity, is_last=False):
     node.start()
     traffic = Traffic(node, options.seed, is_cancun)
     receipts = traffic.run(options.count)
     if not has_parity:
         node.withdraw_until(node.tip() + 3)
-    compare(node, txgraph, home, options, receipts, has_parity)
+    whole = compare(node, txgraph, home, options, receipts, has_parity)
+    if is_last:
+        faults.run(node, txgraph, node.tip() + 1)
 
 
 def main():
@@ -99,7 +102,7 @@ def main():
         for fork in ("shanghai", "cancun", "osaka"):
             print(f"-- anvil, {fork}", flush=True)
             with Anvil(options.anvil, home / fork, fork) as node:
-                run(node, txgraph, home / fork, options, fork != "shanghai", True)
+                run(node, txgraph, home / fork, options, fork != "shanghai", True, fork == "osaka")
         print("-- geth", flush=True)
         # A fork that does not come.
         with Node(options.geth, home / "geth", 1_000_000) as node:
