@@ -100,3 +100,17 @@ class Traffic:
             some = [self.transaction() for _ in range(min(self.random.randrange(5), count - len(receipts)))]
             receipts += self.node.mined(self.node.send(some))
         return receipts
+
+    def replace(self, depth):
+        """Replaces the last blocks by others."""
+        some = []
+        for at, sender in enumerate(self.node.nonces):
+            topics, data = random_log(self.random, self.programs.wallets)
+            calls = [(self.parts[f"log{len(topics)}"], 0, call_data(topics, data).hex())]
+            calls += [("0x" + self.programs.wallets[0].hex(), self.random.randrange(10**9), "")]
+            call = self.node.transaction(*calls[at % 2], sender=sender)
+            del call["nonce"]
+            some.append([call, self.random.randrange(depth)])
+        self.node.ask("anvil_reorg", depth, some)
+        for sender in self.node.nonces:
+            self.node.nonces[sender] = int(self.node.ask("eth_getTransactionCount", sender, "latest"), 16)

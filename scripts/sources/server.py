@@ -144,7 +144,9 @@ class Proxy:
     """
 
     def __init__(self, url, respond, before=lambda _: None):
-        numbers, lock = iter(range(1 << 40)), threading.Lock()
+        # Whether an answer was changed.
+        self.has_changed = False
+        proxy, numbers, lock = self, iter(range(1 << 40)), threading.Lock()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -156,7 +158,9 @@ class Proxy:
                     calls = asked if is_batch else [asked]
                     request = Request(self.path, self.headers, calls, is_batch, next(numbers))
                     before(request)
-                answer = respond(request, ask_all(url, calls))
+                answers = ask_all(url, calls)
+                answer = respond(request, answers)
+                proxy.has_changed |= answer != answers
                 status, answer = answer if isinstance(answer, tuple) else (200, answer)
                 if isinstance(answer, list) and not is_batch:
                     answer = answer[0] if answer else None

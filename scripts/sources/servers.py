@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import faults
+import reorgs
 import tokens
 from anvil import Anvil, Traffic
 from check import Txgraph, balances, equal, placed
@@ -82,7 +83,8 @@ def run(node, txgraph, home, options, is_cancun, has_parity, is_last=False):
         node.withdraw_until(node.tip() + 3)
     whole = compare(node, txgraph, home, options, receipts, has_parity)
     if is_last:
-        faults.run(node, txgraph, node.tip() + 1)
+        #faults.run(node, txgraph, node.tip() + 1)
+        reorgs.run(node, txgraph, traffic, options.count // 3)
 
 
 def main():
