@@ -6,17 +6,16 @@ rows must be the same in form: one expectation covers both. Last, every block is
 """
 
 import argparse
-import csv
-import io
 import json
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 
-from node import Node, WithoutTraces, SENDER
-from programs import PARTS, Programs
+from check import Txgraph, balances, equal, native, placed
+from node import Node, SENDER
+from programs import PARTS, Programs, deployment
+from server import without_traces
 
 ZERO = "0x" + "00" * 20
 
@@ -69,46 +68,6 @@ def traced(node, tip):
     return rows
 
 
-class Txgraph:
-    def __init__(self, program):
-        self.program = program
-
-    def start(self, *arguments):
-        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
-
-    def run(self, *arguments):
-        done = self.start(*arguments)
-        if done.returncode:
-            raise SystemExit(f"txgraph {' '.join(map(str, arguments))}: {done.stderr}")
-        return done.stdout
-
-    def rows(self, *arguments):
-        text = self.run(*arguments, "--format", "csv")
-        return list(csv.DictReader(io.StringIO(text)))
-
-    def transfers(self, source, blocks, *arguments):
-        return self.rows("transfers", "--source", source, "--blocks", blocks, *arguments)
-
-
-def placed(row):
-    """A row in the form of the expected ones."""
-    place = (int(row[it]) for it in ("block_number", "transaction_index", "sub_index"))
-    return (*place, row["from_address"], row["to_address"], int(row["value"]), row["kind"])
-
-
-def native(rows):
-    assert all(row["token_address"] == row["log_index"] == "" for row in rows), rows
-    return [placed(row) for row in rows]
-
-
-def equal(what, found, expected):
-    if found != expected:
-        for one, other in zip([*found, None], [*expected, None]):
-            if one != other:
-                raise SystemExit(f"{what} differ: txgraph {one}, geth {other}")
-    print(f"{what}: {len(found)} are equal")
-
-
 def run_transactions(node, programs, count, parts):
     pick = programs.random.choice
     waiting, hashes = [], []
@@ -131,27 +90,6 @@ def run_transactions(node, programs, count, parts):
             hashes += node.send(waiting)
             waiting = []
     return node.mined(hashes)
-
-
-def balances(node, rows):
-    """The balances that follow from the genesis block and all rows, against those of all accounts."""
-    alloc = node.genesis["alloc"].items()
-    sums = {"0x" + key.removeprefix("0x"): int(it["balance"], 0) for key, it in alloc}
-    for row in rows:
-        value = int(row["value"])
-        start, end = row["from_address"], row["to_address"]
-        if row["kind"] != "withdrawal":
-            sums[start] = sums.get(start, 0) - value
-        if row["kind"] not in ("burn", "fee"):
-            sums[end] = sums.get(end, 0) + value
-    accounts = node.accounts()
-    wrong = [one for one in sums.keys() | accounts.keys() if sums.get(one, 0) != accounts.get(one, 0)]
-    for one in sorted(wrong):
-        has, sum_is = accounts.get(one, 0), sums.get(one, 0)
-        print(f"{one} has {has} wei, the movements give {sum_is}", file=sys.stderr)
-    if wrong:
-        raise SystemExit(f"{len(wrong)} of {len(accounts)} balances differ")
-    print(f"balances: those of all {len(accounts)} accounts are equal")
 
 
 def transactions(txgraph, source, receipts, expected):
@@ -212,7 +150,7 @@ def compare(node, txgraph, home, receipts):
     print(f"tokens: {len(tokens)} rows, none of the protocol")
     verified = native(txgraph.transfers(source, everything, *eth, inside, "--verify"))
     equal("movements, verified", verified, expected)
-    with WithoutTraces(node) as server:
+    with without_traces(node) as server:
         untraced = f"rpc:{server.url}"
         since = [it for it in expected if it[0] >= node.fork]
         blocks = f"{node.fork}:{tip + 1}"
@@ -227,7 +165,7 @@ def compare(node, txgraph, home, receipts):
     kinds = "value,internal,burn,withdrawal,fee,priority"
     paid = txgraph.transfers(source, everything, "--token", "eth", inside, "--kind", kinds)
     assert {row["kind"] for row in paid} == set(kinds.split(",")), "all kinds occur"
-    balances(node, paid)
+    balances(node.initial(), node.accounts(), paid)
     # A lake has no block that can be replaced.
     final = int(node.ask("eth_getBlockByNumber", "finalized", False)["number"], 16)
     lake = home / "lake"
@@ -239,11 +177,7 @@ def compare(node, txgraph, home, receipts):
 
 def run(node, options, home):
     node.start()
-    deploys = []
-    for runtime in PARTS.values():
-        size = len(runtime) // 2
-        init = bytes([0x60, size, 0x60, 10, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3])
-        deploys.append(node.transaction(data=init.hex() + runtime))
+    deploys = [node.transaction(data=deployment(it)) for it in PARTS.values()]
     receipts = node.mined(node.send(deploys))
     parts = {name: it["contractAddress"] for name, it in zip(PARTS, receipts)}
     programs = Programs(options.seed, parts)

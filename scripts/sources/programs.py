@@ -40,16 +40,24 @@ PARTS = {
 }
 
 
+def deployment(runtime):
+    """Init code of a contract, in hex."""
+    size = len(runtime) // 2
+    return bytes([0x60, size, 0x60, 10, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3]).hex() + runtime
+
+
 class Programs:
     """Random code that moves ether, run as init code."""
 
-    def __init__(self, seed, parts):
-        self.random = random.Random(seed)
+    def __init__(self, seed, parts, log=None, hidden=()):
+        """`log` returns code that makes a log. The parts `hidden` are in no argument."""
+        self.random, self.log, self.hidden = random.Random(seed), log, hidden
         self.parts = {name: address(at) for name, at in parts.items()}
         self.wallets = [bytes([0x77] * 19 + [n]) for n in range(1, 7)]
 
     def someone(self):
-        return self.random.choice([*self.wallets, *self.parts.values()])
+        known = [at for name, at in self.parts.items() if name not in self.hidden]
+        return self.random.choice([*self.wallets, *known])
 
     def value(self):
         return self.random.choice([0, 1, 1, 2, 3, 3, 1000, 10**5, 10**15, 10**30])
@@ -69,6 +77,8 @@ class Programs:
                 opcode = pick([0xF2, 0xF4, 0xFA])
                 target = push(pick([self.parts["forwarder"], self.parts["destroyer"]]))
                 parts.append(call(opcode, target, self.value(), self.someone().rjust(32, b"\0")))
+            elif kind == 5 and self.log:
+                parts.append(self.log())
             elif kind == 5:
                 target = push(pick([self.parts["destroyer"], self.parts["token"]]))
                 parts.append(call(0xF1, target, self.value(), self.someone().rjust(32, b"\0")))

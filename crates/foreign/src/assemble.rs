@@ -221,9 +221,10 @@ impl<'r> Assembler<'_, '_, 'r> {
             }
             // Under EIP-7708, logs report these movements.
             if self.filter.internal && !is_logged {
-                let movements = frames.internal();
+                let (movements, kept) = frames.internal();
                 let doubtful = movements.iter().filter(|it| it.is_doubtful);
                 self.gaps.doubtful += doubtful.count() as u64;
+                self.gaps.burns += kept;
                 self.internal(block.number, time, index, hash, &movements);
             }
         }

@@ -102,8 +102,9 @@ impl<'r> Frames<'r> {
         })
     }
 
-    /// The movements inside of the transaction.
-    pub(crate) fn internal(&self) -> Vec<FrameMovement> {
+    /// The movements inside of the transaction, and how many more there may be: balances of
+    /// contracts that name themselves as the beneficiary.
+    pub(crate) fn internal(&self) -> (Vec<FrameMovement>, u64) {
         let mut movements = FrameMovements::new(false);
         let mut found = Vec::new();
         let mut before: &[u32] = &[];
@@ -129,6 +130,6 @@ impl<'r> Frames<'r> {
                 depth,
             }));
         }
-        found
+        (found, movements.kept())
     }
 }

@@ -68,6 +68,8 @@ pub struct FrameMovements {
     failed: Option<usize>,
     created: Vec<Address>,
     last: Option<(Address, Address, U256)>,
+    /// Contracts that named themselves and are taken to stay.
+    kept: u64,
 }
 
 impl FrameMovements {
@@ -84,6 +86,12 @@ impl FrameMovements {
     pub fn skip(&mut self, depth: usize) {
         self.running.truncate(depth);
         self.failed = self.failed.filter(|failed| *failed < depth);
+    }
+
+    /// How many contracts with a balance named themselves as the beneficiary and are taken to stay.
+    /// If it is not known whether every destroyed contract is deleted, these may be burns.
+    pub const fn kept(&self) -> u64 {
+        self.kept
     }
 
     /// Takes the next frame in the order of execution, and returns what it moves. The value of
@@ -142,6 +150,7 @@ impl FrameMovements {
         let is_deleted = self.deletes_all || self.created.contains(&from);
         if from == to {
             // The balance stays, unless the contract is deleted.
+            self.kept += u64::from(!is_deleted);
             return is_deleted.then(|| movement(Address::ZERO, Kind::Burn));
         }
         Some(FrameMovement {
@@ -234,6 +243,11 @@ mod tests {
         let kept = [frame(0, Call, 1, 2, 0), frame(1, Destroy, 2, 2, 4)];
         assert_eq!(moved(false, &kept), []);
         assert_eq!(moved(true, &kept), [(4, true)]);
+        for (deletes_all, expected) in [(false, 1), (true, 0)] {
+            let mut movements = FrameMovements::new(deletes_all);
+            let _ = kept.map(|frame| movements.next(&frame));
+            assert_eq!(movements.kept(), expected);
+        }
         let created = [
             frame(0, Call, 1, 2, 0),
             frame(1, Create, 2, 3, 4),

@@ -50,6 +50,9 @@ gaps! {
     frames = "call frames that others count or are in, but are not in the files",
     /// Destructions that a server may have reported although nothing moved.
     doubtful = "destructions that repeat the movement before them, and may have moved nothing",
+    /// Contracts that are older than the transaction and name themselves as the beneficiary. Only
+    /// the fork says whether their balance is burnt.
+    burns = "contracts that name themselves as the beneficiary, whose balance was burnt before Cancun",
     /// Logs whose index is skipped.
     logs = "logs whose index is skipped, because they are not in the files",
     /// Blocks whose logs do not have the bloom filter of the header.

@@ -1,6 +1,6 @@
 //! Destructions as servers that are built on revm report them.
 
-use crate::support::{A, B, Files, TOKEN};
+use crate::support::{A, B, Files, TOKEN, read};
 use txgraph_foreign::Family;
 use txgraph_transfers::Kind;
 
@@ -26,4 +26,26 @@ fn a_contract_that_names_itself_moves_nothing() {
             assert_eq!(found, [(5u64, Kind::Value), (3, Kind::Internal)], "{from}");
         }
     }
+}
+
+/// B is older than the transaction, has a balance and names itself. Before Cancun the balance is
+/// burnt, since then it stays. Traces do not say which.
+#[test]
+fn a_balance_that_may_be_burnt_is_counted() {
+    let hash = format!("0x{:064x}", 1);
+    let text = format!(
+        "block_number,transaction_index,transaction_hash,from_address,to_address,value,\
+         trace_type,call_type,trace_address,error,status\n\
+         5,0,{hash},{A},{B},5,call,call,,,1\n\
+         5,0,{hash},{B},{B},5,suicide,,0,,1\n"
+    );
+    let files = Files::one("traces.csv", text);
+    let (found, report) = read(files.open(Family::Etl).unwrap());
+    assert_eq!(found.len(), 1);
+    let caveat = "contracts that name themselves as the beneficiary, whose balance was burnt before Cancun: 1";
+    assert!(
+        report.caveats.iter().any(|it| it == caveat),
+        "{:?}",
+        report.caveats
+    );
 }

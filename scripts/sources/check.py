@@ -1,0 +1,112 @@
+"""What txgraph answers, in the form of the expected rows, and comparisons."""
+
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+@dataclasses.dataclass
+class Answer:
+    code: int
+    rows: list
+    caveats: list
+    # All that was printed and written.
+    text: str
+
+    def outcome(self, whole):
+        """How the answer compares with a whole one; `None` if something is wrong and not said."""
+        if self.code:
+            return f"exit {self.code}"
+        if self.rows == whole.rows:
+            return "whole"
+        said = [it for it in self.caveats if it not in whole.caveats]
+        return f"states {'; '.join(said)}" if said and is_part(self.rows, whole.rows) else None
+
+
+def is_part(rows, whole):
+    """Whether nothing is in the rows that is not in all of them, in the same order."""
+    left = iter(whole)
+    return all(any(row == one for one in left) for row in rows)
+
+
+class Txgraph:
+    def __init__(self, program):
+        self.program = program
+
+    def start(self, *arguments):
+        command = [self.program, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    def answer(self, sources, *arguments):
+        """Transfers of some sources, with what is said about them."""
+        named = [it for one in sources for it in ("--source", one)]
+        with tempfile.TemporaryDirectory() as folder:
+            rows, stats = (pathlib.Path(folder) / name for name in ("rows.csv", "stats"))
+            done = self.start("transfers", *named, *arguments, "--output", rows, "--stats", stats)
+            meta = pathlib.Path(f"{rows}.meta.json")
+            texts = {it: it.read_text() for it in (rows, stats, meta) if it.exists()}
+        found = table(texts[rows]) if rows in texts else []
+        caveats = json.loads(texts[meta])["scan"].get("caveats", []) if meta in texts else []
+        everything = done.stdout + done.stderr + "".join(texts.values())
+        if done.returncode < 0 or "panicked" in done.stderr:
+            raise SystemExit(f"txgraph {arguments}: {done.returncode} {done.stderr}")
+        return Answer(done.returncode, found, caveats, everything)
+
+    def run(self, *arguments):
+        done = self.start(*arguments)
+        if done.returncode:
+            raise SystemExit(f"txgraph {' '.join(map(str, arguments))}: {done.stderr}")
+        return done.stdout
+
+    def rows(self, *arguments):
+        return table(self.run(*arguments, "--format", "csv"))
+
+    def transfers(self, source, blocks, *arguments):
+        return self.rows("transfers", "--source", source, "--blocks", blocks, *arguments)
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def placed(row):
+    """A row in the form of the expected ones."""
+    place = (int(row[it]) for it in ("block_number", "transaction_index", "sub_index"))
+    return (*place, row["from_address"], row["to_address"], int(row["value"]), row["kind"])
+
+
+def native(rows):
+    assert all(row["token_address"] == row["log_index"] == "" for row in rows), rows
+    return [placed(row) for row in rows]
+
+
+def equal(what, found, expected, of="geth"):
+    if found != expected:
+        for one, other in zip([*found, None], [*expected, None]):
+            if one != other:
+                raise SystemExit(f"{what} differ: txgraph {one}, {of} {other}")
+    print(f"{what}: {len(found)} are equal", flush=True)
+
+
+def balances(sums, accounts, rows):
+    """Adds all rows to the first balances. The sums must be the balances of all accounts."""
+    sums = dict(sums)
+    for row in rows:
+        value = int(row["value"])
+        start, end = row["from_address"], row["to_address"]
+        if row["kind"] != "withdrawal":
+            sums[start] = sums.get(start, 0) - value
+        if row["kind"] not in ("burn", "fee"):
+            sums[end] = sums.get(end, 0) + value
+    wrong = [one for one in sums.keys() | accounts.keys() if sums.get(one, 0) != accounts.get(one, 0)]
+    for one in sorted(wrong):
+        has, sum_is = accounts.get(one, 0), sums.get(one, 0)
+        print(f"{one} has {has} wei, the movements give {sum_is}", file=sys.stderr)
+    if wrong:
+        raise SystemExit(f"{len(wrong)} of {len(accounts)} balances differ")
+    print(f"balances: those of all {len(accounts)} accounts are equal", flush=True)
