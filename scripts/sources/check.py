@@ -25,7 +25,10 @@ class Answer:
         if self.rows == whole.rows:
             return "whole"
         said = [it for it in self.caveats if it not in whole.caveats]
-        return f"states {'; '.join(said)}" if said and is_part(self.rows, whole.rows) else None
+        if not said:
+            return None
+        others = "" if is_part(self.rows, whole.rows) else ", and has other rows"
+        return f"states {'; '.join(said)}{others}"
 
 
 def is_part(rows, whole):
