@@ -49,7 +49,8 @@ anvil() {
         mkdir -p "$home"
         npm install --prefix "$home" --no-fund --no-audit --no-save --silent \
             @foundry-rs/anvil-linux-amd64@1.7.1 || die "anvil cannot be installed"
-        python3 -m venv "$home/python"
+        python3 -m venv "$home/python" ||
+            { need ensurepip python3-venv; python3 -m venv "$home/python"; }
         "$home/python/bin/pip" install --quiet --disable-pip-version-check cryo==0.3.2 \
             ethereum-etl==2.4.2 setuptools==80.9.0 || die "cryo and ethereum-etl cannot be installed"
         touch "$home/.complete"

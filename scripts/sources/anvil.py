@@ -5,7 +5,7 @@ import json
 
 from programs import PARTS, Programs, deployment
 from server import Server
-from tokens import call_data, call_emitter, emitter, random_log
+from tokens import TRANSFER, call_data, call_emitter, emitter, random_log
 
 BENEFICIARY = "0x" + "bf" * 20
 GENESIS_TIME = 1_700_000_000
@@ -92,6 +92,15 @@ class Traffic:
             to = self.parts[f"log{len(topics)}"]
             return self.node.transaction(to, 0, call_data(topics, data).hex(), sender=sender)
         return self.node.transaction(None, value, programs.code(3).hex(), sender=sender)
+
+    def tokens(self):
+        """Receipts of a block with a transfer of a token in each of three transactions."""
+        word = lambda at: bytes([at]).rjust(32, b"\0")
+        some = [
+            self.node.transaction(self.parts["log3"], 0, call_data([bytes.fromhex(TRANSFER), word(at), word(9)], word(at)).hex())
+            for at in range(1, 4)
+        ]
+        return self.node.mined(self.node.send(some))
 
     def run(self, count):
         """Receipts of so many transactions, up to four in a block. Some blocks have none."""

@@ -19,6 +19,10 @@ def post(url, body):
         return answer.read()
 
 
+def question(name, method, params):
+    return {"jsonrpc": "2.0", "id": name, "method": method, "params": params}
+
+
 def ask_all(url, calls):
     """The complete answers to calls, in the same order."""
     answers = json.loads(post(url, json.dumps(calls).encode()))
@@ -77,9 +81,7 @@ class Server:
         return self.ask_all(method, [params])[0]
 
     def ask_all(self, method, calls):
-        asked = [
-            {"jsonrpc": "2.0", "id": at, "method": method, "params": it} for at, it in enumerate(calls)
-        ]
+        asked = [question(at, method, it) for at, it in enumerate(calls)]
         answers = ask_all(self.url, asked) if asked else []
         for call, answer in zip(calls, answers):
             if "error" in answer:
@@ -113,12 +115,11 @@ class Server:
         receipts = {}
 
         def found():
-            for one in hashes:
-                receipts.setdefault(one, self.ask("eth_getTransactionReceipt", one))
-                if receipts[one] is None:
-                    del receipts[one]
-                    return False
-            return True
+            calls = [question(it, "eth_getTransactionReceipt", [it]) for it in hashes if it not in receipts]
+            # An error, too, says that they are not there: geth indexes transactions later.
+            answers = ask_all(self.url, calls) if calls else []
+            receipts.update((it["id"], it["result"]) for it in answers if it.get("result"))
+            return len(receipts) == len(hashes)
 
         self.wait("transactions are not mined", found)
         return [receipts[one] for one in hashes]

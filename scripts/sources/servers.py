@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 
+import damage
 import faults
 import reorgs
 import tokens
@@ -17,6 +18,18 @@ from node import Node
 OUTSIDE = ["transfer", "mint", "burn", "wrap", "unwrap", "value"]
 KINDS = ",".join([*OUTSIDE, "internal", "withdrawal"])
 INSIDE = ("--with-internal", "--kind", KINDS)
+
+
+def same(name, answer, rows):
+    """Files do not show which fork burns the balance of a contract that names itself: they count these."""
+    if answer.code:
+        raise SystemExit(f"{name}: {answer.text}")
+    lost = len(rows) - len(answer.rows)
+    if lost and any(it.endswith(f"before Cancun: {lost}") for it in answer.caveats):
+        name, is_burn = f"{name}, without {lost} burns", lambda it: it["kind"] == "burn" and not it["token_address"]
+        kept = [[it for it in some if not is_burn(it)] for some in (answer.rows, rows)]
+        return equal(name, *kept, "rpc")
+    return equal(name, answer.rows, rows, "rpc")
 
 
 def compare(node, txgraph, home, options, receipts, has_parity):
@@ -53,11 +66,12 @@ def compare(node, txgraph, home, options, receipts, has_parity):
         is_outside = lambda it: it["kind"] in OUTSIDE and (it["token_address"] or it["kind"] == "value")
         found = ask([cryo], *chain, "--kind", ",".join(OUTSIDE))
         equal("cryo, without traces", found, [it for it in rows if is_outside(it)], "rpc")
-    own = home / "own.csv"
-    txgraph.run("transfers", "--source", source, *INSIDE, "--output", own)
+    own = home / "own"
+    own.mkdir()
+    txgraph.run("transfers", "--source", source, *INSIDE, "--output", own / "own.csv")
     whole["csv"] = f"csv:{own}"
     for name, other in whole.items():
-        equal(name, ask([other], *chain, *INSIDE), rows, "rpc")
+        same(name, txgraph.answer([other], *chain, *INSIDE, "--blocks", everything), rows)
     # A lake has no block that can be replaced.
     lake = home / "lake"
     txgraph.run("lake", "build", "--source", source, "--with-internal", "--reorg-buffer", 0, lake)
@@ -71,26 +85,51 @@ def compare(node, txgraph, home, options, receipts, has_parity):
         joints |= {"etl, then cryo": [first, last], "cryo, etl, lake, rpc": [last, first, lake, source]}
         joints["cryo, then lake"] = [whole["cryo, CSV"], lake]
     for name, joint in joints.items():
-        equal(name, ask(joint, *chain, *INSIDE), rows, "rpc")
+        same(name, txgraph.answer(joint, *chain, *INSIDE, "--blocks", everything), rows)
     return whole
 
 
-def run(node, txgraph, home, options, is_cancun, has_parity, is_last=False):
+def made(node, seed, count, is_cancun=True):
+    """Makes the chain. The receipts of random transactions."""
     node.start()
-    traffic = Traffic(node, options.seed, is_cancun)
-    receipts = traffic.run(options.count)
-    if not has_parity:
+    traffic = Traffic(node, seed, is_cancun)
+    # Faults need a final block with tokens, and one that is not.
+    return traffic, traffic.tokens() + traffic.run(count) + traffic.tokens()
+
+
+def on_anvil(txgraph, home, options):
+    """Each fork has transactions of its own. The last chain meets faults, the files of the others, too."""
+    exports = []
+    for at, fork in enumerate(("shanghai", "cancun", "osaka")):
+        print(f"-- anvil, {fork}", flush=True)
+        folder = home / fork
+        with Anvil(options.anvil, folder, fork) as node:
+            is_last = fork == "osaka"
+            traffic, receipts = made(node, options.seed + at, options.count, fork != "shanghai")
+            exports.append(compare(node, txgraph, folder, options, receipts, True))
+            if is_last:
+                end = node.tip() + 1
+                faults.run(node, txgraph, end)
+                # Changes the chain.
+                reorgs.run(node, txgraph, traffic, options.count // 3)
+    chain = ("--chain-id", 31337, "--blocks", f"0:{end}")
+    files = [list(it.values()) for it in exports]
+    damage.run(txgraph, traffic.random, files[-1], files[-2], chain, home, 2 * options.count)
+
+
+def on_geth(txgraph, home, options):
+    print("-- geth", flush=True)
+    # A fork that does not come.
+    with Node(options.geth, home / "geth", 1_000_000) as node:
+        _, receipts = made(node, options.seed, options.count // 2)
         node.withdraw_until(node.tip() + 3)
-    whole = compare(node, txgraph, home, options, receipts, has_parity)
-    if is_last:
-        #faults.run(node, txgraph, node.tip() + 1)
-        reorgs.run(node, txgraph, traffic, options.count // 3)
+        compare(node, txgraph, home / "geth", options, receipts, False)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--anvil")
-    parser.add_argument("--geth")
+    parser.add_argument("--anvil", required=True)
+    parser.add_argument("--geth", required=True)
     parser.add_argument("--python", required=True, help="a Python that has cryo and ethereum-etl")
     parser.add_argument("--txgraph", required=True)
     parser.add_argument("--seed", type=int, default=1)
@@ -101,14 +140,8 @@ def main():
     txgraph = Txgraph(options.txgraph)
     with tempfile.TemporaryDirectory() as home:
         home = pathlib.Path(home)
-        for fork in ("shanghai", "cancun", "osaka"):
-            print(f"-- anvil, {fork}", flush=True)
-            with Anvil(options.anvil, home / fork, fork) as node:
-                run(node, txgraph, home / fork, options, fork != "shanghai", True, fork == "osaka")
-        print("-- geth", flush=True)
-        # A fork that does not come.
-        with Node(options.geth, home / "geth", 1_000_000) as node:
-            run(node, txgraph, home / "geth", options, True, False)
+        on_geth(txgraph, home, options)
+        on_anvil(txgraph, home, options)
 
 
 main()

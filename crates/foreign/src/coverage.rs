@@ -40,8 +40,7 @@ struct Scan {
     covered: BlockRanges,
     #[serde(default)]
     caveats: Vec<String>,
-    #[serde(default)]
-    counts: DecodeCounts,
+    counts: Option<DecodeCounts>,
 }
 
 impl Metadata {
@@ -62,9 +61,12 @@ impl Metadata {
     /// What restricted the answer in the file, and what the file lacks of it.
     pub(crate) fn caveats(&self, file: &ForeignFile) -> Vec<String> {
         let mut caveats = self.scan.caveats.clone();
-        let stated = self.scan.counts.transfers;
         let is_whole = self.command == "transfers" && self.limits.is_empty();
-        if is_whole && file.rows() < stated {
+        let stated = self.scan.counts.as_ref().map(|counts| counts.transfers);
+        if is_whole
+            && let Some(stated) = stated
+            && file.rows() != stated
+        {
             caveats.push(format!(
                 "{} has {} rows, but its metadata states {stated} transfers",
                 file.path.display(),

@@ -399,6 +399,7 @@ fn metadata_of_an_answer_restricts_it_again() {
     let header = "block_number,transaction_index,log_index,sub_index,transaction_hash,\
                   token_address,from_address,to_address,value,token_id,token_standard,kind\n";
     let row = format!("7,3,,0,{},,{A},{B},9,,native,value\n", word(1));
+    let more = row.replace("7,3", "8,0") + &row.replace("7,3", "9,0");
     let files = Files::one("t.csv", format!("{header}{row}"));
     let meta = r#"{"command":"transfers","limits":[],"scan":{"covered":[{"first":0,"last":9}],
         "caveats":["transactions without traces: 4"],"counts":{"transfers":3}}}"#;
@@ -407,4 +408,11 @@ fn metadata_of_an_answer_restricts_it_again() {
     let caveats = read(opened).1.caveats;
     assert_eq!(caveats[0], "transactions without traces: 4");
     assert!(caveats[1].ends_with("t.csv has 1 rows, but its metadata states 3 transfers"));
+    files.add("t.csv", format!("{header}{row}{more}"));
+    let whole = ForeignFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
+    assert_eq!(read(whole).1.caveats, ["transactions without traces: 4"]);
+    let other = row.replace("7,3", "6,0");
+    files.add("t.csv", format!("{header}{other}{row}{more}"));
+    let added = ForeignFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
+    assert!(read(added).1.caveats[1].ends_with("t.csv has 4 rows, but its metadata states 3 transfers"));
 }
