@@ -163,7 +163,7 @@ fn remove(value: &mut Value) {
             // Their units are of the whole scan.
             fields.remove("counts");
             // Files state which accounts are contracts, and a server does not.
-            for name in ["is_contract", "end_reason", "ends"] {
+            for name in ["is_contract", "end_reason", "ends", "state"] {
                 fields.remove(name);
             }
             fields.values_mut().for_each(remove);
