@@ -27,7 +27,7 @@ fn graph_warns_of_the_planted_poisoning() {
     assert_eq!(quiet.stdout, run.stdout);
 }
 
-/// Tokens with one symbol are told apart, and transfers of nothing are counted by themselves.
+/// Tokens with one symbol differ, and transfers of nothing are counted by themselves.
 #[test]
 fn trees_show_counterfeits_and_transfers_of_nothing() {
     let sample = Sample::small();

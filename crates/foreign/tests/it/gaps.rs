@@ -414,5 +414,7 @@ fn metadata_of_an_answer_restricts_it_again() {
     let other = row.replace("7,3", "6,0");
     files.add("t.csv", format!("{header}{other}{row}{more}"));
     let added = ForeignFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
-    assert!(read(added).1.caveats[1].ends_with("t.csv has 4 rows, but its metadata states 3 transfers"));
+    assert!(
+        read(added).1.caveats[1].ends_with("t.csv has 4 rows, but its metadata states 3 transfers")
+    );
 }

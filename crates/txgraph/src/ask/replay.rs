@@ -7,6 +7,7 @@ mod against;
 mod call;
 #[cfg(feature = "export")]
 mod creation;
+mod name;
 mod origin;
 #[cfg(feature = "export")]
 mod profile;
@@ -23,6 +24,7 @@ mod transaction;
 pub use call::{Call, CallResult};
 #[cfg(feature = "export")]
 pub use creation::{Creation, Creator};
+pub use name::TransactionName;
 #[cfg(feature = "export")]
 pub use profile::*;
 pub use state::{AccountState, BlockState, SlotState};
@@ -32,20 +34,18 @@ pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
 pub use transaction::{NetChange, TransactionSummary, transfer_json};
 
+#[cfg(feature = "export")]
+use name::Location;
 use origin::Origin;
 
 use crate::{
     Advice, BlockSpec, Error, ErrorKind, Result, Source, select::resolve_stored, source::RethNode,
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::Address;
 use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
 use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
-#[cfg(feature = "export")]
-use txgraph_reader::{ScanOptions, find_transaction};
-#[cfg(feature = "export")]
-use txgraph_replay::TransactionLocation;
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, NewestReplay,
     RangeReport, Record, ReplayOptions, Replayer, TransactionReplay, WhatIf,
@@ -56,26 +56,6 @@ use txgraph_work::ProgressGuard;
 
 /// Mismatches that a summary lists.
 const MISMATCHES_MAX: usize = 20;
-
-/// A transaction as a caller names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionName {
-    /// By its hash.
-    Hash(B256),
-    /// By its position.
-    Position {
-        /// The block.
-        block: u64,
-        /// The index in the block.
-        index: u32,
-    },
-}
-
-impl From<B256> for TransactionName {
-    fn from(hash: B256) -> Self {
-        Self::Hash(hash)
-    }
-}
 
 /// What is written of each transaction, instead of its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -546,60 +526,4 @@ fn newest(states: &StateDb) -> Result<u64> {
         let why = available.obstacle.unwrap_or(available.above);
         Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
     })
-}
-
-/// The location of the one transaction to replay.
-#[cfg(feature = "export")]
-#[derive(Clone, Copy)]
-struct Location(TransactionLocation);
-
-#[cfg(feature = "export")]
-impl Location {
-    fn find(question: &Replay<'_>, node: &RethNode, name: TransactionName) -> Result<Self> {
-        let location = match name {
-            TransactionName::Position { .. } if !question.blocks.is_empty() => {
-                return Err(Error::usage(
-                    "blocks to search need the hash of the transaction, not its block and index",
-                ));
-            }
-            TransactionName::Position { block, index } => {
-                // Check that the block exists before checking that its parent state does.
-                node.db().snapshot()?.header(block)?;
-                TransactionLocation {
-                    block,
-                    index,
-                    hash: None,
-                }
-            }
-            TransactionName::Hash(hash) => {
-                let blocks = match question.blocks.is_empty() {
-                    true => None,
-                    false => Some(question.find_blocks()?),
-                };
-                let options = ScanOptions {
-                    threads: node.control.threads.clone(),
-                    progress: node.control.progress.clone(),
-                    cancel: node.control.cancel.clone(),
-                    ..ScanOptions::default()
-                };
-                let (block, index) = find_transaction(node.db(), hash, blocks.as_ref(), &options)?;
-                TransactionLocation {
-                    block,
-                    index,
-                    hash: Some(hash),
-                }
-            }
-        };
-        Ok(Self(location))
-    }
-
-    /// The block whose state the transaction's block starts from.
-    fn before(self) -> Result<BlockRange> {
-        let before = (self.0.block.checked_sub(1))
-            .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
-        Ok(BlockRange {
-            first: before,
-            last: before,
-        })
-    }
 }
