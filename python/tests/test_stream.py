@@ -139,7 +139,8 @@ def test_a_signal_ends_a_stream(large_chain):
             while True:
                 try:
                     pa.table(node.transfers().stream())
-                except pa.ArrowInvalid:
+                except (pa.ArrowInvalid, OSError):
+                    # Which of them depends on the release of pyarrow.
                     continue
         assert sender.seconds() < PROMPT
         assert pa.table(node.transfers("0:50").stream()).num_rows > 0
