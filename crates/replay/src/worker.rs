@@ -30,13 +30,11 @@ impl Codes {
     /// Decoded code pays for several instructions at once. If the gas does not suffice for the
     /// last of them, an earlier one may halt for another reason than alone, or read less.
     pub(crate) fn new(careful: bool) -> Self {
-        if !careful {
-            return Self::default();
+        let mut codes = Self::default();
+        if careful {
+            codes.own = Arc::new(CodeCache::default().with_decode_after(DecodeAfter::NEVER));
         }
-        Self {
-            own: Arc::new(CodeCache::default().with_decode_after(DecodeAfter::NEVER)),
-            ..Self::default()
-        }
+        codes
     }
 }
 
