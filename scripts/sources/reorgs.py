@@ -1,5 +1,6 @@
 """Replaces the last blocks of a chain just before a request of a question is answered."""
 
+from anvil import SENDERS
 from server import Proxy
 
 QUESTIONS = {
@@ -7,6 +8,8 @@ QUESTIONS = {
     "values": ("--kind", "transfer,mint,burn,wrap,unwrap,value"),
     "inside": ("--with-internal", "--kind", "value,internal,burn,fee,priority"),
     "verified": ("--verify",),
+    # Some of these transfers are always replaced.
+    "graph": ("--root", SENDERS[1], "--hops", "2"),
 }
 # Small requests, one after another.
 OPTIONS = "#batch=6,range=15,connections=1"
@@ -18,18 +21,22 @@ def run(node, txgraph, traffic, count):
     counts, wrong = {}, []
     for name, question in QUESTIONS.items():
         asked = (*question, "--blocks", ":")
+        command = "graph" if name == "graph" else "transfers"
+        ask = lambda url: txgraph.answer([f"rpc:{url}"], *asked, command=command)
         requests = []
         with Proxy(node.url, unchanged, requests.append) as server:
-            txgraph.answer([f"rpc:{server.url}{OPTIONS}"], *asked)
+            ask(server.url + OPTIONS)
         per_question = count // len(QUESTIONS)
         for case in range(per_question):
             traffic.run(5)
-            at, depth = case * len(requests) // per_question, traffic.random.randrange(1, 7)
-            before = txgraph.answer([f"rpc:{node.url}"], *asked)
+            # The first and the last, too.
+            at = case * (len(requests) - 1) // max(per_question - 1, 1)
+            depth = traffic.random.randrange(1, 7)
+            before = ask(node.url)
             replace = lambda request: traffic.replace(depth) if request.number == at else None
             with Proxy(node.url, unchanged, replace) as server:
-                answer = txgraph.answer([f"rpc:{server.url}{OPTIONS}"], *asked)
-            after = txgraph.answer([f"rpc:{node.url}"], *asked)
+                answer = ask(server.url + OPTIONS)
+            after = ask(node.url)
             assert not before.code and not after.code and before.rows != after.rows, (before, after)
             if answer.code:
                 outcome = f"exit {answer.code}"

@@ -86,6 +86,11 @@ def compare(node, txgraph, home, options, receipts, has_parity):
         joints["cryo, then lake"] = [whole["cryo, CSV"], lake]
     for name, joint in joints.items():
         same(name, txgraph.answer(joint, *chain, *INSIDE, "--blocks", everything), rows)
+    graph = ("--root", next(iter(node.nonces)), "--hops", 3, *chain, "--blocks", everything)
+    hops = txgraph.answer([source], *graph, command="graph")
+    assert not hops.code and hops.rows, hops
+    for name, joint in ({it: [source] for it, source in whole.items()} | joints).items():
+        same(f"graph, {name}", txgraph.answer(joint, *graph, command="graph"), hops.rows)
     return whole
 
 
