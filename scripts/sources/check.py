@@ -1,5 +1,6 @@
 """What txgraph answers, in the form of the expected rows, and comparisons."""
 
+import collections
 import csv
 import dataclasses
 import io
@@ -8,6 +9,17 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+
+SILENT = "WRONG, AND NOTHING IS SAID"
+
+
+def report(what, outcomes, wrong):
+    """Prints how often there was each outcome. Ends the program if some are wrong."""
+    counts = collections.Counter(outcomes).most_common()
+    print(f"{len(outcomes)} {what}: {', '.join(f'{count} {it}' for it, count in counts)}", flush=True)
+    if wrong:
+        raise SystemExit("\n".join(wrong))
 
 
 @dataclasses.dataclass

@@ -1,6 +1,7 @@
 """Replaces the last blocks of a chain just before a request of a question is answered."""
 
 from anvil import SENDERS
+from check import report
 from server import Proxy
 
 QUESTIONS = {
@@ -18,7 +19,7 @@ unchanged = lambda _, answers: answers
 
 def run(node, txgraph, traffic, count):
     """Asks so many times, with reorganizations that are spread over the requests of each question."""
-    counts, wrong = {}, []
+    outcomes, wrong = [], []
     for name, question in QUESTIONS.items():
         asked = (*question, "--blocks", ":")
         command = "graph" if name == "graph" else "transfers"
@@ -44,9 +45,7 @@ def run(node, txgraph, traffic, count):
                 chains = {"new chain": after.rows, "old chain": before.rows}
                 outcome = next((it for it, rows in chains.items() if rows == answer.rows), "MIXED")
             print(f"  {name}, request {at} of {len(requests)}, {depth} blocks: {outcome}", flush=True)
-            counts[outcome] = counts.get(outcome, 0) + 1
+            outcomes.append(outcome)
             if outcome not in ("new chain", "old chain"):
                 wrong.append(f"{name}, request {at}: {outcome}\n{answer.text[-800:]}")
-    print(f"{sum(counts.values())} reorganizations: {', '.join(f'{n} {it}' for it, n in counts.items())}", flush=True)
-    if wrong:
-        raise SystemExit("\n".join(wrong))
+    report("reorganizations", outcomes, wrong)
