@@ -33,11 +33,14 @@ def run(node, txgraph, end):
 
     outcomes, wrong = [], []
     # Most cases wait.
-    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(40)
+    try:
         for name, outcome, problem in pool.map(lambda it: case(*it), cases(end - 1, targets)):
             print(f"  {name}: {outcome}", flush=True)
             outcomes.append(outcome)
             wrong += [f"{name}: {problem}"] if problem else []
+    finally:
+        pool.shutdown(cancel_futures=True)
     report("faults", outcomes, wrong)
     secrets(node, txgraph, everything)
 
