@@ -1,5 +1,6 @@
 """What txgraph answers, in the form of the expected rows, and comparisons."""
 
+import collections
 import csv
 import dataclasses
 import io
@@ -8,6 +9,17 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+
+SILENT = "WRONG, AND NOTHING IS SAID"
+
+
+def report(what, outcomes, wrong):
+    """Prints how often there was each outcome. Ends the program if some are wrong."""
+    counts = collections.Counter(outcomes).most_common()
+    print(f"{len(outcomes)} {what}: {', '.join(f'{count} {it}' for it, count in counts)}", flush=True)
+    if wrong:
+        raise SystemExit("\n".join(wrong))
 
 
 @dataclasses.dataclass
@@ -54,12 +66,12 @@ class Txgraph:
         command = [self.program, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
-    def answer(self, sources, *arguments):
-        """Transfers of some sources, with what is said about them."""
+    def answer(self, sources, *arguments, command="transfers"):
+        """Transfers that some sources have, with what is said about them."""
         named = [it for one in sources for it in ("--source", one)]
         with tempfile.TemporaryDirectory() as folder:
             rows, stats = (pathlib.Path(folder) / name for name in ("rows.csv", "stats"))
-            done = self.start("transfers", *named, *arguments, "--output", rows, "--stats", stats)
+            done = self.start(command, *named, *arguments, "--output", rows, "--stats", stats)
             meta = pathlib.Path(f"{rows}.meta.json")
             texts = {it: it.read_text() for it in (rows, stats, meta) if it.exists()}
         found = table(texts[rows]) if rows in texts else []

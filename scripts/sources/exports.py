@@ -3,10 +3,12 @@
 import json
 import subprocess
 
+# The threads of cryo sometimes crash Python when it ends in the usual way.
 CRYO = """
-import cryo, json, sys
+import cryo, json, os, sys
 for options in json.loads(sys.argv[1]):
     cryo.freeze(**options)
+os._exit(0)
 """
 # It needs a function that newer versions of Python do not have.
 ETL = """
@@ -30,7 +32,7 @@ class Exports:
         command = [self.python, "-c", program, json.dumps(options)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise SystemExit(f"{options}: {done.stdout} {done.stderr}")
+            raise SystemExit(f"{options}: {done.returncode} {done.stdout} {done.stderr}")
 
     def cryo(self, name, start=0, csv=False):
         """A folder of files with up to 20 blocks."""

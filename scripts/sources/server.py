@@ -1,4 +1,4 @@
-"""A server of another project that ends with this program, and a server in front of it that changes answers."""
+"""A server of another project that ends with this program, and one in front of it that changes answers."""
 
 import dataclasses
 import http.server
@@ -115,7 +115,9 @@ class Server:
         receipts = {}
 
         def found():
-            calls = [question(it, "eth_getTransactionReceipt", [it]) for it in hashes if it not in receipts]
+            calls = [
+                question(it, "eth_getTransactionReceipt", [it]) for it in hashes if it not in receipts
+            ]
             # An error, too, says that they are not there: geth indexes transactions later.
             answers = ask_all(self.url, calls) if calls else []
             receipts.update((it["id"], it["result"]) for it in answers if it.get("result"))

@@ -1,4 +1,4 @@
-"""Compares every source that txgraph has with every other, on chains of real servers, and with faults."""
+"""Compares every source with every other, on chains of real servers, and with faults."""
 
 import argparse
 import pathlib
@@ -10,10 +10,11 @@ import damage
 import faults
 import reorgs
 import tokens
-from anvil import Anvil, Traffic
-from check import Txgraph, balances, equal, placed
+from anvil import DOUBTFUL, Anvil, Traffic
+from check import Txgraph, balances, equal
 from exports import Exports
 from node import Node
+from programs import deployment
 
 OUTSIDE = ["transfer", "mint", "burn", "wrap", "unwrap", "value"]
 KINDS = ",".join([*OUTSIDE, "internal", "withdrawal"])
@@ -21,12 +22,15 @@ INSIDE = ("--with-internal", "--kind", KINDS)
 
 
 def same(name, answer, rows):
-    """Files do not show which fork burns the balance of a contract that names itself: they count these."""
+    """Files do not show whether a contract that names itself burns its balance. They count these."""
     if answer.code:
         raise SystemExit(f"{name}: {answer.text}")
     lost = len(rows) - len(answer.rows)
     if lost and any(it.endswith(f"before Cancun: {lost}") for it in answer.caveats):
-        name, is_burn = f"{name}, without {lost} burns", lambda it: it["kind"] == "burn" and not it["token_address"]
+        name, is_burn = (
+            f"{name}, without {lost} burns",
+            lambda it: it["kind"] == "burn" and not it["token_address"],
+        )
         kept = [[it for it in some if not is_burn(it)] for some in (answer.rows, rows)]
         return equal(name, *kept, "rpc")
     return equal(name, answer.rows, rows, "rpc")
@@ -53,7 +57,9 @@ def compare(node, txgraph, home, options, receipts, has_parity):
 
     exports = Exports(options.python, node, home, has_parity)
     half = end // 2
-    whole = {"etl, traces of geth": f"etl:{exports.etl('etl-geth', end, 'csv' if has_parity else 'json')}"}
+    whole = {
+        "etl, traces of geth": f"etl:{exports.etl('etl-geth', end, 'csv' if has_parity else 'json')}"
+    }
     first, last = f"etl:{exports.etl('etl-half', half, 'json')}", None
     if has_parity:
         whole["etl, traces of Parity"] = f"etl:{exports.etl('etl-parity', end, 'json', parity=True)}"
@@ -79,14 +85,36 @@ def compare(node, txgraph, home, options, receipts, has_parity):
     stored = [it for it in rows if int(it["block_number"]) <= final]
     equal("lake", txgraph.transfers(f"lake:{lake}", f"0:{final + 1}", *INSIDE), stored, "rpc")
     lake = f"lake:{lake}"
-    joints = {"etl, then rpc": [first, source], "rpc, then etl": [source, first], "lake, then rpc": [lake, source]}
+    joints = {
+        "etl, then rpc": [first, source],
+        "rpc, then etl": [source, first],
+        "lake, then rpc": [lake, source],
+    }
     joints["csv, then rpc"] = [whole["csv"], source]
     if last:
         joints |= {"etl, then cryo": [first, last], "cryo, etl, lake, rpc": [last, first, lake, source]}
         joints["cryo, then lake"] = [whole["cryo, CSV"], lake]
     for name, joint in joints.items():
         same(name, txgraph.answer(joint, *chain, *INSIDE, "--blocks", everything), rows)
+    graph = ("--root", next(iter(node.nonces)), "--hops", 3, *chain, "--blocks", everything)
+    hops = txgraph.answer([source], *graph, command="graph")
+    assert not hops.code and hops.rows, hops
+    for name, joint in ({it: [source] for it, source in whole.items()} | joints).items():
+        same(f"graph, {name}", txgraph.answer(joint, *graph, command="graph"), hops.rows)
     return whole
+
+
+def doubtful(node, txgraph, home, options):
+    """A trace that has two meanings is refused, and counted in files."""
+    created = node.mined(node.send([node.transaction(data=deployment(DOUBTFUL))]))[0]["contractAddress"]
+    node.mined(node.send([node.transaction(created, 9)]))
+    tip = node.tip()
+    refused = txgraph.answer([f"rpc:{node.url}"], *INSIDE, "--blocks", tip)
+    assert refused.code == 3, refused
+    folder = Exports(options.python, node, home, True).etl("etl-doubtful", tip + 1, "csv")
+    answer = txgraph.answer([f"etl:{folder}"], *INSIDE, "--chain-id", 31337, "--blocks", tip)
+    assert len(answer.rows) == 3 and answer.caveats[-1].endswith("may have moved nothing: 1"), answer
+    print("a trace with two meanings: exit 3, and stated of files", flush=True)
 
 
 def made(node, seed, count, is_cancun=True):
@@ -98,7 +126,7 @@ def made(node, seed, count, is_cancun=True):
 
 
 def on_anvil(txgraph, home, options):
-    """Each fork has transactions of its own. The last chain meets faults, the files of the others, too."""
+    """Each fork has transactions of its own. The last chain meets faults, and rows of the one before it."""
     exports = []
     for at, fork in enumerate(("shanghai", "cancun", "osaka")):
         print(f"-- anvil, {fork}", flush=True)
@@ -107,6 +135,8 @@ def on_anvil(txgraph, home, options):
             is_last = fork == "osaka"
             traffic, receipts = made(node, options.seed + at, options.count, fork != "shanghai")
             exports.append(compare(node, txgraph, folder, options, receipts, True))
+            if fork == "cancun":
+                doubtful(node, txgraph, folder, options)
             if is_last:
                 end = node.tip() + 1
                 faults.run(node, txgraph, end)

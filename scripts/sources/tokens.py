@@ -1,6 +1,6 @@
 """Logs of tokens: random ones, and a decoder of receipts that shares nothing with txgraph."""
 
-from programs import TRANSFER, address
+from programs import TRANSFER
 
 SINGLE = "c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62"
 BATCH = "4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb"
@@ -22,7 +22,9 @@ def random_log(random, people):
     word = lambda number: number.to_bytes(32, "big")
     someone = lambda: random.choice([bytes(20), *people]).rjust(32, b"\0")
     amount = lambda: word(random.choice([0, 1, 7, 10**18, 2**256 - 1]))
-    name = bytes.fromhex(random.choice([TRANSFER] * 6 + [SINGLE, SINGLE, BATCH, BATCH, DEPOSIT, WITHDRAWAL, APPROVAL]))
+    name = bytes.fromhex(
+        random.choice([TRANSFER] * 6 + [SINGLE, SINGLE, BATCH, BATCH, DEPOSIT, WITHDRAWAL, APPROVAL])
+    )
     if name.hex() in (DEPOSIT, WITHDRAWAL):
         topics, data = [name, someone()], [amount()]
     elif name.hex() == SINGLE:
@@ -86,7 +88,9 @@ def of_receipt(receipt):
         place = [int(log[it], 16) for it in ("blockNumber", "transactionIndex", "logIndex")]
         rows += [(*place, at, log["address"].lower(), *it) for at, it in enumerate(events(log))]
     # A coin that says the same twice, as a mint or burn and as a wrap, moved it once.
-    moved = [it[4:8] for it in rows if it[8:] == (None, "erc20", "mint") or it[8:] == (None, "erc20", "burn")]
+    moved = [
+        it[4:8] for it in rows if it[8:] == (None, "erc20", "mint") or it[8:] == (None, "erc20", "burn")
+    ]
     kept = []
     for row in rows:
         if row[10] in ("wrap", "unwrap") and row[4:8] not in moved:
@@ -115,6 +119,8 @@ def call_emitter(parts, topics, data):
     whole = call_data(topics, data)
     code = b""
     for at in range(0, len(whole), 32):
-        code += b"\x7f" + whole[at : at + 32].ljust(32, b"\0") + b"\x61" + at.to_bytes(2, "big") + b"\x52"
+        code += (
+            b"\x7f" + whole[at : at + 32].ljust(32, b"\0") + b"\x61" + at.to_bytes(2, "big") + b"\x52"
+        )
     code += b"\x5f\x5f\x61" + len(whole).to_bytes(2, "big") + b"\x5f\x5f\x73"
     return code + parts[f"log{len(topics)}"] + b"\x5a\xf1\x50"
