@@ -95,7 +95,7 @@ def damage_bytes(random, path):
 
 
 def run(txgraph, random, exports, foreign, chain, home, count):
-    """Damages copies of the exports so many times. `foreign` are the same exports of another chain."""
+    """Damages copies of the exports `count` times. `foreign` are the same exports of another chain."""
     outcomes, wrong = [], []
     whole = {it: txgraph.answer([it], *chain, *QUESTION) for it in exports}
     for case in range(count):
