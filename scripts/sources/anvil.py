@@ -24,7 +24,7 @@ DOUBTFUL = "5f5f5f5f6004335af15030ff"
 
 
 class Anvil(Server):
-    """A running anvil, which mines when it is told. Eight blocks are not final."""
+    """A running anvil, which mines on request. Eight blocks are not final."""
 
     def __init__(self, anvil, home, fork):
         super().__init__(home, SENDERS)
@@ -111,7 +111,7 @@ class Traffic:
         return self.node.mined(self.node.send(some))
 
     def run(self, count):
-        """Receipts of so many transactions, up to four in a block. Some blocks have none."""
+        """Receipts of `count` transactions, up to four in a block. Some blocks have none."""
         receipts = []
         while len(receipts) < count:
             some = [

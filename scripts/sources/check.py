@@ -46,7 +46,7 @@ class Answer:
 def is_part(rows, whole):
     """Whether nothing is in the rows that is not in all of them, in the same order.
 
-    Their times may be missing. What is left of a transaction is numbered anew.
+    Their times may be missing. What is left of a transaction is numbered from the start.
     """
     names = [it for it in whole[0] if it not in ("sub_index", "block_timestamp")] if whole else []
 

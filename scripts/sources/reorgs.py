@@ -18,7 +18,7 @@ unchanged = lambda _, answers: answers
 
 
 def run(node, txgraph, traffic, count):
-    """Asks so many times, with reorganizations that are spread over the requests of each question."""
+    """Asks `count` times. The reorganizations are spread over the requests of each question."""
     outcomes, wrong = [], []
     for name, question in QUESTIONS.items():
         asked = (*question, "--blocks", ":")

@@ -115,7 +115,7 @@ def call_data(topics, data):
 
 
 def call_emitter(parts, topics, data):
-    """Code that calls the emitter for so many topics."""
+    """Code that calls the emitter for this number of topics."""
     whole = call_data(topics, data)
     code = b""
     for at in range(0, len(whole), 32):

@@ -141,7 +141,7 @@ NO_TRACES = "Archive, Debug and Trace requests are not available on free tier"
 
 
 class Times:
-    """Lets a fault happen so many times."""
+    """Lets a fault happen this often."""
 
     def __init__(self, times):
         self.left, self.lock = times, threading.Lock()
