@@ -46,7 +46,7 @@ pub struct FrameMovement {
     /// [`Kind::Internal`] or [`Kind::Burn`].
     pub kind: Kind,
     /// Whether the movement may not have happened: a destruction that repeats the movement right
-    /// before it, see [`FrameMovements`].
+    /// before it, or whose surrounding frame is missing, see [`FrameMovements`].
     pub is_doubtful: bool,
 }
 
@@ -56,8 +56,8 @@ pub struct FrameMovement {
 /// beneficiary and is not deleted, so that nothing moves (EIP-6780). The frame then has the
 /// ends and the value of the last movement before it. Such a frame is left out if its sender is
 /// not the account that runs the frame around it, because nothing else can be destroyed there. If
-/// that account made the last movement itself, the frame looks like a true one: the movement is
-/// returned, and marked.
+/// that account made the last movement itself, or is not known, the frame looks like a true one: the
+/// movement is returned, and marked.
 #[derive(Debug, Default)]
 pub struct FrameMovements {
     /// Whether every destroyed contract is deleted, as it was before Cancun.
@@ -154,7 +154,7 @@ impl FrameMovements {
             return is_deleted.then(|| movement(Address::ZERO, Kind::Burn));
         }
         Some(FrameMovement {
-            is_doubtful: before == Some((from, to, value)) && !is_deleted,
+            is_doubtful: (around.is_none() || before == Some((from, to, value))) && !is_deleted,
             ..movement(to, Kind::Internal)
         })
     }
@@ -215,7 +215,8 @@ mod tests {
             []
         );
         // The frame around it is missing.
-        assert_eq!(moved(false, &[frame(1, Destroy, 2, 3, 7)]), [(7, false)]);
+        assert_eq!(moved(false, &[frame(1, Destroy, 2, 3, 7)]), [(-7, false)]);
+        assert_eq!(moved(true, &[frame(1, Destroy, 2, 3, 7)]), [(7, false)]);
     }
 
     #[test]
