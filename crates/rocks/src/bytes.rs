@@ -10,6 +10,7 @@ impl<'a> Input<'a> {
         self.0.is_empty()
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (front, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -35,6 +36,16 @@ impl<'a> Input<'a> {
     /// An integer of seven bits per byte, the lowest first.
     #[inline]
     pub(crate) fn varint64(&mut self) -> Option<u64> {
+        // Nearly all lengths have one byte.
+        let (first, rest) = self.0.split_first()?;
+        if *first < 0x80 {
+            self.0 = rest;
+            return Some(u64::from(*first));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

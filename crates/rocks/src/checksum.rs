@@ -1,7 +1,7 @@
 //! The checksums of log records and blocks (`util/crc32c.h`, `table/format.cc`).
 
 use crate::error::{Decoded, Fault};
-use twox_hash::{XxHash3_64, XxHash32, XxHash64};
+use xxhash_rust::{xxh3::xxh3_64, xxh32::xxh32, xxh64::xxh64};
 
 /// RocksDB stores CRCs in this form, because a file may contain CRCs of its parts.
 pub(crate) const fn mask(crc: u32) -> u32 {
@@ -40,12 +40,12 @@ impl Kind {
     pub(crate) fn of(self, bytes: &[u8]) -> u32 {
         match self {
             Self::Crc32c => masked_crc(bytes),
-            Self::XxHash32 => XxHash32::oneshot(0, bytes),
-            Self::XxHash64 => low(XxHash64::oneshot(0, bytes)),
+            Self::XxHash32 => xxh32(bytes, 0),
+            Self::XxHash64 => low(xxh64(bytes, 0)),
             // RocksDB mixes in the last byte itself, so that it can hash a block in one piece.
             Self::Xxh3 => {
                 let (last, rest) = bytes.split_last().unwrap_or((&0, &[]));
-                low(XxHash3_64::oneshot(rest)) ^ u32::from(*last).wrapping_mul(0x6b90_83d9)
+                low(xxh3_64(rest)) ^ u32::from(*last).wrapping_mul(0x6b90_83d9)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Rows of the logs, which are not in tables yet.
 
 use crate::tombstones::Deleted;
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 /// The types of rows that are read (`db/dbformat.h`).
 pub(crate) const DELETION: u8 = 0;
@@ -18,6 +18,9 @@ pub(crate) struct Run {
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
+    /// The first eight bytes of the key, in the order of keys. They decide nearly all comparisons of
+    /// a search, without the bytes of the key, which are elsewhere.
+    prefix: u64,
     /// Sequence number and type.
     packed: u64,
     at: usize,
@@ -31,6 +34,7 @@ impl Run {
         // Lengths are of 32 bits in the log.
         let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         self.rows.push(Row {
+            prefix: prefix(key),
             packed,
             at: self.bytes.len(),
             key_len: len(key),
@@ -69,8 +73,12 @@ impl Run {
 
     /// The first row with a key >= `from`.
     pub(crate) fn position(&self, from: &[u8]) -> usize {
+        let first = prefix(from);
         self.rows
-            .partition_point(|row| key(&self.bytes, row) < from)
+            .partition_point(|row| match row.prefix.cmp(&first) {
+                Ordering::Equal => key(&self.bytes, row) < from,
+                order => order.is_lt(),
+            })
     }
 
     /// Key, value, and packed sequence number and type.
@@ -87,6 +95,15 @@ impl Run {
 
 fn key<'a>(bytes: &'a [u8], row: &Row) -> &'a [u8] {
     &bytes[row.at..row.at + row.key_len as usize]
+}
+
+/// The first bytes of a key as a number. Shorter keys are filled with zeros, so keys with one prefix
+/// are in any order.
+fn prefix(key: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let len = key.len().min(8);
+    first[..len].copy_from_slice(&key[..len]);
+    u64::from_be_bytes(first)
 }
 
 /// The rows of one log and column family: few runs, each at most half as long as the one
