@@ -21,7 +21,7 @@ pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u
                 0 | 1 => input.fixed64().and_then(|size| u32::try_from(size).ok()),
                 _ => input.varint32(),
             };
-            let mut bytes = buffer(size.ok_or_else(short)?)?;
+            let mut bytes: Box<[u8]> = vec![0; length(size.ok_or_else(short)?)?].into();
             match lz4_flex::block::decompress_into(input.0, &mut bytes) {
                 Ok(len) if len == bytes.len() => Ok(bytes),
                 Ok(_) => Err(Fault::damaged("a block of LZ4 has another length")),
@@ -29,9 +29,10 @@ pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u
             }
         }
         7 => {
-            let mut bytes = buffer(input.varint32().ok_or_else(short)?)?;
+            let size = length(input.varint32().ok_or_else(short)?)?;
+            let mut bytes = Vec::with_capacity(size);
             match zstandard(input.0, &mut bytes) {
-                Ok(len) if len == bytes.len() => Ok(bytes),
+                Ok(len) if len == size => Ok(bytes.into()),
                 Ok(_) => Err(Fault::damaged("a block of Zstandard has another length")),
                 Err(error) => Err(Fault::damaged(format!("a block of Zstandard: {error}"))),
             }
@@ -46,7 +47,7 @@ pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u
     }
 }
 
-fn zstandard(from: &[u8], to: &mut [u8]) -> std::io::Result<usize> {
+fn zstandard(from: &[u8], to: &mut Vec<u8>) -> std::io::Result<usize> {
     thread_local! {
         // Its buffers take longer to allocate than a block takes to decompress.
         static CONTEXT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -60,10 +61,10 @@ fn zstandard(from: &[u8], to: &mut [u8]) -> std::io::Result<usize> {
     })
 }
 
-/// The size was checked with the block, so it is the writer's.
-fn buffer(size: u32) -> Decoded<Box<[u8]>> {
+/// The length after decompression. It was checked with the block, so it is the writer's.
+fn length(size: u32) -> Decoded<usize> {
     match usize::try_from(size) {
-        Ok(size) if size <= BLOCK_BYTES_MAX => Ok(vec![0; size].into()),
+        Ok(size) if size <= BLOCK_BYTES_MAX => Ok(size),
         _ => Err(Fault::unsupported(format!(
             "a block of {size} bytes; at most {BLOCK_BYTES_MAX} are read"
         ))),

@@ -14,6 +14,7 @@ use crate::{
     tombstones::Tombstones,
 };
 use std::{
+    cell::RefCell,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -175,7 +176,8 @@ impl Table {
 
     /// Reads properties whose checksum holds if the sequence number is 0.
     fn ingested_properties(&self, place: Handle) -> Result<Box<[u8]>> {
-        let raw = self.raw(place)?;
+        let mut buffer = Vec::new();
+        let raw = &*self.raw(place, &mut buffer)?;
         let block = Block::new(raw[..raw.len() - TRAILER_BYTES].into());
         let mut entries = BlockCursor::new(
             Arc::new(block.map_err(|fault| self.fault(fault))?),
@@ -187,7 +189,7 @@ impl Table {
                 return Err(self.wrong_checksum(place));
             }
             if entries.key() == GLOBAL_SEQUENCE && entries.value().len() == 8 {
-                let mut zeroed = raw.clone();
+                let mut zeroed = raw.to_vec();
                 zeroed[entries.value_range()].fill(0);
                 self.verify(&zeroed, place)?;
                 return Ok(raw[..raw.len() - TRAILER_BYTES].into());
@@ -240,20 +242,24 @@ impl Table {
 
     /// Reads a block, checks and decompresses it.
     fn read(&self, place: Handle) -> Result<Box<[u8]>> {
-        let mut raw = self.raw(place)?;
-        self.verify(&raw, place)?;
-        let end = raw.len() - TRAILER_BYTES;
-        match raw[end] {
-            0 => {
-                raw.truncate(end);
-                Ok(raw.into())
-            }
-            kind => decompress(kind, self.footer.version, &raw[..end])
-                .map_err(|fault| self.fault(fault)),
+        thread_local! {
+            // Allocating and clearing a buffer takes as long as reading it from the page cache.
+            static RAW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
         }
+        RAW.with_borrow_mut(|buffer| {
+            let raw = self.raw(place, buffer)?;
+            self.verify(raw, place)?;
+            let end = raw.len() - TRAILER_BYTES;
+            match raw[end] {
+                0 => Ok(raw[..end].into()),
+                kind => decompress(kind, self.footer.version, &raw[..end])
+                    .map_err(|fault| self.fault(fault)),
+            }
+        })
     }
 
-    fn raw(&self, place: Handle) -> Result<Vec<u8>> {
+    /// Reads a block with its trailer into a buffer, which grows if it is too short.
+    fn raw<'b>(&self, place: Handle, buffer: &'b mut Vec<u8>) -> Result<&'b mut [u8]> {
         let size = place.size.checked_add(TRAILER_BYTES as u64);
         let size = size.filter(|size| {
             let end = place.offset.checked_add(*size);
@@ -264,8 +270,11 @@ impl Table {
             let what = format!("a block at byte {} is outside of the file", place.offset);
             return Err(self.fault(Fault::Damaged(what)));
         };
-        let mut raw = vec![0; size];
-        match self.source.read_up_to(&mut raw, place.offset) {
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let raw = &mut buffer[..size];
+        match self.source.read_up_to(raw, place.offset) {
             Ok(read) if read == size => Ok(raw),
             Ok(_) => Err(self.fault(Fault::damaged("it became shorter"))),
             Err(error) => Err(Error::io("read", &self.path, error)),
