@@ -103,26 +103,70 @@ pub(crate) struct ListedBlock {
 
 /// A block with its transactions.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "BlockFields")]
 pub(crate) struct Block {
-    #[serde(flatten)]
     pub(crate) header: Header,
     pub(crate) receipts_root: B256,
     pub(crate) miner: Address,
-    #[serde(default)]
     pub(crate) base_fee_per_gas: Option<U256>,
     /// Since Cancun.
-    #[serde(default)]
     parent_beacon_block_root: Option<B256>,
     /// Since Cancun.
-    #[serde(default, deserialize_with = "optional")]
     excess_blob_gas: Option<u64>,
     pub(crate) transactions: Vec<Transaction>,
     /// Since Shanghai.
-    #[serde(default)]
     pub(crate) withdrawals_root: Option<B256>,
-    #[serde(default)]
     pub(crate) withdrawals: Option<Vec<Withdrawal>>,
+}
+
+/// The fields of a block in one object. With `#[serde(flatten)]` for those of the header, a copy of
+/// all transactions would be made first.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockFields {
+    hash: B256,
+    parent_hash: B256,
+    #[serde(deserialize_with = "quantity")]
+    number: u64,
+    #[serde(deserialize_with = "quantity")]
+    timestamp: u64,
+    #[serde(default, deserialize_with = "optional")]
+    gas_used: Option<u64>,
+    logs_bloom: Option<Bloom>,
+    block_access_list_hash: Option<B256>,
+    receipts_root: B256,
+    miner: Address,
+    base_fee_per_gas: Option<U256>,
+    parent_beacon_block_root: Option<B256>,
+    #[serde(default, deserialize_with = "optional")]
+    excess_blob_gas: Option<u64>,
+    transactions: Vec<Transaction>,
+    withdrawals_root: Option<B256>,
+    withdrawals: Option<Vec<Withdrawal>>,
+}
+
+impl From<BlockFields> for Block {
+    fn from(fields: BlockFields) -> Self {
+        Self {
+            header: Header {
+                hash: fields.hash,
+                parent_hash: fields.parent_hash,
+                number: fields.number,
+                timestamp: fields.timestamp,
+                gas_used: fields.gas_used,
+                logs_bloom: fields.logs_bloom,
+                block_access_list_hash: fields.block_access_list_hash,
+            },
+            receipts_root: fields.receipts_root,
+            miner: fields.miner,
+            base_fee_per_gas: fields.base_fee_per_gas,
+            parent_beacon_block_root: fields.parent_beacon_block_root,
+            excess_blob_gas: fields.excess_blob_gas,
+            transactions: fields.transactions,
+            withdrawals_root: fields.withdrawals_root,
+            withdrawals: fields.withdrawals,
+        }
+    }
 }
 
 impl Block {
@@ -134,28 +178,43 @@ impl Block {
 
 /// A block with all fields that its hash covers.
 #[derive(Debug, Deserialize)]
-#[serde(try_from = "serde_json::Value")]
+#[serde(from = "HashedFields")]
 pub(crate) struct HashedBlock {
     pub(crate) block: Block,
     /// The hash of the fields.
     pub(crate) computed: B256,
 }
 
-impl TryFrom<serde_json::Value> for HashedBlock {
-    type Error = serde_json::Error;
-
-    fn try_from(value: serde_json::Value) -> Result<Self, serde_json::Error> {
-        let fields = HashedFields::deserialize(&value)?;
-        Ok(Self {
-            block: serde_json::from_value(value)?,
-            computed: fields.hash(),
-        })
+impl From<HashedFields> for HashedBlock {
+    fn from(mut fields: HashedFields) -> Self {
+        let block = BlockFields {
+            hash: fields.hash,
+            parent_hash: fields.parent_hash,
+            number: fields.number,
+            timestamp: fields.timestamp,
+            gas_used: Some(fields.gas_used),
+            logs_bloom: Some(fields.logs_bloom),
+            block_access_list_hash: fields.block_access_list_hash,
+            receipts_root: fields.receipts_root,
+            miner: fields.miner,
+            base_fee_per_gas: fields.base_fee_per_gas.map(U256::from),
+            parent_beacon_block_root: fields.parent_beacon_block_root,
+            excess_blob_gas: fields.excess_blob_gas,
+            transactions: std::mem::take(&mut fields.transactions),
+            withdrawals_root: fields.withdrawals_root,
+            withdrawals: fields.withdrawals.take(),
+        };
+        Self {
+            block: block.into(),
+            computed: fields.header_hash(),
+        }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HashedFields {
+    hash: B256,
     parent_hash: B256,
     #[serde(rename = "sha3Uncles")]
     ommers_hash: B256,
@@ -188,10 +247,12 @@ struct HashedFields {
     block_access_list_hash: Option<B256>,
     #[serde(default, deserialize_with = "optional")]
     slot_number: Option<u64>,
+    transactions: Vec<Transaction>,
+    withdrawals: Option<Vec<Withdrawal>>,
 }
 
 impl HashedFields {
-    fn hash(self) -> B256 {
+    fn header_hash(self) -> B256 {
         let header = alloy_consensus::Header {
             parent_hash: self.parent_hash,
             ommers_hash: self.ommers_hash,
