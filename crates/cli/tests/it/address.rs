@@ -5,7 +5,6 @@ use serde_json::Value;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    fs,
 };
 use txgraph_testkit::fixtures;
 
@@ -15,8 +14,7 @@ type Row = BTreeMap<String, String>;
 fn samples() -> impl Iterator<Item = Sample> {
     fixtures::full().into_iter().map(|fixture| {
         let sample = Sample::new(fixture);
-        let genesis = sample.fixture.genesis.to_string();
-        fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample.write_genesis();
         sample
     })
 }
@@ -185,11 +183,7 @@ fn contracts_of_factories_have_their_factory() {
         return;
     };
     let sample = Sample::new(fixture);
-    fs::write(
-        sample.path("genesis.json"),
-        sample.fixture.genesis.to_string(),
-    )
-    .unwrap();
+    sample.write_genesis();
     let factory = sample.fixture.truth["contracts"]["factory"]
         .as_str()
         .unwrap();
@@ -261,11 +255,7 @@ fn profiles_are_readable() {
 #[test]
 fn first_funders_are_not_more_than_is_known() {
     let sample = Sample::small();
-    fs::write(
-        sample.path("genesis.json"),
-        sample.fixture.genesis.to_string(),
-    )
-    .unwrap();
+    sample.write_genesis();
     let text = |line: &str| {
         let answer = sample.ok(&format!("address {line} --chain genesis.json"));
         let line = answer.stdout.lines().find(|it| it.starts_with("first fun"));
@@ -309,11 +299,7 @@ fn first_funders_are_not_more_than_is_known() {
 #[test]
 fn contracts_that_pay_without_logs_are_noticed() {
     let sample = Sample::small();
-    fs::write(
-        sample.path("genesis.json"),
-        sample.fixture.genesis.to_string(),
-    )
-    .unwrap();
+    sample.write_genesis();
     let mixer = &sample.fixture.truth["scenarios"]["mixer"];
     let pool = mixer["contract"].as_str().unwrap();
     let edges = mixer["edges"].as_array().unwrap().iter();

@@ -59,6 +59,12 @@ impl Sample {
         self.folder.path().join(name)
     }
 
+    /// Writes the genesis of the chain into the folder, as `genesis.json`.
+    pub(crate) fn write_genesis(&self) {
+        let genesis = self.fixture.genesis.to_string();
+        fs::write(self.path("genesis.json"), genesis).unwrap();
+    }
+
     /// The contents of a file in the folder.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))

@@ -17,9 +17,8 @@ fn samples() -> Vec<Sample> {
     let names = ["masked/v1", "masked/v2"];
     let found = names.into_iter().filter_map(fixtures::fixture);
     let sample = |fixture: fixtures::Fixture| {
-        let genesis = fixture.genesis.to_string();
         let sample = Sample::new(fixture);
-        std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample.write_genesis();
         sample
     };
     found.map(sample).collect()

@@ -283,9 +283,8 @@ fn balances_that_disagree_with_logs() {
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
     };
-    let genesis = fixture.genesis.to_string();
     let sample = Sample::new(fixture);
-    fs::write(sample.path("genesis.json"), genesis).unwrap();
+    sample.write_genesis();
     let tokens = ["reb", "b32"].map(|key| token(&sample, key));
     let question = format!(
         "replay -q --verify-balances {} --chain genesis.json",

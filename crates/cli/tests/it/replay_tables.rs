@@ -129,9 +129,8 @@ fn formats_contain_the_same_balances() {
         return;
     };
     let tokens = ["reb", "b32"].map(|key| fixture.truth["tokens"][key]["address"].clone());
-    let genesis = fixture.genesis.to_string();
     let sample = Sample::new(fixture);
-    std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+    sample.write_genesis();
     let [first, second] = tokens.map(|token| token.as_str().unwrap().to_owned());
     let question =
         format!("replay --verify-balances {first},{second} --blocks 120:135 --chain genesis.json");

@@ -1,7 +1,6 @@
 //! Servers as sources: the same answers as the node, to the byte.
 
 use crate::harness::{Sample, rows};
-use std::fs;
 use txgraph_testkit::{
     fixtures,
     rpc::{Fault, RpcServer},
@@ -62,9 +61,8 @@ fn servers_of_committed_chains_give_the_answers_of_the_node() {
 /// A chain with the traces of its node. Its genesis file is in the folder of the sample.
 fn traced() -> Option<Sample> {
     let fixture = fixtures::fixture("dev-v2")?;
-    let genesis = fixture.genesis.to_string();
     let sample = Sample::new(fixture);
-    fs::write(sample.path("genesis.json"), genesis).unwrap();
+    sample.write_genesis();
     Some(sample)
 }
 

@@ -120,8 +120,7 @@ fn storage_that_the_node_has_wrong_is_replayed() {
     let mut wrong = 0;
     for fixture in fixtures::full() {
         let sample = Sample::new(fixture);
-        let genesis = sample.fixture.genesis.to_string();
-        std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample.write_genesis();
         for (block, address, slot, answer, truth) in wrong_answers(&sample.fixture) {
             let line = format!("storage {address} {slot} --block {block}");
             let word = |value: U256| format!("{value:#066x}");

@@ -56,8 +56,7 @@ fn command(name: &str, scenario: &Value, chain: &str) -> Option<String> {
 fn planted_scenarios_are_found_by_one_command() {
     for fixture in fixtures::full() {
         let sample = Sample::new(fixture);
-        let genesis = sample.fixture.genesis.to_string();
-        std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample.write_genesis();
         let chain = "--chain genesis.json";
         let scenarios = sample.fixture.truth["scenarios"]
             .as_object()

@@ -100,8 +100,7 @@ fn balances_before_the_range_come_from_the_state() {
         scenario["hub"].as_str().unwrap(),
         scenario["token"].as_str().unwrap(),
     );
-    let genesis = sample.fixture.genesis.to_string();
-    std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+    sample.write_genesis();
     let line = format!("analyze trace -r {hub} -t {token} --table ledger -f csv");
     // `balanceOf` does not depend on the rules of the chain.
     let without_rules = sample.ok(&format!("{line} --blocks 20:"));
@@ -141,8 +140,7 @@ fn genesis_allocations_are_known_balances() {
     let mut checked = 0;
     for fixture in fixtures::full() {
         let sample = Sample::new(fixture);
-        let genesis = sample.fixture.genesis.to_string();
-        std::fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample.write_genesis();
         let all = rows(&sample.ok("transfers -q -t eth").stdout);
         let value = |row: &BTreeMap<String, String>| row["value"].parse::<u128>().unwrap_or(0);
         let funded = |address: &str| {

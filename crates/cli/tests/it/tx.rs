@@ -2,7 +2,6 @@
 
 use crate::harness::{Sample, rows};
 use serde_json::Value;
-use std::fs;
 use txgraph_testkit::fixtures;
 
 fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
@@ -151,8 +150,7 @@ fn swaps_are_seen_as_swaps() {
             continue;
         };
         let sample = Sample::new(fixture);
-        let genesis = sample.fixture.genesis.to_string();
-        fs::write(sample.path("genesis.json"), genesis).unwrap();
+        sample.write_genesis();
         let Some(planted) = sample.fixture.truth["scenarios"].get("layering-over-exchange") else {
             continue;
         };
