@@ -41,16 +41,18 @@ pub struct TrailEnds {
 impl TrailEnds {
     pub(super) fn new(source: &Source, graph: &TransferGraph, unseen: &Unseen) -> Result<Self> {
         let unknown = Contracts::default();
-        let ends = graph.ends(&unknown);
-        let ends = ends.map(|(vertex, _)| vertex.address).take(ENDS_MAX);
+        let ends: Vec<_> = (graph.ends(&unknown))
+            .map(|(vertex, _)| vertex.address)
+            .collect();
         let left_out = |count: usize, limit: usize| count.saturating_sub(limit) as u64;
         let unchecked = Unchecked {
             roots: left_out(graph.roots.len(), ROOTS_MAX),
-            ends: left_out(graph.ends(&unknown).count(), ENDS_MAX),
+            ends: left_out(ends.len(), ENDS_MAX),
         };
         let roots = graph.roots.iter().take(ROOTS_MAX);
         let roots = roots.map(|root| graph.graph[*root].address);
         let state = source.state_of(&graph.blocks);
+        let ends = ends.into_iter().take(ENDS_MAX);
         let accounts = source.accounts(ends.chain(roots), state)?;
         let silent = |account: &&Account| {
             !account.exists
@@ -175,7 +177,8 @@ impl Source {
         StateUsed { block }
     }
 
-    /// The accounts with these addresses in a state; `None` without one. The answer to a question is complete without them, so only an interruption is an error.
+    /// The accounts with these addresses in a state; `None` without one. The answer to a question is
+    /// complete without them, so only an interruption is an error.
     #[cfg(feature = "replay")]
     fn accounts(
         &self,

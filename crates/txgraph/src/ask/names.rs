@@ -57,8 +57,8 @@ impl Source {
     }
 
     /// Adds to a list what tokens claim that it does not know, in the state after the last of some
-    /// blocks, if the source has it. Marks claims that look like a well-known token at another address. An answer is complete without
-    /// names, so tokens that cannot be asked stay unknown.
+    /// blocks, if the source has it. Marks claims that look like a well-known token at another
+    /// address. An answer is complete without names, so tokens that cannot be asked stay unknown.
     ///
     /// # Errors
     ///
