@@ -24,7 +24,7 @@
 //! 5. `decode.rs`, if it jumps, ends a frame or a block, reads the gas left, has bytes of code as
 //!    its operand, or accesses state (EIP-7928).
 //!
-//! Amsterdam is as activated on Sepolia; `docs/evm.md` has its sources.
+//! Amsterdam is as activated on Sepolia; `docs/amsterdam.md` has its sources.
 //!
 //! Limits: the memory of all frames together is at most 1 GiB, more than the gas limit of any
 //! chain pays for. Return data is at most 1 GiB, stacks 32 MiB, prepared code as much as its

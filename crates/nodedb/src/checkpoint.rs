@@ -136,7 +136,7 @@ impl Snapshot<'_> {
 
     /// Returns the last block whose state is in the tables of current state. In layout v1 this
     /// is the tip. In v2 a node may store the state of its newest blocks later, and leaves out
-    /// what these blocks change again: `docs/node-reader.md`, State behind blocks.
+    /// what these blocks change again: `docs/node-state.md`.
     pub fn state_block(&self) -> Result<u64> {
         let state = match self.layout()? {
             Layout::V1 => return Ok(self.tip()),

@@ -3,7 +3,7 @@
 //!
 //! Receipts of op-reth (`op-alloy-consensus: src/reth_codec.rs`) have a second byte of flags,
 //! and after the logs the nonce and the version of a deposit. The layout follows from the
-//! chain. `docs/compatibility.md` shows that neither layout can be read as the other.
+//! chain. `docs/op-stack.md` shows that neither layout can be read as the other.
 
 use crate::{
     Error,

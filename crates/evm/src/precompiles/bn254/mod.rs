@@ -2,7 +2,7 @@
 //! pairing.
 //!
 //! revm's crate implements them with arkworks. Blocks with rollup verifiers spent a third of their
-//! time in them, so we have our own implementation (`docs/performance.md`). Results are identical to
+//! time in them, so we have our own implementation (`docs/performance-evm.md`). Results are identical to
 //! those of revm's crate, which is the oracle of the tests. Nothing here is secret, so the running
 //! time may depend on the input.
 
