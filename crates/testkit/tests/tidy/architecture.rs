@@ -4,10 +4,11 @@
 use crate::{dependencies, fail_on, manifests, our_crate, read, relative, sources, workspace};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rows of the table whose head begins with these cells, each as its cells.
+/// The rows of the tables whose head begins with these cells, each as its cells. The crates
+/// have one table for each group.
 fn table(head: &[&str]) -> Vec<Vec<String>> {
     let text = read(&workspace().join("ARCHITECTURE.md"));
-    let tables: Vec<&str> = text
+    let rows: Vec<_> = text
         .split("\n\n")
         .map(str::trim)
         .filter(|block| {
@@ -15,14 +16,13 @@ fn table(head: &[&str]) -> Vec<Vec<String>> {
                 cells(line).iter().zip(head).filter(|(a, b)| a == b).count() == head.len()
             })
         })
+        .flat_map(|table| table.lines().skip(2).map(cells))
         .collect();
-    let [table] = tables[..] else {
-        panic!(
-            "ARCHITECTURE.md has {} tables with the head {head:?}",
-            tables.len()
-        );
-    };
-    table.lines().skip(2).map(cells).collect()
+    assert!(
+        !rows.is_empty(),
+        "ARCHITECTURE.md has no table with the head {head:?}"
+    );
+    rows
 }
 
 fn cells(line: &str) -> Vec<String> {
