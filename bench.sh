@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the figures of README.md, and most of those of docs/performance.md. Builds once,
+# Measures the figures of README.md and docs/performance.md, with its subcommands. Builds once,
 # writes the sample chain, sweeps workloads x chunk sizes x threads, compares with the reference
 # method, and checks that every run of a workload returns the expected answer.
 #

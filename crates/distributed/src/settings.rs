@@ -20,7 +20,7 @@ pub struct Settings {
     /// Seconds without a finished task after which a job is cancelled.
     pub stall_seconds: u64,
     /// Whether the scheduler changes plans while they run. Off, because a job may never end
-    /// when an executor is lost: docs/cluster.md has the measurement.
+    /// when an executor is lost: docs/cluster.md explains it.
     pub adaptive: bool,
     /// The number of partitions of a shuffle.
     pub partitions: usize,

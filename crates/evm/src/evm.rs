@@ -138,8 +138,8 @@ impl Evm {
     /// Limits the bytes that one execution may use; `None` removes the limit, which is the
     /// default.
     ///
-    /// Chains need no limit, because a block's gas bounds memory (`docs/evm-safety.md`). Runs with untrusted
-    /// code and any amount of gas need one, for example [`UNTRUSTED_MEMORY_LIMIT`]. The limit applies
+    /// Chains need no limit, because a block's gas bounds memory (`docs/evm-safety.md`). Runs with
+    /// untrusted code and any amount of gas need one, for example [`UNTRUSTED_MEMORY_LIMIT`]. The limit applies
     /// to the memory of all frames together. It applies again to everything else that the execution
     /// keeps: logs, output, transient storage, the journal, new code. A frame that exceeds it ends
     /// with [`Halt::MemoryLimit`](crate::Halt::MemoryLimit), which no chain has.

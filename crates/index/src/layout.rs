@@ -125,7 +125,7 @@ pub(crate) const ANOMALY_BYTES: usize = 40;
 /// the rest of the page adds little. It is also short enough that CRC-32 (IEEE) detects
 /// every change of up to three bits, and every burst of up to 32 bits (Koopman, "32-Bit
 /// Cyclic Redundancy Codes for Internet Applications", 2002: Hamming distance 4 up to
-/// 11 KiB). `docs/index-format.md` has the times of other sizes.
+/// 11 KiB). `docs/index-format.md` explains the choice.
 pub(crate) const BLOCK_BYTES: usize = 1 << BLOCK_SHIFT;
 /// Binary logarithm of [`BLOCK_BYTES`].
 pub(crate) const BLOCK_SHIFT: u32 = 12;
