@@ -16,6 +16,11 @@ pub struct BlockRange {
 pub type TxRange = BlockRange;
 
 impl BlockRange {
+    /// Returns the blocks from the first one of a chain to `last`.
+    pub const fn up_to(last: u64) -> Self {
+        Self { first: 0, last }
+    }
+
     /// Returns a single block.
     pub const fn one(block: u64) -> Self {
         Self {

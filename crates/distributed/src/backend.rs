@@ -168,7 +168,7 @@ fn answer<T: DeserializeOwned>(
     // The blocks of the chunk are not read.
     let chunk = Chunk {
         number: 0,
-        blocks: BlockRange { first: 0, last: 0 },
+        blocks: BlockRange::one(0),
         follows: false,
         hashes: [None; 2],
     };
@@ -199,10 +199,7 @@ fn lake_info(lake: &Lake, input: &Input) -> Result<SourceInfo> {
         executor: crate::serve::executor_name(),
         chain: lake.chain().clone(),
         tip: blocks.last,
-        everything: BlockRange {
-            first: 0,
-            last: blocks.last,
-        },
+        everything: BlockRange::up_to(blocks.last),
         internal: status.internal,
     })
 }

@@ -327,11 +327,7 @@ fn hash_of(
         direction: Default::default(),
     };
     let request = ScanRequest {
-        blocks: BlockRange {
-            first: block,
-            last: block,
-        }
-        .into(),
+        blocks: BlockRange::one(block).into(),
         filter: TransferFilter {
             touching: Some(touching),
             internal: false,

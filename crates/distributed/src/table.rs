@@ -53,10 +53,7 @@ impl TransfersTable {
         };
         conditions.iter().for_each(|one| limits.apply(one));
         // A plan needs a partition: the first block, of which no row is wanted.
-        let nothing = BlockRange {
-            first: self.blocks.first,
-            last: self.blocks.first,
-        };
+        let nothing = BlockRange::one(self.blocks.first);
         let blocks = limits.blocks.unwrap_or(nothing);
         let wants = |column| columns.is_none_or(|columns| columns.contains(&column));
         let request = ScanRequest {

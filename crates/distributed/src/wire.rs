@@ -362,7 +362,7 @@ mod tests {
         let path = folder.path().join("frontier");
         let count = u32::try_from(FRONTIER_INLINE_MAX + 1).unwrap();
         let addresses = (0..count).map(|n| Address::left_padding_from(&n.to_be_bytes()));
-        let blocks = BlockRange { first: 0, last: 0 };
+        let blocks = BlockRange::one(0);
         let request = ScanRequest {
             blocks: blocks.into(),
             filter: TransferFilter {

@@ -138,10 +138,7 @@ impl Archive {
         if !self.available().contains(block) {
             return Ok(None);
         }
-        let blocks = BlockRange {
-            first: block,
-            last: block,
-        };
+        let blocks = BlockRange::one(block);
         let mut scratch = Scratch::default();
         let mut reader = BlockReader::new(self.file_of(block)?, blocks, &mut scratch)?;
         Ok(Some(reader.header(block)?.timestamp))
@@ -170,10 +167,7 @@ impl Archive {
     /// If the block is not in the files, or its header cannot be read.
     pub fn is_logged(&self, block: u64) -> Result<bool> {
         let file = self.file_of(block)?;
-        let blocks = BlockRange {
-            first: block,
-            last: block,
-        };
+        let blocks = BlockRange::one(block);
         let mut scratch = Scratch::default();
         let header = BlockReader::new(file, blocks, &mut scratch)?.header(block)?;
         Ok(header.has_access_list)
@@ -312,10 +306,7 @@ impl StoredBlocks for Archive {
         for rows in wanted.chunk_by(|(block, _), (other, _)| block == other) {
             let number = rows[0].0;
             let file = self.file_of(number)?;
-            let block = BlockRange {
-                first: number,
-                last: number,
-            };
+            let block = BlockRange::one(number);
             let mut reader = BlockReader::new(file, block, &mut scratch)?;
             let header = reader.header(number)?;
             reader.body(&header)?;
@@ -375,7 +366,7 @@ fn common_network(files: &[EraFile]) -> Result<Option<String>> {
 }
 
 fn first_hash(file: &EraFile) -> Result<B256> {
-    let first = BlockRange { first: 0, last: 0 };
+    let first = BlockRange::one(0);
     let mut scratch = Scratch::default();
     Ok(BlockReader::new(file, first, &mut scratch)?.header(0)?.hash)
 }

@@ -170,10 +170,7 @@ fn blocks_of_headers(
                 let block = file.checked(row, Role::Block, row.cell(Role::Block).u64())?;
                 match ranges.last_mut() {
                     Some(range) if range.last.checked_add(1) == Some(block) => range.last = block,
-                    _ => ranges.push(BlockRange {
-                        first: block,
-                        last: block,
-                    }),
+                    _ => ranges.push(BlockRange::one(block)),
                 }
                 Ok(())
             })?;

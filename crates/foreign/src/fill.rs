@@ -59,10 +59,7 @@ impl ForeignFiles {
     ///
     /// If a file cannot be read.
     pub fn block_time(&self, block: u64) -> Result<Option<u64>, Error> {
-        let span = BlockRange {
-            first: block,
-            last: block,
-        };
+        let span = BlockRange::one(block);
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
         let mut known = Known::default();
         for chunk in plan::chunks(pieces, &BlockRanges::from(span), self.rows_max) {

@@ -79,10 +79,7 @@ fn deepened(
         && hops < hops_max
     {
         // A route with more transfers can only arrive earlier within the blocks until then.
-        let until = BlockRange {
-            first: 0,
-            last: last.block_number,
-        };
+        let until = BlockRange::up_to(last.block_number);
         let earlier = SearchRequest {
             blocks: request.blocks.intersect(&until.into()),
             ..with(hops_max)

@@ -120,10 +120,7 @@ impl Snapshot<'_> {
             }
             let next = run.last + 1;
             if inside.contains(next) && self.has_header_only(next)? {
-                let blocks = BlockRange {
-                    first: next,
-                    last: next,
-                };
+                let blocks = BlockRange::one(next);
                 let reason = HEADER_ONLY.to_owned();
                 gaps.push(Gap { blocks, reason });
             }

@@ -195,6 +195,6 @@ impl Snapshot<'_> {
         let genesis_hash = self.block_hash(self.genesis_block())?;
         let known = KnownChain::by_genesis(&genesis_hash);
         let last = known.and_then(|known| known.first_block.checked_sub(1));
-        Ok(last.map(|last| BlockRange { first: 0, last }))
+        Ok(last.map(BlockRange::up_to))
     }
 }

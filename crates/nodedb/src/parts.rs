@@ -19,6 +19,17 @@ pub struct Parts {
     pub withdrawals: bool,
 }
 
+impl Parts {
+    /// Everything.
+    pub const ALL: Self = Self {
+        headers: true,
+        receipts: true,
+        transactions: true,
+        senders: true,
+        withdrawals: true,
+    };
+}
+
 /// A part of a block that can be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         filter.tokens = only;
     }
     let request = ScanRequest {
-        blocks: BlockRange { first: 0, last }.into(),
+        blocks: BlockRange::up_to(last).into(),
         filter,
         wrapped_native: WrappedNative::Auto,
         with_times: false,

@@ -63,10 +63,7 @@ pub(crate) fn everything(
     cancel: &CancelFlag,
 ) -> Result<BlockRanges, SourceError> {
     let tip = db.snapshot().map_err(crate::Error::from)?.tip();
-    let all = BlockRanges::from(BlockRange {
-        first: 0,
-        last: tip,
-    });
+    let all = BlockRanges::from(BlockRange::up_to(tip));
     survey(db, &all, parts, cancel).map(|survey| survey.present)
 }
 

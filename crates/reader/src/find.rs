@@ -55,11 +55,7 @@ pub fn find_transaction(
     let tip = reread("tip", || Ok(db.snapshot()?.tip())).map_err(Error::NodeDb)?;
     let wanted = match blocks {
         Some(blocks) => blocks.clone(),
-        None => BlockRange {
-            first: 0,
-            last: tip,
-        }
-        .into(),
+        None => BlockRange::up_to(tip).into(),
     };
     let unknown = |missing| Error::UnknownTransaction {
         hash,

@@ -325,7 +325,7 @@ mod tests {
                 memory_bytes: memory.max(share) * row,
                 share_bytes: share * row,
             };
-            let all = BlockRanges::from(BlockRange { first: 0, last: 99 });
+            let all = BlockRanges::from(BlockRange::up_to(99));
             let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(size)), limits);
             let mut chance = SmallRng::seed_from_u64(seed);
             let mut running: Vec<Started<Chunk>> = Vec::new();
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn rereads_unlinked_chunks_a_bounded_number_of_times() {
-        let all = BlockRanges::from(BlockRange { first: 0, last: 9 });
+        let all = BlockRanges::from(BlockRange::up_to(9));
         let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(5)), Limits::new(1, None));
         let (first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());
         merge.finish(first.id, Outcome::Read(piece(first.task.blocks, 1)));
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn starts_no_chunk_after_a_failure() {
-        let all = BlockRanges::from(BlockRange { first: 0, last: 99 });
+        let all = BlockRanges::from(BlockRange::up_to(99));
         let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(5)), Limits::new(1, None));
         let (_first, second) = (merge.next_task().unwrap(), merge.next_task().unwrap());
         merge.finish(

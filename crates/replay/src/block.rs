@@ -55,13 +55,7 @@ impl StoredBlock {
         verify: bool,
         read: &mut Vec<Self>,
     ) -> Result<()> {
-        let parts = Parts {
-            headers: true,
-            receipts: true,
-            transactions: true,
-            senders: true,
-            withdrawals: true,
-        };
+        let parts = Parts::ALL;
         snapshot.for_each_block(blocks, parts, scratch, &mut |block| {
             if verify {
                 block.check_transactions()?;

@@ -250,10 +250,7 @@ impl<H: StateHistory> Replayer<'_, H> {
 
 /// Reads a block with its signed transactions.
 fn bundled(db: &NodeDb, number: u64) -> Result<BundledBlock> {
-    let range = BlockRange {
-        first: number,
-        last: number,
-    };
+    let range = BlockRange::one(number);
     let parts = Parts {
         headers: true,
         receipts: false,

@@ -70,10 +70,7 @@ impl Worker {
         number: u64,
         verify: bool,
     ) -> Result<StoredBlock> {
-        let blocks = BlockRange {
-            first: number,
-            last: number,
-        };
+        let blocks = BlockRange::one(number);
         let mut read = Vec::new();
         self.read(source, blocks, verify, &mut read)?;
         // `read` returns all blocks or an error.

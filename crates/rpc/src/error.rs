@@ -214,10 +214,7 @@ pub enum Place {
 impl Place {
     /// The place of one block.
     pub(crate) const fn block(number: u64) -> Self {
-        Self::Blocks(BlockRange {
-            first: number,
-            last: number,
-        })
+        Self::Blocks(BlockRange::one(number))
     }
 
     /// The place of two questions together.

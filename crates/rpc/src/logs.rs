@@ -137,10 +137,7 @@ impl RpcNode {
                 Meaning::NoBlock => self.differs(LOGS, number, refusal.to_string()),
                 _ => self.client.refused(LOGS, place, &refusal),
             })?;
-            let range = BlockRange {
-                first: number,
-                last: number,
-            };
+            let range = BlockRange::one(number);
             self.check_logs(range, &mut of_block, query)?;
             logs.append(&mut of_block);
         }

@@ -221,7 +221,7 @@ impl StoredBlocks for RpcNode {
 
     fn available(&self) -> BlockRanges {
         let last = self.tip();
-        BlockRange { first: 0, last }.into()
+        BlockRange::up_to(last).into()
     }
 
     fn missing_reason(&self) -> &str {

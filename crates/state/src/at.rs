@@ -212,10 +212,7 @@ impl<'db> StateAt<'db> {
             let Some(at) = block.filter(|at| *at <= self.block) else {
                 return Ok(value);
             };
-            let blocks = BlockRange {
-                first: at,
-                last: at,
-            };
+            let blocks = BlockRange::one(at);
             let hash = self.snapshot.block_hash(at)?;
             let executed = match executor.state(self.db, blocks, hash) {
                 Err(error) if !error.is_stale() => return Err(unsure(error.to_string())),

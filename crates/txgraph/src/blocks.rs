@@ -245,13 +245,7 @@ impl BlockSpec {
             }
             _ => range.first,
         };
-        Ok((0..count)
-            .map(block)
-            .map(|block| BlockRange {
-                first: block,
-                last: block,
-            })
-            .collect())
+        Ok((0..count).map(block).map(BlockRange::one).collect())
     }
 
     fn empty(&self) -> BlocksError {

@@ -184,7 +184,7 @@ mod tests {
                 Some(now)
             }).collect();
             let known: Vec<_> = all.iter().zip(&times).map(|(time, (_, known))| time.filter(|_| *known)).collect();
-            let blocks = BlockRange { first: 0, last: all.len() as u64 - 1 };
+            let blocks = BlockRange::up_to(all.len() as u64 - 1);
             let found = search(blocks, seconds, |block| Ok::<_, Infallible>(known[index(block)]));
             let Ok(found) = found;
             match found {

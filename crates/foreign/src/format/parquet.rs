@@ -60,7 +60,7 @@ impl Parquet {
             let mut piece = Piece {
                 first_row,
                 rows,
-                blocks: BlockRange { first: 0, last: 0 },
+                blocks: BlockRange::one(0),
                 place: Place::RowGroup(number),
             };
             match self.statistics(group, column) {
@@ -102,10 +102,7 @@ impl Parquet {
                 .cell(Role::Block)
                 .u64()
                 .map_err(|problem| wrong_block(path, row.number, &self.header[column], problem))?;
-            let range = blocks.get_or_insert(BlockRange {
-                first: block,
-                last: block,
-            });
+            let range = blocks.get_or_insert(BlockRange::one(block));
             range.first = range.first.min(block);
             range.last = range.last.max(block);
             Ok(())

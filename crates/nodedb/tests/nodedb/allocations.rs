@@ -39,10 +39,7 @@ fn no_allocation_per_receipt() {
     let fixture = fixture("dev-v2").unwrap_or(small);
     let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
-    let whole = BlockRange {
-        first: 0,
-        last: snapshot.tip(),
-    };
+    let whole = BlockRange::up_to(snapshot.tip());
     let mut scratch = Scratch::default();
     let mut scan = || {
         let (mut receipts, mut logs, before) = (0u64, 0u64, ALLOCATIONS.get());

@@ -6,14 +6,6 @@ use std::{ops::ControlFlow, path::Path};
 use txgraph_nodedb::{Block, BlockRange, DataDir, NodeDb, Parts, Scratch};
 use txgraph_testkit::fixtures::{Fixture, full, partial};
 
-const ALL: Parts = Parts {
-    headers: true,
-    receipts: true,
-    transactions: true,
-    senders: true,
-    withdrawals: true,
-};
-
 fn open(fixture: &Fixture) -> NodeDb {
     NodeDb::open(&DataDir::new(fixture.path())).unwrap()
 }
@@ -51,12 +43,9 @@ fn blocks_equal(fixture: &Fixture, answers: &Fixture) {
     assert_eq!(Some(snapshot.tip()), fixture.tip());
     let parts = Parts {
         receipts: false,
-        ..ALL
+        ..Parts::ALL
     };
-    let wanted = BlockRange {
-        first: 0,
-        last: snapshot.tip(),
-    };
+    let wanted = BlockRange::up_to(snapshot.tip());
     assert_eq!(
         snapshot.gaps(wanted, parts).unwrap(),
         [],
@@ -149,10 +138,7 @@ pub(crate) fn receipts_equal(dir: &Path, answers: &Fixture) -> u64 {
     let db = NodeDb::open(&DataDir::new(dir)).unwrap();
     let snapshot = db.snapshot().unwrap();
     let tip = snapshot.tip();
-    let wanted = BlockRange {
-        first: 0,
-        last: tip,
-    };
+    let wanted = BlockRange::up_to(tip);
     let gaps = snapshot
         .gaps(
             wanted,
@@ -175,11 +161,8 @@ pub(crate) fn receipts_equal(dir: &Path, answers: &Fixture) -> u64 {
         }
         let in_gap = gaps.iter().any(|gap| gap.blocks.contains(number));
         let read = snapshot.for_each_block(
-            BlockRange {
-                first: number,
-                last: number,
-            },
-            ALL,
+            BlockRange::one(number),
+            Parts::ALL,
             &mut scratch,
             &mut |block| {
                 let expected = answer["receipts"].as_array().unwrap();

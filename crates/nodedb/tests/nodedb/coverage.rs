@@ -37,10 +37,7 @@ impl Mixed {
         let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
         let snapshot = db.snapshot().unwrap();
         let (mut rows, mut bodies) = (Vec::new(), Vec::new());
-        let whole = BlockRange {
-            first: 0,
-            last: TIP,
-        };
+        let whole = BlockRange::up_to(TIP);
         snapshot
             .for_each_block(whole, RECEIPTS, &mut Scratch::default(), &mut |block| {
                 bodies.push((block.body.first_tx, block.body.tx_count));
@@ -110,18 +107,7 @@ fn reads_receipts_from_both_sources() {
         let mixed = Mixed::new(static_rows);
         let db = mixed.open();
         let snapshot = db.snapshot().unwrap();
-        assert_eq!(
-            snapshot
-                .gaps(
-                    BlockRange {
-                        first: 0,
-                        last: TIP
-                    },
-                    RECEIPTS
-                )
-                .unwrap(),
-            []
-        );
+        assert_eq!(snapshot.gaps(BlockRange::up_to(TIP), RECEIPTS).unwrap(), []);
         let source = match static_rows {
             0 => "MDBX",
             521 => "static files",
@@ -207,15 +193,7 @@ fn deleted_jars_are_gaps() {
         }
         let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
         let snapshot = db.snapshot().unwrap();
-        let gaps = snapshot
-            .gaps(
-                BlockRange {
-                    first: 0,
-                    last: TIP,
-                },
-                RECEIPTS,
-            )
-            .unwrap();
+        let gaps = snapshot.gaps(BlockRange::up_to(TIP), RECEIPTS).unwrap();
         assert_eq!(gaps.len(), 1, "{gaps:?}");
         assert_eq!(
             gaps[0].blocks,
@@ -233,13 +211,7 @@ fn deleted_jars_are_gaps() {
         let gaps = db
             .snapshot()
             .unwrap()
-            .gaps(
-                BlockRange {
-                    first: 0,
-                    last: TIP,
-                },
-                RECEIPTS,
-            )
+            .gaps(BlockRange::up_to(TIP), RECEIPTS)
             .unwrap();
         assert!(gaps[0].reason.contains("pruned up to block 19"), "{gaps:?}");
     }
@@ -298,11 +270,5 @@ fn missing_headers_and_transactions_are_gaps() {
         "{gaps:?}"
     );
     assert!(snapshot.header(450).unwrap_err().is_missing());
-    assert_eq!(
-        snapshot.info().unwrap().headers[0],
-        BlockRange {
-            first: 0,
-            last: 399
-        }
-    );
+    assert_eq!(snapshot.info().unwrap().headers[0], BlockRange::up_to(399));
 }

@@ -12,14 +12,6 @@ use std::{
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::fixtures::{Fixture, committed};
 
-const ALL: Parts = Parts {
-    headers: true,
-    receipts: true,
-    transactions: true,
-    senders: true,
-    withdrawals: true,
-};
-
 /// Digests of everything in a directory, by part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Everything {
@@ -37,14 +29,11 @@ struct Everything {
 fn read_everything(dir: &Path) -> Result<Everything> {
     let db = NodeDb::open(&DataDir::new(dir))?;
     let snapshot = db.snapshot()?;
-    let whole = BlockRange {
-        first: 0,
-        last: snapshot.tip(),
-    };
-    snapshot.gaps(whole, ALL)?;
+    let whole = BlockRange::up_to(snapshot.tip());
+    snapshot.gaps(whole, Parts::ALL)?;
     let (mut headers, mut receipt_shapes) = (Vec::new(), Vec::new());
     let (mut contents, mut senders, mut verified) = (Vec::new(), Vec::new(), true);
-    snapshot.for_each_block(whole, ALL, &mut Scratch::default(), &mut |block| {
+    snapshot.for_each_block(whole, Parts::ALL, &mut Scratch::default(), &mut |block| {
         headers.extend(format!("{:?}", block.check_header()?).bytes());
         receipt_shapes.extend(block.body.tx_count.to_be_bytes());
         while let Some(receipt) = block.next_receipt()? {

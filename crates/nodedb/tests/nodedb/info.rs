@@ -47,10 +47,7 @@ fn info_of_full_directories() {
         assert_eq!(Some(info.layout), fixture.layout());
         assert_eq!(info.tip.number, fixture.tip().unwrap());
         assert_eq!(info.tip.hash.to_string(), expected["tip_on_disk"]["hash"]);
-        let whole = [BlockRange {
-            first: 0,
-            last: info.tip.number,
-        }];
+        let whole = [BlockRange::up_to(info.tip.number)];
         for found in [
             &info.headers,
             &info.transactions,
@@ -189,7 +186,7 @@ fn info_of_a_crashed_directory() {
         info.tip.hash.to_string(),
         fixture.chain_info["tip_on_disk"]["hash"]
     );
-    assert_eq!(info.receipts, [BlockRange { first: 0, last: 28 }]);
+    assert_eq!(info.receipts, [BlockRange::up_to(28)]);
     assert!(
         info.notes.iter().any(|note| note.contains("block 30")),
         "{:?}",
@@ -213,10 +210,7 @@ fn info_of_other_directories() {
         let info = info(fixture.path());
         println!("{name}: {}", serde_json::to_string_pretty(&info).unwrap());
         assert!(name.ends_with(info.layout), "{name}");
-        let whole = [BlockRange {
-            first: 0,
-            last: info.tip.number,
-        }];
+        let whole = [BlockRange::up_to(info.tip.number)];
         assert_eq!(
             info.receipts == whole,
             matches!(name, "migrated-v2" | "import-v2"),
@@ -234,7 +228,7 @@ fn info_during_a_first_sync() {
     put(copy.path(), "StageCheckpoints", b"Execution", &[1, 20]);
     let info = info(copy.path());
     assert_eq!(info.tip.number, 0);
-    assert_eq!(info.receipts, [BlockRange { first: 0, last: 0 }]);
+    assert_eq!(info.receipts, [BlockRange::one(0)]);
     assert_eq!(info.account_state, []);
     let notes = info.notes.join("\n");
     for text in [
@@ -250,7 +244,7 @@ fn info_during_a_first_sync() {
 #[test]
 fn short_static_files_are_not_counted() {
     let [_, v2] = committed();
-    let whole = [BlockRange { first: 0, last: 40 }];
+    let whole = [BlockRange::up_to(40)];
     for segment in [
         "receipts",
         "transaction-senders",
@@ -268,10 +262,7 @@ fn short_static_files_are_not_counted() {
             notes.contains(&name) && notes.contains("byte 100"),
             "{notes}"
         );
-        let tip_only = [BlockRange {
-            first: 40,
-            last: 40,
-        }];
+        let tip_only = [BlockRange::one(40)];
         for (of, found) in [
             ("transactions", &info.transactions),
             ("receipts", &info.receipts),
@@ -285,10 +276,7 @@ fn short_static_files_are_not_counted() {
                 assert_eq!(**found, tip_only, "{of}");
             } else {
                 // Blocks 0 and 40 have no transactions.
-                let empty = [0, 40].map(|block| BlockRange {
-                    first: block,
-                    last: block,
-                });
+                let empty = [0, 40].map(BlockRange::one);
                 assert_eq!(**found, empty, "{of}");
             }
         }

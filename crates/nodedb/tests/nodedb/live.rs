@@ -11,13 +11,6 @@ use std::{
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 
-const ALL: Parts = Parts {
-    headers: true,
-    receipts: true,
-    transactions: true,
-    senders: true,
-    withdrawals: true,
-};
 /// The number of blocks that a reader reads each time.
 const DEPTH: u64 = 40;
 /// Blocks that are this deep are never reorganised.
@@ -141,7 +134,7 @@ fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
         first: tip.saturating_sub(DEPTH),
         last: tip,
     };
-    let gaps = snapshot.gaps(wanted, ALL)?;
+    let gaps = snapshot.gaps(wanted, Parts::ALL)?;
     seen.gaps.fetch_add(gaps.len() as u64, Ordering::Relaxed);
     let mut scratch = Scratch::default();
     let mut read = 0;
@@ -157,7 +150,7 @@ fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
                 last: end - 1,
             };
             let mut wrong = None;
-            snapshot.for_each_block(blocks, ALL, &mut scratch, &mut |block| {
+            snapshot.for_each_block(blocks, Parts::ALL, &mut scratch, &mut |block| {
                 let (number, hash) = (block.number, block.hash()?);
                 if let Some((_, parent)) = before.filter(|(before, _)| before + 1 == number) {
                     assert_eq!(block.header()?.parent_hash, parent, "block {number}");

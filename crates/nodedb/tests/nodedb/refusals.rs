@@ -163,19 +163,13 @@ fn ignores_foreign_files() {
     }
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let info = db.snapshot().unwrap().info().unwrap();
-    assert_eq!(info.headers, [BlockRange { first: 0, last: 40 }]);
+    assert_eq!(info.headers, [BlockRange::up_to(40)]);
     let notes = info.notes.join("\n");
     assert!(
         notes.contains("blockmeta") && notes.contains("account-change-sets"),
         "{notes}"
     );
-    assert_eq!(
-        info.account_state,
-        [BlockRange {
-            first: 40,
-            last: 40
-        }]
-    );
+    assert_eq!(info.account_state, [BlockRange::one(40)]);
 }
 
 /// Changes the first transaction of the tip to an OP-stack deposit. The receipts are then read
@@ -224,10 +218,7 @@ fn refuses_ethereum_receipts_on_an_op_stack_chain() {
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     assert_eq!(db.family(), ChainFamily::OpStack);
     let snapshot = db.snapshot().unwrap();
-    let blocks = BlockRange {
-        first: block,
-        last: block,
-    };
+    let blocks = BlockRange::one(block);
     let visit = &mut |block: &mut txgraph_nodedb::Block<'_>| {
         while block.next_receipt()?.is_some() {}
         Ok(std::ops::ControlFlow::Continue(()))
@@ -263,7 +254,7 @@ fn refuses_blocks_above_the_tip() {
         .for_each_block(blocks, Parts::default(), &mut Scratch::default(), visit)
         .unwrap_err();
     assert!(error.is_missing(), "{error}");
-    let first = BlockRange { first: 1, last: 1 };
+    let first = BlockRange::one(1);
     let visit = &mut |block: &mut txgraph_nodedb::Block<'_>| {
         assert!(block.signed_transaction(9999).is_err());
         Ok(std::ops::ControlFlow::Continue(()))

@@ -13,14 +13,6 @@ use txgraph_nodedb::{
 };
 use txgraph_testkit::fixtures::{self, Fixture};
 
-const ALL: Parts = Parts {
-    headers: true,
-    receipts: true,
-    transactions: true,
-    senders: true,
-    withdrawals: true,
-};
-
 #[test]
 fn all_directories_have_the_roots_of_their_headers() {
     let mut all = fixtures::full();
@@ -38,11 +30,8 @@ fn all_directories_have_the_roots_of_their_headers() {
         let db = NodeDb::open(&DataDir::new(fixture.path())).unwrap();
         let snapshot = db.snapshot().unwrap();
         headers_chain(&snapshot);
-        let whole = BlockRange {
-            first: 0,
-            last: snapshot.tip(),
-        };
-        let gaps = snapshot.gaps(whole, ALL).unwrap();
+        let whole = BlockRange::up_to(snapshot.tip());
+        let gaps = snapshot.gaps(whole, Parts::ALL).unwrap();
         // The blocks between gaps, and the first and last block of each gap.
         let mut next = 0;
         let mut checked = 0;
@@ -58,14 +47,7 @@ fn all_directories_have_the_roots_of_their_headers() {
                 );
             }
             for block in [gap.blocks.first, gap.blocks.last] {
-                let error = scan_result(
-                    &snapshot,
-                    BlockRange {
-                        first: block,
-                        last: block,
-                    },
-                    &fixture,
-                );
+                let error = scan_result(&snapshot, BlockRange::one(block), &fixture);
                 let error = error.expect_err("a gap begins and ends with a missing part");
                 assert!(error.is_missing(), "{}: {error}", fixture.name);
             }
@@ -113,7 +95,7 @@ fn scan_result(
         0
     };
     let mut checked = 0;
-    snapshot.for_each_block(blocks, ALL, &mut Scratch::default(), &mut |block| {
+    snapshot.for_each_block(blocks, Parts::ALL, &mut Scratch::default(), &mut |block| {
         check(block, byzantium)?;
         checked += 1;
         Ok(ControlFlow::Continue(()))

@@ -20,10 +20,7 @@ const ORDER: U256 = uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd2
 fn check(dir: &Path) -> Result<u64> {
     let db = NodeDb::open(&DataDir::new(dir))?;
     let snapshot = db.snapshot()?;
-    let whole = BlockRange {
-        first: 0,
-        last: snapshot.tip(),
-    };
+    let whole = BlockRange::up_to(snapshot.tip());
     let mut checked = 0;
     snapshot.for_each_block(
         whole,

@@ -22,17 +22,8 @@ const TIME_MAX: Duration = Duration::from_secs(120);
 fn read_all(dir: &Path) -> Result<u64> {
     let db = NodeDb::open(&DataDir::new(dir))?;
     let snapshot = db.snapshot()?;
-    let parts = Parts {
-        headers: true,
-        receipts: true,
-        transactions: true,
-        senders: true,
-        withdrawals: true,
-    };
-    let whole = BlockRange {
-        first: 0,
-        last: snapshot.tip(),
-    };
+    let parts = Parts::ALL;
+    let whole = BlockRange::up_to(snapshot.tip());
     let mut read = 0;
     snapshot.for_each_block(whole, parts, &mut Scratch::default(), &mut |block| {
         block.check_header()?;
@@ -252,12 +243,9 @@ fn names_the_unreadable_file() {
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let info = db.snapshot().unwrap().info().unwrap();
     // Blocks 0 and 40 have no transactions.
-    let empty = [0, 40].map(|block| BlockRange {
-        first: block,
-        last: block,
-    });
+    let empty = [0, 40].map(BlockRange::one);
     assert_eq!(info.receipts, empty);
-    assert_eq!(info.transactions, [BlockRange { first: 0, last: 40 }]);
+    assert_eq!(info.transactions, [BlockRange::up_to(40)]);
     let notes = info.notes.join("\n");
     assert!(
         notes.contains("static_file_receipts_0_499999: Permission denied"),

@@ -364,10 +364,7 @@ fn cancelling_interrupts() {
         cancel.cancel();
         ControlFlow::Continue(())
     };
-    let case = BlockRanges::from(BlockRange {
-        first: 0,
-        last: 199,
-    });
+    let case = BlockRanges::from(BlockRange::up_to(199));
     let limits = Limits::new(2, None);
     let mut simulation = Simulation {
         chance: SmallRng::seed_from_u64(1),

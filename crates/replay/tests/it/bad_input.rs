@@ -228,7 +228,7 @@ fn truncated_change_sets_are_an_error() {
     let len = file.metadata().unwrap().len();
     file.set_len(len / 2).unwrap();
     let state = StateDb::new(database(copy.path()).into(), StateOptions::default());
-    let error = state.range(BlockRange { first: 0, last: 40 }).unwrap_err();
+    let error = state.range(BlockRange::up_to(40)).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("account-change-sets"), "{text}");
 

@@ -39,10 +39,7 @@ fn replay(
     let db = Arc::new(database(&folder));
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
     let state = StateDb::new(Arc::clone(&db), StateOptions::default());
-    let before = BlockRange {
-        first: 0,
-        last: BLOCKS - 1,
-    };
+    let before = BlockRange::up_to(BLOCKS - 1);
     let states = state.range(before).unwrap();
     let is_walked = states.is_walked();
     let options = ReplayOptions {

@@ -56,10 +56,7 @@ fn states_are_those_of_the_node() {
         );
         let newest = Arc::new(NewestReplay::new(opened.rules.clone()));
         let walking = walking.with_newest(newest);
-        let all = BlockRange {
-            first: 0,
-            last: TIP,
-        };
+        let all = BlockRange::up_to(TIP);
         for (name, states) in [("index", &opened.state), ("change sets", &walking)] {
             let range = states.range(all).unwrap();
             let mut checked = 0;
@@ -110,7 +107,7 @@ fn without_execution_states_end_with_the_stored_one() {
             _ => STATE,
         };
         assert_eq!(available.state_block, last, "{}", fixture.name);
-        assert_eq!(available.blocks, Some(BlockRange { first: 0, last }));
+        assert_eq!(available.blocks, Some(BlockRange::up_to(last)));
         let range = |last| states.range(BlockRange { first: last, last });
         assert!(range(last).is_ok());
         let error = range(last + 1).unwrap_err();
@@ -151,12 +148,7 @@ fn blocks_are_executed_when_they_are_needed() {
     let rules = genesis(&fixture).rules;
     let counted = Arc::new(Counted(NewestReplay::new(rules), AtomicUsize::new(0)));
     let states = StateDb::new(db, StateOptions::default()).with_newest(counted.clone());
-    let range = states
-        .range(BlockRange {
-            first: 0,
-            last: TIP,
-        })
-        .unwrap();
+    let range = states.range(BlockRange::up_to(TIP)).unwrap();
     let asked = |block| {
         drop(range.at(block).unwrap());
         counted.1.load(Ordering::Relaxed)

@@ -37,10 +37,7 @@ fn transfers_equal_those_of_the_naive_decoder() {
         let server = RpcServer::start(&fixture);
         let source = source(&server);
         let decoded = decode_fixture(&fixture);
-        let blocks = BlockRange {
-            first: 0,
-            last: source.node().tip(),
-        };
+        let blocks = BlockRange::up_to(source.node().tip());
         let everything = ScanRequest {
             blocks: blocks.into(),
             ..request(TransferFilter::default())
@@ -202,8 +199,8 @@ fn runs_of_blocks_have_counts_for_each_block() {
     let source = source(&server);
     let everything = request(TransferFilter::default());
     let mut reader = source.block_reader(&everything);
-    let run = reader.read(BlockRange { first: 0, last: 40 }).unwrap();
-    assert_eq!(run.blocks, BlockRange { first: 0, last: 31 });
+    let run = reader.read(BlockRange::up_to(40)).unwrap();
+    assert_eq!(run.blocks, BlockRange::up_to(31));
     assert_eq!(run.summaries.len(), 32);
     let sum: u64 = run.summaries.iter().map(|it| it.counts.transfers).sum();
     assert_eq!(sum, run.transfers.len() as u64);

@@ -67,11 +67,7 @@ fn fees(block: u64) -> ScanRequest {
         ..TransferFilter::default()
     };
     ScanRequest {
-        blocks: BlockRange {
-            first: block,
-            last: block,
-        }
-        .into(),
+        blocks: BlockRange::one(block).into(),
         ..request(filter)
     }
 }

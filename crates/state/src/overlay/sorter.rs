@@ -163,10 +163,7 @@ mod tests {
         last_block: u64,
         rows_max: usize,
     ) -> Table<STORAGE_KEY, STORAGE_ROW> {
-        let blocks = BlockRange {
-            first: 0,
-            last: u64::MAX,
-        };
+        let blocks = BlockRange::up_to(u64::MAX);
         let spill = SpillDir::new(&Spill::default(), blocks);
         let mut sorter = Sorter::new(last_block, rows_max * STORAGE_ROW, Some(spill), blocks);
         // From the tip down, the order of reading.

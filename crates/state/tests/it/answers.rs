@@ -101,10 +101,7 @@ fn check_refusals(db: &StateDb, blocks: BlockRange, questions: &Questions) {
     for block in outside.copied().chain([blocks.last + 1, u64::MAX]) {
         let error = db.at(block).unwrap_err();
         assert!(error.is_missing(), "{error}");
-        let wanted = BlockRange {
-            first: block,
-            last: block,
-        };
+        let wanted = BlockRange::one(block);
         let error = db.range(wanted).unwrap_err();
         assert!(error.is_missing(), "{error}");
     }

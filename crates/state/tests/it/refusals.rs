@@ -26,10 +26,7 @@ fn available(dir: &Path) -> Available {
 /// Checks that the state after a block is refused with this message, alone and in a range.
 fn refused(dir: &Path, block: u64, words: &str) {
     let db = open(dir, StateOptions::default());
-    let single = BlockRange {
-        first: block,
-        last: block,
-    };
+    let single = BlockRange::one(block);
     for error in [db.at(block).unwrap_err(), db.range(single).unwrap_err()] {
         assert!(error.is_missing() && !error.is_stale(), "{error}");
         assert!(error.to_string().contains(words), "{error}");
@@ -138,14 +135,7 @@ fn refuses_a_missing_rocksdb() {
     let db = open(v2.path(), StateOptions::default());
     let text = db.at(10).unwrap_err().to_string();
     assert!(text.contains("name that directory"), "{text}");
-    assert!(
-        db.range(BlockRange {
-            first: 10,
-            last: 10
-        })
-        .unwrap()
-        .is_walked()
-    );
+    assert!(db.range(BlockRange::one(10)).unwrap().is_walked());
     let dir = DataDir {
         rocksdb: Some(v2.path().join("elsewhere")),
         ..DataDir::new(v2.path())
@@ -279,7 +269,7 @@ fn refuses_blocks_outside_of_the_range() {
 #[test]
 fn respects_the_limits_of_memory_and_files() {
     let [_, v2] = copies();
-    let whole = BlockRange { first: 0, last: 40 };
+    let whole = BlockRange::up_to(40);
     let fails = |options: StateOptions| {
         let db = open(v2.path(), options);
         db.range(whole).unwrap_err()
@@ -467,7 +457,7 @@ fn detects_a_truncated_rocksdb_log() {
     println!("{available:?}");
     if available.index_obstacle.is_some() {
         assert_eq!(available.indexed_from, 40);
-        let blocks = BlockRange { first: 0, last: 39 };
+        let blocks = BlockRange::up_to(39);
         assert!(db.range(blocks).unwrap().is_walked());
     }
     let blocks = available.blocks.unwrap();

@@ -54,10 +54,7 @@ impl Source {
         let mut scratch = Scratch::default();
         for (number, of_block) in wanted {
             self.check_interrupted()?;
-            let blocks = BlockRange {
-                first: number,
-                last: number,
-            };
+            let blocks = BlockRange::one(number);
             let mut read = Vec::new();
             Retry::REREAD.run(
                 "reading transactions",

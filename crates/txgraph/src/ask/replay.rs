@@ -503,10 +503,7 @@ impl RethNode {
             Some(block) => block,
             None => newest(&states)?,
         };
-        let state = states.range(BlockRange {
-            first: block,
-            last: block,
-        })?;
+        let state = states.range(BlockRange::one(block))?;
         let state = state.checked();
         let db: &NodeDb = self.db();
         let options = ReplayOptions {

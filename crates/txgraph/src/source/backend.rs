@@ -32,7 +32,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// missing between the first and the last one are still an error.
     fn everything(&self) -> Result<BlockRange> {
         let last = self.tip()?;
-        Ok(BlockRange { first: 0, last })
+        Ok(BlockRange::up_to(last))
     }
 
     /// The time of a block, in seconds since 1970. `None` if the source does not contain it: dates

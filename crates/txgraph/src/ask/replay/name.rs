@@ -84,9 +84,6 @@ impl Location {
     pub(super) fn before(self) -> Result<BlockRange> {
         let before = (self.0.block.checked_sub(1))
             .ok_or_else(|| Error::usage("block 0 has no transactions"))?;
-        Ok(BlockRange {
-            first: before,
-            last: before,
-        })
+        Ok(BlockRange::one(before))
     }
 }

@@ -54,10 +54,7 @@ impl Source {
             None => super::newest(&states)?,
         };
         // A range is prepared in every layout; a single old block needs the node's own indices.
-        let range = states.range(BlockRange {
-            first: block,
-            last: block,
-        })?;
+        let range = states.range(BlockRange::one(block))?;
         let range = range.checked();
         let state = range.at(block)?;
         ask(&BlockState { state, block })

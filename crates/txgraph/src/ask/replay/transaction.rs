@@ -202,10 +202,7 @@ impl Source {
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let mut read = Vec::new();
-        let blocks = BlockRange {
-            first: block,
-            last: block,
-        };
+        let blocks = BlockRange::one(block);
         let mut scratch = Scratch::default();
         StoredBlock::read(
             &node.db().snapshot()?,

@@ -314,14 +314,7 @@ fn a_search_reads_the_rest_once() {
     let root = testing::address("a");
     let question = SearchRequest {
         hops: Some(4),
-        ..SearchRequest::new(
-            vec![root],
-            BlockRange {
-                first: 0,
-                last: TIP,
-            }
-            .into(),
-        )
+        ..SearchRequest::new(vec![root], BlockRange::up_to(TIP).into())
     };
     let found = search(&join([&base, &rest], None), &question).unwrap();
     let expected = search(&whole, &question).unwrap();
@@ -332,14 +325,10 @@ fn a_search_reads_the_rest_once() {
     assert_eq!(rest.scans.load(Ordering::Relaxed), 1);
     assert!(base.scans.load(Ordering::Relaxed) > 2);
     // Too much to keep: one pass over everything.
-    base.blocks = BlockRange { first: 0, last: 9 }.into();
+    base.blocks = BlockRange::up_to(9).into();
     let rest = Fake::new(10, 5000);
     let question = SearchRequest {
-        blocks: BlockRange {
-            first: 0,
-            last: 5000,
-        }
-        .into(),
+        blocks: BlockRange::up_to(5000).into(),
         ..question
     };
     search(&join([&base, &rest], None), &question).unwrap();
@@ -379,7 +368,7 @@ fn a_server_is_asked_for_blocks_above_the_files() {
     .into();
     assert!(matches!(
         ask(&disk, &server, &request(0, TIP)),
-        Err(SourceError::Unavailable { missing, .. }) if missing[0].blocks == BlockRange { first: 0, last: 9 }
+        Err(SourceError::Unavailable { missing, .. }) if missing[0].blocks == BlockRange::up_to(9)
     ));
     // The server is of another branch, even if no block of the files is asked.
     server.fork = 30;
@@ -392,15 +381,11 @@ fn a_server_is_asked_for_blocks_above_the_files() {
     server.fork = 31;
     ask(&disk, &server, &request(10, TIP)).unwrap();
     // A server that lags.
-    server.blocks = BlockRange { first: 0, last: 29 }.into();
+    server.blocks = BlockRange::up_to(29).into();
     ask(&disk, &server, &request(10, 30)).unwrap();
     assert!(ask(&disk, &server, &request(10, 31)).is_err());
     // The files move on.
-    server.blocks = BlockRange {
-        first: 0,
-        last: TIP,
-    }
-    .into();
+    server.blocks = BlockRange::up_to(TIP).into();
     seam.0.store(40, Ordering::Relaxed);
     disk.blocks = BlockRange {
         first: 10,
