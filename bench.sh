@@ -8,8 +8,8 @@
 #   ./bench.sh cluster    local engine and clusters: scripts/bench-cluster.sh
 #   ./bench.sh evm        the interpreter and its peers: scripts/bench-evm.sh
 #   ./bench.sh mainnet    the interpreter on real blocks: scripts/bench-mainnet.sh
-#   ./bench.sh index      the index against scans: scripts/bench-index.sh
-#   ./bench.sh lake       the lake against the index: scripts/bench-lake.sh
+#   ./bench.sh index      the index against scans: scripts/bench-stores.sh
+#   ./bench.sh lake       the lake against the index: scripts/bench-stores.sh
 #   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
 #   ./bench.sh scale      cost on 4 million blocks: scripts/bench-scale.sh
 #   ./bench.sh sources    files of other tools: scripts/bench-sources.sh
@@ -22,7 +22,7 @@
 #   THREADS=1,2,4         numbers of threads
 #   CHUNKS=500,5000       blocks per chunk; 0 is the default of txgraph
 #
-# Results: benchmarks/results/{summary.md,raw.csv,chunks.svg,threads.svg}.
+# Results: benchmarks/results/{summary.md,raw.csv}.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=scripts/lib.sh
@@ -33,7 +33,10 @@ for word in "$@"; do
     case "$word" in
         -h | --help)
             page=bench.sh
-            [ ! -f "scripts/bench-$1.sh" ] || page=scripts/bench-$1.sh
+            case "$1" in
+                index | lake) page=scripts/bench-stores.sh ;;
+                *) [ ! -f "scripts/bench-$1.sh" ] || page=scripts/bench-$1.sh ;;
+            esac
             sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$page"
             exit 0
             ;;
@@ -41,7 +44,9 @@ for word in "$@"; do
 done
 
 case "${1:-}" in
-    cluster | evm | index | lake | mainnet | replay | scale | sources | writers)
+    index | lake)
+        exec scripts/bench-stores.sh "$@" ;;
+    cluster | evm | mainnet | replay | scale | sources | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
@@ -96,11 +101,11 @@ else
 fi
 
 say "sweeping (threads $threads, $runs counted runs each)"
-"$programs/txgraph-bench-sweep" run --definitions $definitions --datadir "$chain" \
+"$programs/txgraph-bench" sweep --definitions $definitions --datadir "$chain" \
     --programs "$programs" --out $results --runs "$runs" --threads "$threads" \
     --setup "$(bench_setup)" "${options[@]}" "${own[@]}"
 if [ -n "$datadir" ]; then
-    sed -n '/## All/,/^!/p' "$results/summary.md" | sed '$d'
+    sed -n '/## All/,$p' "$results/summary.md"
 else
     sed -n '/## Compared/,/## All/p' "$results/summary.md" | sed '$d'
 fi

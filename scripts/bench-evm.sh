@@ -26,16 +26,16 @@ done
 
 need_build
 say "building the interpreter and its peers (release)"
-cargo build --release --locked -p txgraph-evm-bench
+cargo build --release --locked -p txgraph-bench --features evm
 programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
 [ -d "$programs" ] || programs=testdata/evm/programs
 
 setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
 
 say "timing (programs of $programs)"
-"$CARGO_TARGET_DIR/release/txgraph-evm-bench" --programs "$programs" \
+"$CARGO_TARGET_DIR/release/txgraph-bench" evm --programs "$programs" \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"
 
 say "timing precompiled contracts"
-"$CARGO_TARGET_DIR/release/txgraph-evm-precompiles" \
+"$CARGO_TARGET_DIR/release/txgraph-bench" precompiles \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}"

@@ -31,10 +31,10 @@ bundles=${BUNDLES:-${TXGRAPH_FIXTURES:-../shared/fixtures}/mainnet/blocks}
 
 need_build
 say "building the interpreter, its peer and the chain writer (release)"
-cargo build --release --locked -p txgraph-evm-bench
+cargo build --release --locked -p txgraph-bench --features evm
 cargo build --release --locked -p txgraph-cli
 cargo build --release --locked -p txgraph-chaingen --features executed
-bench=$CARGO_TARGET_DIR/release/txgraph-evm-mainnet
+bench=$CARGO_TARGET_DIR/release/txgraph-bench
 scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-mainnet.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
@@ -45,10 +45,10 @@ measure() {
     local name=$1 out=benchmarks/results/$2 folder=$3
     shift 3
     say "timing $name"
-    "$bench" --bundles "$folder" --out "$out" --setup "$setup" --rounds "$rounds" "$@"
+    "$bench" mainnet --bundles "$folder" --out "$out" --setup "$setup" --rounds "$rounds" "$@"
     command -v perf >/dev/null 2>&1 || return 0
     say "profiling $name"
-    perf record -q -F 999 -o "$scratch/perf" -- "$bench" --bundles "$folder" --own 60 "$@" >/dev/null
+    perf record -q -F 999 -o "$scratch/perf" -- "$bench" mainnet --bundles "$folder" --own 60 "$@" >/dev/null
     { printf '\n'; perf_shares "$scratch/perf" "Profile of our interpreter, one pass"; } |
         tee -a "$out/summary.md"
 }

@@ -30,7 +30,7 @@ measure() {
     local name=$1 runs=$2 units=$3 best='' line
     shift 3
     for _ in $(seq "$runs"); do
-        line=$("$programs/txgraph-bench-sweep" measure "$scratch/out" -- "$programs/txgraph" "$@" \
+        line=$("$programs/txgraph-bench" measure "$scratch/out" -- "$programs/txgraph" "$@" \
             2>"$scratch/err") || { cat "$scratch/err" >&2; die "failed: txgraph $*"; }
         best=$(printf '%s\n%s\n' "$best" "$line" | sed '/^$/d' | sort -g | head -1)
     done

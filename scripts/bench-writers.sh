@@ -20,13 +20,12 @@ case "${1:-}" in
 esac
 need_build
 say "building the writers and polars (release)"
-cargo build --release --locked -p txgraph-bench --features writers --bin txgraph-bench-writers
+cargo build --release --locked -p txgraph-bench --features writers
 
 cores=$(nproc)
 setup="$(bench_setup); $(cat --version | head -1)"
 scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-writers.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
-"$CARGO_TARGET_DIR/release/txgraph-bench-writers" run --definitions benchmarks/writers.toml \
+"$CARGO_TARGET_DIR/release/txgraph-bench" writers --definitions benchmarks/writers.toml \
     --scratch "$scratch" --out benchmarks/results/writers --rounds "${ROUNDS:-5}" \
     --threads "${THREADS:-$cores}" --setup "$setup" "${quick[@]}"
-cat benchmarks/results/writers/summary.md

@@ -26,5 +26,6 @@ check -p txgraph --examples
 check -p txgraph-chaingen --all-targets
 check -p txgraph-revm-peer
 # The benchmarks. That of the writers has polars as its peer.
-check -p txgraph-bench --features index,count
+check -p txgraph-bench --features stores,count
 check -p txgraph-bench --features writers
+check -p txgraph-bench --features evm

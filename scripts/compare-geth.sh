@@ -14,6 +14,6 @@ cd "$(dirname "$0")/.."
 need_build
 go_peer compare-geth
 say "building our side"
-cargo build --release --locked -p txgraph-evm-bench --bin txgraph-evm-geth
+cargo build --release --locked -p txgraph-bench --features evm
 say "comparing with geth $geth"
-exec "$CARGO_TARGET_DIR/release/txgraph-evm-geth" "$peer" --cases "${CASES:-20000}" --seed "${SEED:-0}"
+exec "$CARGO_TARGET_DIR/release/txgraph-bench" geth "$peer" --cases "${CASES:-20000}" --seed "${SEED:-0}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Counts the instructions of fixed workloads (crates/bench/src/bin/count.rs) and compares them
+# Counts the instructions of fixed workloads (crates/bench/src/count.rs) and compares them
 # with the committed figures. More than 10 % above a figure is a failure; with another compiler
 # than the committed one, more than 25 %. Commit new figures with the change that costs them.
 #
@@ -23,17 +23,17 @@ need_build
 need valgrind valgrind
 
 say "building the workloads (release)"
-cargo build --release --locked -p txgraph-bench --features count --bin txgraph-bench-count
-program=$CARGO_TARGET_DIR/release/txgraph-bench-count
+cargo build --release --locked -p txgraph-bench --features count
+program=$CARGO_TARGET_DIR/release/txgraph-bench
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/txgraph-count.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch"
-"$program" prepare --datadir "$scratch" --out "$scratch/rows"
+"$program" count prepare --datadir "$scratch" --out "$scratch/rows"
 
 # instructions WORK ROUNDS: the instructions of a whole process.
 instructions() {
     valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null \
-        "$program" run --rows "$scratch/rows" --programs testdata/evm/programs "$@" 2>&1 >/dev/null |
+        "$program" count run --rows "$scratch/rows" --programs testdata/evm/programs "$@" 2>&1 >/dev/null |
         sed -n 's/.*I *refs: *//p' | tr -d , || die "\`$*\` failed"
 }
 

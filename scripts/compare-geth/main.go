@@ -1,7 +1,7 @@
 // Executes blocks of Amsterdam with go-ethereum. The first line on stdout contains the system
 // contracts. Then each line on stdin is a block with the state before it, and each line on stdout
 // what the block did. With -record also as a blockchain test, without the invalid transactions.
-// See crates/evm-bench/src/bin/evm_geth.rs for the other side.
+// See crates/bench/src/evm/geth.rs for the other side.
 package main
 
 import (
@@ -131,7 +131,7 @@ func config() *params.ChainConfig {
 	return &config
 }
 
-// The hash of a block, as crates/evm-bench/src/bin/evm_geth.rs computes it.
+// The hash of a block, as crates/bench/src/evm/geth.rs computes it.
 func blockHash(number uint64) common.Hash {
 	return crypto.Keccak256Hash(new(big.Int).SetUint64(number).FillBytes(make([]byte, 8)))
 }

@@ -9,17 +9,25 @@ use std::fmt;
 /// Number and checksum of the edges of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The number of transfers.
-    pub edges: u64,
+    pub(crate) edges: u64,
     /// Wrapping sum over the transfers of the first 8 bytes of
     /// keccak(block, transaction index, log index, from, to, value).
-    pub checksum: u64,
+    pub(crate) checksum: u64,
 }
 
 impl Answer {
     /// Adds one transfer.
-    pub fn add(&mut self, block: u64, tx: u32, log: u32, from: Address, to: Address, value: U256) {
+    pub(crate) fn add(
+        &mut self,
+        block: u64,
+        tx: u32,
+        log: u32,
+        from: Address,
+        to: Address,
+        value: U256,
+    ) {
         let mut row = [0u8; 8 + 4 + 4 + 20 + 20 + 32];
         row[..8].copy_from_slice(&block.to_be_bytes());
         row[8..12].copy_from_slice(&tx.to_be_bytes());
@@ -35,7 +43,7 @@ impl Answer {
 
     /// Computes the answer from the CSV of `txgraph graph`, whose fields contain neither
     /// commas nor quotes.
-    pub fn from_csv(text: &str) -> Result<Self> {
+    pub(crate) fn from_csv(text: &str) -> Result<Self> {
         let mut lines = text.lines();
         let header: Vec<_> = lines.next().context("empty output")?.split(',').collect();
         let column = |name: &str| {
@@ -75,7 +83,7 @@ impl Answer {
     }
 
     /// Parses the output of [`fmt::Display`].
-    pub fn from_line(text: &str) -> Result<Self> {
+    pub(crate) fn from_line(text: &str) -> Result<Self> {
         let mut words = text.split_whitespace();
         let mut next = |name: &str| {
             words

@@ -8,56 +8,51 @@ use std::{fs, path::Path};
 /// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definitions {
+pub(crate) struct Definitions {
     /// The sample chain of all workloads.
-    pub chain: ChainDefinition,
+    pub(crate) chain: ChainDefinition,
     /// Values of `--chunk-blocks`; 0 stands for the default.
-    pub chunk_blocks: Vec<u64>,
+    pub(crate) chunk_blocks: Vec<u64>,
     /// The workloads.
-    pub workload: Vec<Workload>,
+    pub(crate) workload: Vec<Workload>,
 }
 
-/// Parameters of `chaingen`, and the defaults of a search.
+/// The defaults of a search. Scripts read the parameters of `chaingen` from the same table.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChainDefinition {
-    /// Seed of the chain.
-    pub seed: u64,
-    /// Transactions in each block.
-    pub txs_per_block: u64,
+pub(crate) struct ChainDefinition {
     /// The root of searches.
-    pub root: String,
+    pub(crate) root: String,
     /// The token of searches.
-    pub token: String,
+    pub(crate) token: String,
 }
 
 /// One search.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workload {
+pub(crate) struct Workload {
     /// Short name, used in tables and plots.
-    pub name: String,
+    pub(crate) name: String,
     /// Blocks `0..blocks` of the chain.
-    pub blocks: u64,
+    pub(crate) blocks: u64,
     /// Hops of the search.
-    pub hops: u32,
+    pub(crate) hops: u32,
     /// The root, if it is not the default.
-    pub root: Option<String>,
+    pub(crate) root: Option<String>,
     /// The token, if it is not the default.
-    pub token: Option<String>,
+    pub(crate) token: Option<String>,
     /// Whether `--quick` runs it too.
     #[serde(default)]
-    pub quick: bool,
+    pub(crate) quick: bool,
     /// Whether `baseline` and `limit` run too.
     #[serde(default)]
-    pub compare: bool,
+    pub(crate) compare: bool,
     /// The answer of every run.
-    pub expected: Answer,
+    pub(crate) expected: Answer,
 }
 
 impl Definitions {
     /// Reads the file.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub(crate) fn load(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         toml::from_str(&text).with_context(|| path.display().to_string())
     }
@@ -76,8 +71,8 @@ mod tests {
         for workload in definitions.workload {
             assert!(workload.expected.edges > 0, "{}", workload.name);
         }
-        let without = "chunk_blocks = []\n[chain]\nseed = 1\ntxs_per_block = 8\nroot = ''\n\
-                       token = ''\n[[workload]]\nname = 'w'\nblocks = 1\nhops = 1\n";
+        let without = "chunk_blocks = []\n[chain]\nroot = ''\ntoken = ''\n\
+                       [[workload]]\nname = 'w'\nblocks = 1\nhops = 1\n";
         let error = toml::from_str::<Definitions>(without).unwrap_err();
         assert!(error.to_string().contains("expected"), "{error}");
     }

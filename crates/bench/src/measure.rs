@@ -1,14 +1,15 @@
-//! The cost of a whole process, as the operating system counts it.
+//! The cost of work, and its spread over runs.
 //!
-//! `ru_maxrss` of `RUSAGE_CHILDREN` is the maximum over *all* children so far. Each run
-//! therefore has a measuring process of its own: this binary, started again with `measure`,
-//! runs one child and prints one line.
+//! `ru_maxrss` of `RUSAGE_CHILDREN` is the maximum over *all* children so far. Each run of a
+//! process therefore has a measuring process of its own: this binary, started again with
+//! `measure`, runs one child and prints one line.
 
 use anyhow::{Context, Result, ensure};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::{
-    fs::File,
+    fmt,
+    fs::{self, File},
     path::Path,
     process::{Command, Stdio},
     sync::{
@@ -19,63 +20,154 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The cost of one run of a command.
+/// The cost of some work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Elapsed time in seconds.
-    pub wall_s: f64,
+    pub(crate) wall_s: f64,
     /// CPU time in user mode of all threads, in seconds.
-    pub user_s: f64,
+    pub(crate) user_s: f64,
     /// CPU time in the kernel, in seconds.
-    pub sys_s: f64,
+    pub(crate) sys_s: f64,
     /// Largest resident set in KiB.
-    pub peak_kib: u64,
-    /// Largest sampled size of the memory that the process allocated, in KiB: the resident set
-    /// without mapped files.
-    pub peak_anonymous_kib: u64,
+    pub(crate) peak_kib: u64,
 }
 
 impl Cost {
     /// The sum of user and system time.
-    pub fn cpu_s(&self) -> f64 {
+    pub(crate) fn cpu_s(&self) -> f64 {
         self.user_s + self.sys_s
     }
+
+    /// Measures work that this process does, or that its children do and end.
+    pub(crate) fn of<T>(who: UsageWho, work: impl FnOnce() -> Result<T>) -> Result<(T, Self)> {
+        let before = getrusage(who)?;
+        let start = Instant::now();
+        let value = work()?;
+        let wall_s = start.elapsed().as_secs_f64();
+        let after = getrusage(who)?;
+        let seconds = |time: fn(&Usage) -> nix::sys::time::TimeVal| {
+            let micros = time(&after).num_microseconds() - time(&before).num_microseconds();
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+            let micros = micros as f64;
+            micros / 1e6
+        };
+        let cost = Self {
+            wall_s,
+            user_s: seconds(Usage::user_time),
+            sys_s: seconds(Usage::system_time),
+            peak_kib: u64::try_from(after.max_rss())?,
+        };
+        Ok((value, cost))
+    }
+
+    /// Parses a line that begins with the form of [`fmt::Display`]. Returns the cost, and the
+    /// numbers behind it.
+    pub(crate) fn from_line(line: &str) -> Result<(Self, Vec<u64>)> {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [wall_s, user_s, sys_s, peak_kib, ref rest @ ..] = fields[..] else {
+            anyhow::bail!("unexpected output of a measuring process: {line}");
+        };
+        let cost = Self {
+            wall_s: wall_s.parse()?,
+            user_s: user_s.parse()?,
+            sys_s: sys_s.parse()?,
+            peak_kib: peak_kib.parse()?,
+        };
+        let rest = rest.iter().map(|field| field.parse());
+        Ok((cost, rest.collect::<Result<_, _>>()?))
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (user_s, sys_s) = (self.user_s, self.sys_s);
+        write!(
+            f,
+            "{:.6} {user_s:.6} {sys_s:.6} {}",
+            self.wall_s, self.peak_kib
+        )
+    }
+}
+
+/// A sample of figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// The middle value, or the mean of the two middle values.
+    pub(crate) median: f64,
+    /// The arithmetic mean.
+    pub(crate) mean: f64,
+    /// The sample standard deviation; 0 for a single run.
+    pub(crate) deviation: f64,
+}
+
+impl Spread {
+    /// Computes the spread of a sample. All values are NaN if it is empty.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        #[expect(clippy::cast_precision_loss, reason = "a handful of runs")]
+        let count = values.len() as f64;
+        let middle = values.len() / 2;
+        let median = match values.len() {
+            0 => f64::NAN,
+            n if n % 2 == 1 => values[middle],
+            _ => f64::midpoint(values[middle - 1], values[middle]),
+        };
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = if values.len() > 1 {
+            (squares / (count - 1.0)).sqrt()
+        } else {
+            0.0
+        };
+        Self {
+            median,
+            mean,
+            deviation,
+        }
+    }
+}
+
+/// Runs all subjects in each round, one after the other: if the machine is slow for a minute, all
+/// are affected. Returns the figures of each subject. Round 0 only warms up.
+pub(crate) fn interleaved<S, F>(
+    subjects: &mut [S],
+    rounds: usize,
+    mut run: impl FnMut(&mut S, usize) -> Result<F>,
+) -> Result<Vec<Vec<F>>> {
+    let mut figures: Vec<Vec<F>> = subjects.iter().map(|_| Vec::new()).collect();
+    for round in 0..=rounds {
+        for (subject, figures) in subjects.iter_mut().zip(&mut figures) {
+            let figure = run(subject, round)?;
+            if round > 0 {
+                figures.push(figure);
+            }
+        }
+    }
+    Ok(figures)
 }
 
 /// Runs `command` in the measuring process, with its output in the file `stdout`. Returns the
 /// line that [`measured`] reads.
-pub fn measure_here(command: &[String], stdout: &Path) -> Result<String> {
+pub(crate) fn measure_here(command: &[String], stdout: &Path) -> Result<String> {
     let (program, arguments) = command.split_first().context("no command to measure")?;
     let output = File::create(stdout).with_context(|| stdout.display().to_string())?;
-    let start = Instant::now();
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .spawn()
-        .with_context(|| format!("cannot start {program}"))?;
-    let sampler = AnonymousMemory::start(child.id());
-    let status = child.wait()?;
-    let wall_s = start.elapsed().as_secs_f64();
+    let ((sampler, status), cost) = Cost::of(UsageWho::RUSAGE_CHILDREN, || {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        Ok((AnonymousMemory::start(child.id()), child.wait()?))
+    })?;
     ensure!(status.success(), "{program}: {status}");
-    let anonymous = sampler.finish();
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let seconds = |time: nix::sys::time::TimeVal| {
-        // Microseconds of a benchmark run fit a f64 exactly.
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let micros = time.num_microseconds() as f64;
-        micros / 1e6
-    };
-    Ok(format!(
-        "{wall_s:.6} {:.6} {:.6} {} {anonymous}",
-        seconds(usage.user_time()),
-        seconds(usage.system_time()),
-        usage.max_rss()
-    ))
+    Ok(format!("{cost} {}", sampler.finish()))
 }
 
-/// Samples the allocated memory of a process until it ends. The kernel does not keep a maximum
-/// of it, as it does for the resident set.
+/// Samples the memory that a process allocated, until it ends: the resident set without mapped
+/// files. The kernel does not keep a maximum of it, as it does for the resident set.
 struct AnonymousMemory {
     ended: Arc<AtomicBool>,
     thread: JoinHandle<u64>,
@@ -88,11 +180,11 @@ impl AnonymousMemory {
         let ended = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
             let ended = Arc::clone(&ended);
-            let status = format!("/proc/{process}/status");
+            let process = process.to_string();
             move || {
                 let mut peak = 0;
                 while !ended.load(Ordering::Relaxed) {
-                    peak = peak.max(anonymous_kib(&status).unwrap_or(0));
+                    peak = peak.max(status_kib(&process, "RssAnon:").unwrap_or(0));
                     std::thread::sleep(Self::INTERVAL);
                 }
                 peak
@@ -107,16 +199,18 @@ impl AnonymousMemory {
     }
 }
 
-fn anonymous_kib(status: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(status).ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.split_whitespace().next()?.parse().ok()
+/// A size in the status of a process, in KiB.
+pub(crate) fn status_kib(process: &str, key: &str) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let text = fs::read_to_string(&path)?;
+    let size = text.lines().find_map(|line| line.strip_prefix(key));
+    let size = size.and_then(|size| size.split_whitespace().next());
+    let size = size.with_context(|| format!("{path} has no {key}"))?;
+    Ok(size.parse()?)
 }
 
 /// Runs `command` through a measuring process, with its output in the file `stdout`.
-pub fn measured(command: &[String], threads: usize, stdout: &Path) -> Result<Cost> {
+pub(crate) fn measured(command: &[String], threads: usize, stdout: &Path) -> Result<Cost> {
     let this = std::env::current_exe()?;
     let output = Command::new(this)
         .arg("measure")
@@ -132,16 +226,24 @@ pub fn measured(command: &[String], threads: usize, stdout: &Path) -> Result<Cos
         command.join(" "),
         String::from_utf8_lossy(&output.stderr)
     );
-    let line = String::from_utf8(output.stdout)?;
-    let fields: Vec<_> = line.split_whitespace().collect();
-    let [wall, user, sys, peak, anonymous] = fields[..] else {
-        anyhow::bail!("unexpected line from the measuring process: {line}");
-    };
-    Ok(Cost {
-        wall_s: wall.parse()?,
-        user_s: user.parse()?,
-        sys_s: sys.parse()?,
-        peak_kib: peak.parse()?,
-        peak_anonymous_kib: anonymous.parse()?,
-    })
+    Ok(Cost::from_line(&String::from_utf8(output.stdout)?)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_of_small_samples() {
+        let spread = Spread::of([4.0, 1.0, 2.0, 3.0]);
+        assert_eq!((spread.median, spread.mean), (2.5, 2.5));
+        assert!((spread.deviation - 1.290_994).abs() < 1e-6);
+        assert_eq!(Spread::of([7.0]).deviation, 0.0);
+    }
+
+    #[test]
+    fn the_first_round_is_not_counted() {
+        let figures = interleaved(&mut [0, 10], 3, |subject, round| Ok(*subject + round));
+        assert_eq!(figures.unwrap(), [[1, 2, 3], [11, 12, 13]]);
+    }
 }

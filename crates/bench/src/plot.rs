@@ -1,30 +1,30 @@
 //! Line plots as SVG, for time by chunk size and speed-up by threads.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 /// A named line of (x, y) points in ascending x.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(crate) struct Line {
     /// Name in the legend.
-    pub name: String,
-    /// The points.
-    pub points: Vec<(f64, f64)>,
+    pub(crate) name: String,
+    /// The points: a setting and its figure.
+    pub(crate) points: Vec<(u64, f64)>,
 }
 
 /// A plot. The positions on the x axis are settings and not a scale, so they have equal
 /// distances. The y axis starts at 0.
 #[derive(Clone, Debug)]
-pub struct Plot {
+pub(crate) struct Plot {
     /// Title.
-    pub title: String,
+    pub(crate) title: String,
     /// Label of the x axis.
-    pub x_label: String,
+    pub(crate) x_label: String,
     /// Label of the y axis.
-    pub y_label: String,
-    /// Positions on the x axis with their labels.
-    pub x_ticks: Vec<(f64, String)>,
+    pub(crate) y_label: String,
+    /// The label of setting 0.
+    pub(crate) zero: &'static str,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
 }
 
 const WIDTH: f64 = 760.0;
@@ -39,21 +39,20 @@ const COLOURS: [&str; 8] = [
 ];
 
 /// Draws a plot as SVG.
-pub fn svg(plot: &Plot) -> String {
+pub(crate) fn svg(plot: &Plot) -> String {
     let highest = plot
         .lines
         .iter()
         .flat_map(|line| &line.points)
         .fold(0.0, |top: f64, p| top.max(p.1));
     let (top, step) = axis(highest);
-    let x_of = |x: f64| {
-        let place = plot
-            .x_ticks
-            .iter()
-            .position(|tick| tick.0 == x)
-            .unwrap_or(0);
-        #[expect(clippy::cast_precision_loss, reason = "a handful of ticks")]
-        let part = (place as f64 + 0.5) / plot.x_ticks.len().max(1) as f64;
+    let settings: BTreeSet<u64> = (plot.lines.iter())
+        .flat_map(|line| line.points.iter().map(|point| point.0))
+        .collect();
+    let x_of = |x: u64| {
+        let place = settings.range(..x).count();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of settings")]
+        let part = (place as f64 + 0.5) / settings.len() as f64;
         LEFT + part * (WIDTH - LEFT - RIGHT)
     };
     let y_of = |y: f64| HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM);
@@ -79,13 +78,16 @@ pub fn svg(plot: &Plot) -> String {
         );
         y += step;
     }
-    for (x, text) in &plot.x_ticks {
+    for x in &settings {
+        let text = match x {
+            0 => plot.zero.to_owned(),
+            x => x.to_string(),
+        };
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
             x_of(*x),
             HEIGHT - BOTTOM + 18.0,
-            escape(text)
         );
     }
     let _ = writeln!(
@@ -182,10 +184,10 @@ mod tests {
             title: "a < b".into(),
             x_label: String::new(),
             y_label: String::new(),
-            x_ticks: vec![(1.0, "1".into()), (2.0, "2".into())],
+            zero: "auto",
             lines: vec![Line {
                 name: "w&w".into(),
-                points: vec![(1.0, 1.0), (2.0, 0.5)],
+                points: vec![(1, 1.0), (2, 0.5)],
             }],
         };
         let drawn = svg(&plot);

@@ -1,71 +1,58 @@
 //! Tables of runs: raw CSV, and a Markdown summary with medians and spread.
 
-use crate::measure::Cost;
-use std::{collections::BTreeMap, fmt::Write as _};
+use crate::measure::{Cost, Spread};
+use anyhow::{Context, Result};
+use std::{collections::BTreeMap, fmt::Write as _, fs, path::PathBuf};
 
 /// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// Position of the workload in the definitions, which orders the tables.
-    pub order: usize,
+    pub(crate) order: usize,
     /// Name of the workload.
-    pub workload: String,
+    pub(crate) workload: String,
     /// `txgraph`, `baseline` or `limit`.
-    pub program: String,
+    pub(crate) program: String,
     /// `--chunk-blocks`; 0 for the default.
-    pub chunk_blocks: u64,
+    pub(crate) chunk_blocks: u64,
     /// Worker threads.
-    pub threads: usize,
+    pub(crate) threads: usize,
 }
 
 /// All counted runs by setting.
-pub type Runs = BTreeMap<Setting, Vec<Cost>>;
+pub(crate) type Runs = BTreeMap<Setting, Vec<Cost>>;
 
-/// Median, mean and standard deviation of a sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// The middle value, or the mean of the two middle values.
-    pub median: f64,
-    /// The arithmetic mean.
-    pub mean: f64,
-    /// The sample standard deviation; 0 for a single run.
-    pub deviation: f64,
+/// Where results go.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Results {
+    /// Folder for the results.
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Commit, machine and versions, for the head of the summary.
+    #[arg(long, default_value = "")]
+    pub(crate) setup: String,
 }
 
-impl Spread {
-    /// Computes the spread of a sample. All values are NaN if it is empty.
-    pub fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        #[expect(clippy::cast_precision_loss, reason = "a handful of runs")]
-        let count = values.len() as f64;
-        let middle = values.len() / 2;
-        let median = match values.len() {
-            0 => f64::NAN,
-            n if n % 2 == 1 => values[middle],
-            _ => f64::midpoint(values[middle - 1], values[middle]),
+impl Results {
+    /// Writes a file of the results, if there is a folder for them.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
+        let Some(folder) = &self.out else {
+            return Ok(());
         };
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = if values.len() > 1 {
-            (squares / (count - 1.0)).sqrt()
-        } else {
-            0.0
-        };
-        Self {
-            median,
-            mean,
-            deviation,
-        }
+        let path = folder.join(name);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, text))
+            .with_context(|| path.display().to_string())
     }
+}
 
-    /// Computes the spread of one figure over several runs.
-    pub fn over(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> Self {
-        Self::of(costs.iter().map(figure).collect())
-    }
+/// The spread of one figure over several runs.
+fn over(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> Spread {
+    Spread::of(costs.iter().map(figure))
 }
 
 /// Formats all runs as CSV, one row each.
-pub fn raw_csv(runs: &Runs) -> String {
+pub(crate) fn raw_csv(runs: &Runs) -> String {
     let mut text = String::from(
         "workload,program,chunk_blocks,threads,run,wall_s,user_s,sys_s,peak_rss_kib\n",
     );
@@ -90,19 +77,19 @@ pub fn raw_csv(runs: &Runs) -> String {
 }
 
 /// Formats a Markdown table of all settings.
-pub fn summary_table(runs: &Runs) -> String {
+pub(crate) fn summary_table(runs: &Runs) -> String {
     let mut text = String::from(
         "| workload | program | chunk blocks | threads | wall s (median) | wall s (mean ± sd) | CPU s (median) | user s | sys s | peak MiB |\n\
          | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for (setting, costs) in runs {
-        let wall = Spread::over(costs, |cost| cost.wall_s);
+        let wall = over(costs, |cost| cost.wall_s);
         let chunk = match setting.chunk_blocks {
             0 => "auto".to_owned(),
             blocks => blocks.to_string(),
         };
         #[expect(clippy::cast_precision_loss, reason = "kibibytes of one process")]
-        let peak = Spread::over(costs, |cost| cost.peak_kib as f64 / 1024.0).median;
+        let peak = over(costs, |cost| cost.peak_kib as f64 / 1024.0).median;
         let _ = writeln!(
             text,
             "| {} | {} | {chunk} | {} | {:.3} | {:.3} ± {:.3} | {:.3} | {:.3} | {:.3} | {peak:.0} |",
@@ -112,9 +99,9 @@ pub fn summary_table(runs: &Runs) -> String {
             wall.median,
             wall.mean,
             wall.deviation,
-            Spread::over(costs, Cost::cpu_s).median,
-            Spread::over(costs, |cost| cost.user_s).median,
-            Spread::over(costs, |cost| cost.sys_s).median,
+            over(costs, Cost::cpu_s).median,
+            over(costs, |cost| cost.user_s).median,
+            over(costs, |cost| cost.sys_s).median,
         );
     }
     text
@@ -123,7 +110,7 @@ pub fn summary_table(runs: &Runs) -> String {
 /// Formats the ratios of `other` to `txgraph` with the same workload and threads and the
 /// default chunk size. Ratios are computed for pairs of runs in the same round, so they do
 /// not depend on slow changes of the machine's speed.
-pub fn comparison_table(runs: &Runs) -> String {
+pub(crate) fn comparison_table(runs: &Runs) -> String {
     let mut text = String::from(
         "| workload | threads | compared with | CPU: other / txgraph (median of pairs) | wall: other / txgraph |\n\
          | --- | ---: | --- | ---: | ---: |\n",
@@ -141,16 +128,8 @@ pub fn comparison_table(runs: &Runs) -> String {
             continue;
         };
         let pairs = || others.iter().zip(ours);
-        let cpu = Spread::of(
-            pairs()
-                .map(|(other, our)| other.cpu_s() / our.cpu_s())
-                .collect(),
-        );
-        let wall = Spread::of(
-            pairs()
-                .map(|(other, our)| other.wall_s / our.wall_s)
-                .collect(),
-        );
+        let cpu = Spread::of(pairs().map(|(other, our)| other.cpu_s() / our.cpu_s()));
+        let wall = Spread::of(pairs().map(|(other, our)| other.wall_s / our.wall_s));
         let _ = writeln!(
             text,
             "| {} | {} | {} | {:.2} | {:.2} |",
@@ -163,14 +142,6 @@ pub fn comparison_table(runs: &Runs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spread_of_small_samples() {
-        let spread = Spread::of(vec![4.0, 1.0, 2.0, 3.0]);
-        assert_eq!((spread.median, spread.mean), (2.5, 2.5));
-        assert!((spread.deviation - 1.290_994).abs() < 1e-6);
-        assert_eq!(Spread::of(vec![7.0]).deviation, 0.0);
-    }
 
     #[test]
     fn pairs_are_compared_within_a_workload() {

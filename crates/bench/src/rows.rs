@@ -14,7 +14,7 @@ use std::{
 
 /// A mapped `receipts` file.
 #[derive(Debug)]
-pub struct Jar {
+pub(crate) struct Jar {
     data: Mmap,
     offsets: Mmap,
     /// Number of the first row.
@@ -27,7 +27,7 @@ pub struct Jar {
 /// The `receipts` files of a directory that `chaingen` wrote. It is not pruned, so rows are
 /// numbered from 0 over all files.
 #[derive(Debug)]
-pub struct Receipts {
+pub(crate) struct Receipts {
     /// Files by the number of their last row. Behind a lock as in reth, where the node may add
     /// files during reads.
     jars: RwLock<BTreeMap<u64, Arc<Jar>>>,
@@ -35,7 +35,7 @@ pub struct Receipts {
 
 impl Receipts {
     /// Maps all receipts files in `datadir/static_files`.
-    pub fn open(datadir: &Path) -> Result<Self> {
+    pub(crate) fn open(datadir: &Path) -> Result<Self> {
         let folder = datadir.join("static_files");
         let mut found = BTreeMap::new();
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
@@ -68,7 +68,7 @@ impl Receipts {
     }
 
     /// Returns the file of a row, with one look-up under the lock.
-    pub fn jar_of(&self, number: u64) -> Result<Arc<Jar>> {
+    pub(crate) fn jar_of(&self, number: u64) -> Result<Arc<Jar>> {
         let jars = self
             .jars
             .read()
@@ -106,18 +106,18 @@ impl Jar {
     }
 
     /// The length of the longest row in bytes, uncompressed.
-    pub fn row_bytes_max(&self) -> usize {
+    pub(crate) fn row_bytes_max(&self) -> usize {
         self.row_bytes_max
     }
 
     /// The number after the last row.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.first + self.rows
     }
 
     /// Returns a row by its number over all files.
     #[inline]
-    pub fn row(&self, number: u64) -> Result<&[u8]> {
+    pub(crate) fn row(&self, number: u64) -> Result<&[u8]> {
         let at = usize::try_from(number - self.first)? * 8 + 1;
         let offset = |at: usize| -> Option<usize> {
             let bytes = self.offsets.get(at..)?.first_chunk()?;

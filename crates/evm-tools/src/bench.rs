@@ -1,5 +1,5 @@
-//! Quick timings of programs on our interpreter alone. `txgraph-evm-bench` compares it with
-//! revm, in interleaved rounds and CPU time.
+//! Quick timings of programs on our interpreter alone. `bench.sh evm` compares it with revm,
+//! in interleaved rounds and CPU time.
 
 use crate::{call::status_words, engine::TestState, program::Program};
 use serde_json::{Value, json};

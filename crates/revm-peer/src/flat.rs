@@ -19,6 +19,8 @@ pub struct FlatState {
     /// Accounts with storage, for the rule of EIP-7610.
     with_storage: AddressSet,
     codes: B256Map<(Bytes, Bytecode)>,
+    /// Hashes of blocks that are not those of the public tests.
+    pub block_hashes: HashMap<u64, B256>,
     /// revm gets code as if read from disk, and analyses it in each run.
     pub analyses_each_time: bool,
 }
@@ -29,21 +31,30 @@ impl FlatState {
         let mut flat = Self::default();
         for (address, account) in state {
             let code_hash = flat.insert_code(account.code.clone());
-            let (balance, nonce) = (account.balance, account.nonce);
-            flat.accounts.insert(
-                *address,
-                Account {
-                    balance,
-                    nonce,
-                    code_hash,
-                },
-            );
+            let info = Account {
+                balance: account.balance,
+                nonce: account.nonce,
+                code_hash,
+            };
+            flat.insert_account(*address, info, !account.storage.is_empty());
             for (key, value) in &account.storage {
-                flat.slots.insert((*address, *key), *value);
-                flat.with_storage.insert(*address);
+                flat.insert_slot(*address, *key, *value);
             }
         }
         flat
+    }
+
+    /// Adds an account. It may have storage without slots here (EIP-7610).
+    pub fn insert_account(&mut self, address: Address, account: Account, has_storage: bool) {
+        self.accounts.insert(address, account);
+        if has_storage {
+            self.with_storage.insert(address);
+        }
+    }
+
+    /// Adds a slot.
+    pub fn insert_slot(&mut self, address: Address, key: U256, value: U256) {
+        self.slots.insert((address, key), value);
     }
 
     /// Adds code, with the analysis of revm. Returns its hash.
@@ -63,7 +74,7 @@ impl FlatState {
     }
 }
 
-impl StateSource for FlatState {
+impl StateSource for &FlatState {
     type Error = Infallible;
 
     fn account(&mut self, address: Address) -> Result<Option<Account>, Infallible> {
@@ -79,11 +90,36 @@ impl StateSource for FlatState {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
-        Ok(test_block_hash(number))
+        let hash = self.block_hashes.get(&number).copied();
+        Ok(hash.unwrap_or_else(|| test_block_hash(number)))
     }
 
     fn has_storage(&mut self, address: Address) -> Result<bool, Infallible> {
         Ok(self.with_storage.contains(&address))
+    }
+}
+
+impl StateSource for FlatState {
+    type Error = Infallible;
+
+    fn account(&mut self, address: Address) -> Result<Option<Account>, Infallible> {
+        (&*self).account(address)
+    }
+
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Infallible> {
+        StateSource::storage(&mut &*self, address, key)
+    }
+
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, Infallible> {
+        (&*self).code(code_hash)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
+        StateSource::block_hash(&mut &*self, number)
+    }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, Infallible> {
+        (&*self).has_storage(address)
     }
 }
 
@@ -108,10 +144,10 @@ impl Database for FlatState {
     }
 
     fn storage(&mut self, address: Address, key: U256) -> Result<U256, Infallible> {
-        Ok(self.slots.get(&(address, key)).copied().unwrap_or_default())
+        StateSource::storage(self, address, key)
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
-        Ok(test_block_hash(number))
+        StateSource::block_hash(self, number)
     }
 }

@@ -2,10 +2,8 @@
 
 use crate::{flat::FlatState, translate};
 use revm::{
-    Context, ExecuteEvm, MainBuilder, MainContext, MainnetEvm,
-    context::result::{EVMError, ExecutionResult, Output},
-    handler::MainnetContext,
-    state::EvmState,
+    Context, ExecuteEvm, MainBuilder, MainContext, MainnetEvm, context::result::EVMError,
+    handler::MainnetContext, state::EvmState,
 };
 use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{Block, Fork, Message, Transaction};
@@ -116,17 +114,4 @@ fn changed(fork: Fork, pre: &PlainState, changes: &EvmState) -> PlainState {
         account.storage.retain(|_, value| !value.is_zero());
     }
     state
-}
-
-/// Returns success, gas and output, which all engines can be compared by.
-pub fn summary(result: &ExecutionResult) -> (bool, u64, Vec<u8>) {
-    let output = match result {
-        ExecutionResult::Success {
-            output: Output::Call(bytes) | Output::Create(bytes, _),
-            ..
-        }
-        | ExecutionResult::Revert { output: bytes, .. } => bytes.to_vec(),
-        ExecutionResult::Halt { .. } => Vec::new(),
-    };
-    (result.is_success(), result.tx_gas_used(), output)
 }

@@ -123,7 +123,7 @@ fn manifests_follow_the_conventions() {
     let mut faults = Vec::new();
     for (name, manifest) in manifests() {
         for used in dependencies(&manifest, &["dev-dependencies"]) {
-            if let Some("bench" | "cli" | "evm-bench") = our_crate(&used) {
+            if let Some("bench" | "cli") = our_crate(&used) {
                 faults.push(format!("tests of {name} must not use {used}"));
             }
         }

@@ -1,11 +1,12 @@
 //! The record of a run: all figures, and their summary.
 
+use super::table::{Entry, Way};
 use crate::{
-    run::save,
-    table::{Entry, Way},
+    measure::{Cost, Spread},
+    report::Results,
 };
 use anyhow::Result;
-use std::{fmt::Write, fs, path::Path};
+use std::fmt::Write;
 
 /// One run of one process.
 pub(crate) struct Sample {
@@ -16,11 +17,7 @@ pub(crate) struct Sample {
     pub(crate) round: usize,
     /// Bytes of the output.
     pub(crate) bytes: u64,
-    pub(crate) wall_s: f64,
-    pub(crate) user_s: f64,
-    pub(crate) sys_s: f64,
-    /// Largest resident set while writing.
-    pub(crate) peak_kib: u64,
+    pub(crate) cost: Cost,
     /// Resident set before writing.
     pub(crate) prepared_kib: u64,
 }
@@ -38,9 +35,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Writes `raw.csv`, `table.csv` and `summary.md`.
-    pub(crate) fn save(&self, folder: &Path, setup: &str) -> Result<()> {
-        fs::create_dir_all(folder)?;
+    /// Writes `raw.csv`, `table.csv` and `summary.md`. Returns the summary.
+    pub(crate) fn save(&self, results: &Results) -> Result<String> {
         let mut raw =
             "workload,who,threads,round,bytes,wall_s,user_s,sys_s,peak_kib,prepared_kib\n"
                 .to_owned();
@@ -53,21 +49,23 @@ impl Record {
                 s.threads,
                 s.round,
                 s.bytes,
-                s.wall_s,
-                s.user_s,
-                s.sys_s,
-                s.peak_kib,
+                s.cost.wall_s,
+                s.cost.user_s,
+                s.cost.sys_s,
+                s.cost.peak_kib,
                 s.prepared_kib
             )?;
         }
-        save(&folder.join("raw.csv"), &raw)?;
+        results.write("raw.csv", &raw)?;
         let mut raw = "sink,piece_bytes,way,bytes_per_s\n".to_owned();
         for e in &self.table {
             let sink = if e.pipe { "pipe" } else { "null" };
             writeln!(raw, "{sink},{},{:?},{:.0}", e.piece_bytes, e.way, e.speed)?;
         }
-        save(&folder.join("table.csv"), &raw)?;
-        save(&folder.join("summary.md"), &self.summary(setup)?)
+        results.write("table.csv", &raw)?;
+        let summary = self.summary(&results.setup)?;
+        results.write("summary.md", &summary)?;
+        Ok(summary)
     }
 
     fn summary(&self, setup: &str) -> Result<String> {
@@ -97,7 +95,7 @@ impl Record {
             seen.push(key);
             let all = |value: fn(&Sample) -> f64| {
                 let same = |o: &&Sample| (&o.workload, &o.who, o.threads) == key;
-                median(self.samples.iter().filter(same).map(value).collect())
+                Spread::of(self.samples.iter().filter(same).map(value)).median
             };
             let ratio = |who: &str| {
                 let ratios = self.samples.iter().filter(|o| {
@@ -108,29 +106,32 @@ impl Record {
                         let other = self.samples.iter().find(|o| {
                             o.workload == ours.workload && o.who == who && o.round == ours.round
                         });
-                        other.map(|other| other.wall_s / ours.wall_s)
+                        other.map(|other| other.cost.wall_s / ours.cost.wall_s)
                     })
                     .collect();
                 if ratios.is_empty() {
                     String::new()
                 } else {
-                    format!("{:.2}", median(ratios))
+                    format!("{:.2}", Spread::of(ratios).median)
                 }
             };
             let mib = |value: f64| value / 1024.0;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-            let speed = s.bytes as f64 / all(|o| o.wall_s) / 1e9;
+            let speed = s.bytes as f64 / all(|o| o.cost.wall_s) / 1e9;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-            let (peak, before) = (all(|o| o.peak_kib as f64), all(|o| o.prepared_kib as f64));
+            let (peak, before) = (
+                all(|o| o.cost.peak_kib as f64),
+                all(|o| o.prepared_kib as f64),
+            );
             writeln!(
                 out,
                 "| {} | {} | {} | {speed:.2} | {:.3} | {:.3} | {:.3} | {:.0} ({:.0}) | {} | {} | {} |",
                 s.workload,
                 s.who,
                 s.threads,
-                all(|o| o.wall_s),
-                all(|o| o.user_s),
-                all(|o| o.sys_s),
+                all(|o| o.cost.wall_s),
+                all(|o| o.cost.user_s),
+                all(|o| o.cost.sys_s),
                 mib(peak),
                 mib(before),
                 ratio("cat"),
@@ -141,7 +142,7 @@ impl Record {
         writeln!(
             out,
             "\n`yes`: {:.2} GB/s through its pipe.\n",
-            median(self.yes.clone()) / 1e9
+            Spread::of(self.yes.iter().copied()).median / 1e9
         )?;
         writeln!(out, "## Ways to write pieces, GB/s\n")?;
         writeln!(
@@ -155,7 +156,7 @@ impl Record {
                     let same =
                         |e: &&Entry| (e.pipe, e.piece_bytes, e.way) == (pipe, piece_bytes, way);
                     let speeds = self.table.iter().filter(same).map(|e| e.speed);
-                    median(speeds.collect()) / 1e9
+                    Spread::of(speeds).median / 1e9
                 };
                 let sink = if pipe { "a pipe" } else { "`/dev/null`" };
                 writeln!(
@@ -169,14 +170,5 @@ impl Record {
             }
         }
         Ok(out)
-    }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
     }
 }

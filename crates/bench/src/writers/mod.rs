@@ -7,12 +7,9 @@
 mod polars_writers;
 mod record;
 mod rows;
-mod run;
+pub(crate) mod run;
 mod table;
-mod write;
-
-use anyhow::Result;
-use clap::{Parser, Subcommand};
+pub(crate) mod write;
 
 /// The number of prepared rows, which are written repeatedly.
 const PREPARED: usize = 512 * 1024;
@@ -20,27 +17,6 @@ const PREPARED: usize = 512 * 1024;
 const CHAIN_ID: u64 = 1;
 /// The seed of the rows.
 const SEED: u64 = 20_261_121;
-
-#[derive(Parser)]
-struct Args {
-    #[command(subcommand)]
-    command: Task,
-}
-
-#[derive(Subcommand)]
-enum Task {
-    /// Run everything, and write the record.
-    Run(run::Options),
-    /// Run one writer in a process of its own.
-    Write(write::Options),
-}
-
-fn main() -> Result<()> {
-    match Args::parse().command {
-        Task::Run(options) => run::run(&options),
-        Task::Write(options) => write::write(&options),
-    }
-}
 
 /// Splits `rows` into parts of `most` and a rest.
 fn counts(rows: usize, most: usize) -> impl Iterator<Item = usize> {

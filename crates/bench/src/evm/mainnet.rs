@@ -1,76 +1,48 @@
-//! `txgraph-evm-mainnet`: times real blocks on our interpreter and on revm.
+//! Times real blocks on our interpreter and on revm.
+//!
+//! Executes the transactions of each bundle, block by block in alternation: once with an empty
+//! cache of code (one pass), and once with prepared code (warm). The gas of both engines is
+//! compared with the header before anything is timed.
 
-use anyhow::{Context, Result, bail, ensure};
-use serde_json::json;
-use std::{
-    fmt::Write as _,
-    fs,
-    io::Write as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-use txgraph_bundle::Bundle;
-use txgraph_evm::{CodeCache, DecodeAfter, Evm, State, StateMemory};
-use txgraph_evm_bench::{
+use super::{
     blocks::{BlockCase, Era, Incomplete},
     measure::{cpu_ns, geometric_mean},
     table::duration,
 };
+use crate::{measure::Spread, progress, report::Results, say};
+use anyhow::{Result, ensure};
+use serde_json::json;
+use std::{fmt::Write as _, path::PathBuf, sync::Arc};
+use txgraph_bundle::Bundle;
+use txgraph_evm::{CodeCache, DecodeAfter, Evm, State, StateMemory};
 use txgraph_revm_peer::RevmCodes;
 
-const USAGE: &str = "\
-usage: txgraph-evm-mainnet --bundles FOLDER [--filter TEXT] [--rounds N] [--out FOLDER]
-                           [--setup TEXT] [--own PASSES] [--decode-after TIMES]
-
-Executes the transactions of each bundle on our interpreter and on revm, block by block in
-alternation: once with an empty cache of code (one pass), and once with prepared code (warm).
-The gas of both engines is compared with the header before anything is timed. `--own N` runs
-only our interpreter, N passes over all blocks, for a profiler. `--decode-after TIMES` decodes
-code that has executed TIMES its length.
-";
-
-struct Args {
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Folder of bundles.
+    #[arg(long)]
     bundles: PathBuf,
+    /// Only bundles with this text in their names.
+    #[arg(long, default_value = "")]
     filter: String,
+    /// Rounds.
+    #[arg(long, default_value_t = 11)]
     rounds: usize,
-    out: Option<PathBuf>,
-    setup: String,
+    #[command(flatten)]
+    results: Results,
+    /// Run only our interpreter, so many passes over all blocks, for a profiler.
+    #[arg(long, value_name = "PASSES")]
     own: Option<usize>,
-    decode_after: DecodeAfter,
+    /// Decode code that has executed so many times its length.
+    #[arg(long, value_name = "TIMES")]
+    decode_after: Option<u32>,
 }
 
-fn args() -> Result<Args> {
-    let mut parsed = Args {
-        bundles: PathBuf::new(),
-        filter: String::new(),
-        rounds: 11,
-        out: None,
-        setup: String::new(),
-        own: None,
-        decode_after: DecodeAfter::default(),
-    };
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let mut value = || {
-            args.next()
-                .with_context(|| format!("{arg} needs a value\n{USAGE}"))
-        };
-        match arg.as_str() {
-            "--bundles" => parsed.bundles = value()?.into(),
-            "--filter" => parsed.filter = value()?,
-            "--rounds" => parsed.rounds = value()?.parse().context("--rounds")?,
-            "--out" => parsed.out = Some(value()?.into()),
-            "--setup" => parsed.setup = value()?,
-            "--decode-after" => {
-                let times = value()?.parse().context("--decode-after")?;
-                parsed.decode_after = DecodeAfter::executed(times);
-            }
-            "--own" => parsed.own = Some(value()?.parse().context("--own")?),
-            _ => bail!("{USAGE}"),
-        }
+impl Options {
+    fn decode_after(&self) -> DecodeAfter {
+        self.decode_after
+            .map_or_else(DecodeAfter::default, DecodeAfter::executed)
     }
-    ensure!(parsed.bundles.exists(), "no folder of bundles\n{USAGE}");
-    Ok(parsed)
 }
 
 /// What is timed, in nanoseconds of CPU time.
@@ -89,16 +61,16 @@ struct Samples {
     warm: Vec<Times>,
 }
 
-fn main() -> Result<()> {
-    let args = args()?;
-    let cases = open(&args)?;
+pub(crate) fn run(args: &Options) -> Result<()> {
+    let decode_after = args.decode_after();
+    let cases = open(args)?;
     ensure!(
         !cases.is_empty(),
         "no bundle has {:?} in its name",
         args.filter
     );
     if let Some(passes) = args.own {
-        return own(&cases, passes, args.decode_after);
+        return own(&cases, passes, decode_after);
     }
     for case in &cases {
         let (codes, transactions) = (RevmCodes::default(), case.peer_transactions());
@@ -113,8 +85,8 @@ fn main() -> Result<()> {
     for round in 0..args.rounds.max(1) {
         // One pass over all blocks: contracts are prepared when the first block calls them.
         let mut kept = Kept {
-            own: Own::new(&cases[0], args.decode_after),
-            own_with_changes: Own::new(&cases[0], args.decode_after),
+            own: Own::new(&cases[0], decode_after),
+            own_with_changes: Own::new(&cases[0], decode_after),
             peer: RevmCodes::default(),
             peer_with_bundle: RevmCodes::default(),
         };
@@ -128,24 +100,20 @@ fn main() -> Result<()> {
         for (case, samples) in cases.iter().zip(&mut samples) {
             samples.warm.push(time(case, &mut kept, round)?);
         }
-        let _ = write!(
-            std::io::stderr(),
-            "\rround {} of {}",
-            round + 1,
-            args.rounds
-        );
+        progress(format_args!("round {} of {}", round + 1, args.rounds));
     }
-    let text = report(&cases, &samples, &args.setup)?;
-    if let Some(out) = &args.out {
-        write_results(out, &cases, &samples, &text, &args.setup)?;
-    }
-    std::io::stdout().write_all(text.as_bytes())?;
+    let text = report(&cases, &samples, &args.results.setup)?;
+    args.results.write("summary.md", &text)?;
+    let raw = raw(&cases, &samples, &args.results.setup);
+    let raw = serde_json::to_string(&raw)? + "\n";
+    args.results.write("raw.json", &raw)?;
+    say(text.trim_end());
     Ok(())
 }
 
 /// Opens the bundles, sorted by block number. Leaves out blocks without transactions, and says so
 /// for bundles that lack state.
-fn open(args: &Args) -> Result<Vec<BlockCase>> {
+fn open(args: &Options) -> Result<Vec<BlockCase>> {
     let mut cases: Vec<BlockCase> = Vec::new();
     for path in Bundle::list(&args.bundles)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -161,7 +129,7 @@ fn open(args: &Args) -> Result<Vec<BlockCase>> {
                 }
             }
             Err(error) if error.is::<Incomplete>() => {
-                let _ = writeln!(std::io::stderr(), "left out: {}: {error}", path.display());
+                progress(format_args!("left out: {}: {error}", path.display()));
             }
             Err(error) => return Err(error.context(path.display().to_string())),
         }
@@ -179,7 +147,7 @@ fn own(cases: &[BlockCase], passes: usize, decode_after: DecodeAfter) -> Result<
             gas += own.execute(case, false)?;
         }
     }
-    writeln!(std::io::stdout(), "{gas} gas")?;
+    say(format_args!("{gas} gas"));
     Ok(())
 }
 
@@ -224,74 +192,57 @@ struct Kept {
 fn time(case: &BlockCase, kept: &mut Kept, round: usize) -> Result<Times> {
     let mut times = Times::default();
     for turn in 0..4 {
-        match (turn + round) % 4 {
+        let transactions = case.peer_transactions();
+        let start = cpu_ns();
+        let time = match (turn + round) % 4 {
             0 => {
-                let start = cpu_ns();
                 kept.own.execute(case, false)?;
-                times.own = cpu_ns() - start;
+                &mut times.own
             }
             1 => {
-                let transactions = case.peer_transactions();
-                let start = cpu_ns();
                 case.execute_on_peer(&kept.peer, transactions)?;
-                times.peer = cpu_ns() - start;
+                &mut times.peer
             }
             2 => {
-                let start = cpu_ns();
                 kept.own_with_changes.execute(case, true)?;
-                times.own_with_changes = cpu_ns() - start;
+                &mut times.own_with_changes
             }
             _ => {
-                let transactions = case.peer_transactions();
-                let start = cpu_ns();
                 case.execute_on_peer_with_bundle(&kept.peer_with_bundle, transactions)?;
-                times.peer_with_bundle = cpu_ns() - start;
+                &mut times.peer_with_bundle
             }
-        }
+        };
+        *time = cpu_ns() - start;
     }
     Ok(times)
 }
 
-/// The median over the rounds of a ratio.
-fn median(times: &[Times], ratio: impl Fn(&Times) -> f64) -> f64 {
-    let mut ratios: Vec<f64> = times.iter().map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+/// The median over the rounds of a figure.
+fn median(times: &[Times], figure: impl Fn(&Times) -> f64) -> f64 {
+    Spread::of(times.iter().map(figure)).median
 }
 
-/// Our speed relative to revm: its time divided by ours.
-struct Ratios {
-    one_pass: f64,
-    one_pass_with_bundle: f64,
-    warm: f64,
-    warm_with_bundle: f64,
-}
-
-impl Ratios {
-    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a short run")]
-    fn of(samples: &Samples) -> Self {
-        let journal = |times: &Times| times.peer as f64 / times.own as f64;
-        let bundle = |times: &Times| times.peer_with_bundle as f64 / times.own_with_changes as f64;
-        Self {
-            one_pass: median(&samples.one_pass, journal),
-            one_pass_with_bundle: median(&samples.one_pass, bundle),
-            warm: median(&samples.warm, journal),
-            warm_with_bundle: median(&samples.warm, bundle),
-        }
-    }
+/// Time of revm divided by ours, without and with changes.
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a short run")]
+fn ratios(times: &[Times]) -> [f64; 2] {
+    [
+        median(times, |it| it.peer as f64 / it.own as f64),
+        median(times, |it| {
+            it.peer_with_bundle as f64 / it.own_with_changes as f64
+        }),
+    ]
 }
 
 fn report(cases: &[BlockCase], samples: &[Samples], setup: &str) -> Result<String> {
-    let ratios: Vec<Ratios> = samples.iter().map(Ratios::of).collect();
+    let ratios: Vec<[f64; 4]> = (samples.iter())
+        .map(|it| {
+            let ([a, b], [c, d]) = (ratios(&it.one_pass), ratios(&it.warm));
+            [a, b, c, d]
+        })
+        .collect();
     let mut text = format!("# Real blocks on our interpreter and on revm\n\n{setup}\n\n");
     let head = "one pass | one pass, with changes | warm | warm, with changes |\n";
     let line = "---: | ---: | ---: | ---: |\n";
-    let columns: [fn(&Ratios) -> f64; 4] = [
-        |ratios| ratios.one_pass,
-        |ratios| ratios.one_pass_with_bundle,
-        |ratios| ratios.warm,
-        |ratios| ratios.warm_with_bundle,
-    ];
     writeln!(
         text,
         "Time of revm divided by ours, geometric mean over blocks of the median over rounds. \
@@ -300,7 +251,7 @@ fn report(cases: &[BlockCase], samples: &[Samples], setup: &str) -> Result<Strin
     )?;
     write!(text, "| blocks | number | {head}| --- | ---: | {line}")?;
     let mut row = |name: &str, wanted: &dyn Fn(&BlockCase) -> bool| -> Result<()> {
-        let chosen: Vec<&Ratios> = (cases.iter().zip(&ratios))
+        let chosen: Vec<&[f64; 4]> = (cases.iter().zip(&ratios))
             .filter(|(case, _)| wanted(case))
             .map(|(_, ratios)| ratios)
             .collect();
@@ -308,8 +259,8 @@ fn report(cases: &[BlockCase], samples: &[Samples], setup: &str) -> Result<Strin
             return Ok(());
         }
         write!(text, "| {name} | {} |", chosen.len())?;
-        for column in columns {
-            let mean = geometric_mean(chosen.iter().map(|ratios| column(ratios)));
+        for column in 0..4 {
+            let mean = geometric_mean(chosen.iter().map(|ratios| ratios[column]));
             write!(text, " **{mean:.2}** |")?;
         }
         writeln!(text)?;
@@ -338,23 +289,15 @@ fn report(cases: &[BlockCase], samples: &[Samples], setup: &str) -> Result<Strin
             own(&samples.one_pass),
             own(&samples.warm),
         )?;
-        for column in columns {
-            write!(text, " {:.2} |", column(ratios))?;
+        for ratio in ratios {
+            write!(text, " {ratio:.2} |")?;
         }
         writeln!(text)?;
     }
     Ok(text)
 }
 
-fn write_results(
-    out: &Path,
-    cases: &[BlockCase],
-    samples: &[Samples],
-    text: &str,
-    setup: &str,
-) -> Result<()> {
-    fs::create_dir_all(out)?;
-    fs::write(out.join("summary.md"), text)?;
+fn raw(cases: &[BlockCase], samples: &[Samples], setup: &str) -> serde_json::Value {
     let times = |times: &[Times]| -> Vec<_> {
         let each = times.iter();
         each.map(|t| [t.own, t.peer, t.own_with_changes, t.peer_with_bundle])
@@ -371,7 +314,5 @@ fn write_results(
         })
         .collect();
     let columns = ["own", "revm", "own with changes", "revm with bundle"];
-    let raw = json!({ "setup": setup, "columns": columns, "blocks": rows });
-    fs::write(out.join("raw.json"), serde_json::to_string(&raw)? + "\n")?;
-    Ok(())
+    json!({ "setup": setup, "columns": columns, "blocks": rows })
 }

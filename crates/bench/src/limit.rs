@@ -1,27 +1,25 @@
 //! The lower bound of a scan of receipts: decompresses every row of the range and does nothing
 //! else, on `RAYON_NUM_THREADS` threads.
 
+use crate::{rows::Receipts, say};
 use anyhow::{Context, Result};
-use clap::Parser;
 use rayon::prelude::*;
 use std::path::PathBuf;
-use txgraph_bench::rows::Receipts;
 use txgraph_nodedb::{DataDir, NodeDb};
 use zstd::{bulk::Decompressor, dict::DecoderDictionary, zstd_safe::get_frame_content_size};
 
-#[derive(Parser)]
-struct Args {
+/// Blocks of a sample chain.
+#[derive(clap::Args)]
+pub(crate) struct Range {
     #[arg(long)]
-    datadir: PathBuf,
+    pub(crate) datadir: PathBuf,
     #[arg(long)]
-    from_block: u64,
+    pub(crate) from_block: u64,
     #[arg(long)]
-    to_block: u64,
+    pub(crate) to_block: u64,
 }
 
-#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
-fn main() -> Result<()> {
-    let args = Args::parse();
+pub(crate) fn run(args: &Range) -> Result<()> {
     let (first, last) = {
         let db = NodeDb::open(&DataDir::new(&args.datadir))?;
         let snapshot = db.snapshot()?;
@@ -72,6 +70,6 @@ fn main() -> Result<()> {
             Ok(bytes)
         })
         .try_reduce(|| 0, |a, b| Ok(a + b))?;
-    println!("receipts={} bytes={bytes}", last - first + 1);
+    say(format_args!("receipts={} bytes={bytes}", last - first + 1));
     Ok(())
 }

@@ -4,30 +4,22 @@
 //! original. Its double counting at chunk borders and its extra hop are omitted, so that
 //! answers can be compared.
 
+use crate::{answer::Answer, limit, rows::Receipts, say};
 use alloy_consensus::{EthereumReceipt, TxType};
 use alloy_primitives::{Address, B256, U256, b256};
 use anyhow::Result;
-use clap::Parser;
 use rayon::prelude::*;
 use reth_codecs::Compact;
-use std::{
-    collections::{BTreeSet, VecDeque},
-    path::PathBuf,
-};
-use txgraph_bench::{answer::Answer, rows::Receipts};
+use std::collections::{BTreeSet, VecDeque};
 use txgraph_nodedb::{DataDir, NodeDb};
 
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 const CHUNK_BLOCKS: u64 = 20_000;
 
-#[derive(Parser)]
-struct Args {
-    #[arg(long)]
-    datadir: PathBuf,
-    #[arg(long)]
-    from_block: u64,
-    #[arg(long)]
-    to_block: u64,
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    chain: limit::Range,
     #[arg(long)]
     root: Address,
     #[arg(long)]
@@ -44,11 +36,9 @@ struct Transfer {
     value: U256,
 }
 
-#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
-fn main() -> Result<()> {
-    let args = Args::parse();
-    let db = NodeDb::open(&DataDir::new(&args.datadir))?;
-    let receipts = Receipts::open(&args.datadir)?;
+pub(crate) fn run(args: &Options) -> Result<()> {
+    let db = NodeDb::open(&DataDir::new(&args.chain.datadir))?;
+    let receipts = Receipts::open(&args.chain.datadir)?;
 
     let mut answer = Answer::default();
     let mut visited = BTreeSet::from([args.root]);
@@ -57,7 +47,7 @@ fn main() -> Result<()> {
         if hop == args.hops || (address.is_zero() && hop > 0) {
             continue;
         }
-        for transfer in transfers_from(&db, &receipts, &args, address)? {
+        for transfer in transfers_from(&db, &receipts, args, address)? {
             let Transfer {
                 block,
                 tx,
@@ -71,7 +61,7 @@ fn main() -> Result<()> {
             }
         }
     }
-    println!("{answer}");
+    say(answer);
     Ok(())
 }
 
@@ -79,16 +69,16 @@ fn main() -> Result<()> {
 fn transfers_from(
     db: &NodeDb,
     receipts: &Receipts,
-    args: &Args,
+    args: &Options,
     address: Address,
 ) -> Result<Vec<Transfer>> {
-    let starts: Vec<u64> = (args.from_block..=args.to_block)
+    let starts: Vec<u64> = (args.chain.from_block..=args.chain.to_block)
         .step_by(usize::try_from(CHUNK_BLOCKS)?)
         .collect();
     let chunks = starts
         .into_par_iter()
         .map(|first| {
-            let last = (first + CHUNK_BLOCKS - 1).min(args.to_block);
+            let last = (first + CHUNK_BLOCKS - 1).min(args.chain.to_block);
             chunk_transfers(db, receipts, args.token, address, first, last)
         })
         .collect::<Result<Vec<_>>>()?;

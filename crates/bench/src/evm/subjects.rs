@@ -1,25 +1,25 @@
 //! The timed work: a transaction or a frame, by each engine, on the same state.
 
-use crate::measure::{Answer, Subject};
+use super::measure::{Answer, Subject};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::{ExecuteEvm, context::TxEnv};
 use txgraph_evm::{Block, Evm, Fork, Message, State, Transaction};
 use txgraph_evm_tools::{call::Call, program::Program};
 use txgraph_revm_peer::{
     flat::FlatState,
-    runner::{StateRevm, revm_on, summary},
+    runner::{StateRevm, revm_on},
 };
 
 /// The fork of all programs.
-pub const FORK: Fork = Fork::Cancun;
+pub(crate) const FORK: Fork = Fork::Cancun;
 
 /// A block without fees and with a gas limit for any transaction.
-pub fn block() -> Block {
+fn block() -> Block {
     Call::default().block()
 }
 
 /// Wraps a call in a transaction whose frame has the gas of the call.
-pub fn transaction(call: &Call) -> Transaction {
+pub(crate) fn transaction(call: &Call) -> Transaction {
     let zeros = call.data.iter().filter(|byte| **byte == 0).count() as u64;
     let intrinsic = 21_000 + 4 * zeros + 16 * (call.data.len() as u64 - zeros);
     Transaction {
@@ -34,7 +34,7 @@ pub fn transaction(call: &Call) -> Transaction {
 
 /// The code that runs execute.
 #[derive(Clone, Debug, Default)]
-pub enum Codes {
+pub(crate) enum Codes {
     /// The same code in every run.
     #[default]
     Same,
@@ -46,7 +46,7 @@ pub enum Codes {
 
 /// Our interpreter: a whole transaction.
 #[derive(Debug)]
-pub struct OurTransaction {
+pub(crate) struct OurTransaction {
     evm: Evm,
     state: State<FlatState>,
     block: Block,
@@ -57,7 +57,7 @@ pub struct OurTransaction {
 
 impl OurTransaction {
     /// Creates it with its own state.
-    pub fn new(state: FlatState, transaction: Transaction, codes: Codes) -> Self {
+    pub(crate) fn new(state: FlatState, transaction: Transaction, codes: Codes) -> Self {
         let (evm, state) = (Evm::new(FORK, 1), State::new(state));
         Self {
             evm,
@@ -102,57 +102,64 @@ impl Subject for OurTransaction {
     fn answer(&mut self) -> Answer {
         self.outcome().into()
     }
-
-    fn run(&mut self) -> u64 {
-        self.outcome().gas_used
-    }
 }
 
-/// Our interpreter: a bare frame.
+/// Our interpreter: bare frames in turn.
 #[derive(Debug)]
-pub struct OurFrame {
+pub(crate) struct OurFrame {
+    name: &'static str,
     evm: Evm,
     state: State<FlatState>,
     block: Block,
-    message: Message,
+    messages: Vec<Message>,
+    next: usize,
 }
 
 impl OurFrame {
     /// Creates it for a call.
-    pub fn new(call: &Call) -> Self {
-        let state = State::new(FlatState::new(&call.state));
+    pub(crate) fn new(call: &Call) -> Self {
+        let state = FlatState::new(&call.state);
+        Self::of_messages("own, frame", state, vec![call.message()])
+    }
+
+    /// Creates it for messages, each of which is one run.
+    pub(crate) fn of_messages(
+        name: &'static str,
+        state: FlatState,
+        messages: Vec<Message>,
+    ) -> Self {
         Self {
+            name,
             evm: Evm::new(FORK, 1),
-            state,
-            block: call.block(),
-            message: call.message(),
+            state: State::new(state),
+            block: block(),
+            messages,
+            next: 0,
         }
     }
 
     fn outcome(&mut self) -> txgraph_evm::Outcome {
         self.state.clear();
+        let message = &self.messages[self.next];
+        self.next = (self.next + 1) % self.messages.len();
         self.evm
-            .call(&mut self.state, &self.block, &self.message)
+            .call(&mut self.state, &self.block, message)
             .expect("a state in memory can be read")
     }
 }
 
 impl Subject for OurFrame {
     fn name(&self) -> &'static str {
-        "own, frame"
+        self.name
     }
 
     fn answer(&mut self) -> Answer {
         self.outcome().into()
     }
-
-    fn run(&mut self) -> u64 {
-        self.outcome().gas_used
-    }
 }
 
 /// revm: a whole transaction.
-pub struct RevmTransaction {
+pub(crate) struct RevmTransaction {
     evm: StateRevm,
     transaction: TxEnv,
     codes: Codes,
@@ -162,7 +169,7 @@ pub struct RevmTransaction {
 impl RevmTransaction {
     /// Creates it with its own state. New code is analysed in every run, as after a read
     /// from disk.
-    pub fn new(mut state: FlatState, transaction: &Transaction, codes: Codes) -> Self {
+    pub(crate) fn new(mut state: FlatState, transaction: &Transaction, codes: Codes) -> Self {
         state.analyses_each_time = matches!(codes, Codes::Fresh(..));
         let transaction = txgraph_revm_peer::transaction(transaction);
         Self {
@@ -198,21 +205,12 @@ impl Subject for RevmTransaction {
     }
 
     fn answer(&mut self) -> Answer {
-        let (success, gas_used, output) = summary(&self.result());
-        Answer {
-            success,
-            gas_used,
-            output,
-        }
-    }
-
-    fn run(&mut self) -> u64 {
-        self.result().tx_gas_used()
+        self.result().into()
     }
 }
 
 /// A transfer to an account without code, which measures the overhead alone.
-pub fn plain_transfer() -> Program {
+pub(crate) fn plain_transfer() -> Program {
     let mut call = Call {
         caller: Address::repeat_byte(0x11),
         to: Address::repeat_byte(0x22),

@@ -5,9 +5,11 @@
 //! libmdbx does not open under valgrind. `prepare` therefore copies rows from a data directory
 //! to a plain file, which `run` reads.
 
-use alloy_primitives::{Address, keccak256};
+use crate::say;
+use alloy_primitives::{Address, Bytes, keccak256};
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
+use serde::{Deserialize, Serialize};
 use std::{
     fs,
     ops::ControlFlow,
@@ -21,14 +23,8 @@ use txgraph_nodedb::{
 };
 use txgraph_transfers::{Decoder, LogView, TokenFilter, Transfer, TransferFilter, WrappedNative};
 
-#[derive(Parser)]
-struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Subcommand)]
-enum Action {
+pub(crate) enum Action {
     /// Write the rows of a data directory into a file.
     Prepare {
         #[arg(long)]
@@ -50,15 +46,15 @@ enum Action {
     },
 }
 
-/// Stored rows. In the file, each row follows its length.
-#[derive(Default)]
+/// Stored rows.
+#[derive(Default, Serialize, Deserialize)]
 struct Rows {
-    receipts: Vec<Vec<u8>>,
-    transactions: Vec<Vec<u8>>,
+    receipts: Vec<Bytes>,
+    transactions: Vec<Bytes>,
 }
 
-fn main() -> Result<()> {
-    match Args::parse().action {
+pub(crate) fn run(action: Action) -> Result<()> {
+    match action {
         Action::Prepare { datadir, out } => prepare(&datadir, &out),
         Action::Run {
             rows,
@@ -66,17 +62,18 @@ fn main() -> Result<()> {
             work,
             rounds,
         } => {
-            let rows = Rows::read(&rows)?;
+            let bytes = fs::read(&rows).with_context(|| rows.display().to_string())?;
+            let rows = serde_json::from_slice(&bytes)?;
             let done = match work.as_str() {
                 "scan-all" => scan(&rows, &TransferFilter::default(), rounds)?,
                 "scan-token" => scan(&rows, &common_token(&rows)?, rounds)?,
                 "hashes" => hashes(&rows, rounds)?,
-                program => run(
+                program => run_times(
                     &Program::open(&programs.join(format!("{program}.prog")))?,
                     rounds,
                 )?,
             };
-            print(&format!("{work}: {rounds} rounds, {done}"));
+            say(format_args!("{work}: {rounds} rounds, {done}"));
             Ok(())
         }
     }
@@ -85,10 +82,7 @@ fn main() -> Result<()> {
 fn prepare(datadir: &Path, out: &Path) -> Result<()> {
     let db = NodeDb::open(&DataDir::new(datadir))?;
     let snapshot = db.snapshot()?;
-    let blocks = BlockRange {
-        first: 0,
-        last: snapshot.tip(),
-    };
+    let blocks = BlockRange::up_to(snapshot.tip());
     let parts = Parts {
         receipts: true,
         transactions: true,
@@ -98,51 +92,14 @@ fn prepare(datadir: &Path, out: &Path) -> Result<()> {
     let mut scratch = Scratch::default();
     snapshot.for_each_block(blocks, parts, &mut scratch, &mut |block| {
         for index in (0..).take(usize::try_from(block.body.tx_count).unwrap_or(usize::MAX)) {
-            rows.receipts.push(block.receipt_bytes(index)?.to_vec());
-            rows.transactions
-                .push(block.transaction_bytes(index)?.to_vec());
+            let receipt = Bytes::copy_from_slice(block.receipt_bytes(index)?);
+            rows.receipts.push(receipt);
+            let transaction = Bytes::copy_from_slice(block.transaction_bytes(index)?);
+            rows.transactions.push(transaction);
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    rows.write(out)
-}
-
-impl Rows {
-    fn write(&self, path: &Path) -> Result<()> {
-        let mut bytes = Vec::new();
-        for rows in [&self.receipts, &self.transactions] {
-            bytes.extend(u32::try_from(rows.len())?.to_le_bytes());
-            for row in rows {
-                bytes.extend(u32::try_from(row.len())?.to_le_bytes());
-                bytes.extend(row);
-            }
-        }
-        fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
-    }
-
-    fn read(path: &Path) -> Result<Self> {
-        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-        let mut rest = &bytes[..];
-        let mut take = |len: usize| {
-            let (head, tail) = rest.split_at_checked(len).context("the rows end early")?;
-            rest = tail;
-            Ok::<_, anyhow::Error>(head)
-        };
-        let mut list = || {
-            let mut number = || Ok::<_, anyhow::Error>(u32::from_le_bytes(take(4)?.try_into()?));
-            let count = number()?;
-            (0..count)
-                .map(|_| {
-                    let len = usize::try_from(u32::from_le_bytes(take(4)?.try_into()?))?;
-                    Ok(take(len)?.to_vec())
-                })
-                .collect::<Result<Vec<_>>>()
-        };
-        Ok(Self {
-            receipts: list()?,
-            transactions: list()?,
-        })
-    }
+    fs::write(out, serde_json::to_vec(&rows)?).with_context(|| out.display().to_string())
 }
 
 /// The work of a scan: decompress receipts, decode their logs, apply the filter.
@@ -220,7 +177,7 @@ fn hashes(rows: &Rows, rounds: u32) -> Result<String> {
     ))
 }
 
-fn run(program: &Program, rounds: u32) -> Result<String> {
+fn run_times(program: &Program, rounds: u32) -> Result<String> {
     let mut gas = 0;
     for _ in 0..rounds {
         let outcome = run_program(program, Fork::Osaka)?;
@@ -230,9 +187,4 @@ fn run(program: &Program, rounds: u32) -> Result<String> {
         gas = outcome.gas_used;
     }
     Ok(format!("{gas} gas each"))
-}
-
-#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
-fn print(text: &str) {
-    println!("{text}");
 }

@@ -13,13 +13,6 @@ use txgraph_transfers::{BlockTime, Transfer};
 /// text, so polars only joins the fields.
 pub(crate) fn text_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> {
     let columns = vec![
-        column("block_number", rows, |row| row.block_number),
-        column("block_timestamp", rows, |row| {
-            row.block_timestamp.map(BlockTime::seconds)
-        }),
-        column("transaction_index", rows, |row| row.transaction_index),
-        column("log_index", rows, |row| row.log_index),
-        column("sub_index", rows, |row| row.sub_index),
         column("transaction_hash", rows, |row| {
             row.transaction_hash.map(|hash| format!("{hash:#x}"))
         }),
@@ -34,11 +27,8 @@ pub(crate) fn text_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> 
         column("token_id", rows, |row| {
             row.token_id.map(|id| id.to_string())
         }),
-        column("token_standard", rows, |row| row.token_standard.to_string()),
-        column("kind", rows, |row| row.kind.to_string()),
-        column("chain_id", rows, |_| chain_id),
     ];
-    Ok(DataFrame::new_infer_height(columns)?)
+    frame(rows, chain_id, columns)
 }
 
 /// The columns of our Parquet files, one frame for each row group.
@@ -55,13 +45,6 @@ pub(crate) fn binary_frames(
 fn binary_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> {
     let double = |number: alloy_primitives::U256| number.to_string().parse::<f64>().ok();
     let columns = vec![
-        column("block_number", rows, |row| row.block_number),
-        column("block_timestamp", rows, |row| {
-            row.block_timestamp.map(BlockTime::seconds)
-        }),
-        column("transaction_index", rows, |row| row.transaction_index),
-        column("log_index", rows, |row| row.log_index),
-        column("sub_index", rows, |row| row.sub_index),
         column("transaction_hash", rows, |row| {
             row.transaction_hash.map(|hash| hash.to_vec())
         }),
@@ -80,10 +63,27 @@ fn binary_frame(rows: &[Transfer], chain_id: u64) -> Result<DataFrame> {
             row.token_id.map(|id| id.to_string())
         }),
         column("token_id_f64", rows, |row| row.token_id.and_then(double)),
+    ];
+    frame(rows, chain_id, columns)
+}
+
+/// A frame with the columns that all formats share before and behind the given ones.
+fn frame(rows: &[Transfer], chain_id: u64, between: Vec<Column>) -> Result<DataFrame> {
+    let mut columns = vec![
+        column("block_number", rows, |row| row.block_number),
+        column("block_timestamp", rows, |row| {
+            row.block_timestamp.map(BlockTime::seconds)
+        }),
+        column("transaction_index", rows, |row| row.transaction_index),
+        column("log_index", rows, |row| row.log_index),
+        column("sub_index", rows, |row| row.sub_index),
+    ];
+    columns.extend(between);
+    columns.extend([
         column("token_standard", rows, |row| row.token_standard.to_string()),
         column("kind", rows, |row| row.kind.to_string()),
         column("chain_id", rows, |_| chain_id),
-    ];
+    ]);
     Ok(DataFrame::new_infer_height(columns)?)
 }
 

@@ -1,28 +1,21 @@
-//! `txgraph-evm-precompiles`: times our precompiled contracts of BN254 beside those of revm.
+//! Times our precompiled contracts of BN254 beside those of revm.
 
+use super::{
+    measure::{Answer, Subject, times},
+    subjects::OurFrame,
+    table::duration,
+};
+use crate::{report::Results, say};
 use alloy_primitives::{Address, Bytes};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use ark_bn254::{Fr, G1Affine, G2Affine};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{BigInteger, PrimeField};
 use revm::precompile::{Precompile, Precompiles};
 use serde_json::json;
-use std::{fmt::Write, fs, path::PathBuf};
-use txgraph_evm::{Block, Evm, Message, State};
-use txgraph_evm_bench::{
-    measure::{Answer, Subject, interleaved},
-    subjects::{FORK, block},
-    table::duration,
-};
-use txgraph_evm_tools::call::Call;
+use std::fmt::Write;
+use txgraph_evm::Message;
 use txgraph_revm_peer::flat::FlatState;
-
-const USAGE: &str = "\
-usage: txgraph-evm-precompiles [--rounds N] [--ms N] [--out FOLDER] [--setup TEXT]
-
-Times addition, multiplication and pairing on BN254: ours as calls, revm's as functions. All
-answers are compared before anything is timed.
-";
 
 /// Inputs of each row, so that branches cannot be learned. More than the points that our cache
 /// keeps.
@@ -30,35 +23,37 @@ const INPUTS: u64 = 128;
 
 const GAS: u64 = 10_000_000;
 
-fn main() -> Result<()> {
-    let (mut rounds, mut round_ms, mut out, mut setup) = (5, 100, None, String::new());
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let value = args
-            .next()
-            .with_context(|| format!("{arg} needs a value\n{USAGE}"))?;
-        match arg.as_str() {
-            "--rounds" => rounds = value.parse().context("--rounds")?,
-            "--ms" => round_ms = value.parse().context("--ms")?,
-            "--out" => out = Some(PathBuf::from(value)),
-            "--setup" => setup = value,
-            _ => bail!("{USAGE}"),
-        }
-    }
+/// Options of timings of programs.
+#[derive(clap::Args)]
+pub(crate) struct Timing {
+    /// Counted rounds.
+    #[arg(long, default_value_t = 5)]
+    pub(super) rounds: usize,
+    /// Milliseconds of a round.
+    #[arg(long, default_value_t = 100)]
+    pub(super) ms: u64,
+    #[command(flatten)]
+    pub(super) results: Results,
+}
+
+/// Times addition, multiplication and pairing: ours as calls, revm's as functions. All answers
+/// are compared before anything is timed.
+pub(crate) fn run(options: &Timing) -> Result<()> {
+    let setup = &options.results.setup;
     let mut text = format!(
         "# Our precompiled contracts compared with revm's\n\n{setup}\n\n\
          | contract | own | revm | revm ÷ own | medians |\n| --- | ---: | ---: | ---: | ---: |\n"
     );
     let mut raw = Vec::new();
     for (name, contract, inputs) in rows() {
-        let (mut own, mut peer) = (Own::new(contract, &inputs), Peer::new(contract, &inputs)?);
+        let (mut own, mut peer) = (own(contract, &inputs), Peer::new(contract, &inputs)?);
         for _ in &inputs {
             let (own, peer) = (own.answer(), peer.answer());
             ensure!(own == peer, "{name}: own {own:?}, revm {peer:?}");
             ensure!(own.success, "{name}: the input is not valid");
         }
         let mut subjects: [Box<dyn Subject>; 2] = [Box::new(own), Box::new(peer)];
-        let times = interleaved(&mut subjects, rounds, round_ms);
+        let times = times(&mut subjects, options.rounds, options.ms)?;
         let (own, peer) = (&times[0], &times[1]);
         writeln!(
             text,
@@ -70,14 +65,11 @@ fn main() -> Result<()> {
         )?;
         raw.push(json!({ "name": name, "own": own, "revm": peer }));
     }
-    if let Some(out) = &out {
-        fs::create_dir_all(out)?;
-        fs::write(out.join("precompiles.md"), &text)?;
-        let raw = json!({ "setup": setup, "rows": raw });
-        let raw = serde_json::to_string_pretty(&raw)? + "\n";
-        fs::write(out.join("precompiles.json"), raw)?;
-    }
-    std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;
+    let raw = json!({ "setup": setup, "rows": raw });
+    let raw = serde_json::to_string_pretty(&raw)? + "\n";
+    options.results.write("precompiles.md", &text)?;
+    options.results.write("precompiles.json", &raw)?;
+    say(text.trim_end());
     Ok(())
 }
 
@@ -142,51 +134,15 @@ fn address(contract: u8) -> Address {
 }
 
 /// Calls of our contract, without a transaction.
-struct Own {
-    evm: Evm,
-    state: State<FlatState>,
-    block: Block,
-    messages: Vec<Message>,
-    next: usize,
-}
-
-impl Own {
-    fn new(contract: u8, inputs: &[Bytes]) -> Self {
-        let message = |input: &Bytes| Message {
-            to: Some(address(contract)),
-            input: input.clone(),
-            gas_limit: GAS,
-            ..Message::default()
-        };
-        Self {
-            evm: Evm::new(FORK, 1),
-            state: State::new(FlatState::new(&Call::default().state)),
-            block: block(),
-            messages: inputs.iter().map(message).collect(),
-            next: 0,
-        }
-    }
-
-    fn outcome(&mut self) -> txgraph_evm::Outcome {
-        self.state.clear();
-        let message = &self.messages[self.next];
-        self.next = (self.next + 1) % self.messages.len();
-        (self.evm.call(&mut self.state, &self.block, message)).expect("the state is in memory")
-    }
-}
-
-impl Subject for Own {
-    fn name(&self) -> &'static str {
-        "own"
-    }
-
-    fn answer(&mut self) -> Answer {
-        self.outcome().into()
-    }
-
-    fn run(&mut self) -> u64 {
-        self.outcome().gas_used
-    }
+fn own(contract: u8, inputs: &[Bytes]) -> OurFrame {
+    let message = |input: &Bytes| Message {
+        to: Some(address(contract)),
+        input: input.clone(),
+        gas_limit: GAS,
+        ..Message::default()
+    };
+    let messages = inputs.iter().map(message).collect();
+    OurFrame::of_messages("own", FlatState::default(), messages)
 }
 
 /// The function of revm's contract.
@@ -219,11 +175,7 @@ impl Subject for Peer {
         Answer {
             success: output.is_success(),
             gas_used: output.gas_used,
-            output: output.bytes.to_vec(),
+            output: output.bytes,
         }
-    }
-
-    fn run(&mut self) -> u64 {
-        self.answer().gas_used
     }
 }

@@ -1,16 +1,28 @@
-//! `txgraph-evm-compare PATH… [--filter TEXT]`: runs public tests on our interpreter and on
-//! revm, and prints the differences of each case. With `--peer` only revm runs them, which
-//! tests the runner.
+//! Runs public tests on our interpreter and on revm, and prints the differences of each case.
 
+use crate::say;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use txgraph_block::PlainState;
 use txgraph_evm::{Block, Fork, Message, Transaction};
 use txgraph_evm_tools::{
     engine::{Executed, NotExecuted, OurEvm, TestEngine},
-    fixture::{Options, first_difference, run},
+    fixture::{self, first_difference},
 };
 use txgraph_revm_peer::runner::Revm;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Files of tests, or folders of them.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Run only tests with this text in their names.
+    #[arg(long)]
+    filter: Option<String>,
+    /// Run them only on revm, which tests the runner.
+    #[arg(long)]
+    peer: bool,
+}
 
 /// Runs both engines. A difference between them is a failure.
 struct Comparison {
@@ -78,30 +90,20 @@ fn differences(own: &Executed, peer: &Executed) -> String {
     all.join("; ")
 }
 
-fn main() -> Result<()> {
-    let (mut options, mut paths, mut peer_only) =
-        (Options::default(), Vec::<PathBuf>::new(), false);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--peer" => peer_only = true,
-            "--filter" => options.filter = args.next(),
-            _ => paths.push(arg.into()),
-        }
-    }
-    if paths.is_empty() {
-        bail!("usage: txgraph-evm-compare [--peer] [--filter TEXT] PATH…");
-    }
+pub(crate) fn run(options: Options) -> Result<()> {
+    let tests = fixture::Options {
+        filter: options.filter,
+        ..fixture::Options::default()
+    };
     std::panic::set_hook(Box::new(|_| {}));
-    let report = match peer_only {
-        true => run(&paths, &options, || Revm)?,
-        false => run(&paths, &options, || Comparison {
+    let report = match options.peer {
+        true => fixture::run(&options.paths, &tests, || Revm)?,
+        false => fixture::run(&options.paths, &tests, || Comparison {
             own: OurEvm::new(),
             peer: Revm,
         })?,
     };
-    let table = report.table(20);
-    std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes())?;
+    say(report.table(20).trim_end());
     match report.total().failed {
         0 => Ok(()),
         failed => bail!("{failed} cases differ"),

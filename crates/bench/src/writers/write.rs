@@ -1,18 +1,18 @@
 //! Runs one writer in a process of its own. The time starts after the rows are prepared.
 
-use crate::{CHAIN_ID, PREPARED, SEED, counts, polars_writers, rows::transfers};
-use anyhow::{Context, Result, bail, ensure};
-use clap::{Args, ValueEnum};
-use nix::sys::{
-    resource::{UsageWho, getrusage},
-    time::TimeValLike,
+use super::{CHAIN_ID, PREPARED, SEED, counts, polars_writers, rows::transfers};
+use crate::{
+    measure::{Cost, status_kib},
+    progress,
 };
+use anyhow::{Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use nix::sys::resource::UsageWho;
 use std::{
     fs::{self, File},
     io,
     os::fd::AsFd,
     path::PathBuf,
-    time::Instant,
 };
 use txgraph_export::Threads;
 use txgraph_export::{
@@ -149,36 +149,13 @@ fn sink(target: &Target) -> Result<File> {
     })
 }
 
-#[expect(clippy::print_stderr, reason = "standard output is the timed output")]
+/// Prints to standard error, because standard output is the timed output.
 fn timed(work: impl FnOnce() -> Result<u64>) -> Result<()> {
-    let prepared_kib = status_kib("VmRSS")?;
+    let prepared_kib = status_kib("self", "VmRSS:")?;
     // Resets the peak, so that it does not include the preparation.
     let _ = fs::write("/proc/self/clear_refs", "5");
-    let before = getrusage(UsageWho::RUSAGE_SELF)?;
-    let start = Instant::now();
-    let rows = work()?;
-    let wall_s = start.elapsed().as_secs_f64();
-    let after = getrusage(UsageWho::RUSAGE_SELF)?;
-    let seconds = |from: nix::sys::time::TimeVal, to: nix::sys::time::TimeVal| {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let micros = (to.num_microseconds() - from.num_microseconds()) as f64;
-        micros / 1e6
-    };
-    eprintln!(
-        "{wall_s:.6} {:.6} {:.6} {} {prepared_kib} {rows}",
-        seconds(before.user_time(), after.user_time()),
-        seconds(before.system_time(), after.system_time()),
-        status_kib("VmHWM")?,
-    );
+    let (rows, mut cost) = Cost::of(UsageWho::RUSAGE_SELF, work)?;
+    cost.peak_kib = status_kib("self", "VmHWM:")?;
+    progress(format_args!("{cost} {prepared_kib} {rows}"));
     Ok(())
-}
-
-fn status_kib(key: &str) -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(key));
-    let Some(line) = line else {
-        bail!("/proc/self/status has no {key}")
-    };
-    let number = line.trim_start_matches(':').trim().trim_end_matches(" kB");
-    number.parse().context("a size in /proc/self/status")
 }

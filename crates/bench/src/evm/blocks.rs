@@ -1,9 +1,5 @@
 //! Real blocks as timed work: the transactions of a block, on the state that they read.
 
-use alloy_primitives::{
-    Address, B256, Bytes, U256,
-    map::{AddressMap, AddressSet, B256Map, HashMap},
-};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use std::{
     path::Path,
@@ -11,45 +7,33 @@ use std::{
 };
 use txgraph_base::BlockRange;
 use txgraph_block::BlockRules;
-use txgraph_bundle::{Bundle, FlatState, Recorder};
-use txgraph_evm::{Account, Block, CodeCache, Error, Evm, Fork, State, StateSource, Transaction};
+use txgraph_bundle::{Bundle, Recorder};
+use txgraph_evm::{Block, CodeCache, Error, Evm, Fork, State, StateSource, Transaction};
 use txgraph_nodedb::Scratch;
 use txgraph_replay::{BlockSource, ChainRules};
-use txgraph_revm_peer::{BlockEvm, Failure, JournalEvm, RevmCodes, TxEnv, transaction};
+use txgraph_revm_peer::{
+    BlockEvm, Failure, JournalEvm, RevmCodes, TxEnv, flat::FlatState, transaction,
+};
 
 /// A block that is timed.
 #[derive(Debug)]
-pub struct BlockCase {
+pub(crate) struct BlockCase {
     /// The block number.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The gas in the header.
-    pub gas_used: u64,
+    pub(crate) gas_used: u64,
     rules: BlockRules,
     chain_id: u64,
     block: Block,
     transactions: Vec<Transaction>,
     peer_transactions: Vec<TxEnv>,
-    reads: Reads,
+    /// What its transactions read. Both engines read it in the same way.
+    reads: FlatState,
 }
-
-/// What the transactions of a block read. Both engines read it in the same way, so timings
-/// compare engines and not their states.
-#[derive(Debug, Default)]
-struct Reads {
-    accounts: AddressMap<Account>,
-    slots: HashMap<(Address, U256), U256>,
-    with_storage: AddressSet,
-    codes: B256Map<Bytes>,
-    block_hashes: HashMap<u64, B256>,
-}
-
-/// The state before a block, for one execution.
-#[derive(Clone, Copy, Debug)]
-pub struct Before<'a>(&'a Reads);
 
 /// Groups of forks, by which results are summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Era {
+pub(crate) enum Era {
     /// Frontier to Petersburg.
     Early,
     /// Istanbul to London.
@@ -60,7 +44,7 @@ pub enum Era {
 
 impl Era {
     /// All eras in order, with their names.
-    pub const ALL: [(Self, &'static str); 3] = [
+    pub(crate) const ALL: [(Self, &'static str); 3] = [
         (Self::Early, "Frontier to Petersburg"),
         (Self::Middle, "Istanbul to London"),
         (Self::Late, "Paris and later"),
@@ -69,11 +53,7 @@ impl Era {
 
 impl BlockCase {
     /// Reads a bundle, executes its transactions, and keeps what they read.
-    ///
-    /// # Errors
-    ///
-    /// The file is not a bundle, or the gas is not that of the header.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let bundle = Bundle::open(path)?;
         let rules = ChainRules::of_bundle(&bundle, None)?;
         let (number, chain_id) = (bundle.block().header.number, rules.chain_id);
@@ -93,9 +73,9 @@ impl BlockCase {
             chain_id,
             peer_transactions: transactions.iter().map(transaction).collect(),
             transactions,
-            reads: Reads::default(),
+            reads: FlatState::default(),
         };
-        let record = Arc::new(Mutex::new(FlatState::default()));
+        let record = Arc::new(Mutex::new(txgraph_bundle::FlatState::default()));
         let source = Recorder::new(bundle.state(), Arc::clone(&record));
         let mut evm = Evm::new(rules.fork, chain_id);
         let gas = case.execute(&mut evm, &mut State::new(source))?;
@@ -105,12 +85,12 @@ impl BlockCase {
             "{path}: gas {gas}, in the header {expected}"
         );
         let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-        case.reads = Reads::new(std::mem::take(&mut record));
+        case.reads = reads(std::mem::take(&mut record));
         Ok(case)
     }
 
     /// The era of its fork.
-    pub fn era(&self) -> Era {
+    pub(crate) fn era(&self) -> Era {
         match self.rules.fork {
             fork if fork < Fork::Istanbul => Era::Early,
             fork if fork < Fork::Paris => Era::Middle,
@@ -119,36 +99,32 @@ impl BlockCase {
     }
 
     /// The fork.
-    pub fn fork(&self) -> Fork {
+    pub(crate) fn fork(&self) -> Fork {
         self.rules.fork
     }
 
     /// The number of transactions.
-    pub fn transactions(&self) -> usize {
+    pub(crate) fn transactions(&self) -> usize {
         self.transactions.len()
     }
 
     /// The state before the block.
-    pub fn before(&self) -> Before<'_> {
-        Before(&self.reads)
+    pub(crate) fn before(&self) -> &FlatState {
+        &self.reads
     }
 
     /// The transactions in the form of revm, which consumes them.
-    pub fn peer_transactions(&self) -> Vec<TxEnv> {
+    pub(crate) fn peer_transactions(&self) -> Vec<TxEnv> {
         self.peer_transactions.clone()
     }
 
     /// An interpreter for the blocks of this chain, with a cache of prepared code.
-    pub fn evm(&self, codes: Arc<CodeCache>) -> Evm {
+    pub(crate) fn evm(&self, codes: Arc<CodeCache>) -> Evm {
         Evm::with_code_cache(self.rules.fork, self.chain_id, codes)
     }
 
     /// Executes the transactions on our interpreter. Returns the gas.
-    ///
-    /// # Errors
-    ///
-    /// A transaction is refused, or reads what is not in the state.
-    pub fn execute<S>(&self, evm: &mut Evm, state: &mut State<S>) -> Result<u64>
+    pub(crate) fn execute<S>(&self, evm: &mut Evm, state: &mut State<S>) -> Result<u64>
     where
         S: StateSource<Error: std::fmt::Debug>,
     {
@@ -166,11 +142,11 @@ impl BlockCase {
     }
 
     /// Executes the transactions on revm with one journal. Returns the gas.
-    ///
-    /// # Errors
-    ///
-    /// As for [`execute`](Self::execute).
-    pub fn execute_on_peer(&self, codes: &RevmCodes, transactions: Vec<TxEnv>) -> Result<u64> {
+    pub(crate) fn execute_on_peer(
+        &self,
+        codes: &RevmCodes,
+        transactions: Vec<TxEnv>,
+    ) -> Result<u64> {
         let mut evm = JournalEvm::new(
             codes,
             self.rules.fork,
@@ -183,11 +159,7 @@ impl BlockCase {
 
     /// Executes the transactions on revm as reth does: with `State` and a bundle of the changes.
     /// Returns the gas, and the number of accounts that changed.
-    ///
-    /// # Errors
-    ///
-    /// As for [`execute`](Self::execute).
-    pub fn execute_on_peer_with_bundle(
+    pub(crate) fn execute_on_peer_with_bundle(
         &self,
         codes: &RevmCodes,
         transactions: Vec<TxEnv>,
@@ -220,64 +192,25 @@ impl BlockCase {
     }
 }
 
-impl Reads {
-    fn new(recorded: FlatState) -> Self {
-        let mut reads = Self {
-            codes: recorded.codes.into_iter().collect(),
-            block_hashes: recorded.block_hashes.into_iter().collect(),
-            ..Self::default()
-        };
-        for (address, account) in recorded.accounts {
-            let Some(account) = account else {
-                continue;
-            };
-            reads.accounts.insert(address, account.account);
-            if account.has_storage == Some(true) {
-                reads.with_storage.insert(address);
-            }
+fn reads(recorded: txgraph_bundle::FlatState) -> FlatState {
+    let mut reads = FlatState::default();
+    for code in recorded.codes.into_values() {
+        reads.insert_code(code);
+    }
+    reads.block_hashes.extend(recorded.block_hashes);
+    for (address, account) in recorded.accounts {
+        if let Some(account) = account {
+            let has_storage = account.has_storage == Some(true);
+            reads.insert_account(address, account.account, has_storage);
             for (key, value) in account.storage {
-                reads.slots.insert((address, key), value);
+                reads.insert_slot(address, key, value);
             }
         }
-        reads
     }
+    reads
 }
 
 /// A bundle that lacks state which its transactions read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Incomplete(String);
-
-/// A part of the state that the first execution did not read.
-#[derive(Debug, thiserror::Error)]
-#[error("the transactions do not read {0}")]
-pub struct NotRead(String);
-
-impl StateSource for Before<'_> {
-    type Error = NotRead;
-
-    fn account(&mut self, address: Address) -> Result<Option<Account>, NotRead> {
-        Ok(self.0.accounts.get(&address).copied())
-    }
-
-    fn storage(&mut self, address: Address, key: U256) -> Result<U256, NotRead> {
-        let value = self.0.slots.get(&(address, key));
-        Ok(value.copied().unwrap_or_default())
-    }
-
-    fn code(&mut self, code_hash: B256) -> Result<Bytes, NotRead> {
-        let code = self.0.codes.get(&code_hash);
-        code.cloned()
-            .ok_or_else(|| NotRead(format!("code {code_hash}")))
-    }
-
-    fn block_hash(&mut self, number: u64) -> Result<B256, NotRead> {
-        let hash = self.0.block_hashes.get(&number);
-        hash.copied()
-            .ok_or_else(|| NotRead(format!("the hash of block {number}")))
-    }
-
-    fn has_storage(&mut self, address: Address) -> Result<bool, NotRead> {
-        Ok(self.0.with_storage.contains(&address))
-    }
-}
+pub(crate) struct Incomplete(String);

@@ -1,8 +1,7 @@
-//! `txgraph-evm-geth PROGRAM [--cases N] [--seed N] [--record]`: executes random blocks of Amsterdam
-//! on our interpreter and in PROGRAM, which is geth behind `scripts/compare-geth`, and prints the
-//! first difference. With `--record` nothing is compared: prints the blocks that geth makes as packed
-//! blockchain tests.
+//! Executes random blocks of Amsterdam on our interpreter and in geth behind
+//! `scripts/compare-geth`, and prints the first difference.
 
+use crate::say;
 use alloy_primitives::{Address, B256, Bytes, U64, U256, address, keccak256};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
@@ -23,30 +22,30 @@ use txgraph_revm_peer::{
 /// The deposit contract of mainnet.
 const DEPOSITS: Address = address!("00000000219ab540356cbb839cbe05303d7705fa");
 
-fn main() -> Result<()> {
-    let (mut cases, mut seed, mut program, mut record) = (1_000, 0, None, false);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let mut number = || -> Result<u64> {
-            let text = args.next().context("a number is missing")?;
-            Ok(text.parse()?)
-        };
-        match arg.as_str() {
-            "--record" => record = true,
-            "--cases" => cases = number().context("--cases")?,
-            "--seed" => seed = number().context("--seed")?,
-            _ => program = Some(arg),
-        }
-    }
-    let program =
-        program.context("usage: txgraph-evm-geth PROGRAM [--cases N] [--seed N] [--record]")?;
-    let mut peer = Peer::start(&program, record)?;
-    if record {
-        return print_tests(&mut peer, seed..seed + cases);
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The program around geth.
+    program: String,
+    /// The number of blocks.
+    #[arg(long, default_value_t = 1_000)]
+    cases: u64,
+    /// The seed of the first block.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Compare nothing: print the blocks that geth makes as packed blockchain tests.
+    #[arg(long)]
+    record: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let seeds = options.seed..options.seed + options.cases;
+    let mut peer = Peer::start(&options.program, options.record)?;
+    if options.record {
+        return print_tests(&mut peer, seeds);
     }
     let mut evm = Evm::new(Fork::Amsterdam, CHAIN_ID);
     let mut counts = Counts::default();
-    for seed in seed..seed + cases {
+    for seed in seeds {
         let case = block_case(seed, &peer.system);
         peer.send(&to_json(&case)?)?;
         let own = execute(&mut evm, &case)?;
@@ -57,8 +56,7 @@ fn main() -> Result<()> {
         }
         counts.add(&own);
     }
-    let text = format!("{counts}\n");
-    std::io::stdout().write_all(text.as_bytes())?;
+    say(counts);
     Ok(())
 }
 

@@ -1,43 +1,23 @@
 //! Runs the workloads of `benchmarks/workloads.toml` and writes raw figures, a summary and
 //! plots. `bench.sh` builds everything and calls this.
 
+use crate::{
+    answer::Answer,
+    definition::{Definitions, Workload},
+    measure::{self, Spread, interleaved},
+    plot::{self, Line, Plot},
+    progress,
+    report::{self, Results, Runs, Setting},
+};
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Parser, Subcommand};
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
-use txgraph_bench::{
-    answer::Answer,
-    definition::{Definitions, Workload},
-    measure,
-    plot::{self, Line, Plot},
-    report::{self, Runs, Setting, Spread},
-};
-
-#[derive(Parser)]
-struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Runs one command and prints its cost (used by `run` for every run).
-    Measure {
-        /// File for the output of the command.
-        stdout: PathBuf,
-        /// The command.
-        #[arg(last = true)]
-        command: Vec<String>,
-    },
-    /// Runs the sweep.
-    Run(Box<RunArgs>),
-}
 
 #[derive(clap::Args)]
-struct RunArgs {
+pub(crate) struct Options {
     /// Workload definitions.
     #[arg(long)]
     definitions: PathBuf,
@@ -47,9 +27,8 @@ struct RunArgs {
     /// Folder of the binaries.
     #[arg(long)]
     programs: PathBuf,
-    /// Folder for the results.
-    #[arg(long)]
-    out: PathBuf,
+    #[command(flatten)]
+    results: Results,
     /// Counted runs of each setting, after one run that is not counted.
     #[arg(long, default_value_t = 5)]
     runs: usize,
@@ -75,23 +54,6 @@ struct RunArgs {
     /// Hops of that search.
     #[arg(long, requires = "root", default_value_t = 1)]
     hops: u32,
-    /// Commit and machine, for the head of the summary.
-    #[arg(long, default_value = "")]
-    setup: String,
-}
-
-#[expect(
-    clippy::print_stdout,
-    reason = "the line that the parent process reads"
-)]
-fn main() -> Result<()> {
-    match Args::parse().command {
-        Command::Measure { stdout, command } => {
-            println!("{}", measure::measure_here(&command, &stdout)?);
-            Ok(())
-        }
-        Command::Run(args) => run(&args),
-    }
 }
 
 /// One setting with the command that runs it.
@@ -101,34 +63,33 @@ struct Job<'a> {
     command: Vec<String>,
 }
 
-fn run(args: &RunArgs) -> Result<()> {
+pub(crate) fn run(args: &Options) -> Result<()> {
     let mut definitions = Definitions::load(&args.definitions)?;
     if let Some(own) = own_workload(args) {
         definitions.workload = vec![own];
     }
-    fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
-    let jobs = jobs(args, &definitions);
-    let stdout = args.out.join("answer.tmp");
+    let folder = args.results.out.as_deref().context("--out is missing")?;
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let mut jobs = jobs(args, &definitions);
+    let stdout = folder.join("answer.tmp");
 
-    let mut runs = Runs::new();
     let mut answers: BTreeMap<&str, Answer> = BTreeMap::new();
-    // All settings in each round: if the machine is slow for a minute, all are affected.
-    for round in 0..=args.runs {
-        for job in &jobs {
-            let cost = measure::measured(&job.command, job.setting.threads, &stdout)?;
-            check(args, job, &stdout, &mut answers)?;
-            if round > 0 {
-                runs.entry(job.setting.clone()).or_default().push(cost);
-            }
+    let first = jobs.first().map(|job| job.setting.clone());
+    let costs = interleaved(&mut jobs, args.runs, |job, round| {
+        if first.as_ref() == Some(&job.setting) {
+            progress(format_args!("round {round} of {}", args.runs));
         }
-        progress(&format!("round {round} of {} done", args.runs));
-    }
+        let cost = measure::measured(&job.command, job.setting.threads, &stdout)?;
+        check(args, job, &stdout, &mut answers)?;
+        Ok(cost)
+    })?;
     fs::remove_file(&stdout)?;
-    write_results(args, &runs, &answers)
+    let settings = jobs.into_iter().map(|job| job.setting);
+    write_results(args, &settings.zip(costs).collect(), &answers)
 }
 
 /// The search on a chain of the user.
-fn own_workload(args: &RunArgs) -> Option<Workload> {
+fn own_workload(args: &Options) -> Option<Workload> {
     let blocks = args.blocks.as_deref()?;
     Some(Workload {
         name: format!("{blocks}, hops {}", args.hops),
@@ -144,7 +105,7 @@ fn own_workload(args: &RunArgs) -> Option<Workload> {
 }
 
 /// The options that name the blocks of a workload.
-fn range(args: &RunArgs, workload: &Workload) -> Vec<String> {
+fn range(args: &Options, workload: &Workload) -> Vec<String> {
     match &args.blocks {
         // Attached: a range can begin with a minus.
         Some(blocks) => vec![format!("--blocks={blocks}")],
@@ -157,7 +118,7 @@ fn range(args: &RunArgs, workload: &Workload) -> Vec<String> {
     }
 }
 
-fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
+fn jobs<'a>(args: &Options, definitions: &'a Definitions) -> Vec<Job<'a>> {
     let mut jobs = Vec::new();
     let program = |name: &str| args.programs.join(name).display().to_string();
     let chunk_sizes: Vec<u64> = match args.quick {
@@ -210,14 +171,14 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
                 });
             }
             if workload.compare {
-                let mut command = question(program("txgraph-bench-baseline"), &[]);
+                let mut command = question(program("txgraph-bench"), &["baseline"]);
                 command.extend(search.iter().chain(&hops).cloned());
                 jobs.push(Job {
                     setting: setting("baseline", 0),
                     workload,
                     command,
                 });
-                let command = question(program("txgraph-bench-limit"), &[]);
+                let command = question(program("txgraph-bench"), &["limit"]);
                 jobs.push(Job {
                     setting: setting("limit", 0),
                     workload,
@@ -231,7 +192,7 @@ fn jobs<'a>(args: &RunArgs, definitions: &'a Definitions) -> Vec<Job<'a>> {
 
 /// Checks the answer of a run.
 fn check<'a>(
-    args: &RunArgs,
+    args: &Options,
     job: &Job<'a>,
     stdout: &Path,
     answers: &mut BTreeMap<&'a str, Answer>,
@@ -265,13 +226,10 @@ fn check<'a>(
     Ok(())
 }
 
-fn write_results(args: &RunArgs, runs: &Runs, answers: &BTreeMap<&str, Answer>) -> Result<()> {
-    let write = |name: &str, text: &str| {
-        let path = args.out.join(name);
-        fs::write(&path, text).with_context(|| path.display().to_string())
-    };
+fn write_results(args: &Options, runs: &Runs, answers: &BTreeMap<&str, Answer>) -> Result<()> {
+    let write = |name: &str, text: &str| args.results.write(name, text);
     write("raw.csv", &report::raw_csv(runs))?;
-    let mut summary = format!("# Benchmark\n\n{}\n", args.setup.trim());
+    let mut summary = format!("# Benchmark\n\n{}\n", args.results.setup.trim());
     summary.push_str(&format!(
         "\n{} counted runs of each setting after one that is not counted, warm page cache, \
          whole processes.\n\n## Answers\n\nThe same in every run:\n\n",
@@ -293,112 +251,75 @@ fn write_results(args: &RunArgs, runs: &Runs, answers: &BTreeMap<&str, Answer>) 
     write("summary.md", &summary)?;
     write("chunks.svg", &plot::svg(&chunk_plot(runs)))?;
     write("threads.svg", &plot::svg(&thread_plot(runs)))?;
-    progress(&format!("results in {}", args.out.display()));
     Ok(())
 }
 
-fn ours(runs: &Runs) -> impl Iterator<Item = (&Setting, f64)> {
-    runs.iter()
-        .filter(|(setting, _)| setting.program == "txgraph")
-        .map(|(setting, costs)| (setting, Spread::over(costs, |cost| cost.wall_s).median))
+/// The median elapsed times of our runs by workload, and by the figure of the x axis.
+fn lines(runs: &Runs, wanted: impl Fn(&Setting) -> bool, x: impl Fn(&Setting) -> u64) -> Vec<Line> {
+    let mut lines: BTreeMap<(usize, &str), Line> = BTreeMap::new();
+    for (setting, costs) in runs {
+        if setting.program == "txgraph" && wanted(setting) {
+            let line = lines.entry((setting.order, &setting.workload));
+            let line = line.or_insert_with(|| Line {
+                name: setting.workload.clone(),
+                points: Vec::new(),
+            });
+            let wall = Spread::of(costs.iter().map(|cost| cost.wall_s)).median;
+            line.points.push((x(setting), wall));
+        }
+    }
+    lines.into_values().collect()
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "chunk sizes and thread counts are small"
-)]
 fn chunk_plot(runs: &Runs) -> Plot {
-    let threads = ours(runs)
-        .map(|(setting, _)| setting.threads)
-        .max()
-        .unwrap_or(1);
-    let mut ticks: Vec<u64> = ours(runs)
-        .map(|(setting, _)| setting.chunk_blocks)
-        .collect();
-    ticks.sort_unstable();
-    ticks.dedup();
-    let mut lines: BTreeMap<(usize, &str), Vec<(f64, f64)>> = BTreeMap::new();
-    for (setting, wall) in ours(runs).filter(|(setting, _)| setting.threads == threads) {
-        let line = lines.entry((setting.order, &setting.workload)).or_default();
-        line.push((setting.chunk_blocks as f64, wall));
-    }
+    let threads = runs.keys().map(|setting| setting.threads).max();
+    let threads = threads.unwrap_or(1);
     Plot {
         title: format!("Time by chunk size, {threads} threads"),
         x_label: "blocks per chunk".into(),
         y_label: "wall time, s (median)".into(),
-        x_ticks: ticks
-            .into_iter()
-            .map(|blocks| {
-                (
-                    blocks as f64,
-                    if blocks == 0 {
-                        "auto".into()
-                    } else {
-                        blocks.to_string()
-                    },
-                )
-            })
-            .collect(),
-        lines: named(lines),
+        zero: "auto",
+        lines: lines(
+            runs,
+            |setting| setting.threads == threads,
+            |setting| setting.chunk_blocks,
+        ),
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "chunk sizes and thread counts are small"
-)]
 fn thread_plot(runs: &Runs) -> Plot {
-    let auto = || ours(runs).filter(|(setting, _)| setting.chunk_blocks == 0);
-    let mut ticks: Vec<usize> = auto().map(|(setting, _)| setting.threads).collect();
-    ticks.sort_unstable();
-    ticks.dedup();
-    let mut lines: BTreeMap<(usize, &str), Vec<(f64, f64)>> = BTreeMap::new();
-    for (setting, wall) in auto() {
-        let line = lines.entry((setting.order, &setting.workload)).or_default();
-        // The first entry of a workload has the fewest threads: the map is ordered.
-        line.push((setting.threads as f64, wall));
-    }
-    for line in lines.values_mut() {
-        let single = line[0].1;
-        line.iter_mut().for_each(|point| point.1 = single / point.1);
+    let mut lines = lines(
+        runs,
+        |setting| setting.chunk_blocks == 0,
+        |setting| setting.threads as u64,
+    );
+    for line in &mut lines {
+        // The first point has the fewest threads: the runs are ordered.
+        let single = line.points[0].1;
+        for point in &mut line.points {
+            point.1 = single / point.1;
+        }
     }
     Plot {
         title: "Speed-up by threads".into(),
         x_label: "threads".into(),
         y_label: "speed relative to the fewest threads".into(),
-        x_ticks: ticks
-            .into_iter()
-            .map(|count| (count as f64, count.to_string()))
-            .collect(),
-        lines: named(lines),
+        zero: "0",
+        lines,
     }
-}
-
-fn named(lines: BTreeMap<(usize, &str), Vec<(f64, f64)>>) -> Vec<Line> {
-    lines
-        .into_iter()
-        .map(|((_, name), points)| Line {
-            name: name.to_owned(),
-            points,
-        })
-        .collect()
-}
-
-#[expect(clippy::print_stderr, reason = "progress of a command line tool")]
-fn progress(line: &str) {
-    eprintln!("{line}");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
-    fn parse(more: &str) -> RunArgs {
-        let line = "sweep run --definitions d --datadir n --programs p --out o";
+    fn parse(more: &str) -> Options {
+        let line = "bench sweep --definitions d --datadir n --programs p --out o";
         let words = line.split(' ').chain(more.split_whitespace());
-        match Args::try_parse_from(words).unwrap().command {
-            Command::Run(args) => *args,
-            Command::Measure { .. } => panic!("run"),
+        match crate::Args::try_parse_from(words).unwrap().task {
+            crate::Task::Sweep(options) => *options,
+            _ => panic!("sweep"),
         }
     }
 

@@ -1,30 +1,32 @@
 //! Runs `cat` of the finished file, our writers and polars in rounds, and checks every answer.
 
-use crate::{
+use super::{
     CHAIN_ID, PREPARED, SEED, polars_writers,
     record::{FROM_ROWS, Record, Sample},
     rows::transfers,
     table,
     write::What,
 };
-use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
-use nix::sys::{
-    resource::{UsageWho, getrusage},
-    time::TimeValLike,
+use crate::{
+    measure::{Cost, interleaved},
+    progress,
+    report::Results,
+    say,
 };
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::resource::UsageWho;
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{Read, Write},
+    io::Read,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Instant,
 };
 use txgraph_export::TransferTableOptions;
 
-#[derive(Args)]
+#[derive(clap::Args)]
 pub(crate) struct Options {
     /// Workloads and expected answers.
     #[arg(long)]
@@ -32,9 +34,8 @@ pub(crate) struct Options {
     /// Folder for output files: some 10 GB on disk, and memory to cache the largest file.
     #[arg(long)]
     scratch: PathBuf,
-    /// Folder for the record.
-    #[arg(long)]
-    out: PathBuf,
+    #[command(flatten)]
+    results: Results,
     /// Counted rounds.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -44,9 +45,6 @@ pub(crate) struct Options {
     /// Fewer rows.
     #[arg(long)]
     quick: bool,
-    /// Commit, machine and versions, for the summary.
-    #[arg(long)]
-    setup: String,
 }
 
 /// The expected rows, bytes and [`checksum`] of a file. For Parquet only the rows are given;
@@ -62,17 +60,14 @@ struct Answer {
     checksum: Option<String>,
 }
 
-/// The cost that a process printed.
-struct Cost {
-    wall_s: f64,
-    user_s: f64,
-    sys_s: f64,
-    peak_kib: u64,
+/// What a process printed.
+#[derive(Clone, Copy)]
+struct Written {
+    cost: Cost,
     prepared_kib: u64,
     rows: usize,
 }
 
-#[expect(clippy::print_stderr, reason = "progress of a command line tool")]
 pub(crate) fn run(options: &Options) -> Result<()> {
     let text = fs::read_to_string(&options.definitions)
         .with_context(|| options.definitions.display().to_string())?;
@@ -91,13 +86,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let file = options.scratch.join("writers.out");
     for what in [What::Csv, What::Jsonl, What::Dot, What::DotMerged] {
-        eprintln!("{}", what.word());
+        progress(what.word());
         bench.text(what, answer(what)?, &file)?;
     }
-    eprintln!("parquet");
+    progress("parquet");
     bench.parquet(answer(What::Parquet)?, &file)?;
     fs::remove_file(&file)?;
-    eprintln!("yes, and the table");
+    progress("yes, and the table");
     let bytes = if options.quick { 1 << 28 } else { 1 << 30 };
     bench.record.yes = (0..options.rounds)
         .map(|_| yes(bytes))
@@ -105,7 +100,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for _ in 0..options.rounds {
         bench.record.table.extend(table::measure(bytes)?);
     }
-    bench.record.save(&options.out, &options.setup)
+    say(bench.record.save(&options.results)?);
+    Ok(())
 }
 
 struct Bench<'a> {
@@ -118,10 +114,10 @@ impl Bench<'_> {
     fn text(&mut self, what: What, answer: &Answer, file: &Path) -> Result<()> {
         let (rows, threads) = (answer.rows, self.options.threads);
         let check = |what: What| {
-            let cost = finished(child(what, rows, threads, file)?.spawn()?)?;
+            let done = finished(child(what, rows, threads, file)?.spawn()?)?;
             let found = Answer {
                 rows,
-                written: (cost.rows != rows).then_some(cost.rows),
+                written: (done.rows != rows).then_some(done.rows),
                 bytes: Some(fs::metadata(file)?.len()),
                 checksum: Some(checksum(file)?),
             };
@@ -130,41 +126,33 @@ impl Bench<'_> {
                 "{}: {found:?}, not {answer:?}",
                 what.word()
             );
-            Ok(cost)
+            Ok(done)
         };
         if what == What::Csv {
             // polars must write exactly the same bytes.
             check(What::PolarsCsv)?;
             check(What::PolarsCsvRows)?;
         }
-        let cost = check(what)?;
+        let done = check(what)?;
         let bytes = fs::metadata(file)?.len();
-        self.note(what, "file", threads, 0, bytes, &cost);
-        // The first round only warms up.
-        for round in 0..=self.options.rounds {
-            let cat = cat(file)?;
-            let mut samples = vec![("cat", 1, cat)];
-            samples.push(("txgraph", threads, piped(what, rows, threads)?));
-            if threads > 1 {
-                samples.push(("txgraph", 1, piped(what, rows, 1)?));
-            }
-            if what == What::Csv {
-                samples.push(("polars", threads, piped(What::PolarsCsv, rows, threads)?));
-                let cost = piped(What::PolarsCsvRows, rows, threads)?;
-                samples.push((FROM_ROWS, threads, cost));
-            }
-            for (who, threads, cost) in &samples {
-                ensure!(
-                    *who == "cat" || cost.rows == answer.written.unwrap_or(rows),
-                    "{who}: {} rows",
-                    cost.rows
-                );
-                if round > 0 {
-                    self.note(what, who, *threads, round, bytes, cost);
-                }
-            }
+        self.note(what, "file", threads, 0, bytes, &done);
+        let mut subjects = vec![("cat", 1, None), ("txgraph", threads, Some(what))];
+        if threads > 1 {
+            subjects.push(("txgraph", 1, Some(what)));
         }
-        Ok(())
+        if what == What::Csv {
+            subjects.push(("polars", threads, Some(What::PolarsCsv)));
+            subjects.push((FROM_ROWS, threads, Some(What::PolarsCsvRows)));
+        }
+        let written = answer.written.unwrap_or(rows);
+        self.rounds(what, bytes, &mut subjects, |(who, threads, what)| {
+            let Some(what) = *what else {
+                return cat(file);
+            };
+            let done = piped(what, rows, *threads)?;
+            ensure!(done.rows == written, "{who}: {} rows", done.rows);
+            Ok(done)
+        })
     }
 
     /// Runs Parquet: reads a file back once, then writes to `/dev/null` in rounds, like polars.
@@ -182,30 +170,58 @@ impl Bench<'_> {
         drop(frames);
         let bytes = fs::metadata(file)?.len();
         let null = Path::new("/dev/null");
-        for round in 0..=self.options.rounds {
-            for (who, what) in [("txgraph", What::Parquet), ("polars", What::PolarsParquet)] {
-                let cost = finished(child(what, rows, threads, null)?.spawn()?)?;
-                ensure!(cost.rows == rows, "{who}: {} rows", cost.rows);
-                if round > 0 {
-                    self.note(What::Parquet, who, threads, round, bytes, &cost);
-                }
+        let mut subjects = [
+            ("txgraph", threads, What::Parquet),
+            ("polars", threads, What::PolarsParquet),
+        ];
+        self.rounds(
+            What::Parquet,
+            bytes,
+            &mut subjects,
+            |(who, threads, what)| {
+                let done = finished(child(*what, rows, *threads, null)?.spawn()?)?;
+                ensure!(done.rows == rows, "{who}: {} rows", done.rows);
+                Ok(done)
+            },
+        )
+    }
+
+    /// Runs all subjects, each a name, its threads and its work, in rounds.
+    fn rounds<W>(
+        &mut self,
+        what: What,
+        bytes: u64,
+        subjects: &mut [(&str, usize, W)],
+        mut run: impl FnMut(&(&str, usize, W)) -> Result<Written>,
+    ) -> Result<()> {
+        let rounds = self.options.rounds;
+        interleaved(subjects, rounds, |subject, round| {
+            let done = run(subject)?;
+            if round > 0 {
+                self.note(what, subject.0, subject.1, round, bytes, &done);
             }
-        }
+            Ok(())
+        })?;
         Ok(())
     }
 
-    fn note(&mut self, what: What, who: &str, threads: usize, round: usize, bytes: u64, c: &Cost) {
+    fn note(
+        &mut self,
+        what: What,
+        who: &str,
+        threads: usize,
+        round: usize,
+        bytes: u64,
+        written: &Written,
+    ) {
         self.record.samples.push(Sample {
             workload: what.word(),
             who: who.to_owned(),
             threads,
             round,
             bytes,
-            wall_s: c.wall_s,
-            user_s: c.user_s,
-            sys_s: c.sys_s,
-            peak_kib: c.peak_kib,
-            prepared_kib: c.prepared_kib,
+            cost: written.cost,
+            prepared_kib: written.prepared_kib,
         });
     }
 }
@@ -226,26 +242,23 @@ fn child(what: What, rows: usize, threads: usize, to: &Path) -> Result<Command> 
 }
 
 /// Waits for a process of [`child`] and parses its cost.
-fn finished(child: Child) -> Result<Cost> {
+fn finished(child: Child) -> Result<Written> {
     let output = child.wait_with_output()?;
     let text = String::from_utf8(output.stderr)?;
     ensure!(output.status.success(), "a writer failed: {text}");
-    let fields: Vec<_> = text.split_whitespace().collect();
-    let [wall_s, user_s, sys_s, peak_kib, prepared_kib, rows] = fields[..] else {
+    let (cost, rest) = Cost::from_line(&text)?;
+    let [prepared_kib, rows] = rest[..] else {
         bail!("unexpected output of a writer: {text}");
     };
-    Ok(Cost {
-        wall_s: wall_s.parse()?,
-        user_s: user_s.parse()?,
-        sys_s: sys_s.parse()?,
-        peak_kib: peak_kib.parse()?,
-        prepared_kib: prepared_kib.parse()?,
-        rows: rows.parse()?,
+    Ok(Written {
+        cost,
+        prepared_kib,
+        rows: usize::try_from(rows)?,
     })
 }
 
 /// Writes to a pipe that `cat` reads.
-fn piped(what: What, rows: usize, threads: usize) -> Result<Cost> {
+fn piped(what: What, rows: usize, threads: usize) -> Result<Written> {
     let mut writer = child(what, rows, threads, Path::new("-"))?
         .stdout(Stdio::piped())
         .spawn()?;
@@ -254,38 +267,32 @@ fn piped(what: What, rows: usize, threads: usize) -> Result<Cost> {
         .stdin(pipe)
         .stdout(Stdio::null())
         .spawn()?;
-    let cost = finished(writer)?;
+    let written = finished(writer)?;
     ensure!(reader.wait()?.success(), "cat failed");
-    Ok(cost)
+    Ok(written)
 }
 
 /// Runs `cat FILE | cat > /dev/null`. The CPU time includes both processes.
-fn cat(file: &Path) -> Result<Cost> {
-    let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let start = Instant::now();
-    let mut first = Command::new("cat")
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let pipe = first.stdout.take().context("no pipe")?;
-    let mut second = Command::new("cat")
-        .stdin(pipe)
-        .stdout(Stdio::null())
-        .spawn()?;
-    let ended = first.wait()?.success() && second.wait()?.success();
-    ensure!(ended, "cat failed");
-    let wall_s = start.elapsed().as_secs_f64();
-    let after = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let seconds = |from: nix::sys::time::TimeVal, to: nix::sys::time::TimeVal| {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let micros = (to.num_microseconds() - from.num_microseconds()) as f64;
-        micros / 1e6
-    };
-    Ok(Cost {
-        wall_s,
-        user_s: seconds(before.user_time(), after.user_time()),
-        sys_s: seconds(before.system_time(), after.system_time()),
-        peak_kib: 0,
+fn cat(file: &Path) -> Result<Written> {
+    let ((), cost) = Cost::of(UsageWho::RUSAGE_CHILDREN, || {
+        let mut first = Command::new("cat")
+            .arg(file)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let pipe = first.stdout.take().context("no pipe")?;
+        let mut second = Command::new("cat")
+            .stdin(pipe)
+            .stdout(Stdio::null())
+            .spawn()?;
+        let ended = first.wait()?.success() && second.wait()?.success();
+        ensure!(ended, "cat failed");
+        Ok(())
+    })?;
+    Ok(Written {
+        cost: Cost {
+            peak_kib: 0,
+            ..cost
+        },
         prepared_kib: 0,
         rows: 0,
     })
@@ -336,10 +343,4 @@ fn checksum(path: &Path) -> Result<String> {
             return Ok(format!("{sum:016x}"));
         }
     }
-}
-
-/// Writes a file of the record.
-pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
-    let mut file = File::create(path).with_context(|| path.display().to_string())?;
-    Ok(file.write_all(text.as_bytes())?)
 }

@@ -1,13 +1,13 @@
 //! The table of results in Markdown.
 
-use crate::measure::{Times, geometric_mean};
+use super::measure::{Times, geometric_mean};
 use serde::Serialize;
 use std::fmt::Write;
 
 /// The kind of work of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Deployed contracts that mostly compute.
     Realistic,
     /// Deployed contracts that mostly read and write state, call and log.
@@ -22,7 +22,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds in the order of the table.
-    pub const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Realistic,
         Self::State,
         Self::Synthetic,
@@ -31,7 +31,7 @@ impl Kind {
     ];
 
     /// Returns the kind of a program by its name.
-    pub fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         const STATE: [&str; 6] = [
             "bench-erc20",
             "real-",
@@ -75,20 +75,20 @@ impl Kind {
 
 /// A program with the times of the engines.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub(crate) struct Row {
     /// Name of the program.
-    pub name: String,
+    pub(crate) name: String,
     /// Kind of work.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Gas of the transaction.
-    pub gas_used: u64,
+    pub(crate) gas_used: u64,
     /// Times by engine in the order of the columns: own, revm, own frame.
-    pub engines: Vec<(String, Times)>,
+    pub(crate) engines: Vec<(String, Times)>,
 }
 
 impl Row {
     /// Time of revm divided by our time, both of the fastest round.
-    pub fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         match &self.engines[..] {
             [(_, own), (_, peer), ..] => peer.min_ns / own.min_ns,
             _ => 1.0,
@@ -97,7 +97,7 @@ impl Row {
 }
 
 /// Formats all rows in Markdown, with geometric means.
-pub fn markdown(rows: &[Row]) -> String {
+pub(crate) fn markdown(rows: &[Row]) -> String {
     let mut text = String::new();
     for kind in Kind::ALL {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
@@ -150,7 +150,7 @@ pub fn markdown(rows: &[Row]) -> String {
 }
 
 /// Formats nanoseconds with a unit.
-pub fn duration(ns: f64) -> String {
+pub(crate) fn duration(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),
         ns if ns >= 1e3 => format!("{:.2} µs", ns / 1e3),

@@ -1,6 +1,17 @@
-//! `txgraph-evm-bench`: times programs on our interpreter and on revm.
+//! Times programs on our interpreter and on revm.
+//!
+//! Every `.prog` file runs as a transaction on our interpreter and on revm, and as a bare frame
+//! on our interpreter. Gas and return data are compared with each other and with `expected.json`
+//! before anything is timed.
 
-use alloy_primitives::{Bytes, keccak256};
+use super::{
+    measure::{Answer, Subject, times},
+    precompiles::Timing,
+    subjects::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
+    table::{Kind, Row, duration, markdown},
+};
+use crate::{progress, say};
+use alloy_primitives::{Bytes, hex, keccak256};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::{
@@ -8,68 +19,29 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use txgraph_evm_bench::{
-    measure::{Answer, Subject, interleaved},
-    subjects::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
-    table::{Kind, Row, duration, markdown},
-};
+use txgraph_evm::Transaction;
 use txgraph_evm_tools::{asm::assemble, program::Program};
 use txgraph_revm_peer::flat::FlatState;
-
-const USAGE: &str = "\
-usage: txgraph-evm-bench --programs FOLDER [--filter TEXT] [--rounds N] [--ms N]
-                         [--out FOLDER] [--setup TEXT]
-
-Times every `.prog` file of the folder as a transaction on our interpreter and on revm, and
-as a bare frame on our interpreter. Gas and return data are compared with each other and
-with `expected.json` before anything is timed.
-";
 
 /// Variants of code for runs that must not execute the same code twice.
 const VARIANTS: usize = 2_000;
 
-struct Args {
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Folder of programs.
+    #[arg(long)]
     programs: PathBuf,
+    /// Only programs with this text in their names.
+    #[arg(long, default_value = "")]
     filter: String,
-    rounds: usize,
-    round_ms: u64,
-    out: Option<PathBuf>,
-    setup: String,
+    #[command(flatten)]
+    timing: Timing,
 }
 
-fn args() -> Result<Args> {
-    let mut parsed = Args {
-        programs: PathBuf::new(),
-        filter: String::new(),
-        rounds: 5,
-        round_ms: 100,
-        out: None,
-        setup: String::new(),
-    };
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let mut value = || {
-            args.next()
-                .with_context(|| format!("{arg} needs a value\n{USAGE}"))
-        };
-        match arg.as_str() {
-            "--programs" => parsed.programs = value()?.into(),
-            "--filter" => parsed.filter = value()?,
-            "--rounds" => parsed.rounds = value()?.parse().context("--rounds")?,
-            "--ms" => parsed.round_ms = value()?.parse().context("--ms")?,
-            "--out" => parsed.out = Some(value()?.into()),
-            "--setup" => parsed.setup = value()?,
-            _ => bail!("{USAGE}"),
-        }
-    }
-    ensure!(parsed.programs.is_dir(), "no folder of programs\n{USAGE}");
-    Ok(parsed)
-}
-
-fn main() -> Result<()> {
-    let args = args()?;
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let (timing, setup) = (&options.timing, &options.timing.results.setup);
     let mut rows = Vec::new();
-    for mut job in jobs(&args)? {
+    for mut job in jobs(options)? {
         check(&job)?;
         let answers: Vec<Answer> = job
             .subjects
@@ -84,7 +56,7 @@ fn main() -> Result<()> {
             short(&answers[0]),
             short(&answers[1])
         );
-        let times = interleaved(&mut job.subjects, args.rounds, args.round_ms);
+        let times = times(&mut job.subjects, timing.rounds, timing.ms)?;
         let names = job.subjects.iter().map(|subject| subject.name().to_owned());
         let row = Row {
             name: job.name,
@@ -97,36 +69,28 @@ fn main() -> Result<()> {
             .iter()
             .map(|(name, times)| format!("{name} {}", duration(times.min_ns)))
             .collect();
-        eprintln_row(&row.name, &shown.join("  "), row.ratio());
+        let (name, ratio) = (&row.name, row.ratio());
+        progress(format_args!(
+            "{name:<40} {ratio:>6.2} ×  {}",
+            shown.join("  ")
+        ));
         rows.push(row);
     }
     ensure!(
         !rows.is_empty(),
         "no program has {:?} in its name",
-        args.filter
+        options.filter
     );
     let table = format!(
-        "# Our interpreter compared with revm\n\n{}\n{}",
-        args.setup,
+        "# Our interpreter compared with revm\n\n{setup}\n{}",
         markdown(&rows)
     );
-    if let Some(out) = &args.out {
-        fs::create_dir_all(out)?;
-        fs::write(out.join("summary.md"), &table)?;
-        let raw = json!({ "setup": args.setup, "rows": rows });
-        fs::write(
-            out.join("raw.json"),
-            serde_json::to_string_pretty(&raw)? + "\n",
-        )?;
-    }
-    std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes())?;
+    let raw = json!({ "setup": setup, "rows": rows });
+    let raw = serde_json::to_string_pretty(&raw)? + "\n";
+    timing.results.write("summary.md", &table)?;
+    timing.results.write("raw.json", &raw)?;
+    say(table.trim_end());
     Ok(())
-}
-
-fn eprintln_row(name: &str, times: &str, ratio: f64) {
-    let line = format!("{name:<40} {ratio:>6.2} ×  {times}\n");
-    // Only progress: ignore a closed standard error.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
 fn short(answer: &Answer) -> String {
@@ -165,11 +129,8 @@ fn check(job: &Job) -> Result<()> {
         answer.gas_used
     );
     let found = match output.strip_prefix("keccak:") {
-        Some(_) => format!(
-            "keccak:{}",
-            alloy_primitives::hex::encode(keccak256(&answer.output))
-        ),
-        None => alloy_primitives::hex::encode(&answer.output),
+        Some(_) => format!("keccak:{}", hex::encode(keccak256(&answer.output))),
+        None => hex::encode(&answer.output),
     };
     ensure!(
         found == *output,
@@ -179,7 +140,7 @@ fn check(job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn jobs(args: &Args) -> Result<Vec<Job>> {
+fn jobs(args: &Options) -> Result<Vec<Job>> {
     let expected = expected(&args.programs.join("expected.json"))?;
     let mut jobs = Vec::new();
     let wanted = |name: &str| name.contains(&args.filter);
@@ -243,11 +204,8 @@ fn whole(name: String, kind: Kind, program: Program, expected: Option<(u64, Stri
         FlatState::new(&program.call.state),
         transaction(&program.call),
     );
-    let subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(OurTransaction::new(state.clone(), tx.clone(), Codes::Same)),
-        Box::new(RevmTransaction::new(state, &tx, Codes::Same)),
-        Box::new(OurFrame::new(&program.call)),
-    ];
+    let mut subjects = both(state, &tx, Codes::Same);
+    subjects.push(Box::new(OurFrame::new(&program.call)));
     Job {
         name,
         kind,
@@ -257,32 +215,34 @@ fn whole(name: String, kind: Kind, program: Program, expected: Option<(u64, Stri
     }
 }
 
+/// A transaction that executes new code in every run.
+fn once(name: String, program: &Program, state: FlatState, tx: &Transaction, codes: Codes) -> Job {
+    Job {
+        name,
+        kind: Kind::Once,
+        subjects: both(state, tx, codes),
+        expected: None,
+        program: program.clone(),
+    }
+}
+
+fn both(state: FlatState, tx: &Transaction, codes: Codes) -> Vec<Box<dyn Subject>> {
+    let own = OurTransaction::new(state.clone(), tx.clone(), codes.clone());
+    vec![
+        Box::new(own),
+        Box::new(RevmTransaction::new(state, tx, codes)),
+    ]
+}
+
 fn fresh_code(name: String, program: &Program) -> Job {
-    let (mut state, tx) = (
-        FlatState::new(&program.call.state),
-        transaction(&program.call),
-    );
     let call = &program.call;
+    let mut state = FlatState::new(&call.state);
     let code = call.state[&call.to].code.clone();
     // Appended to the code, where it changes only the hash.
     let variant = |variant: u64| [&code[..], &[0xfe], &variant.to_be_bytes()].concat();
     let hashes = (0..VARIANTS as u64).map(|number| state.insert_code(variant(number).into()));
     let codes = Codes::Fresh(call.to, hashes.collect());
-    let subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(OurTransaction::new(
-            state.clone(),
-            tx.clone(),
-            codes.clone(),
-        )),
-        Box::new(RevmTransaction::new(state, &tx, codes)),
-    ];
-    Job {
-        name,
-        kind: Kind::Once,
-        subjects,
-        expected: None,
-        program: program.clone(),
-    }
+    once(name, program, state, &transaction(call), codes)
 }
 
 fn init_code(name: String, program: &Program) -> Result<Job> {
@@ -300,21 +260,8 @@ fn init_code(name: String, program: &Program) -> Result<Job> {
     let mut tx = transaction(&program.call);
     (tx.to, tx.input) = (None, inputs[0].clone());
     let state = FlatState::new(&program.call.state);
-    let subjects: Vec<Box<dyn Subject>> = vec![
-        Box::new(OurTransaction::new(
-            state.clone(),
-            tx.clone(),
-            Codes::FreshInput(inputs.clone()),
-        )),
-        Box::new(RevmTransaction::new(state, &tx, Codes::FreshInput(inputs))),
-    ];
-    Ok(Job {
-        name,
-        kind: Kind::Once,
-        subjects,
-        expected: None,
-        program,
-    })
+    let codes = Codes::FreshInput(inputs);
+    Ok(once(name, &program, state, &tx, codes))
 }
 
 /// Reads the expected frame gas and output by program.

@@ -1,38 +1,39 @@
-//! Timing in interleaved rounds, by the CPU time of the current thread.
+//! Timing by the CPU time of the current thread.
 
+use crate::measure::{Spread, interleaved};
+use alloy_primitives::Bytes;
+use anyhow::Result;
 use nix::time::{ClockId, clock_gettime};
+use revm::context::result::ExecutionResult;
 use serde::Serialize;
 use std::hint::black_box;
 use txgraph_evm::Outcome;
 
 /// Returns the CPU time of this thread in nanoseconds. Other load on the machine does not count.
-pub fn cpu_ns() -> u64 {
+pub(crate) fn cpu_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has this clock");
     let (seconds, nanos) = (now.tv_sec(), now.tv_nsec());
     u64::try_from(seconds).unwrap_or(0) * 1_000_000_000 + u64::try_from(nanos).unwrap_or(0)
 }
 
 /// An engine with its work.
-pub trait Subject {
+pub(crate) trait Subject {
     /// The name in tables.
     fn name(&self) -> &'static str;
 
-    /// Runs the work once and returns the result, for comparison.
+    /// Runs the work once and returns the result.
     fn answer(&mut self) -> Answer;
-
-    /// Runs the work once and returns a value that depends on the run.
-    fn run(&mut self) -> u64;
 }
 
 /// The results on which engines must agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Whether the execution succeeded.
-    pub success: bool,
+    pub(crate) success: bool,
     /// Gas charged.
-    pub gas_used: u64,
+    pub(crate) gas_used: u64,
     /// Return data.
-    pub output: Vec<u8>,
+    pub(crate) output: Bytes,
 }
 
 impl From<Outcome> for Answer {
@@ -40,73 +41,82 @@ impl From<Outcome> for Answer {
         Self {
             success: outcome.is_success(),
             gas_used: outcome.gas_used,
-            output: outcome.output.into(),
+            output: outcome.output,
+        }
+    }
+}
+
+impl From<ExecutionResult> for Answer {
+    fn from(result: ExecutionResult) -> Self {
+        Self {
+            success: result.is_success(),
+            gas_used: result.tx_gas_used(),
+            output: result.into_output().unwrap_or_default(),
         }
     }
 }
 
 /// Times of one run in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Times {
+pub(crate) struct Times {
     /// The mean of each round, in order.
-    pub rounds_ns: Vec<f64>,
+    pub(crate) rounds_ns: Vec<f64>,
     /// The fastest round.
-    pub min_ns: f64,
+    pub(crate) min_ns: f64,
     /// The median round.
-    pub median_ns: f64,
+    pub(crate) median_ns: f64,
     /// Slowest minus fastest round, divided by the median.
-    pub spread: f64,
+    pub(crate) spread: f64,
     /// Runs of each round.
-    pub runs: u64,
+    pub(crate) runs: u64,
 }
 
 impl Times {
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a short run")]
     fn new(rounds: &[u64], runs: u64) -> Self {
         let rounds_ns: Vec<f64> = rounds.iter().map(|ns| *ns as f64 / runs as f64).collect();
-        let mut sorted = rounds_ns.clone();
-        sorted.sort_by(f64::total_cmp);
-        let (min_ns, max_ns) = (sorted[0], sorted[sorted.len() - 1]);
-        let median_ns = sorted[sorted.len() / 2];
-        let spread = (max_ns - min_ns) / median_ns;
+        let min_ns = rounds_ns.iter().copied().fold(f64::INFINITY, f64::min);
+        let max_ns = rounds_ns.iter().copied().fold(0.0, f64::max);
+        let median_ns = Spread::of(rounds_ns.iter().copied()).median;
         Self {
             rounds_ns,
             min_ns,
             median_ns,
-            spread,
+            spread: (max_ns - min_ns) / median_ns,
             runs,
         }
     }
 }
 
 /// Times all subjects in turn for `rounds` rounds. Each turn takes about `round_ms`.
-pub fn interleaved(subjects: &mut [Box<dyn Subject>], rounds: usize, round_ms: u64) -> Vec<Times> {
-    let runs: Vec<u64> = subjects
+pub(crate) fn times(
+    subjects: &mut [Box<dyn Subject>],
+    rounds: usize,
+    round_ms: u64,
+) -> Result<Vec<Times>> {
+    let mut subjects: Vec<_> = subjects
         .iter_mut()
-        .map(|subject| calibrate(&mut **subject, round_ms))
+        .map(|subject| (calibrate(&mut **subject, round_ms), subject))
         .collect();
-    let mut samples = vec![Vec::new(); subjects.len()];
-    for _ in 0..rounds.max(1) {
-        for ((subject, runs), samples) in subjects.iter_mut().zip(&runs).zip(&mut samples) {
-            samples.push(time(&mut **subject, *runs));
-        }
-    }
-    samples
-        .iter()
-        .zip(runs)
+    let samples = interleaved(&mut subjects, rounds.max(1), |(runs, subject), _| {
+        Ok(time(&mut ***subject, *runs))
+    })?;
+    let runs = subjects.iter().map(|(runs, _)| *runs);
+    let samples = samples.iter().zip(runs);
+    Ok(samples
         .map(|(rounds, runs)| Times::new(rounds, runs))
-        .collect()
+        .collect())
 }
 
 fn time(subject: &mut dyn Subject, runs: u64) -> u64 {
     let start = cpu_ns();
     for _ in 0..runs {
-        black_box(subject.run());
+        black_box(subject.answer());
     }
     cpu_ns() - start
 }
 
-/// Returns how many runs take about `round_ms`. Also warms the caches.
+/// Returns how many runs take about `round_ms`.
 fn calibrate(subject: &mut dyn Subject, round_ms: u64) -> u64 {
     let wanted = round_ms * 1_000_000;
     let mut runs = 1;
@@ -120,7 +130,7 @@ fn calibrate(subject: &mut dyn Subject, round_ms: u64) -> u64 {
 }
 
 /// The geometric mean, or 1 if there are no ratios.
-pub fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = ratios.fold((0.0, 0.0), |(sum, count), ratio| {
         (sum + ratio.ln(), count + 1.0)
     });
@@ -155,15 +165,12 @@ mod tests {
             fn answer(&mut self) -> Answer {
                 Answer {
                     success: true,
-                    gas_used: 0,
-                    output: Vec::new(),
+                    gas_used: (0..black_box(1000u64)).map(black_box).sum(),
+                    output: Bytes::new(),
                 }
             }
-            fn run(&mut self) -> u64 {
-                (0..black_box(1000u64)).map(black_box).sum()
-            }
         }
-        let times = interleaved(&mut [Box::new(Sum)], 3, 2);
+        let times = times(&mut [Box::new(Sum)], 3, 2).unwrap();
         assert_eq!(times[0].rounds_ns.len(), 3);
         assert!(times[0].min_ns > 0.0);
     }
