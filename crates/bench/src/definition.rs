@@ -30,7 +30,7 @@ pub(crate) struct ChainDefinition {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
-    /// Short name, used in tables and plots.
+    /// Short name, used in tables.
     pub(crate) name: String,
     /// Blocks `0..blocks` of the chain.
     pub(crate) blocks: u64,

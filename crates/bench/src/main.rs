@@ -23,7 +23,6 @@ mod definition;
 mod evm;
 mod limit;
 mod measure;
-mod plot;
 mod report;
 mod rows;
 #[cfg(feature = "stores")]

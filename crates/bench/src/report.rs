@@ -44,6 +44,13 @@ impl Results {
             .and_then(|()| fs::write(&path, text))
             .with_context(|| path.display().to_string())
     }
+
+    /// Writes a file of the results, and prints it.
+    #[cfg(any(feature = "evm", feature = "writers"))]
+    pub(crate) fn publish(&self, name: &str, text: &str) -> Result<()> {
+        crate::say(text.trim_end());
+        self.write(name, text)
+    }
 }
 
 /// The spread of one figure over several runs.

@@ -1,11 +1,10 @@
-//! Runs the workloads of `benchmarks/workloads.toml` and writes raw figures, a summary and
-//! plots. `bench.sh` builds everything and calls this.
+//! Runs the workloads of `benchmarks/workloads.toml` and writes raw figures and a summary.
+//! `bench.sh` builds everything and calls this.
 
 use crate::{
     answer::Answer,
     definition::{Definitions, Workload},
-    measure::{self, Spread, interleaved},
-    plot::{self, Line, Plot},
+    measure::{self, interleaved},
     progress,
     report::{self, Results, Runs, Setting},
 };
@@ -227,86 +226,20 @@ fn check<'a>(
 }
 
 fn write_results(args: &Options, runs: &Runs, answers: &BTreeMap<&str, Answer>) -> Result<()> {
-    let write = |name: &str, text: &str| args.results.write(name, text);
-    write("raw.csv", &report::raw_csv(runs))?;
-    let mut summary = format!("# Benchmark\n\n{}\n", args.results.setup.trim());
-    summary.push_str(&format!(
-        "\n{} counted runs of each setting after one that is not counted, warm page cache, \
-         whole processes.\n\n## Answers\n\nThe same in every run:\n\n",
-        args.runs
-    ));
-    for (workload, answer) in answers {
-        summary.push_str(&format!("- {workload}: {answer}\n"));
-    }
-    summary.push_str(&format!(
-        "\n## Compared\n\n{}",
-        report::comparison_table(runs)
-    ));
-    summary.push_str(&format!(
-        "\n## All settings\n\n{}",
+    args.results.write("raw.csv", &report::raw_csv(runs))?;
+    let answers = answers.iter();
+    let answers = answers.map(|(workload, answer)| format!("- {workload}: {answer}\n"));
+    let summary = format!(
+        "# Benchmark\n\n{}\n\n{} counted runs of each setting after one that is not counted, warm \
+         page cache, whole processes.\n\n## Answers\n\nThe same in every run:\n\n{}\n\
+         ## Compared\n\n{}\n## All settings\n\n{}",
+        args.results.setup.trim(),
+        args.runs,
+        answers.collect::<String>(),
+        report::comparison_table(runs),
         report::summary_table(runs)
-    ));
-    summary
-        .push_str("\n![time by chunk size](chunks.svg)\n\n![speed-up by threads](threads.svg)\n");
-    write("summary.md", &summary)?;
-    write("chunks.svg", &plot::svg(&chunk_plot(runs)))?;
-    write("threads.svg", &plot::svg(&thread_plot(runs)))?;
-    Ok(())
-}
-
-/// The median elapsed times of our runs by workload, and by the figure of the x axis.
-fn lines(runs: &Runs, wanted: impl Fn(&Setting) -> bool, x: impl Fn(&Setting) -> u64) -> Vec<Line> {
-    let mut lines: BTreeMap<(usize, &str), Line> = BTreeMap::new();
-    for (setting, costs) in runs {
-        if setting.program == "txgraph" && wanted(setting) {
-            let line = lines.entry((setting.order, &setting.workload));
-            let line = line.or_insert_with(|| Line {
-                name: setting.workload.clone(),
-                points: Vec::new(),
-            });
-            let wall = Spread::of(costs.iter().map(|cost| cost.wall_s)).median;
-            line.points.push((x(setting), wall));
-        }
-    }
-    lines.into_values().collect()
-}
-
-fn chunk_plot(runs: &Runs) -> Plot {
-    let threads = runs.keys().map(|setting| setting.threads).max();
-    let threads = threads.unwrap_or(1);
-    Plot {
-        title: format!("Time by chunk size, {threads} threads"),
-        x_label: "blocks per chunk".into(),
-        y_label: "wall time, s (median)".into(),
-        zero: "auto",
-        lines: lines(
-            runs,
-            |setting| setting.threads == threads,
-            |setting| setting.chunk_blocks,
-        ),
-    }
-}
-
-fn thread_plot(runs: &Runs) -> Plot {
-    let mut lines = lines(
-        runs,
-        |setting| setting.chunk_blocks == 0,
-        |setting| setting.threads as u64,
     );
-    for line in &mut lines {
-        // The first point has the fewest threads: the runs are ordered.
-        let single = line.points[0].1;
-        for point in &mut line.points {
-            point.1 = single / point.1;
-        }
-    }
-    Plot {
-        title: "Speed-up by threads".into(),
-        x_label: "threads".into(),
-        y_label: "speed relative to the fewest threads".into(),
-        zero: "0",
-        lines,
-    }
+    args.results.write("summary.md", &summary)
 }
 
 #[cfg(test)]

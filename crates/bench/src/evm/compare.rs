@@ -66,24 +66,19 @@ impl TestEngine for Comparison {
 }
 
 fn differences(own: &Executed, peer: &Executed) -> String {
-    let mut all = Vec::new();
-    let mut compare = |what: &str, own: String, peer: String| {
-        if own != peer {
-            all.push(format!("{what}: own {own}, revm {peer}"));
-        }
+    let facts = |it: &Executed| {
+        [
+            ("success", it.success.to_string()),
+            ("gas used", it.gas_used.to_string()),
+            ("output", it.output.to_string()),
+            ("logs", format!("{:?}", it.logs)),
+        ]
     };
-    compare("success", own.success.to_string(), peer.success.to_string());
-    compare(
-        "gas used",
-        own.gas_used.to_string(),
-        peer.gas_used.to_string(),
-    );
-    compare("output", own.output.to_string(), peer.output.to_string());
-    compare(
-        "logs",
-        format!("{:?}", own.logs),
-        format!("{:?}", peer.logs),
-    );
+    let pairs = facts(own).into_iter().zip(facts(peer));
+    let mut all: Vec<String> = pairs
+        .filter(|(own, peer)| own != peer)
+        .map(|((what, own), (_, peer))| format!("{what}: own {own}, revm {peer}"))
+        .collect();
     if let Some(what) = first_difference(&peer.state, &own.state) {
         all.push(format!("{what} (expected: revm)"));
     }

@@ -103,12 +103,10 @@ pub(crate) fn run(args: &Options) -> Result<()> {
         progress(format_args!("round {} of {}", round + 1, args.rounds));
     }
     let text = report(&cases, &samples, &args.results.setup)?;
-    args.results.write("summary.md", &text)?;
+    args.results.publish("summary.md", &text)?;
     let raw = raw(&cases, &samples, &args.results.setup);
     let raw = serde_json::to_string(&raw)? + "\n";
-    args.results.write("raw.json", &raw)?;
-    say(text.trim_end());
-    Ok(())
+    args.results.write("raw.json", &raw)
 }
 
 /// Opens the bundles, sorted by block number. Leaves out blocks without transactions, and says so

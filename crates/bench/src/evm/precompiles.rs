@@ -5,7 +5,7 @@ use super::{
     subjects::OurFrame,
     table::duration,
 };
-use crate::{report::Results, say};
+use crate::report::Results;
 use alloy_primitives::{Address, Bytes};
 use anyhow::{Context, Result, ensure};
 use ark_bn254::{Fr, G1Affine, G2Affine};
@@ -67,10 +67,8 @@ pub(crate) fn run(options: &Timing) -> Result<()> {
     }
     let raw = json!({ "setup": setup, "rows": raw });
     let raw = serde_json::to_string_pretty(&raw)? + "\n";
-    options.results.write("precompiles.md", &text)?;
-    options.results.write("precompiles.json", &raw)?;
-    say(text.trim_end());
-    Ok(())
+    options.results.publish("precompiles.md", &text)?;
+    options.results.write("precompiles.json", &raw)
 }
 
 /// Names of rows, contracts and inputs.

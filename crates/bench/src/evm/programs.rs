@@ -10,7 +10,7 @@ use super::{
     subjects::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
     table::{Kind, Row, duration, markdown},
 };
-use crate::{progress, say};
+use crate::progress;
 use alloy_primitives::{Bytes, hex, keccak256};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -87,10 +87,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     );
     let raw = json!({ "setup": setup, "rows": rows });
     let raw = serde_json::to_string_pretty(&raw)? + "\n";
-    timing.results.write("summary.md", &table)?;
-    timing.results.write("raw.json", &raw)?;
-    say(table.trim_end());
-    Ok(())
+    timing.results.publish("summary.md", &table)?;
+    timing.results.write("raw.json", &raw)
 }
 
 fn short(answer: &Answer) -> String {

@@ -35,8 +35,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Writes `raw.csv`, `table.csv` and `summary.md`. Returns the summary.
-    pub(crate) fn save(&self, results: &Results) -> Result<String> {
+    /// Writes `raw.csv`, `table.csv` and `summary.md`.
+    pub(crate) fn save(&self, results: &Results) -> Result<()> {
         let mut raw =
             "workload,who,threads,round,bytes,wall_s,user_s,sys_s,peak_kib,prepared_kib\n"
                 .to_owned();
@@ -63,9 +63,7 @@ impl Record {
             writeln!(raw, "{sink},{},{:?},{:.0}", e.piece_bytes, e.way, e.speed)?;
         }
         results.write("table.csv", &raw)?;
-        let summary = self.summary(&results.setup)?;
-        results.write("summary.md", &summary)?;
-        Ok(summary)
+        results.publish("summary.md", &self.summary(&results.setup)?)
     }
 
     fn summary(&self, setup: &str) -> Result<String> {

@@ -11,7 +11,6 @@ use crate::{
     measure::{Cost, interleaved},
     progress,
     report::Results,
-    say,
 };
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::UsageWho;
@@ -100,8 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for _ in 0..options.rounds {
         bench.record.table.extend(table::measure(bytes)?);
     }
-    say(bench.record.save(&options.results)?);
-    Ok(())
+    bench.record.save(&options.results)
 }
 
 struct Bench<'a> {
