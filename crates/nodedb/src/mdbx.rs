@@ -15,8 +15,7 @@ use crate::{
     tables::Table,
 };
 use meta::{META_BYTES, META_PAGES};
-use raw::{Code, Environment, Handle, ReadTxn};
-use signet_libmdbx::MdbxError;
+use raw::{Code, Environment, Handle, ReadTxn, ffi};
 use std::{
     cell::OnceCell,
     collections::HashMap,
@@ -85,7 +84,7 @@ impl Env {
             check_mdbx_file(&canonical.join(name))?;
         }
         let environment = CString::new(canonical.as_os_str().as_bytes())
-            .map_err(|_| Code(MdbxError::Invalid.to_err_code()))
+            .map_err(|_| Code(ffi::MDBX_INVALID))
             .and_then(|path| Environment::open(&path, TABLES_MAX, READERS_MAX))
             .map_err(|code| match unreadable(&canonical.join(DATA_FILE), code) {
                 Some(error) => error,
@@ -133,7 +132,7 @@ impl Env {
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Txn> {
         let begun = match &self.environment {
             Some(environment) => ReadTxn::begin(Arc::clone(environment)),
-            None => Err(Code(MdbxError::BadTxn.to_err_code())),
+            None => Err(Code(ffi::MDBX_BAD_TXN)),
         };
         let tx =
             begun.map_err(|code| failure(&self.path, "begin a read transaction".into(), code))?;
@@ -336,9 +335,8 @@ impl<'a> Batches<'a> {
 /// data file is the one. Only called while the environment is not open in this process:
 /// closing a second descriptor could release its locks.
 fn unreadable(data_file: &Path, Code(code): Code) -> Option<Error> {
-    match MdbxError::from_err_code(code) {
-        MdbxError::Access | MdbxError::Permission => {}
-        _ => return None,
+    if !matches!(code, ffi::MDBX_EACCESS | ffi::MDBX_EPERM) {
+        return None;
     }
     let error = open_regular(data_file).err()?;
     let kind = error.kind();
@@ -349,44 +347,43 @@ fn unreadable(data_file: &Path, Code(code): Code) -> Option<Error> {
 
 /// Makes an error from a code of libmdbx, with a remedy where there is one.
 fn failure(path: &Path, action: String, Code(code): Code) -> Error {
-    let error = MdbxError::from_err_code(code);
-    let advice = match error {
-        MdbxError::Access | MdbxError::Permission => {
+    let advice = match code {
+        ffi::MDBX_EACCESS | ffi::MDBX_EPERM => {
             "permission denied; a reader must be able to write db/mdbx.lck, where it registers itself: \
              run as the node's user, or give your user write permission for that file"
         }
-        MdbxError::VersionMismatch => {
+        ffi::MDBX_VERSION_MISMATCH => {
             "the lock file belongs to another libmdbx (a running reth older than 1.4 or newer than 2.5): \
              stop the node, or use a txgraph built for that version"
         }
-        MdbxError::WannaRecovery => {
+        ffi::MDBX_WANNA_RECOVERY => {
             "the database was not closed cleanly, or mdbx.dat was cut short; start the node once to recover \
              it, then try again"
         }
-        MdbxError::Invalid | MdbxError::NoData => {
+        ffi::MDBX_INVALID | ffi::MDBX_ENODATA => {
             "mdbx.dat is not an MDBX file, or its meta pages are damaged or missing"
         }
-        MdbxError::Corrupted | MdbxError::PageNotFound => {
+        ffi::MDBX_CORRUPTED | ffi::MDBX_PAGE_NOTFOUND => {
             "the database is damaged; run `reth db stats` or restore it from a copy"
         }
-        MdbxError::Busy => "the environment is in use in an exclusive mode",
-        MdbxError::ReadersFull => {
+        ffi::MDBX_BUSY => "the environment is in use in an exclusive mode",
+        ffi::MDBX_READERS_FULL => {
             "no free reader slot: other readers hold them all; stop some of them"
         }
-        MdbxError::UnableExtendMapSize => "the database grew beyond its mapping: open it again",
-        MdbxError::Other(11) => {
+        ffi::MDBX_UNABLE_EXTEND_MAPSIZE => "the database grew beyond its mapping: open it again",
+        11 => {
             "a node is running, and db/ is on a read-only mount, where no reader slot can be taken: \
              mount it writable"
         }
-        MdbxError::Other(12) => {
+        12 => {
             "not enough address space: libmdbx maps up to 8 TiB of it, which is not memory; raise `ulimit -v`"
         }
-        MdbxError::Other(23 | 24) => "too many open files; raise `ulimit -n`",
-        MdbxError::Other(30) => "the file system is read-only",
+        23 | 24 => "too many open files; raise `ulimit -n`",
+        30 => "the file system is read-only",
         _ => "",
     };
     let message = match advice {
-        "" => format!("{error} (code {code})"),
+        "" => format!("{} (code {code})", Code(code).text()),
         advice => format!("{advice} (code {code})"),
     };
     Error::Mdbx {

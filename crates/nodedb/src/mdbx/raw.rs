@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "calls into C; each has its argument below")]
 
-use signet_libmdbx::ffi;
+pub(super) use signet_mdbx_sys as ffi;
 use std::{
     cell::RefCell,
     ffi::{CStr, c_int},
@@ -23,6 +23,21 @@ use std::{
 /// An error code of libmdbx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) c_int);
+
+impl Code {
+    /// What libmdbx or the system says about it.
+    pub(super) fn text(self) -> String {
+        // SAFETY: it has no preconditions.
+        let text = unsafe { ffi::mdbx_liberr2str(self.0) };
+        if text.is_null() {
+            return io::Error::from_raw_os_error(self.0).to_string();
+        }
+        // SAFETY: a text that is not null is static, and ends with a zero byte.
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned()
+    }
+}
 
 /// The handle of a named table within one environment.
 pub(super) type Handle = ffi::MDBX_dbi;
