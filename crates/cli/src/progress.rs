@@ -12,7 +12,13 @@ use std::{
     },
     time::Duration,
 };
-use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+use tracing_subscriber::{
+    Layer,
+    filter::{LevelFilter, Targets},
+    fmt::MakeWriter,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 use txgraph::{Progress, printable};
 
 /// Owns the lines of stderr on which bars are drawn.
@@ -141,17 +147,20 @@ pub(crate) fn log(quiet: bool, verbose: u8) {
         (_, 2) => "debug",
         _ => "trace",
     };
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(words) if !words.is_empty() => EnvFilter::new(words),
-        _ => EnvFilter::new(level),
-    };
+    let wanted = std::env::var("RUST_LOG").unwrap_or_default();
+    let words = if wanted.is_empty() { level } else { &wanted };
+    // What is not a target and a level is ignored.
+    let parsed = |words: &str| words.parse::<Targets>().ok();
+    let words: Vec<&str> = words.split(',').filter(|it| parsed(it).is_some()).collect();
+    let errors = Targets::new().with_default(LevelFilter::ERROR);
+    let filter = parsed(&words.join(",")).unwrap_or(errors);
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     // Fails only if logging was started before.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(Stderr)
         .with_ansi(io::stderr().is_terminal() && !no_color)
-        .try_init();
+        .with_filter(filter);
+    let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 
 /// Standard error, with the bar hidden while it is written to.
