@@ -1,11 +1,8 @@
-//! Hostile code: gas bounds its time, and the limits in the crate's documentation its memory.
+//! Hostile code: gas bounds its time, so that each test ends, and the limits in the crate's documentation its memory.
 
 use crate::heap::peak_of;
 use alloy_primitives::{Address, Bytes, U256, hex};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 use txgraph_evm::{
     Block, CodeCache, DecodeAfter, Evm, Fork, Halt, MemoryState, Message, Outcome, State, Status,
     opcode::*,
@@ -20,8 +17,6 @@ const GAS_THEN: u64 = GAS / 6;
 /// The maximum on the heap for code with the gas of a block: stacks (32 MiB if all depths are
 /// reached), memories, return data, the journal, prepared code.
 const HEAP_MAX: usize = 96 << 20;
-/// The maximum time, for a build without optimisation on a loaded machine.
-const TIME_MAX: Duration = Duration::from_secs(60);
 
 fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
     let mut source = MemoryState::default();
@@ -32,7 +27,6 @@ fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
         gas_limit,
         ..Message::default()
     };
-    let started = Instant::now();
     let forms = [
         DecodeAfter::NEVER,
         DecodeAfter::default(),
@@ -49,8 +43,6 @@ fn run_on(fork: Fork, code: Vec<u8>, gas_limit: u64) -> Outcome {
     assert_eq!(first, second);
     assert_eq!(first, third);
     assert!(heap <= HEAP_MAX, "{heap} bytes on the heap");
-    let time = started.elapsed();
-    assert!(time <= TIME_MAX || cfg!(miri), "{time:?} exceed the limit");
     first
 }
 

@@ -5,7 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use txgraph_export::{
     DocumentFormat, Drawing, Error, GraphOptions, Result, Target, Written, write_graph,
@@ -141,18 +141,13 @@ fn without_graphviz_the_hint_says_how_to_install_it() {
 #[cfg(unix)]
 #[test]
 fn misbehaving_graphviz_is_stopped_and_reported() {
-    let started = Instant::now();
-    let time_max = Duration::from_millis(300);
+    // It never finishes by itself, and this returns after it has ended.
     let slow = Drawing {
         program: program("slow.sh"),
-        time_max,
+        time_max: Duration::from_millis(300),
         ..Drawing::default()
     };
     assert!(matches!(draw(slow), Err(Error::GraphvizTooSlow { .. })));
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "it was stopped"
-    );
 
     let broken = Drawing {
         program: program("broken.sh"),
