@@ -24,7 +24,8 @@ fn ask(sample: &Sample, line: &str) -> Value {
     serde_json::from_str(&answer.stdout).unwrap()
 }
 
-fn transfers(sample: &Sample) -> Vec<Row> {
+/// All transfers, with addresses in lower case.
+pub(crate) fn transfers(sample: &Sample) -> Vec<Row> {
     let mut all = rows(&sample.ok("transfers -q").stdout);
     for row in &mut all {
         for name in ["from_address", "to_address"] {

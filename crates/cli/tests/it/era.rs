@@ -1,67 +1,9 @@
 //! `txgraph era export`, and answers from its files.
 
-use crate::harness::{Run, Sample, bare, rows, run};
-use std::{fs, path::Path};
+use crate::harness::{Sample, ok, rows};
+use std::fs;
 use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout};
-use txgraph_testkit::{fixtures, mainnet};
-
-fn ask(folder: &Path, line: &str) -> Run {
-    run(bare(folder).args(line.split_whitespace()))
-}
-
-fn ok(folder: &Path, line: &str) -> Run {
-    let run = ask(folder, line);
-    assert_eq!(run.status, 0, "{line}: {run:?}");
-    run
-}
-
-/// Asks the node and its archive the same questions.
-fn compare(sample: &Sample) {
-    sample.ok("era export -q -o archive");
-    let all = sample.ok("transfers -q").stdout;
-    assert!(
-        rows(&all)
-            .iter()
-            .all(|row| !row["block_timestamp"].is_empty())
-    );
-    let root = rows(&all).swap_remove(all.lines().count() / 2)["from_address"].clone();
-    let token = rows(&all)
-        .into_iter()
-        .find_map(|row| Some(row["token_address"].clone()).filter(|token| !token.is_empty()));
-    let token = token.unwrap();
-    for question in [
-        "transfers -q".to_owned(),
-        "transfers -q --verify".to_owned(),
-        "transfers -q --threads 3 --chunk-blocks 5".to_owned(),
-        format!("transfers -q -t {token} -b 3:"),
-        format!("graph -q -r {root} -n 3 -d both -f csv -o -"),
-        format!("graph -q -r {root} -n 2 -t {token} -f csv -o -"),
-    ] {
-        let node = sample.ok(&question).stdout;
-        let archive = sample
-            .ok(&format!("{question} --source era:archive"))
-            .stdout;
-        assert!(
-            node == archive,
-            "{question}: {}",
-            sample.fixture.path().display()
-        );
-    }
-}
-
-#[test]
-fn archives_of_committed_chains_give_the_answers_of_the_node() {
-    for sample in Sample::both() {
-        compare(&sample);
-    }
-}
-
-#[test]
-fn archives_of_full_chains_give_the_answers_of_the_node() {
-    for fixture in fixtures::full() {
-        compare(&Sample::new(fixture));
-    }
-}
+use txgraph_testkit::mainnet;
 
 #[test]
 fn an_archive_of_mainnet_gives_the_answers_of_the_node() {

@@ -1,28 +1,14 @@
-//! Files of other tools as a source: the answers equal those of the node.
+//! Files of other tools as a source: their options, and joined sources.
 
-use crate::harness::{Run, Sample, bare, run};
+use crate::harness::{self, Run, Sample};
 use std::{collections::BTreeMap, path::Path};
-use txgraph_testkit::{
-    exports::{ExportLayout, write_export},
-    fixtures::{self, Fixture, fixture},
-};
-
-/// The committed chain, and the large one if it is present.
-fn chains() -> Vec<Fixture> {
-    let [_, small] = fixtures::committed();
-    [small].into_iter().chain(fixture("dev-v2")).collect()
-}
 
 fn ask(folder: &Path, source: &str, line: &str) -> Run {
-    run(bare(folder)
-        .args(line.split_whitespace())
-        .args(["--source", source]))
+    harness::ask(folder, &format!("{line} --source {source}"))
 }
 
 fn ok(folder: &Path, source: &str, line: &str) -> Run {
-    let run = ask(folder, source, line);
-    assert_eq!(run.status, 0, "{source} {line}: {run:?}");
-    run
+    harness::ok(folder, &format!("{line} --source {source}"))
 }
 
 /// The address that sends most, so that a graph around it is not empty.
@@ -37,70 +23,6 @@ fn busy(csv: &str) -> String {
     }
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
     most.unwrap().0.to_owned()
-}
-
-#[test]
-fn etl_export_equals_the_node() {
-    for chain in chains() {
-        let sample = Sample::new(chain);
-        let (folder, chain) = (sample.path(""), &sample.fixture);
-        write_export(&folder.join("etl"), chain, ExportLayout::Etl, 100);
-        let id = chain.chain_id().unwrap();
-        let node = format!("reth:{}", chain.path().display());
-        let all = "transfers -q --format csv -o -";
-        let expected = ok(&folder, &node, all).stdout;
-        let etl = ok(&folder, "etl:etl", &format!("{all} --chain-id {id}"));
-        assert_eq!(
-            etl.stderr, "",
-            "no warning: names and blocks state the coverage"
-        );
-        assert!(etl.stdout == expected, "{}: transfers differ", chain.name);
-
-        let graph = format!("graph -q -r {} -n 2 --format csv -o -", busy(&expected));
-        let expected = ok(&folder, &node, &graph).stdout;
-        assert!(expected.lines().count() > 10, "{expected}");
-        let hashes = expected.lines().skip(1).map(|line| line.split(',').nth(5));
-        assert!(hashes.flatten().any(|hash| hash.len() == 66), "{expected}");
-        let found = ok(&folder, "etl:etl", &format!("{graph} --chain-id {id}")).stdout;
-        assert!(found == expected, "{}: graphs differ", chain.name);
-
-        let pairs = "analyze -q pairs --format csv -o -";
-        let expected = ok(&folder, &node, pairs).stdout;
-        let found = ok(&folder, "etl:etl", &format!("{pairs} --chain-id {id}")).stdout;
-        assert!(found == expected, "{}: measures differ", chain.name);
-    }
-}
-
-#[test]
-fn cryo_files_equal_the_node_except_for_withdrawals() {
-    for chain in chains() {
-        let sample = Sample::new(chain);
-        let (folder, chain) = (sample.path(""), &sample.fixture);
-        write_export(&folder.join("cryo"), chain, ExportLayout::Cryo, 200);
-        let node = format!("reth:{}", chain.path().display());
-        let all = "transfers -q --format csv -o -";
-        let without = |csv: &str| -> Vec<String> {
-            let lines = csv.lines().filter(|line| !line.contains(",withdrawal,"));
-            lines.map(str::to_owned).collect()
-        };
-        let expected = without(&ok(&folder, &node, all).stdout);
-        let found = ok(&folder, "cryo:cryo", all).stdout;
-        assert!(
-            without(&found) == expected,
-            "{}: transfers differ",
-            chain.name
-        );
-        assert_eq!(found.lines().count(), expected.len());
-
-        let graph = format!(
-            "graph -q -r {} -n 2 --format csv -o -",
-            busy(&expected.join("\n"))
-        );
-        let expected = without(&ok(&folder, &node, &graph).stdout);
-        let found = ok(&folder, "cryo:cryo", &graph).stdout;
-        assert!(expected.len() > 10, "{expected:?}");
-        assert!(without(&found) == expected, "{}: graphs differ", chain.name);
-    }
 }
 
 #[test]
@@ -243,12 +165,10 @@ fn joined_sources_equal_the_whole() {
         ],
     );
     let joined = |sources: &[&str], line: &str| {
-        let mut command = bare(&folder);
-        command.args(line.split_whitespace());
-        for source in sources {
-            command.args(["--source", source]);
-        }
-        run(&mut command)
+        harness::ask(
+            &folder,
+            &format!("{line} --source {}", sources.join(" --source ")),
+        )
     };
     // Blocks 10 to 15 are in two files.
     let three = joined(&["csv:a.csv", "csv:b.csv", "csv:c.csv"], all);

@@ -137,6 +137,18 @@ pub(crate) fn run(command: &mut Command) -> Run {
     }
 }
 
+/// Runs in a folder, with arguments separated by blanks.
+pub(crate) fn ask(folder: &Path, line: &str) -> Run {
+    run(bare(folder).args(line.split_whitespace()))
+}
+
+/// As [`ask`], and asserts success.
+pub(crate) fn ok(folder: &Path, line: &str) -> Run {
+    let run = ask(folder, line);
+    assert_eq!(run.status, 0, "{line}: {run:?}");
+    run
+}
+
 /// Rows of a CSV text by column name.
 pub(crate) fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());

@@ -1,42 +1,10 @@
 //! `txgraph index`, and questions that are answered from an index.
 
-use crate::{harness::Sample, replay::chain};
+use crate::{harness::Sample, replay::chain, sources::questions};
 use serde_json::Value;
 use std::fs;
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-
-/// All kinds of questions. Their answers must not depend on the index.
-fn questions() -> [String; 6] {
-    [
-        format!("graph -q -r {ROOT} -n 3 --format csv -o -"),
-        format!("graph -q -r {ROOT} -n 2 -d both --format jsonl -o -"),
-        format!("graph -q -r {ROOT} -n 3 --max-degree 2 --format dot -o -"),
-        format!("transfers -q --address {ROOT} --format csv -o -"),
-        "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
-        format!("analyze summary -q -r {ROOT} --format json"),
-    ]
-}
-
-#[test]
-fn answers_are_the_same_bytes_with_an_index_and_without() {
-    for sample in Sample::both() {
-        let plain = questions().map(|line| sample.ok(&format!("{line} --index off")).stdout);
-        assert!(plain.iter().all(|answer| answer.lines().count() > 1));
-        // The whole chain, and a part of it; the node answers for the rest.
-        for (folder, build) in [
-            ("whole", "--reorg-buffer 0 --segment-blocks 8"),
-            ("part", "--to-block 25 --segment-blocks 16"),
-        ] {
-            sample.ok(&format!("index build -q --index {folder} {build}"));
-            for (line, plain) in questions().iter().zip(&plain) {
-                let run = sample.ok(&format!("{line} --index {folder}"));
-                assert_eq!(&run.stdout, plain, "{line}");
-            }
-            sample.ok(&format!("index verify -q --index {folder}"));
-        }
-    }
-}
 
 /// All kinds of questions about transfers that only a replay finds.
 fn internal_questions() -> [String; 8] {
@@ -68,7 +36,7 @@ fn an_index_can_contain_internal_transfers() {
             };
             lines.iter().map(ask).collect()
         };
-        let (plain, internal) = (questions(), internal_questions());
+        let (plain, internal) = (questions(ROOT), internal_questions());
         let expected = (asked(&plain, "off"), asked(&internal, "off"));
         assert!(expected.1[1].lines().count() > 1, "{}", expected.1[1]);
         for (folder, build) in [
@@ -151,7 +119,7 @@ fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
 #[test]
 fn a_damaged_index_is_not_used() {
     let sample = Sample::small();
-    let plain = sample.ok(&questions()[0]).stdout;
+    let plain = sample.ok(&questions(ROOT)[0]).stdout;
     sample.ok("index build -q --reorg-buffer 0");
     let folder = fs::read_dir(sample.path("cache/txgraph/index")).unwrap();
     let folder = folder.map(|entry| entry.unwrap().path()).next().unwrap();
@@ -165,10 +133,10 @@ fn a_damaged_index_is_not_used() {
     fs::write(&segment, bytes).unwrap();
 
     // In the default directory it is ignored with a warning; a named one is an error.
-    let aside = sample.ok(&questions()[0].replace(" -q", ""));
+    let aside = sample.ok(&questions(ROOT)[0].replace(" -q", ""));
     assert_eq!(aside.stdout, plain);
     assert!(aside.stderr.contains("without the index"), "{aside:?}");
-    let named = format!("{} --index {}", questions()[0], folder.display());
+    let named = format!("{} --index {}", questions(ROOT)[0], folder.display());
     let refused = sample.run(&named);
     assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
     assert!(refused.stderr.contains(".segment"), "{refused:?}");
@@ -186,7 +154,8 @@ fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
         .find(|path| path.extension().is_some_and(|it| it == "segment"))
         .unwrap();
     let good = fs::read(&segment).unwrap();
-    let lines = questions().map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
+    let lines =
+        questions(ROOT).map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
     let mut refused = 0;
     for at in (1000..good.len()).step_by(good.len() / 12) {
         let mut bad = good.clone();

@@ -1,69 +1,9 @@
 //! `txgraph lake`, and questions that are answered from a lake.
 
-use crate::harness::{Run, Sample, bare, run};
+use crate::harness::{Run, Sample, ask as ask_in, bare, run};
 use serde_json::Value;
 use std::fs;
 use txgraph_chaingen::{Appender, Config, Layout};
-use txgraph_testkit::fixtures;
-
-/// All kinds of questions.
-fn questions(root: &str) -> [String; 8] {
-    [
-        "transfers -q --format csv -o -".to_owned(),
-        "transfers -q --from-block 10 --to-block 30 --format csv -o -".to_owned(),
-        format!("transfers -q --address {root} --format csv -o -"),
-        "transfers -q --token eth --min-value 1 --format csv -o -".to_owned(),
-        format!("graph -q -r {root} -n 3 --format csv -o -"),
-        format!("graph -q -r {root} -n 2 -d both --max-degree 20 --format jsonl -o -"),
-        format!("analyze summary -q -r {root} --format json"),
-        "analyze degrees -q --format csv".to_owned(),
-    ]
-}
-
-/// An answer without what only the state of a node says: which ends of trails are contracts.
-fn stateless(run: &Run) -> String {
-    let Ok(mut json) = serde_json::from_str::<Value>(&run.stdout) else {
-        return run.stdout.clone();
-    };
-    if let Some(ends) = json.pointer_mut("/metadata/ends") {
-        assert!(!ends.take().as_array().unwrap().is_empty());
-    }
-    // Which state that is.
-    if let Some(state) = json.pointer_mut("/metadata/state") {
-        assert!(state.take().is_object());
-    }
-    json.to_string()
-}
-
-/// Builds a lake, and compares all answers with those of the node.
-fn compare(data_directory: &std::path::Path, root: &str, build: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let node = |line: &str| -> Run {
-        let mut command = bare(folder.path());
-        command.env("TXGRAPH_DATADIR", data_directory);
-        run(command.args(line.split_whitespace()))
-    };
-    let built = node(&format!("lake build -q x.lake --reorg-buffer 0 {build}"));
-    assert_eq!(built.status, 0, "{built:?}");
-    let mut answers = 0;
-    for line in questions(root) {
-        let expected = node(&format!("{line} --index off"));
-        assert_eq!(expected.status, 0, "{line}: {expected:?}");
-        let mut command = bare(folder.path());
-        command.args(["--source", "lake:x.lake"]);
-        let found = run(command.args(line.split_whitespace()));
-        assert_eq!(found.status, 0, "{line}: {found:?}");
-        assert!(stateless(&found) == stateless(&expected), "{line}");
-        answers += usize::from(found.stdout.lines().count() > 1);
-    }
-    assert!(answers >= 6, "{answers}");
-    let verified = node("lake verify x.lake");
-    assert_eq!(verified.status, 0, "{verified:?}");
-    assert!(
-        verified.stderr.contains("agree with the node"),
-        "{verified:?}"
-    );
-}
 
 /// Returns the sender of a transfer in the middle of a chain.
 fn sender(data_directory: &std::path::Path) -> String {
@@ -82,23 +22,6 @@ fn sender(data_directory: &std::path::Path) -> String {
 }
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-
-#[test]
-fn answers_are_the_same_bytes_from_a_lake() {
-    for sample in Sample::both() {
-        compare(sample.fixture.path(), ROOT, "--partition-blocks 16");
-    }
-    for name in ["dev-v1", "dev-v2", "long-v2"] {
-        if let Some(fixture) = fixtures::fixture(name) {
-            compare(fixture.path(), &sender(fixture.path()), "");
-        }
-    }
-    let chain = tempfile::tempdir().unwrap();
-    let mut appender = Appender::create(chain.path(), Config::small(4, Layout::V2)).unwrap();
-    appender.append(120).unwrap();
-    drop(appender);
-    compare(chain.path(), &sender(chain.path()), "--partition-blocks 32");
-}
 
 /// A question that names no blocks is about all blocks of the lake.
 #[test]
@@ -170,12 +93,8 @@ fn joins_of_two_branches_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let node = format!("reth:{}", chain.path().display());
     let ask = |sources: &[&str], line: &str| -> Run {
-        let mut command = bare(folder.path());
-        command.args(line.split_whitespace());
-        for source in sources {
-            command.args(["--source", source]);
-        }
-        run(&mut command)
+        let line = format!("{line} --source {}", sources.join(" --source "));
+        ask_in(folder.path(), &line)
     };
     let lake = |verb: &str| {
         let line = format!("lake {verb} -q x.lake --partition-blocks 16 --reorg-buffer 0");
@@ -233,7 +152,7 @@ fn a_lake_is_extended_compacted_and_described() {
     assert_eq!(json["partitions"], 2);
     assert_eq!(json["unsettled_partitions"], 0);
     assert_eq!(json["blocks"][0]["last"], 31);
-    let quick = run(bare(sample.folder.path()).args(["lake", "verify", "--quick", "x.lake"]));
+    let quick = ask_in(sample.folder.path(), "lake verify --quick x.lake");
     assert_eq!(quick.status, 0, "{quick:?}");
     assert!(quick.stderr.contains("2 partitions are valid"), "{quick:?}");
     // Blocks behind the end are missing, not empty.

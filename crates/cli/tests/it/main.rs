@@ -35,6 +35,7 @@ mod replay;
 mod replay_tables;
 mod rpc;
 mod signals;
+mod sources;
 mod state;
 mod status;
 mod tables;

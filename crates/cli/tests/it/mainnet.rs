@@ -1,6 +1,6 @@
 //! The program on a data directory of mainnet, whose first block is 15,000,001.
 
-use crate::harness::{Run, bare, rows, run};
+use crate::harness::{self, Run, rows};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
@@ -27,14 +27,11 @@ pub(crate) fn directories() -> Option<[TempDir; 2]> {
 }
 
 fn ask(folder: &Path, line: &str) -> Run {
-    let arguments = line.split_whitespace();
-    run(bare(folder).args(arguments).args(["--datadir", "data"]))
+    harness::ask(folder, &format!("{line} --datadir data"))
 }
 
 fn ok(folder: &Path, line: &str) -> Run {
-    let run = ask(folder, line);
-    assert_eq!(run.status, 0, "{line}: {run:?}");
-    run
+    harness::ok(folder, &format!("{line} --datadir data"))
 }
 
 /// Transfers as the program decodes them: only WETH of mainnet is a wrapped coin.

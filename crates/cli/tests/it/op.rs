@@ -1,6 +1,6 @@
 //! The program on data directories of the OP stack.
 
-use crate::harness::{Run, bare, rows, run};
+use crate::harness::{self, Run, rows};
 use alloy_primitives::{U256, address};
 use serde_json::Value;
 use std::path::Path;
@@ -26,14 +26,11 @@ fn directories() -> (BlockSample, [TempDir; 2]) {
 }
 
 fn ask(folder: &Path, line: &str) -> Run {
-    let arguments = line.split_whitespace();
-    run(bare(folder).args(arguments).args(["--datadir", "data"]))
+    harness::ask(folder, &format!("{line} --datadir data"))
 }
 
 fn ok(folder: &Path, line: &str) -> Run {
-    let run = ask(folder, line);
-    assert_eq!(run.status, 0, "{line}: {run:?}");
-    run
+    harness::ok(folder, &format!("{line} --datadir data"))
 }
 
 #[test]

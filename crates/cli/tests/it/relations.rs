@@ -1,6 +1,6 @@
 //! `txgraph path` and `txgraph common`, compared with walks over all transfers.
 
-use crate::harness::{Sample, rows};
+use crate::{address::transfers, harness::Sample};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_testkit::fixtures;
@@ -9,17 +9,6 @@ type Row = BTreeMap<String, String>;
 
 fn samples() -> Vec<Sample> {
     fixtures::full().into_iter().map(Sample::new).collect()
-}
-
-fn transfers(sample: &Sample) -> Vec<Row> {
-    let mut all = rows(&sample.ok("transfers -q").stdout);
-    for row in &mut all {
-        for name in ["from_address", "to_address"] {
-            let lower = row[name].to_lowercase();
-            row.insert(name.to_owned(), lower);
-        }
-    }
-    all
 }
 
 fn json(sample: &Sample, line: &str) -> Value {
