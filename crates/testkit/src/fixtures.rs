@@ -254,6 +254,27 @@ pub fn full() -> Vec<Fixture> {
         .collect()
 }
 
+/// Opens every directory of layout v2 that a node wrote.
+pub fn v2() -> Vec<Fixture> {
+    let [_, small] = committed();
+    let large = [
+        "dev-v2",
+        "long-v2",
+        "crashed/small-v2",
+        "masked/v2",
+        "pruned/dev-v2-distance",
+        "pruned/long-v2-full",
+        "pruned/small-v2-logfilter",
+        "pruned/small-v2-minimal",
+        "odd/filter-v2",
+        "odd/import-v2",
+        "odd/migrated-v2",
+        "odd/pruned-v2",
+    ];
+    let large = large.into_iter().filter_map(fixture);
+    [small].into_iter().chain(large).collect()
+}
+
 /// Opens pruned, filtered and crashed fixtures, each with the full chain that has the
 /// answers.
 pub fn partial() -> Vec<(Fixture, Fixture)> {

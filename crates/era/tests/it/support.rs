@@ -8,16 +8,14 @@ use alloy_consensus::{
 use alloy_eips::{Encodable2718, eip4895::Withdrawal};
 use alloy_primitives::{Address, B256, Bloom, Bytes, Log, LogData, Signature, TxKind, U256};
 use alloy_rlp::Encodable;
-use std::{
-    ops::ControlFlow,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 use txgraph_era::{Archive, EraBlock, EraOptions, EraWriter, Format, Result, encode_body};
 use txgraph_stored::{StoredBlocks, StoredSource};
+use txgraph_testkit::questions::everything;
+pub(crate) use txgraph_testkit::questions::{ask as scan, range};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, BlockTime, Decoder, EIP7708_LOG_ADDRESS, LogView, ScanReport,
-    ScanRequest, SourceError, TRANSFER, TokenFilter, TransactionView, Transfer, TransferFilter,
-    TransferSource, WithdrawalView, WrappedNative,
+    BlockRanges, BlockTime, Decoder, EIP7708_LOG_ADDRESS, LogView, ScanRequest, TRANSFER,
+    TokenFilter, TransactionView, Transfer, TransferFilter, WithdrawalView, WrappedNative,
 };
 use txgraph_work::Work;
 
@@ -323,17 +321,9 @@ pub(crate) fn open(path: &Path, options: &EraOptions) -> Result<StoredSource<Arc
 /// A request for all transfers, with hashes.
 pub(crate) fn request(blocks: impl Into<BlockRanges>) -> ScanRequest {
     ScanRequest {
-        blocks: blocks.into(),
-        filter: TransferFilter::default(),
-        wrapped_native: WrappedNative::default(),
-        with_times: true,
         with_hashes: true,
-        allow_partial: false,
+        ..everything(blocks)
     }
-}
-
-pub(crate) fn range(first: u64, last: u64) -> BlockRange {
-    BlockRange { first, last }
 }
 
 /// Only the logs of a token.
@@ -346,18 +336,6 @@ pub(crate) fn only(token: u8) -> TransferFilter {
         tokens,
         ..TransferFilter::default()
     }
-}
-
-pub(crate) fn scan(
-    source: &StoredSource<Archive>,
-    request: &ScanRequest,
-) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
-    let mut transfers = Vec::new();
-    let report = source.scan(request, &mut |mut batch| {
-        transfers.append(&mut batch.transfers);
-        ControlFlow::Continue(())
-    })?;
-    Ok((transfers, report))
 }
 
 /// Opens a path and reads all its blocks.

@@ -11,28 +11,7 @@ use std::{
     process::Command,
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch, Snapshot};
-use txgraph_testkit::fixtures::{Fixture, committed, fixture};
-
-/// Every directory of layout v2 that a node wrote.
-fn directories() -> Vec<Fixture> {
-    let [_, small] = committed();
-    let large = [
-        "dev-v2",
-        "long-v2",
-        "crashed/small-v2",
-        "masked/v2",
-        "pruned/dev-v2-distance",
-        "pruned/long-v2-full",
-        "pruned/small-v2-logfilter",
-        "pruned/small-v2-minimal",
-        "odd/filter-v2",
-        "odd/import-v2",
-        "odd/migrated-v2",
-        "odd/pruned-v2",
-    ];
-    let large = large.into_iter().filter_map(fixture);
-    [small].into_iter().chain(large).collect()
-}
+use txgraph_testkit::fixtures::v2 as directories;
 
 /// Transactions whose stored bytes have a hash under which the index has them, and those that
 /// it does not have.
@@ -46,10 +25,7 @@ fn look_up_all(snapshot: &Snapshot<'_>) -> Result<(u64, u64)> {
     };
     let mut hashes = Vec::new();
     for number in 0..=snapshot.tip() {
-        let one = BlockRange {
-            first: number,
-            last: number,
-        };
+        let one = BlockRange::one(number);
         // Blocks whose transactions are pruned give an error.
         let _ = snapshot.for_each_block(one, parts, &mut Scratch::default(), &mut |block| {
             for index in 0..u32::try_from(block.body.tx_count).unwrap() {

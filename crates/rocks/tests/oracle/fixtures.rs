@@ -3,7 +3,7 @@
 use super::{compare, open};
 use rand::{SeedableRng, rngs::StdRng};
 use rocksdb::{DB, Options};
-use txgraph_testkit::fixtures::{committed, fixture};
+use txgraph_testkit::fixtures::v2;
 
 const FAMILIES: [&str; 3] = [
     "TransactionHashNumbers",
@@ -14,23 +14,7 @@ const FAMILIES: [&str; 3] = [
 #[test]
 fn every_key_is_equal() {
     let mut random = StdRng::seed_from_u64(3);
-    let [_, small] = committed();
-    let large = [
-        "dev-v2",
-        "long-v2",
-        "crashed/small-v2",
-        "masked/v2",
-        "pruned/dev-v2-distance",
-        "pruned/long-v2-full",
-        "pruned/small-v2-logfilter",
-        "pruned/small-v2-minimal",
-        "odd/filter-v2",
-        "odd/import-v2",
-        "odd/migrated-v2",
-        "odd/pruned-v2",
-    ];
-    let large = large.into_iter().filter_map(fixture);
-    for fixture in [small].into_iter().chain(large) {
+    for fixture in v2() {
         let directory = fixture.path().join("rocksdb");
         if !directory.join("CURRENT").exists() {
             println!("{}: no RocksDB", fixture.name);

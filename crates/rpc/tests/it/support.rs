@@ -1,11 +1,15 @@
 //! Sources of local servers, and requests.
 
-use std::{ops::ControlFlow, time::Duration};
+use std::time::Duration;
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
-use txgraph_testkit::{fixtures, rpc::RpcServer};
+pub(crate) use txgraph_testkit::questions::ask as scan;
+use txgraph_testkit::{
+    fixtures,
+    questions::{everything, range},
+    rpc::RpcServer,
+};
 use txgraph_transfers::{
-    BlockRange, ScanReport, ScanRequest, SourceError, TokenFilter, Transfer, TransferFilter,
-    TransferSource, WrappedNative,
+    ScanReport, ScanRequest, TokenFilter, Transfer, TransferFilter, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Retry, Threads, Work};
 
@@ -67,16 +71,10 @@ pub(crate) fn one_chunk(server: &RpcServer) -> RpcSource {
 
 pub(crate) fn request(filter: TransferFilter) -> ScanRequest {
     ScanRequest {
-        blocks: BlockRange {
-            first: 0,
-            last: TIP,
-        }
-        .into(),
         filter,
         wrapped_native: WrappedNative::Any,
-        with_times: true,
         with_hashes: true,
-        allow_partial: false,
+        ..everything(range(0, TIP))
     }
 }
 
@@ -97,18 +95,6 @@ pub(crate) fn only(tokens: &[alloy_primitives::Address], native: bool) -> Transf
         },
         ..TransferFilter::default()
     }
-}
-
-pub(crate) fn scan(
-    source: &RpcSource,
-    request: &ScanRequest,
-) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
-    let mut transfers = Vec::new();
-    let report = source.scan(request, &mut |mut batch| {
-        transfers.append(&mut batch.transfers);
-        ControlFlow::Continue(())
-    })?;
-    Ok((transfers, report))
 }
 
 /// The transfers of the committed chain that match a filter.
