@@ -2,7 +2,6 @@
 
 use crate::{
     error::{Error, Result},
-    fees::Movement,
     node::RpcNode,
     trace::Traced,
     verify,
@@ -10,8 +9,8 @@ use crate::{
 };
 use txgraph_base::ChainFamily;
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView,
-    ScanRequest, TransactionView, Transfer, TransferFilter, WithdrawalView,
+    AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, FrameMovement, Kind,
+    LogView, ScanRequest, TransactionView, Transfer, TransferFilter, WithdrawalView,
 };
 
 /// The parts of a block that a request needs.
@@ -222,7 +221,7 @@ impl RpcNode {
         index: usize,
         receipt: Option<&Receipt>,
         traced: Option<&Traced>,
-    ) -> Result<Vec<Movement>> {
+    ) -> Result<Vec<FrameMovement>> {
         let is_cancun = block.is_cancun();
         let mut movements = Vec::new();
         for moved in traced.into_iter().flat_map(|it| it.movements(is_cancun)) {
@@ -233,12 +232,7 @@ impl RpcNode {
                     index,
                 });
             }
-            movements.push(Movement {
-                from: moved.from,
-                to: moved.to,
-                value: moved.value,
-                kind: moved.kind,
-            });
+            movements.push(moved);
         }
         if filter.wants_fees() {
             movements.extend(self.fees(block, &block.transactions[index], receipt)?);

@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use txgraph_base::ChainFamily;
 use txgraph_rollup::{Error, FeeRules, Parts};
-use txgraph_transfers::Kind;
+use txgraph_transfers::{FrameMovement, Kind};
 
 /// The type of transactions with blobs (EIP-4844).
 pub(crate) const BLOBS: u64 = 3;
@@ -17,15 +17,6 @@ pub(crate) const BLOBS: u64 = 3;
 pub(crate) const DEPOSIT: u64 = 0x7e;
 const POST_EXEC: u64 = 0x7d;
 
-/// A movement of the native coin without a log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Movement {
-    pub(crate) from: Address,
-    pub(crate) to: Address,
-    pub(crate) value: U256,
-    pub(crate) kind: Kind,
-}
-
 impl RpcNode {
     /// The parts of the fee of a transaction, without those that are zero.
     pub(crate) fn fees(
@@ -33,7 +24,7 @@ impl RpcNode {
         block: &Block,
         transaction: &Transaction,
         receipt: Option<&Receipt>,
-    ) -> Result<Vec<Movement>> {
+    ) -> Result<Vec<FrameMovement>> {
         let receipt = receipt.ok_or_else(|| self.missing(block, "gasUsed"))?;
         let is_op = self.family == ChainFamily::OpStack;
         match receipt.kind {
@@ -55,11 +46,12 @@ impl RpcNode {
         let base_fee = block.base_fee_per_gas.unwrap_or_default();
         let base = base_fee.saturating_mul(gas);
         let tip = price.saturating_sub(base_fee).saturating_mul(gas);
-        let part = |to, value, kind| Movement {
+        let part = |to, value, kind| FrameMovement {
             from: transaction.from,
             to,
             value,
             kind,
+            is_doubtful: false,
         };
         if is_op {
             let parts = self.op_parts(block, receipt, (base, tip))?;

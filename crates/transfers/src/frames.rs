@@ -34,7 +34,7 @@ pub struct CallFrame {
     pub depth: usize,
 }
 
-/// A movement of the native coin inside of a transaction.
+/// A movement of the native coin inside of a transaction, or a part of its fee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameMovement {
     /// The sender.
@@ -43,7 +43,7 @@ pub struct FrameMovement {
     pub to: Address,
     /// The value in wei. Not zero.
     pub value: U256,
-    /// [`Kind::Internal`] or [`Kind::Burn`].
+    /// [`Kind::Internal`], [`Kind::Burn`], or that of a fee.
     pub kind: Kind,
     /// Whether the movement may not have happened: a destruction that repeats the movement right
     /// before it, or whose surrounding frame is missing, see [`FrameMovements`].
