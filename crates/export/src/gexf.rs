@@ -11,7 +11,7 @@ use crate::{
     text::short_address,
     text_output::TextOutput,
     views::{vertex_columns, vertices},
-    xml::{DECLARATION, push_attribute, push_text},
+    xml::{DECLARATION, push_attribute, push_text, type_word},
 };
 use txgraph_graph::{Asset, TransferGraph};
 
@@ -131,22 +131,6 @@ fn asset_word(asset: &Asset) -> String {
     match asset.token_address {
         Some(token) => format!("{} {token:#x}", asset.token_standard),
         None => asset.token_standard.to_string(),
-    }
-}
-
-const fn type_word(column_type: ColumnType) -> &'static str {
-    match column_type {
-        ColumnType::U32 | ColumnType::U64 => "long",
-        ColumnType::F64 => "double",
-        ColumnType::Bool => "boolean",
-        // GEXF 1.3 has `biginteger`, which networkx 3.6 does not read.
-        ColumnType::Amount
-        | ColumnType::SignedAmount
-        | ColumnType::Text
-        | ColumnType::Address
-        | ColumnType::Hash
-        | ColumnType::Indices
-        | ColumnType::Json => "string",
     }
 }
 

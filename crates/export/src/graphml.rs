@@ -10,7 +10,7 @@ use crate::{
     text::short_address,
     text_output::TextOutput,
     views::{vertex_columns, vertices},
-    xml::{DECLARATION, push_attribute, push_text},
+    xml::{DECLARATION, push_attribute, push_text, type_word},
 };
 use txgraph_graph::TransferGraph;
 
@@ -96,22 +96,6 @@ pub(crate) fn write(
     }
     text.buffer.extend_from_slice(b"  </graph>\n</graphml>\n");
     text.finish(Some(metadata))
-}
-
-const fn type_word(column_type: ColumnType) -> &'static str {
-    match column_type {
-        // GraphML's `int` and `long` are signed; only `long` holds a `u32`.
-        ColumnType::U32 | ColumnType::U64 => "long",
-        ColumnType::F64 => "double",
-        ColumnType::Bool => "boolean",
-        ColumnType::Text
-        | ColumnType::Amount
-        | ColumnType::SignedAmount
-        | ColumnType::Address
-        | ColumnType::Hash
-        | ColumnType::Indices
-        | ColumnType::Json => "string",
-    }
 }
 
 fn key(out: &mut Vec<u8>, id: &str, of: &str, name: &str, kind: &str) {

@@ -1,6 +1,6 @@
 //! Elements, attributes and escapes for GraphML and GEXF.
 
-use crate::text::printable;
+use crate::{ColumnType, text::printable};
 
 /// Appends any text as content or attribute of an element. XML 1.0 cannot represent most
 /// control characters, not even escaped, so they are replaced.
@@ -28,3 +28,21 @@ pub(crate) fn push_attribute(out: &mut Vec<u8>, name: &str, value: &str) {
 
 /// The first line of the file.
 pub(crate) const DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+
+/// The word of both formats for the type of a column.
+pub(crate) const fn type_word(column_type: ColumnType) -> &'static str {
+    match column_type {
+        // GraphML's `int` and `long` are signed; only `long` holds a `u32`.
+        ColumnType::U32 | ColumnType::U64 => "long",
+        ColumnType::F64 => "double",
+        ColumnType::Bool => "boolean",
+        // GEXF 1.3 has `biginteger`, which networkx 3.6 does not read.
+        ColumnType::Amount
+        | ColumnType::SignedAmount
+        | ColumnType::Text
+        | ColumnType::Address
+        | ColumnType::Hash
+        | ColumnType::Indices
+        | ColumnType::Json => "string",
+    }
+}
