@@ -137,20 +137,7 @@ class Node:
         :param labels: files with names of addresses, for the columns ``from_label``, ``to_label``
         """
         options = {
-            **_options.selection(
-                blocks_=blocks,
-                since=since,
-                until=until,
-                token=token,
-                min_value=min_value,
-                token_id=token_id,
-                standard=standard,
-                kind=kind,
-                wrapped_native=wrapped_native,
-                allow_partial=allow_partial,
-                check_checksums=check_checksums,
-                with_internal=with_internal,
-            ),
+            **_options.selection(locals()),
             "address": _options.texts("address", address),
             "direction": direction,
             "u256_types": _options.u256_types(u256),
@@ -209,20 +196,7 @@ class Node:
         Other parameters as in :meth:`transfers`.
         """
         options = {
-            **_options.selection(
-                blocks_=blocks,
-                since=since,
-                until=until,
-                token=token,
-                min_value=min_value,
-                token_id=token_id,
-                standard=standard,
-                kind=kind,
-                wrapped_native=wrapped_native,
-                allow_partial=allow_partial,
-                check_checksums=check_checksums,
-                with_internal=with_internal,
-            ),
+            **_options.selection(locals()),
             "root": _options.roots(root),
             "hops": _options.hops(hops),
             "direction": direction,

@@ -107,35 +107,19 @@ def dump(options: Mapping[str, Any]) -> str:
     return json.dumps({name.replace("_", "-"): value for name, value in given(options).items()})
 
 
-def selection(
-    *,
-    blocks_: Any,
-    since: Any,
-    until: Any,
-    token: Any,
-    min_value: Any,
-    token_id: Any,
-    standard: Any,
-    kind: Any,
-    wrapped_native: Any,
-    allow_partial: bool,
-    check_checksums: bool,
-    with_internal: bool,
-) -> Dict[str, Any]:
-    """Options that every question about transfers has."""
+_TEXTS = ("since", "until", "min_value")
+_LISTS = ("token", "token_id", "standard", "kind", "wrapped_native")
+_FLAGS = ("allow_partial", "with_internal")
+
+
+def selection(given: Dict[str, Any]) -> Dict[str, Any]:
+    """Options that every question about transfers has, from the parameters of its method."""
     return {
-        "blocks": blocks(blocks_),
-        "since": None if since is None else text("since", since),
-        "until": None if until is None else text("until", until),
-        "token": texts("token", token),
-        "min_value": None if min_value is None else text("min_value", min_value),
-        "token_id": texts("token_id", token_id),
-        "standard": texts("standard", standard),
-        "kind": texts("kind", kind),
-        "wrapped_native": texts("wrapped_native", wrapped_native),
-        "allow_partial": flag("allow_partial", allow_partial),
-        "no_checksum": not flag("check_checksums", check_checksums),
-        "with_internal": flag("with_internal", with_internal),
+        "blocks": blocks(given["blocks"]),
+        **{name: None if given[name] is None else text(name, given[name]) for name in _TEXTS},
+        **{name: texts(name, given[name]) for name in _LISTS},
+        **{name: flag(name, given[name]) for name in _FLAGS},
+        "no_checksum": not flag("check_checksums", given["check_checksums"]),
     }
 
 

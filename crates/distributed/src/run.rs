@@ -8,7 +8,7 @@
 //!   steps/
 //!     0001-<key>/     one finished step; <key> is a hash of everything that it depends on
 //!       step.json     plan, metrics, reports, files with checksums; written last
-//!       rows.parquet  or files that executors wrote
+//!       rows.parquet
 //!     tmp-…/          a step that is being written, or whose driver was killed
 //! ```
 //!
