@@ -4,21 +4,23 @@ use crate::{CellKind, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use txgraph_base::words;
 use txgraph_graph::{AmountSum, Asset, EdgeSum, MergedGraph};
 use txgraph_transfers::BlockTime;
 
-/// The order of pairs. Ties are ordered by (from, to, asset).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PairOrder {
-    /// By asset, the native coin first; then the largest sum first. Amounts of different
-    /// assets cannot be compared.
-    #[default]
-    Amount,
-    /// Most transfers first.
-    Count,
-    /// By sender, receiver, asset.
-    Address,
+words! {
+    /// The order of pairs. Ties are ordered by (from, to, asset).
+    #[derive(Default)]
+    pub enum PairOrder: "order" {
+        /// By asset, the native coin first; then the largest sum first. Amounts of different
+        /// assets cannot be compared.
+        #[default]
+        Amount = "amount",
+        /// Most transfers first.
+        Count = "count",
+        /// By sender, receiver, asset.
+        Address = "address",
+    }
 }
 
 /// Options of the list of pairs.

@@ -5,6 +5,7 @@ use crate::{
     Transactions, U256Type, table::chosen,
 };
 use std::{path::PathBuf, time::Duration};
+use txgraph_base::words;
 use txgraph_graph::Contracts;
 use txgraph_labels::Labels;
 use txgraph_work::Threads;
@@ -78,47 +79,30 @@ impl TransferTableOptions {
     }
 }
 
-/// A column of vertices that is written on request. JSON, GraphML and GEXF have all of them; those
-/// of labels only if there are files of labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VertexColumn {
-    /// Whether the account has code, by the state of the node.
-    IsContract,
-    /// Why the trail ends here.
-    EndReason,
-    /// The category of its labels.
-    Category,
-    /// Where its name comes from.
-    LabelSource,
+words! {
+    /// A column of vertices that is written on request. JSON, GraphML and GEXF have all of them; those
+    /// of labels only if there are files of labels.
+    pub enum VertexColumn: "column" {
+        /// Whether the account has code, by the state of the node.
+        IsContract = "is_contract",
+        /// Why the trail ends here.
+        EndReason = "end_reason",
+        /// The category of its labels.
+        Category = "category",
+        /// Where its name comes from.
+        LabelSource = "label_source",
+    }
 }
 
 impl VertexColumn {
-    /// Every column.
-    pub const ALL: [Self; 4] = [
-        Self::IsContract,
-        Self::EndReason,
-        Self::Category,
-        Self::LabelSource,
-    ];
-
     /// Those that describe labels.
     pub const OF_LABELS: [Self; 2] = [Self::Category, Self::LabelSource];
 
     /// The columns of a document, with or without files of labels.
     pub(crate) fn of_document(labelled: bool) -> Vec<Self> {
-        let all = Self::ALL.into_iter();
+        let all = Self::ALL.iter().copied();
         all.filter(|column| labelled || !Self::OF_LABELS.contains(column))
             .collect()
-    }
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::IsContract => "is_contract",
-            Self::EndReason => "end_reason",
-            Self::Category => "category",
-            Self::LabelSource => "label_source",
-        }
     }
 }
 

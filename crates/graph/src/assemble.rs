@@ -5,7 +5,6 @@ use crate::{
     graph::{Graph, add_edge, add_vertex},
     totals::count_totals,
 };
-use alloy_primitives::U256;
 use petgraph::graph::NodeIndex;
 use txgraph_transfers::{BlockRanges, ChainInfo, Direction, ScanReport, Transfer};
 
@@ -45,7 +44,6 @@ impl TransferGraph {
             blocks,
             hops: Some(1),
             direction: Direction::Both,
-            min_value: U256::ZERO,
             limits: Vec::new(),
             scan,
         })

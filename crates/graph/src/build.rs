@@ -93,7 +93,6 @@ pub(crate) fn build(
         blocks: request.blocks.clone(),
         hops: request.hops,
         direction: request.direction,
-        min_value: request.filter.min_value,
         limits,
         scan: report,
     })

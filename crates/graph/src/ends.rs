@@ -3,48 +3,35 @@
 use crate::{Expansion, TransferGraph, Vertex};
 use alloy_primitives::{Address, map::AddressHashMap};
 use serde::{Deserialize, Serialize};
+use txgraph_base::words;
 use txgraph_transfers::Direction;
 
 /// Addresses that the summary of a reason names.
 const NAMED_MAX: usize = 20;
 
-/// Why a trail ends at a vertex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// A root without a transfer in the graph.
-    SilentRoot,
-    /// A contract without a further transfer. It can pass coins on without a log.
-    Contract,
-    /// No further transfer that matches, within the blocks.
-    NoTransfers,
-    /// It is at the last hop, and was not followed.
-    LastHop,
-    /// It has too many counterparties, and was not followed.
-    Hub,
-    /// It is in the stop list, and was not followed.
-    StopList,
-    /// It is the zero address, where tokens are minted and burned.
-    ZeroAddress,
-    /// A limit of the graph was reached.
-    Limit,
+words! {
+    /// Why a trail ends at a vertex.
+    pub enum EndReason: "reason" {
+        /// A root without a transfer in the graph.
+        SilentRoot = "silent_root",
+        /// A contract without a further transfer. It can pass coins on without a log.
+        Contract = "contract",
+        /// No further transfer that matches, within the blocks.
+        NoTransfers = "no_transfers",
+        /// It is at the last hop, and was not followed.
+        LastHop = "last_hop",
+        /// It has too many counterparties, and was not followed.
+        Hub = "hub",
+        /// It is in the stop list, and was not followed.
+        StopList = "stop_list",
+        /// It is the zero address, where tokens are minted and burned.
+        ZeroAddress = "zero_address",
+        /// A limit of the graph was reached.
+        Limit = "limit",
+    }
 }
 
 impl EndReason {
-    /// Its word, the same as in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SilentRoot => "silent_root",
-            Self::Contract => "contract",
-            Self::NoTransfers => "no_transfers",
-            Self::LastHop => "last_hop",
-            Self::Hub => "hub",
-            Self::StopList => "stop_list",
-            Self::ZeroAddress => "zero_address",
-            Self::Limit => "limit",
-        }
-    }
-
     /// It in words, for people.
     pub const fn words(self) -> &'static str {
         match self {

@@ -1,9 +1,10 @@
 //! The graph that a search returns.
 
 use crate::{AmountSum, SearchError};
-use alloy_primitives::{Address, U256};
+use alloy_primitives::Address;
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
+use txgraph_base::words;
 use txgraph_labels::{LabelSet, Labels};
 use txgraph_transfers::{
     BlockRanges, BlockTime, ChainInfo, Direction, ScanReport, TokenStandard, Transfer,
@@ -31,23 +32,23 @@ impl Asset {
     }
 }
 
-/// Whether a vertex was expanded, or why not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Expansion {
-    /// Its transfers were followed.
-    Expanded,
-    /// It is at the last hop.
-    LastHop,
-    /// It has more counterparties than `max_degree`.
-    Hub,
-    /// It is in the stop list.
-    StopList,
-    /// It is the zero address.
-    ZeroAddress,
-    /// `max_vertices` or `max_edges` was reached before all its transfers were added, or `top` left
-    /// out all of them.
-    Limit,
+words! {
+    /// Whether a vertex was expanded, or why not.
+    pub enum Expansion: "expansion" {
+        /// Its transfers were followed.
+        Expanded = "expanded",
+        /// It is at the last hop.
+        LastHop = "last_hop",
+        /// It has more counterparties than `max_degree`.
+        Hub = "hub",
+        /// It is in the stop list.
+        StopList = "stop_list",
+        /// It is the zero address.
+        ZeroAddress = "zero_address",
+        /// `max_vertices` or `max_edges` was reached before all its transfers were added, or `top` left
+        /// out all of them.
+        Limit = "limit",
+    }
 }
 
 /// Transfers and amounts of one asset that a vertex received and sent, within the graph.
@@ -181,8 +182,6 @@ pub struct TransferGraph {
     pub hops: Option<u32>,
     /// Direction followed.
     pub direction: Direction,
-    /// Smallest requested amount.
-    pub min_value: U256,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
     /// What was read, with gaps.

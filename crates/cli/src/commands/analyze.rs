@@ -10,7 +10,7 @@ use crate::{
 use clap::{Args, builder::PossibleValuesParser};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Analysis, AnalysisFormat, Labels, Measure, Result, Table, TokenList, TraceMethod,
+    Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TokenList, TraceMethod,
     text::AnalyzeQuery,
 };
 
@@ -46,10 +46,9 @@ pub(crate) struct AnalyzeArgs {
     /// Order of pairs: by token and amount, by number of transfers, or by address
     #[arg(
         long, value_name = "ORDER",
-        value_parser = PossibleValuesParser::new(["amount", "count", "address"]),
-        help_heading = "Output"
+        value_parser = words(PairOrder::ALL, PairOrder::as_str), help_heading = "Output"
     )]
-    order: Option<String>,
+    order: Option<PairOrder>,
 
     /// For `trace`: which tokens of an account leave first; default: fifo
     ///

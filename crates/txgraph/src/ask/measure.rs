@@ -1,55 +1,34 @@
 //! What can be measured.
 
 use crate::Error;
-use serde::{Deserialize, Serialize};
 use txgraph_analysis::{
     Connected, MeasureResult, PairSettings, SummarySettings, TraceMethod, Tracer, degrees, loops,
     pairs, summary,
 };
+use txgraph_base::words;
 use txgraph_graph::Merger;
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Measure {
-    /// Counts, totals per token, top senders and receivers, concentration.
-    #[default]
-    Summary,
-    /// Sums of transfers by sender, receiver and token.
-    Pairs,
-    /// Statistics and distribution of degrees, and the largest hubs.
-    Degrees,
-    /// Closed loops: strongly connected components.
-    Loops,
-    /// Weakly connected components.
-    Components,
-    /// Where the tokens of the roots are: their amounts, followed through all transfers.
-    Trace,
+words! {
+    /// What is measured.
+    #[derive(Default)]
+    pub enum Measure: "measure" {
+        /// Counts, totals per token, top senders and receivers, concentration.
+        #[default]
+        Summary = "summary",
+        /// Sums of transfers by sender, receiver and token.
+        Pairs = "pairs",
+        /// Statistics and distribution of degrees, and the largest hubs.
+        Degrees = "degrees",
+        /// Closed loops: strongly connected components.
+        Loops = "loops",
+        /// Weakly connected components.
+        Components = "components",
+        /// Where the tokens of the roots are: their amounts, followed through all transfers.
+        Trace = "trace",
+    }
 }
 
 impl Measure {
-    /// Every measure.
-    pub const ALL: &'static [Self] = &[
-        Self::Summary,
-        Self::Pairs,
-        Self::Degrees,
-        Self::Loops,
-        Self::Components,
-        Self::Trace,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Summary => "summary",
-            Self::Pairs => "pairs",
-            Self::Degrees => "degrees",
-            Self::Loops => "loops",
-            Self::Components => "components",
-            Self::Trace => "trace",
-        }
-    }
-
     /// The [ids](txgraph_analysis::Table::id) of its tables, the main one first.
     pub fn table_ids(self) -> Vec<&'static str> {
         // Those of nothing: every answer has the same tables.

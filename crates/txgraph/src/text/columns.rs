@@ -30,7 +30,12 @@ pub struct Columns {
 impl Columns {
     /// The columns of transfers without those of vertices, and those.
     pub(super) fn of_vertices(&self) -> (Self, Vec<VertexColumn>) {
-        let known = |name: &String| VertexColumn::ALL.into_iter().find(|it| it.as_str() == name);
+        let known = |name: &String| {
+            VertexColumn::ALL
+                .iter()
+                .copied()
+                .find(|it| it.as_str() == name)
+        };
         let all = names(&self.columns);
         let vertices = all.iter().filter_map(known).collect();
         let columns = all.into_iter().filter(|name| known(name).is_none());

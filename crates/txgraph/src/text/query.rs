@@ -18,7 +18,7 @@ use crate::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::path::PathBuf;
-use txgraph_analysis::TraceMethod;
+use txgraph_analysis::{PairOrder, TraceMethod};
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
 use txgraph_labels::Labels;
 use txgraph_transfers::{Direction, Kind, TokenFilter, TokenStandard, Touching};
@@ -193,8 +193,8 @@ pub struct AnalyzeQuery {
     pub search: Search,
     /// The number of rows of a ranking; absent: 20 for people, all in data files.
     pub top: Option<usize>,
-    /// Order of pairs: `amount`, `count` or `address`; absent: `amount`.
-    pub order: Option<String>,
+    /// Order of pairs; absent: by amount.
+    pub order: Option<PairOrder>,
     /// Which tokens of an account leave first, for traces; absent: those that arrived first.
     pub method: Option<TraceMethod>,
     /// Which of the measure's tables; absent: all for people, the main one in data files.

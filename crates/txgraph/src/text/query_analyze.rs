@@ -1,11 +1,10 @@
 //! Questions for measures, as they are written.
 
-use super::{AnalyzeQuery, output::targets, shortened};
+use super::{AnalyzeQuery, output::targets};
 use crate::{
     AnalysisFormat, AnalysisOutput, Error, Hops, Measure, PreparedAnalysis, Result, Source,
 };
 use std::path::Path;
-use txgraph_analysis::PairOrder;
 use txgraph_export::Target;
 
 impl AnalyzeQuery {
@@ -42,7 +41,7 @@ impl AnalyzeQuery {
         let mut question = source
             .analyze(self.measure)
             .options(options)
-            .order(self.order()?)
+            .order(self.order.unwrap_or_default())
             .method(self.method.unwrap_or_default());
         question.top = self.top;
         question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
@@ -69,19 +68,5 @@ impl AnalyzeQuery {
             overwrite: self.output.overwrite,
         });
         Ok(outputs.collect())
-    }
-
-    fn order(&self) -> Result<PairOrder> {
-        Ok(match self.order.as_deref() {
-            None | Some("amount") => PairOrder::Amount,
-            Some("count") => PairOrder::Count,
-            Some("address") => PairOrder::Address,
-            Some(other) => {
-                return Err(Error::usage(format!(
-                    "unknown order `{}`; one of amount, count, address",
-                    shortened(other)
-                )));
-            }
-        })
     }
 }
