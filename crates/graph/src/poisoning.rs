@@ -4,7 +4,7 @@
 use crate::TransferGraph;
 use alloy_primitives::Address;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use txgraph_transfers::{Position, TokenStandard, Transfer};
 
 /// Signs of address poisoning in a graph. They are hints, not proofs.
@@ -41,16 +41,20 @@ impl Poisoning {
 }
 
 fn lookalikes(addresses: impl Iterator<Item = Address>) -> Vec<Vec<Address>> {
-    let mut groups: BTreeMap<[u8; 4], BTreeSet<Address>> = BTreeMap::new();
-    for address in addresses {
-        let [a, b, .., y, z] = address.into_array();
-        // Precompiled contracts are short numbers, and look alike by design.
-        if [a, b] != [0, 0] {
-            groups.entry([a, b, y, z]).or_default().insert(address);
-        }
-    }
-    let groups = groups.into_values().filter(|group| group.len() > 1);
-    groups.map(|group| group.into_iter().collect()).collect()
+    let mut all: Vec<([u8; 4], Address)> = addresses
+        .filter_map(|address| {
+            let [a, b, .., y, z] = address.into_array();
+            // Precompiled contracts are short numbers, and look alike by design.
+            ([a, b] != [0, 0]).then_some(([a, b, y, z], address))
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    let groups = all.chunk_by(|one, next| one.0 == next.0);
+    let groups = groups.filter(|group| group.len() > 1);
+    groups
+        .map(|group| group.iter().map(|(_, address)| *address).collect())
+        .collect()
 }
 
 fn zero_value(graph: &TransferGraph) -> Vec<ZeroValue> {
