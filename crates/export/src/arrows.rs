@@ -10,7 +10,7 @@ use std::{
     cmp::Reverse,
     ops::{ControlFlow, Range},
 };
-use txgraph_graph::{AmountSum, Asset, TransferGraph, VertexId, widen};
+use txgraph_graph::{AmountSum, Asset, TransferGraph, widen};
 use txgraph_transfers::BlockTime;
 use txgraph_work::{CancelFlag, Threads, ThreadsError, ordered};
 
@@ -39,16 +39,6 @@ pub(crate) struct Arrow {
     pub(crate) times: Option<(BlockTime, BlockTime)>,
     /// Its values of [`Arrows::columns`].
     pub(crate) row: Vec<Value<'static>>,
-}
-
-/// An arrow without its row, which a drawing does not need.
-pub(crate) struct ArrowParts {
-    pub(crate) source: (VertexId, Address),
-    pub(crate) target: (VertexId, Address),
-    pub(crate) asset: Asset,
-    pub(crate) amount: AmountSum,
-    /// The number of its transfers.
-    pub(crate) count: u64,
 }
 
 /// The arrows of a graph and the style of their assets.
@@ -127,34 +117,6 @@ impl<'a> Arrows<'a> {
                 times: edge.transfer.block_timestamp.map(|time| (time, time)),
                 row: transfer_row(edge),
             })),
-        }
-    }
-
-    /// Returns an arrow by its number in [`Self::iter`].
-    pub(crate) fn parts(&self, number: usize) -> ArrowParts {
-        match &self.merged {
-            Some(merged) => {
-                let edge = &merged[number];
-                let end = |vertex: VertexId| (vertex, self.graph.graph[vertex].address);
-                ArrowParts {
-                    source: end(edge.source),
-                    target: end(edge.target),
-                    asset: edge.asset,
-                    amount: edge.sum,
-                    count: edge.count,
-                }
-            }
-            None => {
-                let edge = &self.graph.graph.raw_edges()[number];
-                let transfer = &edge.weight.transfer;
-                ArrowParts {
-                    source: (edge.source(), transfer.from_address),
-                    target: (edge.target(), transfer.to_address),
-                    asset: Asset::of(transfer),
-                    amount: widen(transfer.value),
-                    count: 1,
-                }
-            }
         }
     }
 

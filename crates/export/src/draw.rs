@@ -5,7 +5,6 @@ use crate::{
     DocumentFormat, Drawing, Error, GraphOptions, Layout, Metadata, Result, Written,
     output::Output,
     picture::{self, Picture},
-    text::printable_short,
 };
 use std::{
     io::{self, Read, Write},
@@ -14,9 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_graph::TransferGraph;
-
-/// Characters of a reason why text does not parse.
-const REASON_CHARS: usize = 300;
 
 /// Bytes of the messages of Graphviz that are kept.
 const MESSAGE_BYTES: u64 = 4096;
@@ -50,7 +46,7 @@ pub(crate) fn write(
     metadata: &Metadata,
     mut output: Output,
 ) -> Result<Written> {
-    let picture = Picture::new(graph, options, metadata)?;
+    let picture = Picture::drawable(graph, options, metadata)?;
     let (image, notes) = draw(&picture, format, &options.drawing, metadata)?;
     output.put(&image)?;
     let mut written = output.finish(Some(metadata), picture.arrows.len() as u64)?;
@@ -61,12 +57,11 @@ pub(crate) fn write(
 
 /// Returns the image, and what was changed so that it fits.
 fn draw(
-    picture: &Picture,
+    picture: &Picture<'_>,
     format: DocumentFormat,
     drawing: &Drawing,
     metadata: &Metadata,
 ) -> Result<(Vec<u8>, Vec<String>)> {
-    let comment = metadata.to_json()?;
     let kind = format!("-T{format}");
     let mut args = vec![kind.as_str()];
     let is_png = format == DocumentFormat::Png;
@@ -74,9 +69,8 @@ fn draw(
         args.extend(PNG_SIZE);
     }
     let image = |layout| {
-        let text = picture::text(picture, layout, &comment);
-        check_syntax(text.as_bytes())?;
-        run(drawing, &args, text.into_bytes())
+        let text = picture::dot::text(picture, layout, metadata)?;
+        run(drawing, &args, text)
     };
     let is_scaled =
         |image: &[u8]| is_png && longest_side(image).is_some_and(|side| side >= PNG_SCALED);
@@ -107,18 +101,7 @@ fn longest_side(png: &[u8]) -> Option<u32> {
     Some(number(16)?.max(number(20)?))
 }
 
-/// Checks that a parser other than Graphviz's reads one graph. The text holds labels from
-/// outside, and Graphviz never receives what only looks like a graph.
-fn check_syntax(text: &[u8]) -> Result<()> {
-    let text = String::from_utf8_lossy(text);
-    match graphviz_rust::parse(&text) {
-        Ok(_) => Ok(()),
-        Err(reason) => Err(Error::DotSyntax(printable_short(&reason, REASON_CHARS))),
-    }
-}
-
-/// Runs Graphviz on `text`, within the limits of time and size. The `exec` of
-/// `graphviz-rust` has neither limit, nor a choice of the program.
+/// Runs Graphviz on `text`, within the limits of time and size.
 pub(crate) fn run(drawing: &Drawing, args: &[&str], text: Vec<u8>) -> Result<Vec<u8>> {
     let (program, limit) = (&drawing.program, drawing.time_max);
     let failed = |reason: String| Error::Graphviz {
@@ -205,22 +188,4 @@ fn stop(child: &mut Child) {
     // Both calls fail only if it has ended.
     let _ = child.kill();
     let _ = child.wait();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_that_is_no_single_graph_is_refused() {
-        check_syntax(b"digraph \"g\" { \"a\" -> \"b\" [label=\"x\"] }").unwrap();
-        for text in [
-            &b"digraph \"g\" { \"a\" [label=\"x\"y\"] }"[..],
-            b"digraph \"g\" { \"a\" }\nrm -rf",
-            b"",
-        ] {
-            let error = check_syntax(text).unwrap_err();
-            assert!(matches!(error, Error::DotSyntax(_)), "{error}");
-        }
-    }
 }

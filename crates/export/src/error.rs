@@ -123,9 +123,6 @@ pub enum Error {
         /// [`crate::Drawing::vertices_max`] or [`crate::Drawing::edges_max`].
         limit: usize,
     },
-    /// The DOT to draw does not parse, which is a bug of this crate.
-    #[error("the drawing is not valid DOT, which is a bug: {0}")]
-    DotSyntax(String),
     /// Graphviz is not installed.
     #[error("{}: not found; drawing SVG or PNG needs Graphviz", program.display())]
     NoGraphviz {

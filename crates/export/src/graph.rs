@@ -2,7 +2,7 @@
 
 use crate::{
     Column, ColumnType, DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat,
-    TableWriter, Target, TransferTableOptions, Value, Written, dot, draw, gexf, graphml, json,
+    TableWriter, Target, TransferTableOptions, Value, Written, draw, gexf, graphml, json,
     json_text::push_json_pretty,
     output::Output,
     picture,
@@ -33,7 +33,7 @@ pub fn write_graph(
     };
     match format {
         DocumentFormat::Json => json::write(graph, options, metadata, output),
-        DocumentFormat::Dot => dot::write(graph, options, metadata, output),
+        DocumentFormat::Dot => picture::dot::write(graph, options, metadata, output),
         DocumentFormat::Svg | DocumentFormat::Png => {
             draw::write(graph, format, options, metadata, output)
         }

@@ -6,6 +6,9 @@ use txgraph_graph::Asset;
 /// Assets of the legend.
 pub(crate) const LEGEND_MAX: usize = 12;
 
+/// The line about a token that no list names.
+pub(crate) const CLAIM: &str = "\nits symbol is only what the token itself claims";
+
 /// A token and its colour.
 pub(crate) struct LegendEntry {
     pub(crate) label: String,
@@ -23,7 +26,7 @@ pub(crate) fn legend(chain_id: u64, arrows: &Arrows<'_>, tokens: &TokenList) -> 
             tooltip: match asset.token_address {
                 Some(token) => {
                     let claim = match tokens.is_claim(chain_id, token) {
-                        true => "\nits symbol is only what the token itself claims",
+                        true => CLAIM,
                         false => "",
                     };
                     format!("{label}\n{}{claim}", token.to_checksum(None))

@@ -35,7 +35,6 @@ mod table;
 mod value;
 // Graphs.
 mod arrows;
-mod dot;
 mod draw;
 #[cfg(test)]
 mod fixtures;

@@ -57,16 +57,9 @@ impl Line {
         }
     }
 
-    /// Removes everything.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        self.at = 0;
-        self.block = None;
-    }
-
     /// Starts a new row with what `write` appends for the number and time of a block. Rows
     /// of one block follow each other, and all but the first reuse that text. A line must
-    /// always be started with the same `write`, or cleared in between.
+    /// always be started with the same `write`.
     #[inline(always)]
     pub(crate) fn begin(&mut self, block: BlockKey, write: impl FnOnce(&mut Self)) {
         match self.block {
@@ -116,19 +109,6 @@ impl Line {
         let encoded = hex::encode_to_slice(bytes, room);
         debug_assert!(encoded.is_ok(), "the room is twice the bytes");
         self.at += 2 * N;
-    }
-
-    /// Appends the hex of an address. Digits at the set bits of `capitals`, the first in the
-    /// lowest bit, are letters and become capitals.
-    #[inline(always)]
-    pub(crate) fn hex_with_capitals(&mut self, address: &[u8; 20], capitals: u64) {
-        let start = self.at;
-        self.hex(address);
-        let (digits, _) = self.room[start..self.at].as_chunks_mut::<8>();
-        for (eight, bits) in digits.iter_mut().zip(capitals.to_le_bytes()) {
-            let cased = u64::from_le_bytes(*eight) ^ CASE_BITS[usize::from(bits)];
-            *eight = cased.to_le_bytes();
-        }
     }
 
     /// Appends the decimal digits of a number.
@@ -229,21 +209,6 @@ impl Line {
         others.iter().rev().for_each(|part| self.two_parts(*part));
     }
 }
-
-/// For each set bit of a byte, the bit that differs between `a` and `A`.
-const CASE_BITS: [u64; 256] = {
-    let mut table = [0; 256];
-    let mut bits = 0;
-    while bits < table.len() {
-        let mut byte = 0;
-        while byte < 8 {
-            table[bits] |= ((bits as u64 >> byte) & 1) << (8 * byte + 5);
-            byte += 1;
-        }
-        bits += 1;
-    }
-    table
-};
 
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 

@@ -5,7 +5,7 @@ use crate::{
     value::{columns, push_object},
 };
 use txgraph_graph::{
-    AssetTotals, Contracts, Edge, EndReason, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
+    AssetTotals, Contracts, Edge, EndReason, MergedEdge, TransferGraph, Vertex, VertexId,
 };
 use txgraph_transfers::BlockTime;
 
@@ -41,18 +41,6 @@ pub(crate) fn vertices<'a>(
         }
     };
     graph.graph.node_weights().zip(is_root).map(view)
-}
-
-/// Returns the word for an expansion, the same as in JSON.
-pub(crate) const fn expansion_word(expansion: Expansion) -> &'static str {
-    match expansion {
-        Expansion::Expanded => "expanded",
-        Expansion::LastHop => "last_hop",
-        Expansion::Hub => "hub",
-        Expansion::StopList => "stop_list",
-        Expansion::ZeroAddress => "zero_address",
-        Expansion::Limit => "limit",
-    }
 }
 
 /// Returns the columns of vertices, with some that are written on request.
@@ -100,7 +88,7 @@ impl<'a> VertexView<'a> {
             vertex.labels.name().into(),
             Value::U32(vertex.hop),
             Value::Bool(self.is_root),
-            expansion_word(vertex.expansion).into(),
+            vertex.expansion.as_str().into(),
             Value::U32(vertex.in_degree),
             Value::U32(vertex.out_degree),
             sum(|totals| totals.in_transfers),

@@ -8,11 +8,10 @@ use txgraph::{Layout, text::Picture};
 /// How pictures are drawn.
 #[derive(Args, Debug)]
 pub(crate) struct PictureArgs {
-    /// Placement of addresses in svg, png and html; default: auto
+    /// Placement of addresses in svg, png, html and dot; default: auto
     ///
     /// hops has a column for each hop; radial has rings around the busiest address; force moves
-    /// neighbours together. auto chooses by the shape of the graph. A layout that takes too long is
-    /// replaced by force, and a note says so.
+    /// neighbours together. auto chooses by the shape and size of the graph.
     #[arg(
         long, value_name = "LAYOUT",
         value_parser = PossibleValuesParser::new(Layout::ALL.iter().map(|word| word.as_str())),
@@ -24,13 +23,13 @@ pub(crate) struct PictureArgs {
     ///
     /// Leaves have a single counterparty. Those of one address with the same direction and token
     /// are similar; the N with the largest amounts stay. auto folds nothing in a picture of up to 40
-    /// arrows. Tables, JSON, DOT, GraphML and GEXF always contain every address.
+    /// arrows. Tables, JSON, GraphML and GEXF always contain every address. DOT is drawn as svg is.
     #[arg(long, value_name = "N", help_heading = "Pictures")]
     fold: Option<String>,
 
     /// Link of each address or transaction: 'https://etherscan.io/address/{address}'
     ///
-    /// {tx} is the hash of an arrow that is a single transfer. For svg and html.
+    /// {tx} is the hash of an arrow that is a single transfer. For svg, html and dot.
     #[arg(long, value_name = "URL", help_heading = "Pictures")]
     link: Option<String>,
 
@@ -38,7 +37,7 @@ pub(crate) struct PictureArgs {
     ///
     /// A token is an address, a symbol of --token-list or of a well-known token, or `eth`. A price is that of
     /// one whole unit, in the same unit for all. Arrows without a price have one constant width. For
-    /// svg, png and html.
+    /// svg, png, html and dot.
     #[arg(long, value_name = "FILE", help_heading = "Pictures")]
     prices: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
-//! The arrows of a picture before they have a style: transfers by (source, target, asset).
+//! The arrows of a picture: transfers by (source, target, asset).
 
-use crate::arrows::with_count;
 use alloy_primitives::{B256, map::HashMap};
+use std::collections::hash_map::Entry;
 use txgraph_graph::{AmountSum, Asset, TransferGraph, widen};
 use txgraph_transfers::BlockTime;
 
@@ -9,37 +9,35 @@ use txgraph_transfers::BlockTime;
 const HASHES_MAX: usize = 3;
 
 /// A block and its time, if that is known.
-pub(super) type Moment = (u64, Option<BlockTime>);
+pub(crate) type Moment = (u64, Option<BlockTime>);
 
-/// All transfers of an asset from one vertex to another.
+/// All transfers of an asset from one node to another. A picture may have millions of arrows, so their texts
+/// are made when they are written.
 #[derive(Clone, Debug)]
-pub(super) struct Merged {
-    /// The number of the vertex.
-    pub(super) source: usize,
-    /// The number of the vertex.
-    pub(super) target: usize,
-    pub(super) asset: Asset,
+pub(crate) struct PictureArrow {
+    /// The number of the vertex, and of the node after folding.
+    pub(crate) source: usize,
+    /// The number of the vertex, and of the node after folding.
+    pub(crate) target: usize,
+    /// The place of the asset in the legend of [`Arrows`](crate::arrows::Arrows).
+    pub(crate) asset: usize,
     pub(super) amount: AmountSum,
     /// The number of transfers.
     pub(super) count: u64,
     /// Those of nothing.
     pub(super) zeros: u64,
-    pub(super) first: Moment,
-    pub(super) last: Moment,
-    /// The first few.
-    pub(super) hashes: Vec<B256>,
+    pub(crate) first: Moment,
+    pub(crate) last: Moment,
+    /// The first few edges with a hash.
+    hashed: [usize; HASHES_MAX],
+    hashes: usize,
+    /// In tenths of a point.
+    pub(crate) width: usize,
+    /// Whether the amount is drawn, and not only in the tooltip.
+    pub(crate) is_labelled: bool,
 }
 
-impl Merged {
-    /// An amount with the number of its transfers. Those of nothing, which anyone can make in the name
-    /// of the sender, are counted by themselves.
-    pub(super) fn with_count(&self, amount: String) -> String {
-        match (self.count - self.zeros, self.zeros) {
-            (_, 0) | (0, _) => with_count(amount, self.count),
-            (moved, zeros) => format!("{} and {zeros} of nothing", with_count(amount, moved)),
-        }
-    }
-
+impl PictureArrow {
     /// Adds the transfers of another arrow.
     pub(super) fn add(&mut self, other: &Self) {
         self.amount = self.amount.saturating_add(other.amount);
@@ -51,43 +49,90 @@ impl Merged {
         if other.last.0 > self.last.0 {
             self.last = other.last;
         }
-        let room = HASHES_MAX - self.hashes.len().min(HASHES_MAX);
-        self.hashes.extend(other.hashes.iter().take(room));
+        let room = &mut self.hashed[self.hashes..];
+        let more = other.hashes.min(room.len());
+        room[..more].copy_from_slice(&other.hashed[..more]);
+        self.hashes += more;
+    }
+
+    /// Returns the first few hashes.
+    pub(super) fn hashes(&self, graph: &TransferGraph) -> impl ExactSizeIterator<Item = B256> {
+        let edges = graph.graph.raw_edges();
+        let hash = |edge: &usize| edges[*edge].weight.transfer.transaction_hash;
+        self.hashed[..self.hashes]
+            .iter()
+            .map(move |edge| hash(edge).unwrap_or_default())
     }
 }
 
 /// Returns the arrows of a graph, in the order of their first transfers. With
-/// `every_transfer`, each transfer is one.
-pub(super) fn merged(graph: &TransferGraph, every_transfer: bool) -> Vec<Merged> {
-    let mut arrows: Vec<Merged> = Vec::new();
-    let mut places: HashMap<(usize, usize, Asset), usize> = HashMap::default();
-    for edge in graph.graph.raw_edges() {
+/// `every_transfer`, each transfer is one. `places` has the place of each asset.
+pub(super) fn merged(
+    graph: &TransferGraph,
+    places: &HashMap<Asset, usize>,
+    every_transfer: bool,
+) -> Vec<PictureArrow> {
+    let mut arrows: Vec<PictureArrow> = Vec::new();
+    let mut known: HashMap<(usize, usize, usize), usize> = HashMap::default();
+    if every_transfer {
+        arrows.reserve_exact(graph.graph.edge_count());
+    }
+    for (number, edge) in graph.graph.raw_edges().iter().enumerate() {
         let transfer = &edge.weight.transfer;
         let moment = (transfer.block_number, transfer.block_timestamp);
-        let arrow = Merged {
+        let asset = Asset::of(transfer);
+        let arrow = PictureArrow {
             source: edge.source().index(),
             target: edge.target().index(),
-            asset: Asset::of(transfer),
+            asset: places.get(&asset).copied().unwrap_or(0),
             amount: widen(transfer.value),
             count: 1,
             zeros: u64::from(transfer.value.is_zero()),
             first: moment,
             last: moment,
-            hashes: transfer.transaction_hash.into_iter().collect(),
+            hashed: [number; HASHES_MAX],
+            hashes: usize::from(transfer.transaction_hash.is_some()),
+            width: 0,
+            is_labelled: true,
         };
         if every_transfer {
             arrows.push(arrow);
             continue;
         }
-        match places.entry((arrow.source, arrow.target, arrow.asset)) {
-            std::collections::hash_map::Entry::Occupied(place) => {
-                arrows[*place.get()].add(&arrow);
-            }
-            std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(arrows.len());
+        let key = (arrow.source, arrow.target, arrow.asset);
+        match known.entry(key) {
+            Entry::Occupied(at) => arrows[*at.get()].add(&arrow),
+            Entry::Vacant(at) => {
+                at.insert(arrows.len());
                 arrows.push(arrow);
             }
         }
     }
     arrows
+}
+
+/// Returns the arrows between nodes. Those of the leaves of one group become one per asset and
+/// direction. `place` has the node of each vertex, and folded nodes start at `first_folded`.
+pub(super) fn folded(
+    arrows: Vec<PictureArrow>,
+    place: &[usize],
+    first_folded: usize,
+) -> Vec<PictureArrow> {
+    let mut result: Vec<PictureArrow> = Vec::new();
+    let mut known: HashMap<(usize, usize, usize), usize> = HashMap::default();
+    for mut arrow in arrows {
+        (arrow.source, arrow.target) = (place[arrow.source], place[arrow.target]);
+        if arrow.source < first_folded && arrow.target < first_folded {
+            result.push(arrow);
+            continue;
+        }
+        match known.entry((arrow.source, arrow.target, arrow.asset)) {
+            Entry::Occupied(at) => result[*at.get()].add(&arrow),
+            Entry::Vacant(at) => {
+                at.insert(result.len());
+                result.push(arrow);
+            }
+        }
+    }
+    result
 }

@@ -1,12 +1,12 @@
 //! Columns: the hop of each vertex. When both directions were followed, senders are to the
 //! left of the roots and receivers to the right.
 
-use super::arrow::Merged;
+use super::arrow::PictureArrow;
 use txgraph_graph::TransferGraph;
 use txgraph_transfers::Direction;
 
 /// Returns the column of each node whose hop is given.
-pub(super) fn columns(graph: &TransferGraph, hops: &[u32], arrows: &[Merged]) -> Vec<i64> {
+pub(super) fn columns(graph: &TransferGraph, hops: &[u32], arrows: &[PictureArrow]) -> Vec<i64> {
     let side = match graph.direction {
         Direction::Out => return hops.iter().map(|hop| i64::from(*hop)).collect(),
         Direction::In => return hops.iter().map(|hop| -i64::from(*hop)).collect(),
@@ -23,7 +23,7 @@ pub(super) fn columns(graph: &TransferGraph, hops: &[u32], arrows: &[Merged]) ->
 }
 
 /// The side of each node, by its neighbours that are nearer to a root.
-fn sides(hops: &[u32], arrows: &[Merged]) -> Vec<i64> {
+fn sides(hops: &[u32], arrows: &[PictureArrow]) -> Vec<i64> {
     // Each node with its nearer neighbours: 1 if it receives from the neighbour.
     let mut nearer: Vec<Vec<(usize, i64)>> = vec![Vec::new(); hops.len()];
     for arrow in arrows {

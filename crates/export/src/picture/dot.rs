@@ -1,9 +1,17 @@
-//! A picture in the language of Graphviz. Labels and symbols come from outside: they are
-//! quoted strings with escapes, or escaped text inside the table of the title.
+//! A picture in the language of Graphviz (<https://graphviz.org/doc/info/lang.html>): a file, or the text
+//! that Graphviz draws. Both are the same, so `dot -Tsvg` of the file draws the same picture.
+//!
+//! Labels and symbols come from outside: they are quoted strings with escapes, so Graphviz takes none of them
+//! for HTML, or escaped text inside the table of the title. Line breaks, control characters and
+//! changes of direction were replaced.
 
-use super::{Picture, layout::centre};
-use crate::{Layout, dot::escaped, text::printable};
-use std::fmt::Write;
+use super::{Picture, layout::centre, layout_of, node::push, style::VertexStyle};
+use crate::{
+    GraphOptions, Layout, Metadata, Result, Written, decimal::push_integer, output::Output,
+    text::printable, text_output::TextOutput,
+};
+use std::ops::Range;
+use txgraph_graph::TransferGraph;
 
 /// Entries of the legend in one row.
 const LEGEND_ROW: usize = 6;
@@ -11,49 +19,78 @@ const LEGEND_ROW: usize = 6;
 /// Inches around a node in a ring.
 const RING_SPACE: f64 = 1.1;
 
+/// What follows the last arrow.
+const TAIL: &[u8] = b"}\n";
+
+/// Writes a file.
+pub(crate) fn write(
+    graph: &TransferGraph,
+    options: &GraphOptions,
+    metadata: &Metadata,
+    output: Output,
+) -> Result<Written> {
+    let picture = Picture::new(graph, options, metadata)?;
+    let layout = layout_of(&picture, &options.drawing);
+    let mut text = TextOutput::with_threads(output, &options.table.threads);
+    push_head(&mut text.buffer, &picture, layout, &metadata.to_json()?);
+    text.write_items(picture.nodes.len(), &|numbers, out| {
+        push_nodes(&picture, numbers, out);
+        Ok(())
+    })?;
+    text.write_rows(picture.arrows.len(), &|numbers, out| {
+        push_arrows(&picture, layout, numbers, out);
+        Ok(())
+    })?;
+    text.buffer.extend_from_slice(TAIL);
+    let mut written = text.finish(Some(metadata))?;
+    written.notes = picture.notes;
+    Ok(written)
+}
+
 /// Returns the whole file. Graphviz places its nodes with the engine of `layout`.
-pub(crate) fn text(picture: &Picture, layout: Layout, comment: &str) -> String {
-    let mut out = String::from("digraph \"transfers\" {\n");
+pub(crate) fn text(picture: &Picture<'_>, layout: Layout, metadata: &Metadata) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    push_head(&mut text, picture, layout, &metadata.to_json()?);
+    push_nodes(picture, 0..picture.nodes.len(), &mut text);
+    push_arrows(picture, layout, 0..picture.arrows.len(), &mut text);
+    text.extend_from_slice(TAIL);
+    Ok(text)
+}
+
+/// Appends what precedes the first node.
+fn push_head(out: &mut Vec<u8>, picture: &Picture<'_>, layout: Layout, comment: &str) {
+    // It is not shown, so Graphviz knows no escape but that of the quote. JSON never ends in a
+    // backslash, which would hide the last quote.
     let comment = comment.replace('\\', "\\\\").replace('"', "\\\"");
-    let title = heading(picture);
+    let settings = settings(picture, layout);
     let engine = match layout {
         Layout::Auto | Layout::Hops => "dot",
         Layout::Radial => "twopi",
         Layout::Force => "sfdp",
     };
-    put(
-        &mut out,
+    push(
+        out,
         format_args!(
-            "  graph[layout={engine} comment=\"{comment}\" label={title} labelloc=t labeljust=l \
-         fontname=\"Helvetica\" tooltip=\"\" {}]\n",
-            settings(picture, layout)
+            "digraph \"transfers\" {{\n  graph[layout={engine} comment=\"{comment}\" label="
         ),
     );
-    out.push_str(
-        "  node[shape=ellipse style=filled fillcolor=\"#FFFFFF\" fontname=\"Helvetica\" \
-         fontsize=10]\n  edge[fontname=\"Helvetica\" fontsize=8 arrowsize=0.6]\n",
+    push_heading(picture, out);
+    push(
+        out,
+        format_args!(
+            " labelloc=t labeljust=l fontname=\"Helvetica\" tooltip=\"\" {settings}]\n  \
+             node[shape=ellipse style=filled fillcolor=\"#FFFFFF\" fontname=\"Helvetica\" \
+             fontsize=10]\n  \
+             edge[fontname=\"Helvetica\" fontsize=8 arrowsize=0.6]\n"
+        ),
     );
     if layout == Layout::Hops {
-        columns(&mut out, picture);
+        push_columns(out, picture);
     }
-    for number in 0..picture.nodes.len() {
-        node(&mut out, picture, number);
-    }
-    for number in 0..picture.arrows.len() {
-        arrow(&mut out, picture, number, layout);
-    }
-    out.push_str("}\n");
-    out
-}
-
-/// Writing to a string cannot fail.
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    let written = out.write_fmt(text);
-    debug_assert!(written.is_ok(), "a string takes any text");
 }
 
 /// The attributes of the engine.
-fn settings(picture: &Picture, layout: Layout) -> String {
+fn settings(picture: &Picture<'_>, layout: Layout) -> String {
     let (root, _) = centre(picture);
     match layout {
         Layout::Auto | Layout::Hops => {
@@ -67,61 +104,62 @@ fn settings(picture: &Picture, layout: Layout) -> String {
         Layout::Radial => {
             let leaves = picture.nodes.len().min(100_000) as f64;
             let radius = (leaves * RING_SPACE / std::f64::consts::TAU).max(1.6);
-            let id = picture.nodes.get(root).map_or("", |node| &node.id);
+            let mut id = Vec::new();
+            if let Some(node) = picture.nodes.get(root) {
+                picture.push_id(node, &mut id);
+            }
+            let id = String::from_utf8_lossy(&id);
             format!("root=\"{id}\" ranksep={radius:.2} overlap=true splines=line")
         }
         Layout::Force => "overlap=prism splines=line outputorder=edgesfirst K=0.9".to_owned(),
     }
 }
 
-/// The title, the lines below it, and the legend, as a table.
-fn heading(picture: &Picture) -> String {
+/// Appends the title, the lines below it, and the legend, as a table.
+fn push_heading(picture: &Picture<'_>, out: &mut Vec<u8>) {
     // A larger picture is looked at from further away.
     let size = 14 + (picture.nodes.len() / 30).min(40);
-    let row = |text: &str, size: usize, bold: bool| {
-        let text = markup(text);
-        let text = if bold { format!("<B>{text}</B>") } else { text };
-        format!("<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"{size}\">{text}</FONT></TD></TR>")
-    };
-    let mut table = String::from("<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"1\">");
-    table.push_str(&row(&picture.title, size + 2, true));
-    for line in picture.lines.iter().chain(&picture.notes) {
-        table.push_str(&row(line, size - 2, false));
+    out.extend_from_slice(b"<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"1\">");
+    let bold = format!("<B>{}</B>", markup(&picture.title));
+    let lines = picture.lines.iter().chain(&picture.notes);
+    let lines = lines.map(|line| (size - 2, markup(line)));
+    for (size, text) in std::iter::once((size + 2, bold)).chain(lines) {
+        push(
+            out,
+            format_args!(
+                "<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"{size}\">{text}</FONT></TD></TR>"
+            ),
+        );
     }
     for entries in picture.legend.chunks(LEGEND_ROW) {
-        put(
-            &mut table,
+        push(
+            out,
             format_args!("<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"{size}\">"),
         );
         for (number, entry) in entries.iter().enumerate() {
             let space = if number > 0 { "&#160;&#160;&#160;" } else { "" };
-            put(
-                &mut table,
-                format_args!(
-                    "{space}<FONT COLOR=\"{}\">■ {}</FONT>",
-                    entry.color,
-                    markup(&entry.label)
-                ),
+            let (color, label) = (entry.color, markup(&entry.label));
+            push(
+                out,
+                format_args!("{space}<FONT COLOR=\"{color}\">■ {label}</FONT>"),
             );
         }
-        table.push_str("</FONT></TD></TR>");
+        out.extend_from_slice(b"</FONT></TD></TR>");
     }
     if !picture.categories.is_empty() {
-        table.push_str("<TR><TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"1\"><TR>");
+        out.extend_from_slice(b"<TR><TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"1\"><TR>");
         for entry in &picture.categories {
-            put(
-                &mut table,
+            let (color, label) = (entry.color, markup(&entry.label));
+            push(
+                out,
                 format_args!(
-                    "<TD BGCOLOR=\"{}\"><FONT POINT-SIZE=\"{size}\">{}</FONT></TD>",
-                    entry.color,
-                    markup(&entry.label)
+                    "<TD BGCOLOR=\"{color}\"><FONT POINT-SIZE=\"{size}\">{label}</FONT></TD>"
                 ),
             );
         }
-        table.push_str("</TR></TABLE></TD></TR>");
+        out.extend_from_slice(b"</TR></TABLE></TD></TR>");
     }
-    table.push_str("</TABLE>>");
-    table
+    out.extend_from_slice(b"</TABLE>>");
 }
 
 /// Text inside the markup of Graphviz.
@@ -143,7 +181,7 @@ fn markup(text: &str) -> String {
 }
 
 /// A heading for each column, and the nodes of a column below each other.
-fn columns(out: &mut String, picture: &Picture) {
+fn push_columns(out: &mut Vec<u8>, picture: &Picture<'_>) {
     let mut all: Vec<_> = picture.nodes.iter().map(|node| node.column).collect();
     all.sort_unstable();
     all.dedup();
@@ -152,20 +190,23 @@ fn columns(out: &mut String, picture: &Picture) {
             0 => "start".to_owned(),
             hop => format!("hop {hop}"),
         };
-        put(
+        push(
             out,
             format_args!(
-                "  subgraph \"rank {column}\" {{\n    rank=same\n    \"column {column}\"[shape=plaintext label=\"{heading}\" \
-             fontcolor=\"#777777\" fillcolor=\"#FFFFFF\"]"
+                "  subgraph \"rank {column}\" {{\n    rank=same\n    \
+                 \"column {column}\"[shape=plaintext label=\"{heading}\" \
+                 fontcolor=\"#777777\" fillcolor=\"#FFFFFF\"]"
             ),
         );
         for node in picture.nodes.iter().filter(|node| node.column == *column) {
-            put(out, format_args!("\n    \"{}\"", node.id));
+            out.extend_from_slice(b"\n    \"");
+            picture.push_id(node, out);
+            out.push(b'"');
         }
-        out.push_str("\n  }\n");
+        out.extend_from_slice(b"\n  }\n");
     }
     for pair in all.windows(2) {
-        put(
+        push(
             out,
             format_args!(
                 "  \"column {}\" -> \"column {}\"[style=invis weight=1000]\n",
@@ -175,70 +216,95 @@ fn columns(out: &mut String, picture: &Picture) {
     }
 }
 
-fn quoted(lines: &[String]) -> String {
-    let lines: Vec<_> = lines
-        .iter()
-        .map(|line| escaped(&printable(line), " "))
-        .collect();
-    lines.join("\\n")
-}
-
-fn node(out: &mut String, picture: &Picture, number: usize) {
-    let node = &picture.nodes[number];
-    put(
-        out,
-        format_args!(
-            "  \"{}\"[label=\"{}\" tooltip=\"{}\" shape={} style=\"{}\" fillcolor=\"{}\"",
-            node.id,
-            quoted(&node.label),
-            quoted(&node.tooltip),
-            node.shape,
-            node.style,
-            node.fill
-        ),
-    );
-    if node.is_root {
-        out.push_str(" peripheries=2");
-    }
-    link(out, node.link.as_deref());
-    out.push_str("]\n");
-}
-
-fn link(out: &mut String, url: Option<&str>) {
-    if let Some(url) = url {
-        put(
+/// Appends nodes.
+fn push_nodes(picture: &Picture<'_>, numbers: Range<usize>, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    for node in &picture.nodes[numbers] {
+        out.extend_from_slice(b"  \"");
+        picture.push_id(node, out);
+        text.clear();
+        picture.push_label(node, &mut text);
+        push_quoted(out, "\"[label=\"", &text);
+        text.clear();
+        picture.push_tooltip(node, &mut text);
+        push_quoted(out, " tooltip=\"", &text);
+        let VertexStyle {
+            shape, fill, style, ..
+        } = node.style;
+        push(
             out,
-            format_args!(" URL=\"{}\" target=\"_blank\"", escaped(url, "")),
+            format_args!(" shape={shape} style=\"{style}\" fillcolor=\"{fill}\""),
         );
+        if node.is_root {
+            out.extend_from_slice(b" peripheries=2");
+        }
+        push_link(out, picture.node_link(node));
+        out.extend_from_slice(b"]\n");
     }
 }
 
-fn arrow(out: &mut String, picture: &Picture, number: usize, layout: Layout) {
-    let arrow = &picture.arrows[number];
-    let (source, target) = (&picture.nodes[arrow.source], &picture.nodes[arrow.target]);
-    let tooltip = quoted(&arrow.tooltip);
-    let color = arrow.color;
-    put(
-        out,
-        format_args!("  \"{}\" -> \"{}\"[", source.id, target.id),
-    );
-    if arrow.is_labelled {
-        let label = [arrow.amount.clone(), arrow.days.clone()];
-        put(out, format_args!("label=\"{}\" ", quoted(&label)));
+/// Appends arrows.
+fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    for number in numbers {
+        let arrow = &picture.arrows[number];
+        let [source, target] = [arrow.source, arrow.target].map(|end| &picture.nodes[end]);
+        out.extend_from_slice(b"  \"");
+        picture.push_id(source, out);
+        out.extend_from_slice(b"\" -> \"");
+        picture.push_id(target, out);
+        out.extend_from_slice(b"\"[");
+        if arrow.is_labelled {
+            text.clear();
+            picture.push_arrow_label(arrow, &mut text);
+            push_quoted(out, "label=\"", &text);
+            out.push(b' ');
+        }
+        let color = picture.colors[arrow.asset];
+        for piece in ["color=\"", color, "\" fontcolor=\"", color, "\" penwidth="] {
+            out.extend_from_slice(piece.as_bytes());
+        }
+        push_integer(out, arrow.width / 10);
+        out.push(b'.');
+        push_integer(out, arrow.width % 10);
+        text.clear();
+        picture.push_arrow_tooltip(number, &mut text);
+        let start = out.len() + " ".len();
+        push_quoted(out, " tooltip=\"", &text);
+        let end = out.len();
+        out.extend_from_slice(b" label");
+        out.extend_from_within(start..end);
+        // An arrow to the left would push its source to the right.
+        if layout == Layout::Hops && source.column >= target.column {
+            out.extend_from_slice(b" constraint=false");
+        }
+        push_link(out, picture.arrow_link(arrow));
+        out.extend_from_slice(b"]\n");
     }
-    put(
-        out,
-        format_args!(
-            "color=\"{color}\" fontcolor=\"{color}\" penwidth={}.{} tooltip=\"{tooltip}\" \
-         labeltooltip=\"{tooltip}\"",
-            arrow.width / 10,
-            arrow.width % 10
-        ),
-    );
-    // An arrow to the left would push its source to the right.
-    if layout == Layout::Hops && source.column >= target.column {
-        out.push_str(" constraint=false");
+}
+
+fn push_link(out: &mut Vec<u8>, url: Option<String>) {
+    if let Some(url) = url {
+        push_quoted(out, " URL=\"", url.as_bytes());
+        out.extend_from_slice(b" target=\"_blank\"");
     }
-    link(out, arrow.link.as_deref());
-    out.push_str("]\n");
+}
+
+/// Appends `before`, which opens a quote, text that is shown, and the end of the quote. Graphviz reads entities
+/// and escapes in it, so `&` and `\` are escaped.
+fn push_quoted(out: &mut Vec<u8>, before: &str, mut text: &[u8]) {
+    out.extend_from_slice(before.as_bytes());
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'&');
+    while let Some(at) = text.iter().position(is_special) {
+        out.extend_from_slice(&text[..at]);
+        out.extend_from_slice(match text[at] {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            _ => b"&amp;",
+        });
+        text = &text[at + 1..];
+    }
+    out.extend_from_slice(text);
+    out.push(b'"');
 }

@@ -6,7 +6,7 @@
 //! `&` are escaped, so they cannot end the element around them, and the script only ever
 //! makes text of them. A content security policy forbids requests.
 
-use super::{Picture, place::positions};
+use super::{Picture, place::positions, style::VertexStyle};
 use crate::{GraphOptions, Metadata, Result, Written, json_text::push_json, output::Output};
 use serde_json::{Value, json};
 use txgraph_graph::TransferGraph;
@@ -21,7 +21,7 @@ pub(crate) fn write(
     metadata: &Metadata,
     mut output: Output,
 ) -> Result<Written> {
-    let picture = Picture::new(graph, options, metadata)?;
+    let picture = Picture::drawable(graph, options, metadata)?;
     let mut notes = picture.notes.clone();
     let (layout, places) = positions(&picture, &options.drawing)?;
     if places.is_none() {
@@ -49,23 +49,25 @@ pub(crate) fn write(
 
 /// The data of the page as JSON that is safe inside an element.
 fn data(
-    picture: &Picture,
+    picture: &Picture<'_>,
     places: Option<&[(f64, f64)]>,
     layout: &str,
     metadata: &Metadata,
 ) -> Result<Vec<u8>> {
     let nodes = picture.nodes.iter().enumerate().map(|(number, node)| {
         let place = places.and_then(|places| places.get(number));
-        let members: Vec<_> = node
-            .members
-            .iter()
-            .map(|member| member.to_checksum(None))
-            .collect();
+        let members = node.members().iter().map(|member| picture.address(*member));
+        let members: Vec<_> = members.map(|member| text(&member)).collect();
+        let VertexStyle {
+            shape, fill, style, ..
+        } = node.style;
         json!({
-            "id": node.id, "label": node.label, "tip": node.tooltip, "shape": node.shape,
-            "fill": node.fill, "root": node.is_root, "hop": node.hop, "column": node.column,
-            "name": node.name, "kind": node.kind, "style": node.style,
-            "link": node.link, "members": members,
+            "id": text(&made(|out| picture.push_id(node, out))),
+            "label": lines(|out| picture.push_label(node, out)),
+            "tip": lines(|out| picture.push_tooltip(node, out)), "shape": shape,
+            "fill": fill, "root": node.is_root, "hop": node.hop, "column": node.column,
+            "name": picture.name(node), "kind": picture.kind(node), "style": style,
+            "link": picture.node_link(node), "members": members,
             "x": place.map(|place| place.0), "y": place.map(|place| place.1),
         })
     });
@@ -78,12 +80,14 @@ fn data(
         Some(time) if timed => time.seconds(),
         _ => moment.0,
     };
-    let arrows = picture.arrows.iter().map(|arrow| {
+    let arrows = picture.arrows.iter().enumerate().map(|(number, arrow)| {
         json!({
             "s": arrow.source, "t": arrow.target, "asset": arrow.asset,
-            "label": [arrow.amount, arrow.days], "shown": arrow.is_labelled,
-            "tip": arrow.tooltip, "color": arrow.color, "width": arrow.width,
-            "first": at(arrow.first), "last": at(arrow.last), "link": arrow.link,
+            "label": lines(|out| picture.push_arrow_label(arrow, out)),
+            "shown": arrow.is_labelled,
+            "tip": lines(|out| picture.push_arrow_tooltip(number, out)),
+            "color": picture.colors[arrow.asset], "width": arrow.width,
+            "first": at(arrow.first), "last": at(arrow.last), "link": picture.arrow_link(arrow),
         })
     });
     let legend = picture
@@ -111,4 +115,20 @@ fn data(
         }
     }
     Ok(safe)
+}
+
+fn made(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    push(&mut out);
+    out
+}
+
+/// Returns lines of text.
+fn lines(push: impl FnOnce(&mut Vec<u8>)) -> Vec<String> {
+    made(push).split(|byte| *byte == b'\n').map(text).collect()
+}
+
+/// All text of a picture is UTF-8.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -16,7 +16,7 @@ const RADIAL_NODES_MAX: usize = 400;
 
 /// The layout of a picture: the chosen one, else by its shape and size. It never depends on the speed of
 /// a machine, so that a picture is the same everywhere.
-pub(crate) fn layout_of(picture: &Picture, drawing: &Drawing) -> Layout {
+pub(crate) fn layout_of(picture: &Picture<'_>, drawing: &Drawing) -> Layout {
     match drawing.layout {
         Layout::Auto => by_shape(picture),
         chosen => chosen,
@@ -24,7 +24,7 @@ pub(crate) fn layout_of(picture: &Picture, drawing: &Drawing) -> Layout {
 }
 
 /// Columns for what fits, rings for a star, springs for everything else.
-fn by_shape(picture: &Picture) -> Layout {
+fn by_shape(picture: &Picture<'_>) -> Layout {
     let (nodes, arrows) = (picture.nodes.len(), picture.arrows.len());
     let mut columns: BTreeMap<i64, usize> = BTreeMap::new();
     for node in &picture.nodes {
@@ -46,7 +46,7 @@ fn by_shape(picture: &Picture) -> Layout {
 }
 
 /// Returns the node with most arrows, and their number.
-pub(super) fn centre(picture: &Picture) -> (usize, usize) {
+pub(super) fn centre(picture: &Picture<'_>) -> (usize, usize) {
     let mut degrees = vec![0; picture.nodes.len()];
     for arrow in &picture.arrows {
         degrees[arrow.source] += 1;

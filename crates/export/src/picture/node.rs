@@ -1,45 +1,119 @@
 //! The nodes of a picture: vertices, and leaves that are folded.
 
-use super::{Link, Node, arrow::Merged, column::columns, words};
+use super::{
+    Picture,
+    arrow::PictureArrow,
+    column::columns,
+    style::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle},
+    unit::{Unit, push_transfers},
+    words::different_digits,
+};
 use crate::{
-    TokenList,
-    arrows::with_count,
-    dot::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle},
+    decimal::push_integer,
     names,
-    text::{counted, printable_short},
-    views::{VertexView, expansion_word, vertices},
+    text::{counted, printable_short, push_hex},
+    views::vertices,
 };
 use alloy_primitives::Address;
-use std::collections::BTreeSet;
-use txgraph_graph::{Contracts, EndReason, TransferGraph};
-use words::{rounded_amount, short_addresses};
+use std::{collections::BTreeSet, io::Write};
+use txgraph_graph::{Contracts, EndReason, TransferGraph, Vertex};
 
 /// Folded addresses that a tooltip lists.
 const MEMBERS_MAX: usize = 8;
 
-/// Returns the nodes: vertices that are not folded, in order, then the groups.
+/// A vertex, or several leaves as one. Its texts are made when they are written.
+pub(crate) struct Node {
+    stands_for: StandsFor,
+    pub(crate) style: VertexStyle,
+    pub(crate) is_root: bool,
+    is_contract: Option<bool>,
+    pub(crate) hop: u32,
+    /// Its column: the hop, negative for senders to the left of a root.
+    pub(crate) column: i64,
+    /// Why the trail ends here.
+    pub(crate) end: Option<EndReason>,
+}
+
+/// What a node stands for.
+enum StandsFor {
+    Vertex {
+        number: usize,
+        /// Digits at each end of its short address.
+        digits: usize,
+    },
+    Leaves {
+        /// The number of the group, from 1.
+        number: usize,
+        /// The numbers of the vertices.
+        members: Vec<usize>,
+        /// What they moved in total.
+        total: String,
+    },
+}
+
+/// Returns the nodes: vertices that are not folded, in order, then the groups. `place` has the node of each
+/// vertex.
 pub(super) fn nodes(
     graph: &TransferGraph,
-    arrows: &[Merged],
-    groups: &[Vec<usize>],
-    tokens: &TokenList,
     contracts: &Contracts,
-    link: Option<&Link>,
+    arrows: &[PictureArrow],
+    groups: Vec<Vec<usize>>,
+    place: &[usize],
+    units: &[Unit],
 ) -> Vec<Node> {
-    let folded: BTreeSet<usize> = groups.iter().flatten().copied().collect();
-    let alone: Vec<_> = (vertices(graph, contracts).enumerate())
-        .filter(|(number, _)| !folded.contains(number))
-        .map(|(_, view)| view)
+    let first_folded = place.len() - groups.iter().map(Vec::len).sum::<usize>();
+    let alone = vertices(graph, contracts).enumerate();
+    let alone = alone.filter(|(number, _)| place[*number] < first_folded);
+    let mut nodes: Vec<_> = alone
+        .map(|(number, view)| Node {
+            stands_for: StandsFor::Vertex { number, digits: 0 },
+            style: VertexStyle::new(
+                view.vertex.expansion,
+                view.is_root,
+                view.is_contract,
+                view.end,
+            )
+            .of_kind(view.vertex.labels.kind(), view.is_root),
+            is_root: view.is_root,
+            is_contract: view.is_contract,
+            hop: view.vertex.hop,
+            column: 0,
+            end: view.end,
+        })
         .collect();
-    let addresses: Vec<_> = alone.iter().map(|view| view.vertex.address).collect();
-    let short = short_addresses(&addresses);
-    let chain_id = graph.chain.chain_id;
-    let mut nodes: Vec<_> = (alone.iter().zip(short))
-        .map(|(view, short)| vertex(view, short, tokens, chain_id, link))
+    let vertex = |number: usize| &graph.graph.raw_nodes()[number].weight;
+    let addresses: Vec<_> = (nodes.iter())
+        .filter_map(|node| node.vertex(graph))
+        .map(|vertex| vertex.address)
         .collect();
-    for (number, group) in groups.iter().enumerate() {
-        let node = group_node(graph, arrows, tokens, (number, nodes.len()), group);
-        nodes.push(node);
+    for (node, different) in nodes.iter_mut().zip(different_digits(&addresses)) {
+        if let StandsFor::Vertex { digits, .. } = &mut node.stands_for {
+            *digits = different;
+        }
+    }
+    let mut own: Vec<Vec<&PictureArrow>> = vec![Vec::new(); groups.len()];
+    for arrow in arrows {
+        for end in [arrow.source, arrow.target] {
+            if let Some(group) = end.checked_sub(first_folded) {
+                own[group].push(arrow);
+            }
+        }
+    }
+    for (group, (members, own)) in groups.into_iter().zip(own).enumerate() {
+        let hops = members.iter().map(|member| vertex(*member).hop);
+        nodes.push(Node {
+            style: VertexStyle::FOLDED,
+            is_root: false,
+            is_contract: None,
+            hop: hops.min().unwrap_or(0),
+            column: 0,
+            end: None,
+            stands_for: StandsFor::Leaves {
+                number: group + 1,
+                total: total(&own, units),
+                members,
+            },
+        });
     }
     let hops: Vec<_> = nodes.iter().map(|node| node.hop).collect();
     for (node, column) in nodes.iter_mut().zip(columns(graph, &hops, arrows)) {
@@ -48,99 +122,10 @@ pub(super) fn nodes(
     nodes
 }
 
-fn vertex(
-    view: &VertexView<'_>,
-    short: String,
-    tokens: &TokenList,
-    chain_id: u64,
-    link: Option<&Link>,
-) -> Node {
-    let vertex = view.vertex;
-    let style = VertexStyle::new(vertex.expansion, view.is_root, view.is_contract, view.end)
-        .of_kind(vertex.labels.kind(), view.is_root);
-    let name = vertex.labels.name();
-    let mut label: Vec<_> = (names::drawn(&vertex.labels, LABEL_CHARS).into_iter()).collect();
-    label.push(short);
-    if !style.note.is_empty() {
-        label.push(style.note.to_owned());
-    }
-    Node {
-        id: format!("{:#x}", vertex.address),
-        label,
-        tooltip: tooltip(view, tokens, chain_id),
-        shape: style.shape,
-        fill: style.fill,
-        style: style.style,
-        is_root: view.is_root,
-        hop: vertex.hop,
-        column: 0,
-        name: name.map(|name| printable_short(name, TOOLTIP_CHARS)),
-        kind: expansion_word(vertex.expansion),
-        end: view.end,
-        link: link.and_then(|link| link.address(vertex.address)),
-        members: Vec::new(),
-    }
-}
-
-fn tooltip(view: &VertexView<'_>, tokens: &TokenList, chain_id: u64) -> Vec<String> {
-    let vertex = view.vertex;
-    let mut lines = vec![vertex.address.to_checksum(None)];
-    lines.extend(names::listed(&vertex.labels, TOOLTIP_CHARS));
-    let root = if view.is_root { "root, " } else { "" };
-    lines.push(format!(
-        "{root}hop {}, {}",
-        vertex.hop,
-        expansion_word(vertex.expansion)
-    ));
-    lines.extend((view.is_contract == Some(true)).then(|| "contract".to_owned()));
-    let end = |end: EndReason| format!("trail ends: {}; {}", end.words(), end.next_step());
-    lines.extend(view.end.map(end));
-    lines.push(format!(
-        "{}, {}",
-        counted(vertex.in_degree.into(), "sender"),
-        counted(vertex.out_degree.into(), "receiver")
-    ));
-    if let Some((first, last)) = vertex.blocks {
-        lines.push(format!("blocks {first} to {last}"));
-    }
-    for totals in vertex.totals.iter().take(TOTALS_MAX) {
-        for (word, count, amount) in [
-            ("in", totals.in_transfers, totals.in_amount),
-            ("out", totals.out_transfers, totals.out_amount),
-        ] {
-            if count > 0 {
-                let amount = tokens.format_amount(chain_id, &totals.asset, amount);
-                lines.push(format!("{word} {}", with_count(amount, count)));
-            }
-        }
-    }
-    if let Some(more @ 1..) = vertex.totals.len().checked_sub(TOTALS_MAX) {
-        lines.push(format!("and {more} more assets"));
-    }
-    lines
-}
-
-/// The node of a group. `number` is that of the group and that of the node.
-fn group_node(
-    graph: &TransferGraph,
-    arrows: &[Merged],
-    tokens: &TokenList,
-    (number, place): (usize, usize),
-    group: &[usize],
-) -> Node {
-    let vertices = graph.graph.raw_nodes();
-    let members: Vec<Address> = group
-        .iter()
-        .map(|member| vertices[*member].weight.address)
-        .collect();
-    let own: Vec<_> = (arrows.iter())
-        .filter(|arrow| arrow.source == place || arrow.target == place)
-        .collect();
-    let total = match &own[..] {
-        [arrow] => {
-            let chain_id = graph.chain.chain_id;
-            rounded_amount(tokens, chain_id, &arrow.asset, arrow.amount)
-        }
+/// Returns what the arrows of a group moved.
+fn total(arrows: &[&PictureArrow], units: &[Unit]) -> String {
+    match arrows {
+        [arrow] => units[arrow.asset].rounded(arrow.amount),
         several => {
             let assets: BTreeSet<_> = several.iter().map(|arrow| arrow.asset).collect();
             let count: u64 = several.iter().map(|arrow| arrow.count).sum();
@@ -150,28 +135,174 @@ fn group_node(
                 counted(assets.len() as u64, "token")
             )
         }
-    };
-    let mut tooltip = vec![format!("{} addresses", members.len())];
-    let listed = members.iter().take(MEMBERS_MAX);
-    tooltip.extend(listed.map(|address| address.to_checksum(None)));
-    if let Some(more @ 1..) = members.len().checked_sub(MEMBERS_MAX) {
-        tooltip.push(format!("and {more} more"));
     }
-    let hops = group.iter().map(|member| vertices[*member].weight.hop);
-    Node {
-        id: format!("folded {}", number + 1),
-        label: vec![format!("+{} others", members.len()), total],
-        tooltip,
-        shape: "folder",
-        fill: "#F3F3F3",
-        style: "filled",
-        is_root: false,
-        hop: hops.min().unwrap_or(0),
-        column: 0,
-        name: None,
-        kind: "folded",
-        end: None,
-        link: None,
-        members,
+}
+
+impl Node {
+    /// Returns its vertex; `None` for folded leaves.
+    pub(super) fn vertex<'a>(&self, graph: &'a TransferGraph) -> Option<&'a Vertex> {
+        match self.stands_for {
+            StandsFor::Vertex { number, .. } => Some(&graph.graph.raw_nodes()[number].weight),
+            StandsFor::Leaves { .. } => None,
+        }
     }
+
+    /// Returns the numbers of the vertices that it stands for; none for a vertex.
+    pub(crate) fn members(&self) -> &[usize] {
+        match &self.stands_for {
+            StandsFor::Vertex { .. } => &[],
+            StandsFor::Leaves { members, .. } => members,
+        }
+    }
+}
+
+impl Picture<'_> {
+    /// Returns the address of a vertex as text.
+    pub(super) fn address(&self, number: usize) -> [u8; 42] {
+        self.capitals[number].text(self.graph.graph.raw_nodes()[number].weight.address)
+    }
+
+    /// Appends the identity of a node: the address; of folded leaves, the number of the group.
+    pub(super) fn push_id(&self, node: &Node, out: &mut Vec<u8>) {
+        match &node.stands_for {
+            StandsFor::Vertex { number, .. } => {
+                push_hex(
+                    out,
+                    self.graph.graph.raw_nodes()[*number]
+                        .weight
+                        .address
+                        .as_slice(),
+                );
+            }
+            StandsFor::Leaves { number, .. } => {
+                out.extend_from_slice(b"folded ");
+                push_integer(out, *number);
+            }
+        }
+    }
+
+    /// Appends the full address of a node; of folded leaves, their number.
+    pub(super) fn push_address(&self, node: &Node, out: &mut Vec<u8>) {
+        match &node.stands_for {
+            StandsFor::Vertex { number, .. } => out.extend_from_slice(&self.address(*number)),
+            StandsFor::Leaves { members, .. } => {
+                push_integer(out, members.len());
+                out.extend_from_slice(b" addresses");
+            }
+        }
+    }
+
+    /// Appends the lines of a label.
+    pub(super) fn push_label(&self, node: &Node, out: &mut Vec<u8>) {
+        let (number, digits) = match &node.stands_for {
+            StandsFor::Vertex { number, digits } => (*number, *digits),
+            StandsFor::Leaves { members, total, .. } => {
+                return push(out, format_args!("+{} others\n{total}", members.len()));
+            }
+        };
+        let labels = &self.graph.graph.raw_nodes()[number].weight.labels;
+        if let Some(name) = names::drawn(labels, LABEL_CHARS) {
+            push(out, format_args!("{name}\n"));
+        }
+        push_short(out, &self.address(number), digits);
+        if !node.style.note.is_empty() {
+            push(out, format_args!("\n{}", node.style.note));
+        }
+    }
+
+    /// Appends the lines of a tooltip.
+    pub(super) fn push_tooltip(&self, node: &Node, out: &mut Vec<u8>) {
+        self.push_address(node, out);
+        let Some(vertex) = node.vertex(self.graph) else {
+            return self.push_members(node.members(), out);
+        };
+        for line in names::listed(&vertex.labels, TOOLTIP_CHARS) {
+            push(out, format_args!("\n{line}"));
+        }
+        let root = if node.is_root { "root, " } else { "" };
+        push(
+            out,
+            format_args!("\n{root}hop {}, {}", vertex.hop, vertex.expansion),
+        );
+        if node.is_contract == Some(true) {
+            out.extend_from_slice(b"\ncontract");
+        }
+        if let Some(end) = node.end {
+            push(
+                out,
+                format_args!("\ntrail ends: {}; {}", end.words(), end.next_step()),
+            );
+        }
+        push(
+            out,
+            format_args!(
+                "\n{}, {}",
+                counted(vertex.in_degree.into(), "sender"),
+                counted(vertex.out_degree.into(), "receiver")
+            ),
+        );
+        if let Some((first, last)) = vertex.blocks {
+            push(out, format_args!("\nblocks {first} to {last}"));
+        }
+        for totals in vertex.totals.iter().take(TOTALS_MAX) {
+            for (word, count, amount) in [
+                ("\nin ", totals.in_transfers, totals.in_amount),
+                ("\nout ", totals.out_transfers, totals.out_amount),
+            ] {
+                // Every asset of a vertex is the asset of an arrow.
+                if let Some(place) = self.places.get(&totals.asset).filter(|_| count > 0) {
+                    out.extend_from_slice(word.as_bytes());
+                    self.units[*place].push_exact(out, amount);
+                    push_transfers(out, count);
+                }
+            }
+        }
+        if let Some(more @ 1..) = vertex.totals.len().checked_sub(TOTALS_MAX) {
+            push(out, format_args!("\nand {more} more assets"));
+        }
+    }
+
+    fn push_members(&self, members: &[usize], out: &mut Vec<u8>) {
+        for member in members.iter().take(MEMBERS_MAX) {
+            out.push(b'\n');
+            out.extend_from_slice(&self.address(*member));
+        }
+        if let Some(more @ 1..) = members.len().checked_sub(MEMBERS_MAX) {
+            push(out, format_args!("\nand {more} more"));
+        }
+    }
+
+    /// Returns the name that a user gave to the address of a node.
+    pub(super) fn name(&self, node: &Node) -> Option<String> {
+        let name = node.vertex(self.graph)?.labels.name()?;
+        Some(printable_short(name, TOOLTIP_CHARS))
+    }
+
+    /// Returns the word for the end of the search at a node.
+    pub(super) fn kind(&self, node: &Node) -> &'static str {
+        let vertex = node.vertex(self.graph);
+        vertex.map_or("folded", |vertex| vertex.expansion.as_str())
+    }
+
+    /// Returns where a click on a node leads.
+    pub(super) fn node_link(&self, node: &Node) -> Option<String> {
+        let address: Address = node.vertex(self.graph)?.address;
+        self.link.and_then(|link| link.address(address))
+    }
+}
+
+/// Appends an address with this many digits at each end.
+fn push_short(out: &mut Vec<u8>, address: &[u8; 42], digits: usize) {
+    if 2 * digits >= 40 {
+        return out.extend_from_slice(address);
+    }
+    out.extend_from_slice(&address[..2 + digits]);
+    out.extend_from_slice("…".as_bytes());
+    out.extend_from_slice(&address[42 - digits..]);
+}
+
+/// Appends formatted text.
+pub(super) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    let written = out.write_fmt(text);
+    debug_assert!(written.is_ok(), "a buffer takes any text");
 }

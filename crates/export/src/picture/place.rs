@@ -15,7 +15,10 @@ const SCALE: f64 = 72.0;
 /// # Errors
 ///
 /// If Graphviz takes too long: another layout would depend on the speed of the machine.
-pub(super) fn positions(picture: &Picture, drawing: &Drawing) -> Result<(Layout, Option<Places>)> {
+pub(super) fn positions(
+    picture: &Picture<'_>,
+    drawing: &Drawing,
+) -> Result<(Layout, Option<Places>)> {
     let layout = layout_of(picture, drawing);
     let text = skeleton(picture, layout);
     match run(drawing, &["-Tplain"], text.into_bytes()) {
@@ -29,7 +32,7 @@ pub(super) fn positions(picture: &Picture, drawing: &Drawing) -> Result<(Layout,
 }
 
 /// The nodes and arrows without labels: `n0`, `n1` and so on.
-fn skeleton(picture: &Picture, layout: Layout) -> String {
+fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
     let (root, _) = centre(picture);
     let settings = match layout {
         Layout::Auto | Layout::Hops => {

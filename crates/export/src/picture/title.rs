@@ -19,7 +19,7 @@ const FILTER_CHARS: usize = 200;
 const NAME_CHARS: usize = 40;
 
 /// Returns the question in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.
-pub(crate) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
+pub(super) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
     let chain_id = graph.chain.chain_id;
     let assets = graph.assets();
     let what = match &assets[..] {
@@ -71,7 +71,7 @@ pub(crate) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
 }
 
 /// Returns the chain, the counts, and in letters as large what is left out.
-pub(crate) fn lines(graph: &TransferGraph, metadata: &Metadata, arrows: usize) -> Vec<String> {
+pub(super) fn lines(graph: &TransferGraph, metadata: &Metadata, arrows: usize) -> Vec<String> {
     let name = graph.chain.name.as_deref().unwrap_or_default();
     let (vertices, transfers) = (graph.graph.node_count(), graph.graph.edge_count());
     let merged = if arrows < transfers {
@@ -281,11 +281,11 @@ pub(super) fn shapes(nodes: &[Node]) -> Option<String> {
         ("diamond", "diamond: mint and burn"),
         ("folder", "folder: several addresses"),
     ] {
-        add(nodes.iter().any(|node| node.shape == shape), words);
+        add(nodes.iter().any(|node| node.style.shape == shape), words);
     }
-    let dashed = nodes.iter().any(|node| node.style.contains("dashed"));
+    let dashed = nodes.iter().any(|node| node.style.style.contains("dashed"));
     add(dashed, "dashed: limit reached");
-    let dotted = nodes.iter().any(|node| node.style.contains("dotted"));
+    let dotted = nodes.iter().any(|node| node.style.style.contains("dotted"));
     add(dotted, "dotted: last hop, not followed");
     let is_end =
         |node: &Node| matches!(node.end, Some(EndReason::NoTransfers | EndReason::Contract));

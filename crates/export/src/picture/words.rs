@@ -1,10 +1,13 @@
 //! Words of a picture: rounded amounts, dates, and short addresses that differ.
 
 use super::arrow::Moment;
-use crate::TokenList;
+use crate::decimal::push_integer;
 use alloy_primitives::{Address, map::HashMap};
-use txgraph_graph::{AmountSum, Asset};
+use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::Offset};
 use txgraph_transfers::BlockTime;
+
+/// Hex digits of an address.
+const ADDRESS_DIGITS: usize = 40;
 
 /// Significant digits of a rounded amount below one million.
 const DIGITS: usize = 5;
@@ -12,22 +15,8 @@ const DIGITS: usize = 5;
 /// Significant digits in front of `M`, `B`, `T` and powers of ten.
 const SHORT_DIGITS: usize = 4;
 
-/// Returns an amount with its unit, rounded to a few digits: `1.234 M USDC`.
-pub fn rounded_amount(
-    tokens: &TokenList,
-    chain_id: u64,
-    asset: &Asset,
-    amount: AmountSum,
-) -> String {
-    let exact = tokens.format_amount(chain_id, asset, amount);
-    // The number has no space, and the unit follows the first one.
-    let unit = exact.find(' ').map_or("", |space| &exact[space..]);
-    let number = rounded(&amount.to_string(), tokens.decimals(chain_id, asset));
-    format!("{number}{unit}")
-}
-
 /// Rounds a number of `decimals` decimal places, given as digits, half up.
-fn rounded(digits: &str, decimals: u8) -> String {
+pub(super) fn rounded(digits: &str, decimals: u8) -> String {
     let digits = digits.trim_start_matches('0').as_bytes();
     if digits.is_empty() {
         return "0".to_owned();
@@ -90,37 +79,34 @@ fn rounded(digits: &str, decimals: u8) -> String {
     }
 }
 
-/// Returns a date: `2024-01-31`.
-pub(super) fn date(time: BlockTime) -> Option<String> {
-    formatted(time, "%Y-%m-%d")
+/// Appends a date and time in UTC: `2024-01-31 06:49:11`. Nothing if the calendar ends before it.
+fn push_time(out: &mut Vec<u8>, time: BlockTime) -> bool {
+    const PRINTER: DateTimePrinter = DateTimePrinter::new().separator(b' ');
+    let seconds = i64::try_from(time.seconds()).unwrap_or(i64::MAX);
+    let Ok(time) = Timestamp::from_second(seconds) else {
+        return false;
+    };
+    let time = Offset::UTC.to_datetime(time);
+    PRINTER.print_datetime(&time, out).is_ok()
 }
 
-/// Returns a date and time: `2024-01-31 06:49:11 UTC`.
-pub(super) fn date_time(time: BlockTime) -> Option<String> {
-    formatted(time, "%Y-%m-%d %H:%M:%S UTC")
-}
-
-fn formatted(time: BlockTime, pattern: &str) -> Option<String> {
-    let seconds = i64::try_from(time.seconds()).ok()?;
-    let time = jiff::Timestamp::from_second(seconds).ok()?;
-    Some(time.strftime(pattern).to_string())
-}
-
-/// Returns the day of a block, or its number.
-fn day((block, time): Moment) -> String {
-    time.and_then(date)
-        .unwrap_or_else(|| format!("block {block}"))
+/// Returns the first characters of the date and time of a block, or its number.
+fn start_of_time((block, time): Moment, chars: usize) -> String {
+    let mut text = Vec::new();
+    match time.is_some_and(|time| push_time(&mut text, time)) {
+        true => text.into_iter().take(chars).map(char::from).collect(),
+        false => format!("block {block}"),
+    }
 }
 
 /// Returns the minute of a single transfer: `2024-01-01 06:49`.
-pub(super) fn minute((block, time): Moment) -> String {
-    time.and_then(|time| formatted(time, "%Y-%m-%d %H:%M"))
-        .unwrap_or_else(|| format!("block {block}"))
+pub(super) fn minute(moment: Moment) -> String {
+    start_of_time(moment, "2024-01-01 06:49".len())
 }
 
 /// Returns the days from the first to the last transfer: `2024-01-01 to 2024-02-01`.
 pub(super) fn days(first: Moment, last: Moment) -> String {
-    let (first, last) = (day(first), day(last));
+    let [first, last] = [first, last].map(|moment| start_of_time(moment, "2024-01-01".len()));
     if first == last {
         first
     } else {
@@ -128,47 +114,58 @@ pub(super) fn days(first: Moment, last: Moment) -> String {
     }
 }
 
-/// Returns a block and its time for a tooltip.
-pub(super) fn moment((block, time): Moment) -> String {
-    match time.and_then(date_time) {
-        Some(time) => format!("{time}, block {block}"),
-        None => format!("block {block}"),
+/// Appends a block and its time for a tooltip.
+pub(super) fn push_moment(out: &mut Vec<u8>, (block, time): Moment) {
+    if time.is_some_and(|time| push_time(out, time)) {
+        out.extend_from_slice(b" UTC, ");
     }
+    out.extend_from_slice(b"block ");
+    push_integer(out, block);
 }
 
 /// Returns each address as `0x1234…abcd`, with more digits where two would look the same.
 /// Capitals do not count as a difference.
 pub fn short_addresses(addresses: &[Address]) -> Vec<String> {
-    let full: Vec<_> = addresses
-        .iter()
-        .map(|address| address.to_checksum(None))
-        .collect();
-    let mut short = vec![String::new(); full.len()];
-    let mut open: Vec<usize> = (0..full.len()).collect();
-    for digits in (4..20).step_by(2) {
-        let text = |at: usize| format!("{}…{}", &full[at][..2 + digits], &full[at][42 - digits..]);
-        let mut seen: HashMap<String, usize> = HashMap::default();
-        for at in &open {
-            *seen.entry(text(*at).to_lowercase()).or_default() += 1;
+    let short = addresses.iter().zip(different_digits(addresses));
+    let short = short.map(|(address, digits)| {
+        let full = address.to_checksum(None);
+        match 2 * digits < ADDRESS_DIGITS {
+            true => format!("{}…{}", &full[..2 + digits], &full[full.len() - digits..]),
+            false => full,
         }
+    });
+    short.collect()
+}
+
+/// Returns the number of digits at each end that make an address different from the others, at least 4; half
+/// of all digits if there is another one like it.
+pub(super) fn different_digits(addresses: &[Address]) -> Vec<usize> {
+    let mut all_digits = vec![ADDRESS_DIGITS / 2; addresses.len()];
+    let mut open: Vec<usize> = (0..addresses.len()).collect();
+    for digits in (4..ADDRESS_DIGITS / 2).step_by(2) {
+        let ends = |at: usize| {
+            let mut ends = addresses[at];
+            ends[digits / 2..ADDRESS_DIGITS / 2 - digits / 2].fill(0);
+            ends
+        };
+        let mut seen: HashMap<Address, usize> = HashMap::default();
+        open.iter()
+            .for_each(|at| *seen.entry(ends(*at)).or_default() += 1);
         open.retain(|at| {
-            let text = text(*at);
-            let again = seen
-                .get(&text.to_lowercase())
-                .is_some_and(|count| *count > 1);
-            short[*at] = text;
-            again
+            let is_alone = seen.get(&ends(*at)) == Some(&1);
+            if is_alone {
+                all_digits[*at] = digits;
+            }
+            !is_alone
         });
     }
-    for at in open {
-        short[at].clone_from(&full[at]);
-    }
-    short
+    all_digits
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn amounts_are_rounded_to_a_few_digits() {
@@ -196,7 +193,14 @@ mod tests {
     #[test]
     fn dates_are_in_utc() {
         let time = BlockTime::new(1_438_269_988).unwrap();
-        assert_eq!(date_time(time).unwrap(), "2015-07-30 15:26:28 UTC");
+        let moment = |moment| {
+            let mut text = Vec::new();
+            push_moment(&mut text, moment);
+            String::from_utf8(text).unwrap()
+        };
+        let at = moment((9, Some(time)));
+        assert_eq!(at, "2015-07-30 15:26:28 UTC, block 9");
+        assert_eq!(minute((9, Some(time))), "2015-07-30 15:26");
         assert_eq!(days((1, Some(time)), (9, Some(time))), "2015-07-30");
         assert_eq!(days((1, None), (9, None)), "block 1 to block 9");
         assert_eq!(moment((7, BlockTime::new(u64::MAX - 1))), "block 7");
@@ -215,5 +219,34 @@ mod tests {
         assert!(short[0].starts_with("0x206111…"), "{short:?}");
         let same = [Address::ZERO, Address::ZERO];
         assert_eq!(short_addresses(&same)[0].len(), 42);
+    }
+
+    proptest! {
+        /// An address has as many digits as its text needs to be the only one, or all of them.
+        #[test]
+        fn short_addresses_differ(ends in prop::collection::vec((0u8..3, 0u8..3, 0u8..3), 1..12)) {
+            let address = |(a, b, c): &(u8, u8, u8)| {
+                let mut bytes = [7; 20];
+                (bytes[0], bytes[2], bytes[18]) = (*a, *b, *c);
+                Address::from(bytes)
+            };
+            let addresses: Vec<_> = ends.iter().map(address).collect();
+            for (address, short) in addresses.iter().zip(short_addresses(&addresses)) {
+                let full = address.to_checksum(None);
+                let text = |digits: usize, address: &Address| {
+                    let full = address.to_checksum(None).to_lowercase();
+                    (full[..2 + digits].to_owned(), full[42 - digits..].to_owned())
+                };
+                let alone = |digits: &usize| {
+                    let same = |other: &&Address| text(*digits, other) == text(*digits, address);
+                    addresses.iter().filter(same).count() == 1
+                };
+                let expected = match (4..20).step_by(2).find(alone) {
+                    Some(digits) => format!("{}…{}", &full[..2 + digits], &full[42 - digits..]),
+                    None => full,
+                };
+                prop_assert_eq!(short, expected);
+            }
+        }
     }
 }

@@ -95,6 +95,37 @@ fn pictures() {
     );
 }
 
+/// Graphviz draws the same from the file as from what we give it.
+#[test]
+fn dot_file_is_the_picture() {
+    if !has_graphviz() {
+        return;
+    }
+    let (tiny, star) = (tiny(), crate::pictures::star(60));
+    for (graph, rows) in [(&tiny, 8), (&star, 11)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.dot");
+        let target = Target::File(path.clone());
+        let format = DocumentFormat::Dot;
+        let options = options();
+        let about = metadata(graph);
+        let file = write_graph(graph, format, &options, &about, &target, false).unwrap();
+        let drawn = Command::new("dot")
+            .arg("-Tsvg")
+            .arg(&path)
+            .output()
+            .unwrap();
+        assert!(drawn.status.success(), "{drawn:?}");
+        let ours = written(graph, DocumentFormat::Svg, &options);
+        assert_eq!(String::from_utf8(drawn.stdout), String::from_utf8(ours));
+        // What is folded is stated for both.
+        assert_eq!(
+            (file.rows, file.notes.len()),
+            (rows, usize::from(rows > 10))
+        );
+    }
+}
+
 #[test]
 fn too_much_to_draw_is_refused_but_not_as_dot() {
     for (drawing, what) in [

@@ -79,10 +79,15 @@ fn dot_parses_to_the_same_graph_with_any_label() {
         let Graph::DiGraph { stmts, .. } = graph else {
             panic!("not directed")
         };
-        let edges = stmts
-            .iter()
-            .filter(|stmt| matches!(stmt, Stmt::Edge(_)))
-            .count();
+        // Headings of columns have arrows between them that are not drawn.
+        let is_drawn = |stmt: &&Stmt| match stmt {
+            Stmt::Edge(edge) => edge
+                .attributes
+                .iter()
+                .all(|it| it.1 != Id::Plain("invis".into())),
+            _ => false,
+        };
+        let edges = stmts.iter().filter(is_drawn).count();
         let nodes = stmts
             .iter()
             .filter(|stmt| matches!(stmt, Stmt::Node(_)))

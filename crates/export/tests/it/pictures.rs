@@ -58,7 +58,7 @@ fn peel(steps: usize) -> TransferGraph {
 }
 
 /// A centre that pays `leaves` addresses.
-fn star(leaves: usize) -> TransferGraph {
+pub(crate) fn star(leaves: usize) -> TransferGraph {
     let leaf = |at: usize| format!("hub>leaf{at}:{}@USDC ", 1_000_000 + 977 * at);
     rooted(&(0..leaves).map(leaf).collect::<String>(), Direction::Out)
 }

@@ -1,19 +1,16 @@
-//! How vertices are drawn, and text in quotes.
+//! How vertices are drawn.
 
 use txgraph_graph::{EndReason, Expansion};
 use txgraph_labels::Category;
 
 /// Characters of a label that are drawn.
-pub(crate) const LABEL_CHARS: usize = 32;
+pub(super) const LABEL_CHARS: usize = 32;
 
 /// Characters of a label in a tooltip. Graphviz refuses strings of 16 KB.
-pub(crate) const TOOLTIP_CHARS: usize = 256;
-
-/// Characters of an amount that are drawn; the tooltip has all.
-pub(crate) const AMOUNT_CHARS: usize = 48;
+pub(super) const TOOLTIP_CHARS: usize = 256;
 
 /// Lines of totals in a tooltip.
-pub(crate) const TOTALS_MAX: usize = 10;
+pub(super) const TOTALS_MAX: usize = 10;
 
 /// How a vertex is drawn.
 pub(crate) struct VertexStyle {
@@ -25,8 +22,16 @@ pub(crate) struct VertexStyle {
 }
 
 impl VertexStyle {
+    /// Several leaves.
+    pub(super) const FOLDED: Self = Self {
+        shape: "folder",
+        fill: "#F3F3F3",
+        style: "filled",
+        note: "",
+    };
+
     /// The shape says what an address is, the border whether the trail goes on there.
-    pub(crate) const fn new(
+    pub(super) const fn new(
         expansion: Expansion,
         is_root: bool,
         is_contract: Option<bool>,
@@ -64,7 +69,7 @@ impl VertexStyle {
     }
 
     /// The kind of a labelled address decides shape and colour; a root keeps its colour.
-    pub(crate) const fn of_kind(self, kind: Option<Category>, is_root: bool) -> Self {
+    pub(super) const fn of_kind(self, kind: Option<Category>, is_root: bool) -> Self {
         match kind {
             None => self,
             Some(kind) => Self {
@@ -74,21 +79,4 @@ impl VertexStyle {
             },
         }
     }
-}
-
-/// Text that is shown. Graphviz reads entities and escapes in it, so `&` and `\` are
-/// escaped. Line breaks become `line_break`: `\n` centres the line before it, `\l` aligns
-/// it left.
-pub(crate) fn escaped(text: &str, line_break: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '"' => escaped.push_str("\\\""),
-            '\\' => escaped.push_str("\\\\"),
-            '\n' => escaped.push_str(line_break),
-            '&' => escaped.push_str("&amp;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
