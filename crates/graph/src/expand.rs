@@ -5,14 +5,13 @@
 
 use crate::{
     Expansion, LimitHit, SearchRequest,
-    csr::Csr,
     interner::NONE,
     largest::Largest,
     rows::Interned,
     scan::Fetched,
     timing::{Arrival, Timing},
 };
-use txgraph_transfers::{Direction, Position};
+use txgraph_transfers::{Csr, Direction, Position};
 
 /// The state of a search.
 #[derive(Debug)]

@@ -4,6 +4,10 @@
 //! Input: a [`SearchRequest`] with roots, a filter and limits. Output: a
 //! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
 //! replay, an index or a cluster.
+//!
+//! Modules, each using only those before it: amount, request, timing, graph, interner, ends,
+//! merged, poisoning, rows, testing, totals, assemble, largest, merge, plan, scan, expand, build,
+//! search, routes, shared.
 
 // The request, and how it is read from the source.
 mod plan;
@@ -11,7 +15,6 @@ mod request;
 mod scan;
 
 // Transfers in memory.
-mod csr;
 mod interner;
 mod rows;
 
@@ -39,7 +42,6 @@ mod shared;
 pub mod testing;
 
 pub use amount::{AmountSum, widen};
-pub use csr::Csr;
 pub use ends::{Contracts, EndReason, TrailEnd, Unchecked};
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
@@ -52,6 +54,7 @@ pub use routes::{Routes, routes};
 pub use scan::scan;
 pub use search::{same_chain, search};
 pub use shared::{Exchanged, Shared, SharedCounterparty, shared};
+pub use txgraph_transfers::Csr;
 
 // The type of `TransferGraph::graph`.
 pub use petgraph;

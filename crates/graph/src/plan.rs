@@ -13,7 +13,6 @@
 
 use crate::{
     SearchError, SearchRequest,
-    csr::Csr,
     rows::{Interned, RowStore},
 };
 use alloy_primitives::Address;
@@ -51,7 +50,7 @@ impl<'a> Plan<'a> {
 /// Whether a store of all transfers may grow: its memory, and what grouping by address will
 /// take.
 pub(crate) fn fits(request: &SearchRequest, rows: &RowStore, interned: &Interned) -> bool {
-    let csr = Csr::bytes(rows.len(), request.direction, interned.addresses.len());
+    let csr = rows.by_address_bytes(request.direction, interned.addresses.len());
     (rows.bytes() + interned.bytes() + csr) as u64 <= request.memory_bytes_max
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{SearchError, interner::Interner};
 use alloy_primitives::{Address, U256};
-use txgraph_transfers::{BlockTime, Kind, Position, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Csr, Direction, Kind, Position, TokenStandard, Transfer};
 
 /// The most rows of a store: twice as many, one for each end, fit a `u32`.
 const ROWS_MAX: usize = (1 << 31) - 1;
@@ -274,6 +274,33 @@ impl RowStore {
         // It was a `u32` when it was pushed.
         u32::try_from(sub).unwrap_or_default()
     }
+
+    /// The numbers of the transfers that can be followed from each address: those that it
+    /// sent (`Out`), received (`In`) or both (`Both`; a transfer to itself once).
+    pub(crate) fn by_address(&self, direction: Direction, addresses: usize) -> Csr {
+        let ends = |row: &Row| match direction {
+            Direction::Out => (row.from, None),
+            Direction::In => (row.to, None),
+            Direction::Both => (row.from, (row.to != row.from).then_some(row.to)),
+        };
+        Csr::group(addresses, || {
+            (0u32..).zip(self.rows()).flat_map(|(number, row)| {
+                let (one, other) = ends(row);
+                std::iter::once(one)
+                    .chain(other)
+                    .map(move |end| (end, number))
+            })
+        })
+    }
+
+    /// Memory that [`Self::by_address`] takes.
+    pub(crate) fn by_address_bytes(&self, direction: Direction, addresses: usize) -> usize {
+        let ends = match direction {
+            Direction::Both => 2 * self.len(),
+            Direction::Out | Direction::In => self.len(),
+        };
+        size_of::<u32>() * (addresses + 1 + ends)
+    }
 }
 
 impl Row {
@@ -309,6 +336,38 @@ mod tests {
     use super::*;
     use crate::testing;
     use proptest::prelude::*;
+
+    fn check(text: &str, direction: Direction, expected: &str) {
+        let (mut interned, mut store) = Default::default();
+        for transfer in testing::transfers(text) {
+            RowStore::push(&mut store, &transfer, &mut interned).unwrap();
+        }
+        let csr = store.by_address(direction, interned.addresses.len());
+        assert_eq!(csr.keys(), interned.addresses.len());
+        let mut found: Vec<_> = (0..u32::try_from(interned.addresses.len()).unwrap())
+            .map(|id| {
+                format!(
+                    "{}{:?}",
+                    testing::name(interned.addresses.value(id)),
+                    csr.of(id)
+                )
+            })
+            .collect();
+        found.sort();
+        assert_eq!(found.join(" "), expected, "{text} {direction:?}");
+    }
+
+    #[test]
+    fn groups_rows_by_direction() {
+        check("a>b c>b a>a b>a", Direction::Out, "a[0, 2] b[3] c[1]");
+        check("a>b c>b a>a b>a", Direction::In, "a[2, 3] b[0, 1] c[]");
+        check(
+            "a>b c>b a>a b>a",
+            Direction::Both,
+            "a[0, 2, 3] b[0, 1, 3] c[1]",
+        );
+        check("", Direction::Both, "");
+    }
 
     fn amount() -> impl Strategy<Value = U256> {
         (any::<[u64; 4]>(), 0u32..=256).prop_map(|(limbs, shift)| {

@@ -3,7 +3,6 @@
 use crate::{
     SearchError, SearchRequest, TransferGraph,
     build::{self, SearchResult},
-    csr::Csr,
     expand::{EdgeRow, Expander, FrontierVertex},
     plan::Plan,
     rows::{Interned, RowStore},
@@ -93,11 +92,7 @@ fn expand_in_memory(
     fetched: &Fetched,
     interned: &Interned,
 ) -> Vec<EdgeRow> {
-    let csr = Csr::of_rows(
-        fetched.rows.rows(),
-        request.direction,
-        interned.addresses.len(),
-    );
+    let csr = (fetched.rows).by_address(request.direction, interned.addresses.len());
     let mut edge_rows = Vec::new();
     let mut hop = 0;
     while !frontier.is_empty() {
@@ -125,11 +120,7 @@ fn expand_by_scans(
     let mut edge_rows = Vec::new();
     let mut hop = 0;
     loop {
-        let csr = Csr::of_rows(
-            fetched.rows.rows(),
-            request.direction,
-            interned.addresses.len(),
-        );
+        let csr = (fetched.rows).by_address(request.direction, interned.addresses.len());
         let mut followed = expander.expand(hop, &frontier, &fetched, &csr, interned);
         // Adjacent rows of one block share its entry.
         followed.sort_unstable();

@@ -1,9 +1,9 @@
 //! Degrees, totals and blocks of vertices, counted from their edges.
 
-use crate::{AmountSum, Asset, AssetTotals, csr::Csr, graph::Graph, widen};
+use crate::{AmountSum, Asset, AssetTotals, graph::Graph, widen};
 use petgraph::{Direction, graph::NodeIndex};
 use rayon::prelude::*;
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{Csr, Transfer};
 
 /// One end of an edge, at the vertex that is being counted, with the number of the edge.
 /// Ordered by asset.

@@ -19,7 +19,7 @@ use std::{
 };
 use txgraph_stored::Interner;
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, Kind, TokenStandard, Transfer,
+    AnomalousLogs, BlockRange, BlockSummary, Csr, DecodeCounts, Kind, TokenStandard, Transfer,
 };
 
 /// The number of transfers that are appended together.
@@ -429,12 +429,18 @@ impl Builder {
         rows: u32,
         addresses: usize,
     ) -> Result<()> {
-        let by_class = group(&self.row_class, 0..rows, self.classes.len()).1;
+        let classes = self.row_class.iter().copied();
+        let by_class =
+            Csr::group_counted(self.classes.len(), classes.clone(), classes.zip(0..rows));
+        let (_, by_class) = by_class.into_parts();
         for (starts_part, rows_part, ends) in [
             (Part::OutStarts, Part::OutRows, &self.row_from),
             (Part::InStarts, Part::InRows, &self.row_to),
         ] {
-            let (starts, grouped) = group(ends, by_class.iter().copied(), addresses);
+            // Within an address, the rows keep the order of the classes.
+            let pairs = by_class.iter().map(|row| (ends[*row as usize], *row));
+            let grouped = Csr::group_counted(addresses, ends.iter().copied(), pairs);
+            let (starts, grouped) = grouped.into_parts();
             let starts = starts.into_iter().map(u64::from);
             out.column(starts_part, starts, rows.into())?;
             let last_row = rows.saturating_sub(1);
@@ -519,29 +525,6 @@ pub(crate) fn leading_bits(address: &Address, bits: u32) -> u64 {
     let [a, b, c, d, ..] = address.0.0;
     // As 64 bits, because without any bits the shift is by 32.
     u64::from(u32::from_be_bytes([a, b, c, d])) >> (32 - bits)
-}
-
-/// Groups rows by one of their numbers, all of which are below `count`, with a counting
-/// sort. Within a group the rows keep the order of `order`. Returns the start of each group,
-/// followed by the end of the last, and the rows.
-fn group(numbers: &[u32], order: impl Iterator<Item = u32>, count: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0_u32; count + 1];
-    for number in numbers {
-        starts[*number as usize + 1] += 1;
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += *start;
-        *start = sum;
-    }
-    let mut next = starts.clone();
-    let mut rows = vec![0; numbers.len()];
-    for row in order {
-        let at = &mut next[numbers[row as usize] as usize];
-        rows[*at as usize] = row;
-        *at += 1;
-    }
-    (starts, rows)
 }
 
 /// Returns the code of a standard in a file. The codes are fixed; the order of the enum is

@@ -14,7 +14,9 @@ use arrow_array::{
 };
 use std::{collections::BTreeMap, mem::take, sync::Arc};
 use txgraph_stored::Interner;
-use txgraph_transfers::{AnomalousLogs, BlockRange, BlockSummary, Kind, TokenStandard, Transfer};
+use txgraph_transfers::{
+    AnomalousLogs, BlockRange, BlockSummary, Csr, Kind, TokenStandard, Transfer,
+};
 use txgraph_work::CancelFlag;
 
 /// Stands for the native coin among the numbers of token addresses.
@@ -399,22 +401,11 @@ impl Numbered {
         (number != NATIVE).then(|| self.id_of[number as usize])
     }
 
-    /// The rows ordered by the id of their key, and then by row: a counting sort.
+    /// The rows ordered by the id of their key, and then by row.
     fn order(&self, key: &[u32]) -> Vec<u32> {
-        let mut starts = vec![0_u32; self.rank.len() + 1];
-        for number in key {
-            starts[self.rank[*number as usize] as usize + 1] += 1;
-        }
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
-        let mut order = vec![0; key.len()];
-        for (row, number) in (0_u32..).zip(key) {
-            let next = &mut starts[self.rank[*number as usize] as usize];
-            order[*next as usize] = row;
-            *next += 1;
-        }
-        order
+        let ranks = key.iter().map(|number| self.rank[*number as usize]);
+        let order = Csr::group_counted(self.rank.len(), ranks.clone(), ranks.zip(0..));
+        order.into_parts().1
     }
 }
 

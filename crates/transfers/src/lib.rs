@@ -9,6 +9,7 @@
 
 mod amounts;
 mod counts;
+mod csr;
 mod decode;
 mod events;
 mod filter;
@@ -29,6 +30,7 @@ mod wrap;
 
 pub use amounts::AmountFilter;
 pub use counts::DecodeCounts;
+pub use csr::Csr;
 pub use decode::Decoder;
 pub use events::{
     DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
