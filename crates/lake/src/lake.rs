@@ -177,12 +177,6 @@ impl Lake {
         partition.map(|it| it.block_time(block)).transpose()
     }
 
-    /// The path of a file of a partition, for engines that read it.
-    pub fn file_path(&self, partition: &PartitionInfo, name: &str) -> PathBuf {
-        let folder = self.path().join(PARTITIONS).join(&partition.folder);
-        folder.join(name)
-    }
-
     /// Returns a summary.
     pub fn status(&self) -> Status {
         let partitions = self.partitions();

@@ -23,13 +23,6 @@ pub struct BalanceChange {
     pub sent: U256,
 }
 
-impl BalanceChange {
-    /// Whether incoming and outgoing amounts are equal.
-    pub fn is_even(&self) -> bool {
-        self.received == self.sent
-    }
-}
-
 /// Sums the balance changes of transactions of one chain.
 #[derive(Debug)]
 pub struct BalanceCounter {

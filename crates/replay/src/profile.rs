@@ -3,11 +3,7 @@
 
 use crate::{Frame, Frames, TransactionReplay};
 use alloy_primitives::{Address, hex};
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    io::{self, Write},
-};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// Frames below this depth are counted at the path of this depth. A transaction may nest 1,024
 /// deep, and every path is written in full.
@@ -97,18 +93,6 @@ impl GasProfile {
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, gas)| std::cmp::Reverse(*gas));
         sums
-    }
-
-    /// Writes one line for each path: the path, a space, and the gas.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the writer.
-    pub fn write_folded(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (path, gas) in &self.gas {
-            writeln!(out, "{path} {gas}")?;
-        }
-        Ok(())
     }
 }
 

@@ -162,12 +162,6 @@ impl TransferFilter {
         }
     }
 
-    /// Whether amounts or ids are limited.
-    #[inline]
-    pub fn limits_amounts(&self) -> bool {
-        !self.min_value.is_zero() || !self.amounts.is_empty()
-    }
-
     /// Whether an amount and an id of this token are wanted.
     #[inline]
     pub fn wants_amount(&self, token: Option<&Address>, value: &U256, id: Option<&U256>) -> bool {

@@ -2,7 +2,9 @@
 
 use crate::{
     answers::chain,
-    support::{ask, everything, files, node, open, options, range, reseal, source, work},
+    support::{
+        ask, everything, file_path, files, node, open, options, range, reseal, source, work,
+    },
 };
 use alloy_primitives::Address;
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
@@ -129,8 +131,8 @@ fn tables_with_other_columns_are_refused() {
     let lake = open(sample.place.path());
     let partition = &lake.partitions()[0];
     let (blocks, transfers) = (
-        lake.file_path(partition, "blocks.parquet"),
-        lake.file_path(partition, "transfers.parquet"),
+        file_path(&lake, partition, "blocks.parquet"),
+        file_path(&lake, partition, "transfers.parquet"),
     );
     fs::copy(blocks, transfers).unwrap();
     reseal(sample.place.path());

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use txgraph_lake::{BuildOptions, Lake, LakeSource};
+use txgraph_lake::{BuildOptions, Lake, LakeSource, PartitionInfo};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions, Threads};
 pub(crate) use txgraph_testkit::questions::{Reference, ask, assert_same, everything, range, seen};
@@ -70,12 +70,20 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The path of a file of a partition.
+pub(crate) fn file_path(lake: &Lake, partition: &PartitionInfo, name: &str) -> PathBuf {
+    lake.path()
+        .join("partitions")
+        .join(&partition.folder)
+        .join(name)
+}
+
 /// The content of all Parquet files, by the first block of the partition and the name.
 pub(crate) fn content(lake: &Lake) -> BTreeMap<(u64, String), Vec<u8>> {
     let mut content = BTreeMap::new();
     for partition in lake.partitions() {
         for file in &partition.files {
-            let bytes = fs::read(lake.file_path(partition, &file.name)).unwrap();
+            let bytes = fs::read(file_path(lake, partition, &file.name)).unwrap();
             content.insert((partition.blocks.first, file.name.clone()), bytes);
         }
     }
@@ -89,7 +97,7 @@ pub(crate) fn assert_tidy(folder: &Path) {
     for partition in lake.partitions() {
         let names = partition.files.iter().map(|file| file.name.as_str());
         for name in names.chain(["checksums.json"]) {
-            expected.push(lake.file_path(partition, name));
+            expected.push(file_path(&lake, partition, name));
         }
     }
     expected.sort();

@@ -111,15 +111,6 @@ impl LakeHandle<'_> {
         })?;
         done.ok_or_else(|| Error::unsupported(self.source.spec(), Capability::Lake))
     }
-
-    /// The tip of the source.
-    ///
-    /// # Errors
-    ///
-    /// If the source cannot be read.
-    pub fn source_tip(&self) -> Result<u64> {
-        self.source.stored_tip()
-    }
 }
 
 /// Describes the lake in a directory.
