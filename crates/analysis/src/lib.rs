@@ -8,6 +8,9 @@
 //!
 //! Every result has a total order and is the same for equal graphs. Sums are exact. Only
 //! shares and means are rounded, each once.
+//!
+//! Modules, each using only those before it: ratio, scc, serial, table, components, concentration,
+//! degree, loops, pairs, trace, summary.
 
 mod components;
 mod concentration;
