@@ -7,7 +7,7 @@ use txgraph_graph::Asset;
 pub(crate) const LEGEND_MAX: usize = 12;
 
 /// The line about a token that no list names.
-pub(crate) const CLAIM: &str = "\nits symbol is only what the token itself claims";
+pub(crate) const CLAIM: &str = "its symbol is only what the token itself claims";
 
 /// A token and its colour.
 pub(crate) struct LegendEntry {
@@ -25,11 +25,11 @@ pub(crate) fn legend(chain_id: u64, arrows: &Arrows<'_>, tokens: &TokenList) -> 
         LegendEntry {
             tooltip: match asset.token_address {
                 Some(token) => {
-                    let claim = match tokens.is_claim(chain_id, token) {
-                        true => CLAIM,
-                        false => "",
-                    };
-                    format!("{label}\n{}{claim}", token.to_checksum(None))
+                    let mut tooltip = format!("{label}\n{}", token.to_checksum(None));
+                    if tokens.is_claim(chain_id, token) {
+                        tooltip = format!("{tooltip}\n{CLAIM}");
+                    }
+                    tooltip
                 }
                 None => label.clone(),
             },

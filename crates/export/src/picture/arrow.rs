@@ -13,7 +13,7 @@ pub(crate) type Moment = (u64, Option<BlockTime>);
 
 /// All transfers of an asset from one node to another. A picture may have millions of arrows, so their texts
 /// are made when they are written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PictureArrow {
     /// The number of the vertex, and of the node after folding.
     pub(crate) source: usize,
@@ -72,11 +72,9 @@ pub(super) fn merged(
     places: &HashMap<Asset, usize>,
     every_transfer: bool,
 ) -> Vec<PictureArrow> {
-    let mut arrows: Vec<PictureArrow> = Vec::new();
+    // Memory that is not written is not used.
+    let mut arrows: Vec<PictureArrow> = Vec::with_capacity(graph.graph.edge_count());
     let mut known: HashMap<(usize, usize, usize), usize> = HashMap::default();
-    if every_transfer {
-        arrows.reserve_exact(graph.graph.edge_count());
-    }
     for (number, edge) in graph.graph.raw_edges().iter().enumerate() {
         let transfer = &edge.weight.transfer;
         let moment = (transfer.block_number, transfer.block_timestamp);
@@ -111,28 +109,27 @@ pub(super) fn merged(
     arrows
 }
 
-/// Returns the arrows between nodes. Those of the leaves of one group become one per asset and
-/// direction. `place` has the node of each vertex, and folded nodes start at `first_folded`.
-pub(super) fn folded(
-    arrows: Vec<PictureArrow>,
-    place: &[usize],
-    first_folded: usize,
-) -> Vec<PictureArrow> {
-    let mut result: Vec<PictureArrow> = Vec::new();
+/// Turns arrows between vertices into those between nodes. Those of the leaves of one group become one per
+/// asset and direction. `place` has the node of each vertex, and folded nodes start at `first_folded`.
+pub(super) fn fold(arrows: &mut Vec<PictureArrow>, place: &[usize], first_folded: usize) {
     let mut known: HashMap<(usize, usize, usize), usize> = HashMap::default();
-    for mut arrow in arrows {
+    let mut kept = 0;
+    for at in 0..arrows.len() {
+        let mut arrow = arrows[at];
         (arrow.source, arrow.target) = (place[arrow.source], place[arrow.target]);
-        if arrow.source < first_folded && arrow.target < first_folded {
-            result.push(arrow);
-            continue;
-        }
-        match known.entry((arrow.source, arrow.target, arrow.asset)) {
-            Entry::Occupied(at) => result[*at.get()].add(&arrow),
-            Entry::Vacant(at) => {
-                at.insert(result.len());
-                result.push(arrow);
+        if arrow.source >= first_folded || arrow.target >= first_folded {
+            match known.entry((arrow.source, arrow.target, arrow.asset)) {
+                Entry::Occupied(at) => {
+                    arrows[*at.get()].add(&arrow);
+                    continue;
+                }
+                Entry::Vacant(at) => {
+                    at.insert(kept);
+                }
             }
         }
+        arrows[kept] = arrow;
+        kept += 1;
     }
-    result
+    arrows.truncate(kept);
 }

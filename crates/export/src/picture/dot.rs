@@ -5,7 +5,13 @@
 //! for HTML, or escaped text inside the table of the title. Line breaks, control characters and
 //! changes of direction were replaced.
 
-use super::{Picture, layout::centre, layout_of, node::push, style::VertexStyle};
+use super::{
+    Picture,
+    layout::centre,
+    layout_of,
+    style::VertexStyle,
+    text::{Text, push},
+};
 use crate::{
     GraphOptions, Layout, Metadata, Result, Written, decimal::push_integer, output::Output,
     text::printable, text_output::TextOutput,
@@ -218,22 +224,19 @@ fn push_columns(out: &mut Vec<u8>, picture: &Picture<'_>) {
 
 /// Appends nodes.
 fn push_nodes(picture: &Picture<'_>, numbers: Range<usize>, out: &mut Vec<u8>) {
-    let mut text = Vec::new();
     for node in &picture.nodes[numbers] {
         out.extend_from_slice(b"  \"");
         picture.push_id(node, out);
-        text.clear();
-        picture.push_label(node, &mut text);
-        push_quoted(out, "\"[label=\"", &text);
-        text.clear();
-        picture.push_tooltip(node, &mut text);
-        push_quoted(out, " tooltip=\"", &text);
+        out.extend_from_slice(b"\"[label=\"");
+        picture.push_label(node, &mut Text::quoted(out));
+        out.extend_from_slice(b"\" tooltip=\"");
+        picture.push_tooltip(node, &mut Text::quoted(out));
         let VertexStyle {
             shape, fill, style, ..
         } = node.style;
         push(
             out,
-            format_args!(" shape={shape} style=\"{style}\" fillcolor=\"{fill}\""),
+            format_args!("\" shape={shape} style=\"{style}\" fillcolor=\"{fill}\""),
         );
         if node.is_root {
             out.extend_from_slice(b" peripheries=2");
@@ -245,7 +248,6 @@ fn push_nodes(picture: &Picture<'_>, numbers: Range<usize>, out: &mut Vec<u8>) {
 
 /// Appends arrows.
 fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out: &mut Vec<u8>) {
-    let mut text = Vec::new();
     for number in numbers {
         let arrow = &picture.arrows[number];
         let [source, target] = [arrow.source, arrow.target].map(|end| &picture.nodes[end]);
@@ -255,10 +257,9 @@ fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out
         picture.push_id(target, out);
         out.extend_from_slice(b"\"[");
         if arrow.is_labelled {
-            text.clear();
-            picture.push_arrow_label(arrow, &mut text);
-            push_quoted(out, "label=\"", &text);
-            out.push(b' ');
+            out.extend_from_slice(b"label=\"");
+            picture.push_arrow_label(arrow, &mut Text::quoted(out));
+            out.extend_from_slice(b"\" ");
         }
         let color = picture.colors[arrow.asset];
         for piece in ["color=\"", color, "\" fontcolor=\"", color, "\" penwidth="] {
@@ -267,13 +268,15 @@ fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out
         push_integer(out, arrow.width / 10);
         out.push(b'.');
         push_integer(out, arrow.width % 10);
-        text.clear();
-        picture.push_arrow_tooltip(number, &mut text);
         let start = out.len() + " ".len();
-        push_quoted(out, " tooltip=\"", &text);
-        let end = out.len();
-        out.extend_from_slice(b" label");
-        out.extend_from_within(start..end);
+        out.extend_from_slice(b" tooltip=\"");
+        picture.push_arrow_tooltip(number, &mut Text::quoted(out));
+        out.push(b'"');
+        if arrow.is_labelled {
+            let end = out.len();
+            out.extend_from_slice(b" label");
+            out.extend_from_within(start..end);
+        }
         // An arrow to the left would push its source to the right.
         if layout == Layout::Hops && source.column >= target.column {
             out.extend_from_slice(b" constraint=false");
@@ -285,26 +288,8 @@ fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out
 
 fn push_link(out: &mut Vec<u8>, url: Option<String>) {
     if let Some(url) = url {
-        push_quoted(out, " URL=\"", url.as_bytes());
-        out.extend_from_slice(b" target=\"_blank\"");
+        out.extend_from_slice(b" URL=\"");
+        Text::quoted(out).any(&url);
+        out.extend_from_slice(b"\" target=\"_blank\"");
     }
-}
-
-/// Appends `before`, which opens a quote, text that is shown, and the end of the quote. Graphviz reads entities
-/// and escapes in it, so `&` and `\` are escaped.
-fn push_quoted(out: &mut Vec<u8>, before: &str, mut text: &[u8]) {
-    out.extend_from_slice(before.as_bytes());
-    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'&');
-    while let Some(at) = text.iter().position(is_special) {
-        out.extend_from_slice(&text[..at]);
-        out.extend_from_slice(match text[at] {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            _ => b"&amp;",
-        });
-        text = &text[at + 1..];
-    }
-    out.extend_from_slice(text);
-    out.push(b'"');
 }

@@ -6,7 +6,7 @@
 //! `&` are escaped, so they cannot end the element around them, and the script only ever
 //! makes text of them. A content security policy forbids requests.
 
-use super::{Picture, place::positions, style::VertexStyle};
+use super::{Picture, place::positions, style::VertexStyle, text::Text};
 use crate::{GraphOptions, Metadata, Result, Written, json_text::push_json, output::Output};
 use serde_json::{Value, json};
 use txgraph_graph::TransferGraph;
@@ -57,12 +57,14 @@ fn data(
     let nodes = picture.nodes.iter().enumerate().map(|(number, node)| {
         let place = places.and_then(|places| places.get(number));
         let members = node.members().iter().map(|member| picture.address(*member));
-        let members: Vec<_> = members.map(|member| text(&member)).collect();
+        let members: Vec<_> = members
+            .map(|member| made(|out| out.extend(member)))
+            .collect();
         let VertexStyle {
             shape, fill, style, ..
         } = node.style;
         json!({
-            "id": text(&made(|out| picture.push_id(node, out))),
+            "id": made(|out| picture.push_id(node, out)),
             "label": lines(|out| picture.push_label(node, out)),
             "tip": lines(|out| picture.push_tooltip(node, out)), "shape": shape,
             "fill": fill, "root": node.is_root, "hop": node.hop, "column": node.column,
@@ -117,18 +119,15 @@ fn data(
     Ok(safe)
 }
 
-fn made(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+/// All text of a picture is UTF-8.
+fn made(push: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     push(&mut out);
-    out
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Returns lines of text.
-fn lines(push: impl FnOnce(&mut Vec<u8>)) -> Vec<String> {
-    made(push).split(|byte| *byte == b'\n').map(text).collect()
-}
-
-/// All text of a picture is UTF-8.
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn lines(push: impl FnOnce(&mut Text<'_>)) -> Vec<String> {
+    let text = made(|out| push(&mut Text::plain(out)));
+    text.split('\n').map(str::to_owned).collect()
 }

@@ -16,6 +16,7 @@ mod node;
 mod oracle;
 mod place;
 mod style;
+mod text;
 mod title;
 mod unit;
 mod width;
@@ -38,8 +39,9 @@ use crate::{
 use alloy_primitives::map::HashMap;
 use arrow::PictureArrow;
 use checksum::{Capitals, all_capitals};
-use node::{Node, push};
+use node::Node;
 use std::cmp::Reverse;
+use text::Text;
 use txgraph_graph::{Asset, TransferGraph};
 use unit::{Unit, push_transfers};
 use words::{days, minute, push_moment};
@@ -104,7 +106,7 @@ impl<'a> Picture<'a> {
         let styles = Arrows::new(graph, false, threads)?;
         let assets = styles.legend();
         let places = assets.iter().copied().zip(0..).collect();
-        let arrows = arrow::merged(graph, &places, drawing.every_transfer);
+        let mut arrows = arrow::merged(graph, &places, drawing.every_transfer);
         let groups = fold::groups(graph, &arrows, assets, drawing.fold);
         let place = place_of_each(graph.graph.node_count(), &groups);
         let hidden: usize = groups.iter().map(Vec::len).sum();
@@ -116,7 +118,7 @@ impl<'a> Picture<'a> {
                  tables and JSON contain each of them"
             ));
         }
-        let mut arrows = arrow::folded(arrows, &place, place.len() - hidden);
+        arrow::fold(&mut arrows, &place, place.len() - hidden);
         let units: Vec<_> = (assets.iter())
             .map(|asset| Unit::new(tokens, chain_id, asset))
             .collect();
@@ -180,47 +182,54 @@ impl<'a> Picture<'a> {
     }
 
     /// Appends the lines of the label of an arrow: its amount, and when its transfers were.
-    fn push_arrow_label(&self, arrow: &PictureArrow, out: &mut Vec<u8>) {
-        let unit = &self.units[arrow.asset];
-        out.extend_from_slice(unit.rounded(arrow.amount).as_bytes());
+    fn push_arrow_label(&self, arrow: &PictureArrow, out: &mut Text<'_>) {
+        out.any(&self.units[arrow.asset].rounded(arrow.amount));
         push_count(arrow, out);
+        out.end_line();
         let days = match arrow.count {
             1 => minute(arrow.first),
             _ => days(arrow.first, arrow.last),
         };
-        push(out, format_args!("\n{days}"));
+        out.put(days.as_bytes());
     }
 
     /// Appends the lines of the tooltip of an arrow.
-    fn push_arrow_tooltip(&self, number: usize, out: &mut Vec<u8>) {
+    fn push_arrow_tooltip(&self, number: usize, out: &mut Text<'_>) {
         let arrow = &self.arrows[number];
         let unit = &self.units[arrow.asset];
         unit.push_exact(out, arrow.amount);
         push_count(arrow, out);
         if let Some(value) = self.values.as_ref().and_then(|values| values[number]) {
-            push(out, format_args!("\nworth {value:.2} by the given prices"));
+            out.end_line();
+            out.format(format_args!("worth {value:.2} by the given prices"));
         }
-        out.push(b'\n');
+        out.end_line();
         self.push_address(&self.nodes[arrow.source], out);
-        out.extend_from_slice(" → ".as_bytes());
+        out.put(" → ".as_bytes());
         self.push_address(&self.nodes[arrow.target], out);
-        out.extend_from_slice(unit.token.as_bytes());
-        out.push(b'\n');
-        if arrow.last.0 != arrow.first.0 {
-            out.extend_from_slice(b"first ");
-            push_moment(out, arrow.first);
-            out.extend_from_slice(b"\nlast ");
+        for line in &unit.token {
+            out.end_line();
+            out.put(line.as_bytes());
         }
-        push_moment(out, arrow.last);
+        out.end_line();
+        if arrow.last.0 != arrow.first.0 {
+            out.put(b"first ");
+            out.with(|out| push_moment(out, arrow.first));
+            out.end_line();
+            out.put(b"last ");
+        }
+        out.with(|out| push_moment(out, arrow.last));
         let hashes = arrow.hashes(self.graph);
         let more = arrow.count - hashes.len() as u64;
         let some = hashes.len() > 0;
         for hash in hashes {
-            out.extend_from_slice(b"\ntransaction ");
-            push_hex(out, hash.as_slice());
+            out.end_line();
+            out.put(b"transaction ");
+            out.with(|out| push_hex(out, hash.as_slice()));
         }
         if some && more > 0 {
-            push(out, format_args!("\nand {more} more transfers"));
+            out.end_line();
+            out.format(format_args!("and {more} more transfers"));
         }
     }
 
@@ -234,12 +243,12 @@ impl<'a> Picture<'a> {
 
 /// Appends the number of transfers of an arrow. Those of nothing, which anyone can make in the name of the
 /// sender, are counted by themselves.
-fn push_count(arrow: &PictureArrow, out: &mut Vec<u8>) {
+fn push_count(arrow: &PictureArrow, out: &mut Text<'_>) {
     match (arrow.count - arrow.zeros, arrow.zeros) {
         (_, 0) | (0, _) => push_transfers(out, arrow.count),
         (moved, zeros) => {
             push_transfers(out, moved);
-            push(out, format_args!(" and {zeros} of nothing"));
+            out.format(format_args!(" and {zeros} of nothing"));
         }
     }
 }

@@ -5,17 +5,17 @@ use super::{
     arrow::PictureArrow,
     column::columns,
     style::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle},
+    text::{Text, push},
     unit::{Unit, push_transfers},
     words::different_digits,
 };
 use crate::{
-    decimal::push_integer,
     names,
     text::{counted, printable_short, push_hex},
     views::vertices,
 };
 use alloy_primitives::Address;
-use std::{collections::BTreeSet, io::Write};
+use std::collections::BTreeSet;
 use txgraph_graph::{Contracts, EndReason, TransferGraph, Vertex};
 
 /// Folded addresses that a tooltip lists.
@@ -166,109 +166,120 @@ impl Picture<'_> {
     pub(super) fn push_id(&self, node: &Node, out: &mut Vec<u8>) {
         match &node.stands_for {
             StandsFor::Vertex { number, .. } => {
-                push_hex(
-                    out,
-                    self.graph.graph.raw_nodes()[*number]
-                        .weight
-                        .address
-                        .as_slice(),
-                );
+                let address = &self.graph.graph.raw_nodes()[*number].weight.address;
+                push_hex(out, address.as_slice());
             }
-            StandsFor::Leaves { number, .. } => {
-                out.extend_from_slice(b"folded ");
-                push_integer(out, *number);
-            }
+            StandsFor::Leaves { number, .. } => push(out, format_args!("folded {number}")),
         }
     }
 
     /// Appends the full address of a node; of folded leaves, their number.
-    pub(super) fn push_address(&self, node: &Node, out: &mut Vec<u8>) {
+    pub(super) fn push_address(&self, node: &Node, out: &mut Text<'_>) {
         match &node.stands_for {
-            StandsFor::Vertex { number, .. } => out.extend_from_slice(&self.address(*number)),
+            StandsFor::Vertex { number, .. } => out.put(&self.address(*number)),
             StandsFor::Leaves { members, .. } => {
-                push_integer(out, members.len());
-                out.extend_from_slice(b" addresses");
+                out.format(format_args!("{} addresses", members.len()));
             }
         }
     }
 
     /// Appends the lines of a label.
-    pub(super) fn push_label(&self, node: &Node, out: &mut Vec<u8>) {
+    pub(super) fn push_label(&self, node: &Node, out: &mut Text<'_>) {
         let (number, digits) = match &node.stands_for {
             StandsFor::Vertex { number, digits } => (*number, *digits),
             StandsFor::Leaves { members, total, .. } => {
-                return push(out, format_args!("+{} others\n{total}", members.len()));
+                out.format(format_args!("+{} others", members.len()));
+                out.end_line();
+                return out.any(total);
             }
         };
         let labels = &self.graph.graph.raw_nodes()[number].weight.labels;
         if let Some(name) = names::drawn(labels, LABEL_CHARS) {
-            push(out, format_args!("{name}\n"));
+            out.any(&name);
+            out.end_line();
         }
-        push_short(out, &self.address(number), digits);
+        let address = self.address(number);
+        match address
+            .len()
+            .checked_sub(digits)
+            .filter(|_| 2 * digits < 40)
+        {
+            Some(end) => {
+                out.put(&address[..2 + digits]);
+                out.put("…".as_bytes());
+                out.put(&address[end..]);
+            }
+            None => out.put(&address),
+        }
         if !node.style.note.is_empty() {
-            push(out, format_args!("\n{}", node.style.note));
+            out.end_line();
+            out.put(node.style.note.as_bytes());
         }
     }
 
     /// Appends the lines of a tooltip.
-    pub(super) fn push_tooltip(&self, node: &Node, out: &mut Vec<u8>) {
+    pub(super) fn push_tooltip(&self, node: &Node, out: &mut Text<'_>) {
         self.push_address(node, out);
         let Some(vertex) = node.vertex(self.graph) else {
             return self.push_members(node.members(), out);
         };
         for line in names::listed(&vertex.labels, TOOLTIP_CHARS) {
-            push(out, format_args!("\n{line}"));
+            out.end_line();
+            out.any(&line);
         }
-        let root = if node.is_root { "root, " } else { "" };
-        push(
-            out,
-            format_args!("\n{root}hop {}, {}", vertex.hop, vertex.expansion),
-        );
+        out.end_line();
+        out.put(if node.is_root { b"root, hop " } else { b"hop " });
+        out.integer(vertex.hop);
+        out.put(b", ");
+        out.put(vertex.expansion.as_str().as_bytes());
         if node.is_contract == Some(true) {
-            out.extend_from_slice(b"\ncontract");
+            out.end_line();
+            out.put(b"contract");
         }
         if let Some(end) = node.end {
-            push(
-                out,
-                format_args!("\ntrail ends: {}; {}", end.words(), end.next_step()),
-            );
+            out.end_line();
+            for piece in ["trail ends: ", end.words(), "; ", end.next_step()] {
+                out.put(piece.as_bytes());
+            }
         }
-        push(
-            out,
-            format_args!(
-                "\n{}, {}",
-                counted(vertex.in_degree.into(), "sender"),
-                counted(vertex.out_degree.into(), "receiver")
-            ),
-        );
+        out.end_line();
+        out.format(format_args!(
+            "{}, {}",
+            counted(vertex.in_degree.into(), "sender"),
+            counted(vertex.out_degree.into(), "receiver")
+        ));
         if let Some((first, last)) = vertex.blocks {
-            push(out, format_args!("\nblocks {first} to {last}"));
+            out.end_line();
+            out.format(format_args!("blocks {first} to {last}"));
         }
         for totals in vertex.totals.iter().take(TOTALS_MAX) {
             for (word, count, amount) in [
-                ("\nin ", totals.in_transfers, totals.in_amount),
-                ("\nout ", totals.out_transfers, totals.out_amount),
+                (&b"in "[..], totals.in_transfers, totals.in_amount),
+                (&b"out "[..], totals.out_transfers, totals.out_amount),
             ] {
                 // Every asset of a vertex is the asset of an arrow.
                 if let Some(place) = self.places.get(&totals.asset).filter(|_| count > 0) {
-                    out.extend_from_slice(word.as_bytes());
+                    out.end_line();
+                    out.put(word);
                     self.units[*place].push_exact(out, amount);
                     push_transfers(out, count);
                 }
             }
         }
         if let Some(more @ 1..) = vertex.totals.len().checked_sub(TOTALS_MAX) {
-            push(out, format_args!("\nand {more} more assets"));
+            out.end_line();
+            out.format(format_args!("and {more} more assets"));
         }
     }
 
-    fn push_members(&self, members: &[usize], out: &mut Vec<u8>) {
+    fn push_members(&self, members: &[usize], out: &mut Text<'_>) {
         for member in members.iter().take(MEMBERS_MAX) {
-            out.push(b'\n');
-            out.extend_from_slice(&self.address(*member));
+            out.end_line();
+            out.put(&self.address(*member));
         }
         if let Some(more @ 1..) = members.len().checked_sub(MEMBERS_MAX) {
-            push(out, format_args!("\nand {more} more"));
+            out.end_line();
+            out.format(format_args!("and {more} more"));
         }
     }
 
@@ -289,20 +300,4 @@ impl Picture<'_> {
         let address: Address = node.vertex(self.graph)?.address;
         self.link.and_then(|link| link.address(address))
     }
-}
-
-/// Appends an address with this many digits at each end.
-fn push_short(out: &mut Vec<u8>, address: &[u8; 42], digits: usize) {
-    if 2 * digits >= 40 {
-        return out.extend_from_slice(address);
-    }
-    out.extend_from_slice(&address[..2 + digits]);
-    out.extend_from_slice("…".as_bytes());
-    out.extend_from_slice(&address[42 - digits..]);
-}
-
-/// Appends formatted text.
-pub(super) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    let written = out.write_fmt(text);
-    debug_assert!(written.is_ok(), "a buffer takes any text");
 }

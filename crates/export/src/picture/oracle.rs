@@ -106,12 +106,12 @@ fn read(text: &str) -> (Plain, Vec<String>) {
 impl Plain {
     /// What a picture says.
     fn of(picture: &Picture<'_>) -> Self {
-        let text = |push: &dyn Fn(&mut Vec<u8>)| {
+        let text = |push: &dyn Fn(&mut Text<'_>)| {
             let mut out = Vec::new();
-            push(&mut out);
+            push(&mut Text::plain(&mut out));
             String::from_utf8(out).unwrap()
         };
-        let id = |node: &Node| text(&|out| picture.push_id(node, out));
+        let id = |node: &Node| text(&|out| out.with(|out| picture.push_id(node, out)));
         let node = |node: &Node| {
             let style = &node.style;
             let border = if node.is_root { "2" } else { "" };

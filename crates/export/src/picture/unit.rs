@@ -1,12 +1,7 @@
 //! The texts of an asset, put together once for all its amounts.
 
-use super::words::rounded;
-use crate::{
-    TokenList,
-    decimal::{push_integer, push_scaled},
-    legend::CLAIM,
-    text::printable,
-};
+use super::{text::Text, words::rounded};
+use crate::{TokenList, decimal::push_scaled, legend::CLAIM, text::printable};
 use txgraph_graph::{AmountSum, Asset};
 
 /// The text around a number in [`TokenList::format_amount`], and what a tooltip says of the asset.
@@ -17,8 +12,9 @@ pub(super) struct Unit {
     one: String,
     /// The text after any other number.
     many: String,
-    /// Lines about its token, each after a line break. Any contract can have the same symbol.
-    pub(super) token: String,
+    /// A line about its token, and one if only the token itself claims its symbol. Any contract can have the
+    /// same symbol.
+    pub(super) token: Vec<String>,
 }
 
 impl Unit {
@@ -32,10 +28,12 @@ impl Unit {
             places: tokens.decimals(chain_id, asset),
             one: words(1),
             many: words(2),
-            token: asset.token_address.map_or_else(String::new, |token| {
+            token: asset.token_address.map_or_else(Vec::new, |token| {
                 let claim = tokens.is_claim(chain_id, token);
-                let claim = claim.then_some(CLAIM).unwrap_or_default();
-                format!("\ntoken {}{claim}", token.to_checksum(None))
+                let line = format!("token {}", token.to_checksum(None));
+                std::iter::once(line)
+                    .chain(claim.then(|| CLAIM.to_owned()))
+                    .collect()
             }),
         }
     }
@@ -49,9 +47,9 @@ impl Unit {
     }
 
     /// Appends an amount.
-    pub(super) fn push_exact(&self, out: &mut Vec<u8>, amount: AmountSum) {
-        push_scaled(out, amount.as_limbs(), self.places);
-        out.extend_from_slice(self.words(amount).as_bytes());
+    pub(super) fn push_exact(&self, out: &mut Text<'_>, amount: AmountSum) {
+        out.with(|out| push_scaled(out, amount.as_limbs(), self.places));
+        out.any(self.words(amount));
     }
 
     /// Returns an amount that is rounded to a few digits.
@@ -71,11 +69,11 @@ pub fn rounded_amount(
 }
 
 /// Appends a number of transfers, unless it is one.
-pub(super) fn push_transfers(out: &mut Vec<u8>, count: u64) {
+pub(super) fn push_transfers(out: &mut Text<'_>, count: u64) {
     if count != 1 {
-        out.extend_from_slice(b" in ");
-        push_integer(out, count);
-        out.extend_from_slice(b" transfers");
+        out.put(b" in ");
+        out.integer(count);
+        out.put(b" transfers");
     }
 }
 
@@ -110,7 +108,7 @@ mod tests {
             };
             let unit = Unit::new(&list, 1, &asset);
             let mut exact = Vec::new();
-            unit.push_exact(&mut exact, amount);
+            unit.push_exact(&mut Text::plain(&mut exact), amount);
             let expected = list.format_amount(1, &asset, amount);
             prop_assert_eq!(String::from_utf8(exact).unwrap(), printable(&expected));
             let (_, words) = expected.split_once(' ').unwrap();

@@ -2,7 +2,7 @@
 
 use super::arrow::Moment;
 use crate::decimal::push_integer;
-use alloy_primitives::{Address, map::HashMap};
+use alloy_primitives::Address;
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::Offset};
 use txgraph_transfers::BlockTime;
 
@@ -141,23 +141,22 @@ pub fn short_addresses(addresses: &[Address]) -> Vec<String> {
 /// of all digits if there is another one like it.
 pub(super) fn different_digits(addresses: &[Address]) -> Vec<usize> {
     let mut all_digits = vec![ADDRESS_DIGITS / 2; addresses.len()];
-    let mut open: Vec<usize> = (0..addresses.len()).collect();
+    let mut open: Vec<(Address, usize)> = addresses.iter().copied().zip(0..).collect();
     for digits in (4..ADDRESS_DIGITS / 2).step_by(2) {
-        let ends = |at: usize| {
-            let mut ends = addresses[at];
+        for (ends, at) in &mut open {
+            *ends = addresses[*at];
             ends[digits / 2..ADDRESS_DIGITS / 2 - digits / 2].fill(0);
-            ends
-        };
-        let mut seen: HashMap<Address, usize> = HashMap::default();
-        open.iter()
-            .for_each(|at| *seen.entry(ends(*at)).or_default() += 1);
-        open.retain(|at| {
-            let is_alone = seen.get(&ends(*at)) == Some(&1);
-            if is_alone {
-                all_digits[*at] = digits;
+        }
+        open.sort_unstable();
+        let alike = open.chunk_by(|one, next| one.0 == next.0);
+        let mut left = Vec::new();
+        for alike in alike {
+            match alike {
+                [(_, at)] => all_digits[*at] = digits,
+                several => left.extend_from_slice(several),
             }
-            !is_alone
-        });
+        }
+        open = left;
     }
     all_digits
 }
