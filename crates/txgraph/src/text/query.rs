@@ -25,6 +25,7 @@ use txgraph_transfers::{Direction, Kind, TokenFilter, TokenStandard, Touching};
 
 /// A question: a command and its options.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a process has one question")]
 pub enum Query {
     /// The transfers of a block range, as a table.
     Transfers(TransfersQuery),
