@@ -4,7 +4,7 @@ use crate::{
     errors::raise,
     session::{POLL, Session, Ticket, guarded, locked, spawn},
     stream::Outlet,
-    table::{Batch, schema_capsule, stream_capsule},
+    table::{Batch, names, schema_capsule, stream_capsule},
 };
 use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyCapsule};
@@ -13,7 +13,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use txgraph::{
-    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, Result, Source,
+    ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, RecordBatch, Result, SchemaRef, Source,
     SourceError, TableFormat, Target, text::TransfersQuery,
 };
 
@@ -21,8 +21,8 @@ use txgraph::{
 const AHEAD: usize = 2;
 
 pub(crate) enum Message {
-    Columns(ArrowColumns),
-    Batch(ArrowBatch),
+    Columns(SchemaRef),
+    Batch(RecordBatch),
 }
 
 /// The end of the channel of the thread that reads.
@@ -48,11 +48,11 @@ impl Inlet {
 }
 
 impl ArrowReceiver for Inlet {
-    fn start(&self, columns: &ArrowColumns) {
+    fn start(&self, columns: &SchemaRef) {
         self.send(Message::Columns(columns.clone()));
     }
 
-    fn batch(&self, batch: ArrowBatch) -> bool {
+    fn batch(&self, batch: RecordBatch) -> bool {
         self.send(Message::Batch(batch))
     }
 
@@ -90,7 +90,7 @@ impl Flow {
         py: Python<'_>,
         session: &Session,
         query: TransfersQuery,
-    ) -> PyResult<(Self, ArrowColumns)> {
+    ) -> PyResult<(Self, SchemaRef)> {
         let source = session.source(py)?;
         let ticket = session.ticket(py)?;
         let (sender, receiver) = bounded(AHEAD);
@@ -154,7 +154,7 @@ fn read(
 #[pyclass(frozen, module = "txgraph._native")]
 pub(crate) struct Batches {
     session: Arc<Session>,
-    columns: ArrowColumns,
+    columns: SchemaRef,
     metadata: Arc<Mutex<Option<String>>>,
     /// None after the end.
     flow: Mutex<Option<Flow>>,
@@ -199,7 +199,7 @@ impl Batches {
         loop {
             match self.session.wait(py, &running.receiver) {
                 Ok(Some(Message::Batch(rows))) => {
-                    return Ok(Some(Batch::new(self.columns.clone(), rows)));
+                    return Ok(Some(Batch::new(rows)));
                 }
                 Ok(Some(Message::Columns(_))) => {}
                 Ok(None) => {
@@ -219,7 +219,7 @@ impl Batches {
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.columns.names()
+        names(&self.columns)
     }
 
     /// The source and the coverage of the answer, as JSON. `None` before the end.

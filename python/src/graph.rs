@@ -4,13 +4,14 @@ use crate::{
     errors::raise,
     options,
     session::{Session, locked},
-    table::{Collected, Table},
+    table::{Table, collected},
     values::{self, Values},
 };
 use pyo3::{intern, prelude::*, types::PyList};
 use std::sync::{Arc, Mutex};
 use txgraph::{
-    DetachedGraph, GraphOutputs, MergedEdge, Result, Source, TableFormat, Written, WrittenGraph,
+    ArrowCollector, DetachedGraph, GraphOutputs, MergedEdge, Result, Source, TableFormat, Written,
+    WrittenGraph,
 };
 
 /// Vertices and edges between two looks for signals.
@@ -54,7 +55,7 @@ impl Graph {
 
     /// The graph as a table in memory.
     fn table(&self, py: Python<'_>, json: &str, of_vertices: bool) -> PyResult<Table> {
-        let (collected, target) = Collected::new();
+        let (collector, target) = ArrowCollector::new();
         self.write_with(
             py,
             json,
@@ -69,7 +70,7 @@ impl Graph {
                     ..outputs
                 }
             },
-            move |_| collected.table(),
+            move |_| collected(&collector),
         )
     }
 }

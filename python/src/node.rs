@@ -6,15 +6,15 @@ use crate::{
     graph::Graph,
     options,
     session::Session,
-    table::{Collected, Table, schema_capsule},
+    table::{Table, collected, names, schema_capsule},
 };
 use pyo3::{prelude::*, types::PyCapsule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use txgraph::{
-    Address, AnalysisFormat, AnalysisOutput, ArrowColumns, Capability, Error, IndexOptions,
-    ReplayOutput, Result, TableFormat, Trace,
+    Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, Error, IndexOptions,
+    ReplayOutput, Result, SchemaRef, TableFormat, Trace,
     text::{
         self, AnalyzeQuery, Checksum, Output, QueryFile, TransfersQuery, parse_address,
         parse_transaction,
@@ -155,18 +155,18 @@ impl Node {
 
     /// The names of the columns of a question for transfers.
     fn transfers_columns(&self, py: Python<'_>, options: &str) -> PyResult<Vec<String>> {
-        Ok(self.columns(py, options)?.names())
+        Ok(names(&self.columns(py, options)?))
     }
 
     /// All transfers of a question.
     fn transfers(&self, py: Python<'_>, options: &str) -> PyResult<Table> {
         let query = self.transfers_query(py, options)?;
         self.session.run(py, move |source| {
-            let (collected, target) = Collected::new();
+            let (collector, target) = ArrowCollector::new();
             let (prepared, mut output) = query.on(source)?;
             (output.target, output.format) = (target, TableFormat::Ipc);
             prepared.write(&output)?;
-            collected.table()
+            collected(&collector)
         })
     }
 
@@ -217,14 +217,14 @@ impl Node {
             let analysis = prepared.run()?;
             let mut tables = Vec::new();
             for table in &analysis.tables {
-                let (collected, target) = Collected::new();
+                let (collector, target) = ArrowCollector::new();
                 analysis.write(&[AnalysisOutput {
                     target,
                     format: AnalysisFormat::Table(TableFormat::Ipc),
                     table: Some(table.id.to_string()),
                     overwrite: false,
                 }])?;
-                tables.push((table.id.to_string(), collected.table()?));
+                tables.push((table.id.to_string(), collected(&collector)?));
             }
             Ok((tables, to_json(&analysis.result)?))
         })
@@ -257,7 +257,7 @@ impl Node {
             if options.verify_only {
                 replay = replay.verify_only();
             }
-            let (collected, target) = Collected::new();
+            let (collector, target) = ArrowCollector::new();
             let summary = replay.prepare()?.write(&[ReplayOutput {
                 target,
                 format: Some(TableFormat::Ipc),
@@ -276,7 +276,7 @@ impl Node {
             });
             let table = match options.verify_only {
                 true => None,
-                false => Some(collected.table()?),
+                false => Some(collected(&collector)?),
             };
             Ok((table, to_json(&report)?))
         })
@@ -313,14 +313,14 @@ impl Node {
 
 impl Node {
     /// The columns of a question for transfers, without reading any.
-    fn columns(&self, py: Python<'_>, options: &str) -> PyResult<ArrowColumns> {
+    fn columns(&self, py: Python<'_>, options: &str) -> PyResult<SchemaRef> {
         let query = self.transfers_query(py, options)?;
         self.session.run(py, move |source| {
-            let (collected, target) = Collected::new();
+            let (collector, target) = ArrowCollector::new();
             let (prepared, mut output) = query.on(source)?;
             (output.target, output.format) = (target, TableFormat::Ipc);
             drop(prepared.writer(&output)?);
-            collected.columns()
+            Ok(collected(&collector)?.0.columns)
         })
     }
 

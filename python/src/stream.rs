@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
     thread::{self, ThreadId},
 };
-use txgraph::ArrowBatch;
+use txgraph::RecordBatch;
 
 /// The end of the channel that another library takes batches from.
 pub(crate) struct Outlet {
@@ -18,7 +18,7 @@ pub(crate) struct Outlet {
     /// The thread that asked for the stream.
     owner: ThreadId,
     /// The batch that was waited for before the stream was handed out.
-    first: Option<ArrowBatch>,
+    first: Option<RecordBatch>,
     /// None after the end.
     flow: Option<Flow>,
 }
@@ -76,7 +76,7 @@ impl Outlet {
 }
 
 impl Iterator for Outlet {
-    type Item = Result<ArrowBatch, String>;
+    type Item = Result<RecordBatch, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(batch) = self.first.take() {

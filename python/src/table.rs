@@ -1,70 +1,85 @@
 //! Tables in memory, and the capsules through which other libraries take them.
 
-use pyo3::{prelude::*, types::PyCapsule};
-use std::sync::{Arc, Mutex};
-use txgraph::{
-    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, Error, ErrorKind, Result, Target,
-    arrow_stream,
+use arrow_array::{
+    Array, RecordBatchIterator, StructArray,
+    ffi::{FFI_ArrowArray, FFI_ArrowSchema},
+    ffi_stream::FFI_ArrowArrayStream,
 };
-
-use crate::session::locked;
+use arrow_schema::ArrowError;
+use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyCapsule};
+use txgraph::{ArrowCollector, ArrowTable, Error, ErrorKind, RecordBatch, Result, SchemaRef};
 
 /// The names of capsules in Arrow's PyCapsule interface.
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 const ARRAY: &std::ffi::CStr = c"arrow_array";
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
+/// The names of columns.
+pub(crate) fn names(columns: &SchemaRef) -> Vec<String> {
+    let fields = columns.fields().iter();
+    fields.map(|field| field.name().clone()).collect()
+}
+
 /// The capsule of a schema.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
-    columns: &ArrowColumns,
+    columns: &SchemaRef,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    PyCapsule::new_with_value(py, columns.export(), SCHEMA)
+    let exported = FFI_ArrowSchema::try_from(columns.as_ref());
+    let exported = exported.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    PyCapsule::new_with_value(py, exported, SCHEMA)
 }
 
-/// The capsule of a stream of batches.
+/// The capsule of a stream of batches. An error is a text for people, and ends it.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
-    columns: &ArrowColumns,
-    batches: impl Iterator<Item = Result<ArrowBatch, String>> + Send + 'static,
+    columns: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch, String>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    PyCapsule::new_with_value(py, arrow_stream(columns, batches), STREAM)
+    // A text in C ends with its first zero.
+    let failed = |text: String| ArrowError::ExternalError(text.replace('\0', " ").into());
+    let batches = batches.map(move |batch| batch.map_err(failed));
+    let reader = RecordBatchIterator::new(batches, columns.clone());
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
+}
+
+/// The table that a question filled.
+pub(crate) fn collected(collector: &ArrowCollector) -> Result<Table> {
+    let table = collector.take();
+    let table = table.ok_or_else(|| Error::new(ErrorKind::Failed, "the answer has no columns"))?;
+    Ok(Table(table))
 }
 
 /// A table in memory, in record batches.
 #[pyclass(frozen, module = "txgraph._native")]
-pub(crate) struct Table {
-    columns: ArrowColumns,
-    batches: Vec<ArrowBatch>,
-    metadata: Option<String>,
-}
+pub(crate) struct Table(pub(crate) ArrowTable);
 
 #[pymethods]
 impl Table {
     fn __len__(&self) -> usize {
-        self.batches.iter().map(ArrowBatch::rows).sum()
+        self.0.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.columns.names()
+        names(&self.0.columns)
     }
 
     /// The source and the coverage of the answer, as JSON.
     #[getter]
     fn metadata(&self) -> Option<&str> {
-        self.metadata.as_deref()
+        self.0.metadata.as_deref()
     }
 
     /// The record batches.
     fn batches(&self) -> Vec<Batch> {
-        let batch = |batch: &ArrowBatch| Batch::new(self.columns.clone(), batch.clone());
-        self.batches.iter().map(batch).collect()
+        let batch = |batch: &RecordBatch| Batch::new(batch.clone());
+        self.0.batches.iter().map(batch).collect()
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.columns)
+        schema_capsule(py, &self.0.columns)
     }
 
     /// The types are always those of this table: an interface may ignore the requested ones.
@@ -75,38 +90,35 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
-        stream_capsule(py, &self.columns, batches.into_iter())
+        let batches: Vec<_> = self.0.batches.iter().cloned().map(Ok).collect();
+        stream_capsule(py, &self.0.columns, batches.into_iter())
     }
 }
 
 /// A record batch.
 #[pyclass(frozen, module = "txgraph._native")]
-pub(crate) struct Batch {
-    columns: ArrowColumns,
-    rows: ArrowBatch,
-}
+pub(crate) struct Batch(RecordBatch);
 
 impl Batch {
-    pub(crate) const fn new(columns: ArrowColumns, rows: ArrowBatch) -> Self {
-        Self { columns, rows }
+    pub(crate) const fn new(rows: RecordBatch) -> Self {
+        Self(rows)
     }
 }
 
 #[pymethods]
 impl Batch {
     fn __len__(&self) -> usize {
-        self.rows.rows()
+        self.0.num_rows()
     }
 
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.columns.names()
+        names(self.0.schema_ref())
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.columns)
+        schema_capsule(py, self.0.schema_ref())
     }
 
     #[pyo3(signature = (requested_schema = None))]
@@ -116,62 +128,8 @@ impl Batch {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         drop(requested_schema);
-        let array = PyCapsule::new_with_value(py, self.rows.export(), ARRAY)?;
-        Ok((schema_capsule(py, &self.columns)?, array))
-    }
-}
-
-/// Keeps all batches of a table. What an attempt that was repeated left is discarded.
-#[derive(Default)]
-pub(crate) struct Collected(Mutex<Parts>);
-
-#[derive(Default)]
-struct Parts {
-    columns: Option<ArrowColumns>,
-    batches: Vec<ArrowBatch>,
-    metadata: Option<String>,
-}
-
-impl Collected {
-    /// A receiver, and the target that fills it.
-    pub(crate) fn new() -> (Arc<Self>, Target) {
-        let collected = Arc::new(Self::default());
-        let target = Target::Arrow(ArrowTarget::new(collected.clone()));
-        (collected, target)
-    }
-
-    /// The names and types of the columns, when a table was begun.
-    pub(crate) fn columns(&self) -> Result<ArrowColumns> {
-        let columns = locked(&self.0).columns.clone();
-        columns.ok_or_else(|| Error::new(ErrorKind::Failed, "the answer has no columns"))
-    }
-
-    /// The table.
-    pub(crate) fn table(&self) -> Result<Table> {
-        let columns = self.columns()?;
-        let parts = std::mem::take(&mut *locked(&self.0));
-        Ok(Table {
-            columns,
-            batches: parts.batches,
-            metadata: parts.metadata,
-        })
-    }
-}
-
-impl ArrowReceiver for Collected {
-    fn start(&self, columns: &ArrowColumns) {
-        *locked(&self.0) = Parts {
-            columns: Some(columns.clone()),
-            ..Parts::default()
-        };
-    }
-
-    fn batch(&self, batch: ArrowBatch) -> bool {
-        locked(&self.0).batches.push(batch);
-        true
-    }
-
-    fn finish(&self, metadata: Option<&str>) {
-        locked(&self.0).metadata = metadata.map(str::to_owned);
+        let rows = StructArray::from(self.0.clone());
+        let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&rows.to_data()), ARRAY)?;
+        Ok((schema_capsule(py, self.0.schema_ref())?, array))
     }
 }

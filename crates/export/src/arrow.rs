@@ -3,23 +3,28 @@
 //! The columns are those of Arrow IPC. Nothing is copied: a program gets the arrays that would be
 //! written to a file.
 
-use crate::{Error, Result};
-use polars::prelude::{ArrowSchema, PlSmallStr};
-use polars_arrow::{
-    array::{Array, StructArray},
-    datatypes::{ArrowDataType, Field},
-    ffi,
+use crate::{
+    ColumnType, Target,
+    fields::{FIELDS, Get, TransferField},
+    table::columns::ColumnBuilder,
 };
-use std::{fmt, hash, sync::Arc};
+use alloy_primitives::B256;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use std::{
+    fmt, hash,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+};
+use txgraph_transfers::Transfer;
 
 /// Receives a table, one record batch at a time. The methods are called one after the other, on
 /// any thread.
 pub trait ArrowReceiver: Send + Sync {
     /// A table begins. What came before it belongs to an attempt that is repeated.
-    fn start(&self, columns: &ArrowColumns);
+    fn start(&self, columns: &SchemaRef);
 
     /// The next rows. Returns whether more are wanted.
-    fn batch(&self, batch: ArrowBatch) -> bool;
+    fn batch(&self, batch: RecordBatch) -> bool;
 
     /// The table is complete. `metadata` is JSON: the source and the coverage of the answer.
     fn finish(&self, metadata: Option<&str>);
@@ -46,11 +51,11 @@ impl ArrowTarget {
         Self(receiver)
     }
 
-    pub(crate) fn start(&self, columns: &ArrowColumns) {
+    pub(crate) fn start(&self, columns: &SchemaRef) {
         self.0.start(columns);
     }
 
-    pub(crate) fn batch(&self, batch: ArrowBatch) -> bool {
+    pub(crate) fn batch(&self, batch: RecordBatch) -> bool {
         self.0.batch(batch)
     }
 
@@ -91,126 +96,139 @@ impl hash::Hash for ArrowTarget {
     }
 }
 
-/// The names and types of columns, as fields of a struct.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArrowColumns(Field);
+/// A table in memory.
+#[derive(Clone, Debug)]
+pub struct ArrowTable {
+    /// Names and types of the columns.
+    pub columns: SchemaRef,
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+    /// The source and the coverage of the answer, as JSON.
+    pub metadata: Option<String>,
+}
 
-impl ArrowColumns {
-    pub(crate) fn new(schema: ArrowSchema) -> Self {
-        let fields = schema.into_iter_values().collect();
-        Self(Field::new(
-            PlSmallStr::EMPTY,
-            ArrowDataType::Struct(fields),
-            false,
-        ))
+/// Keeps all batches of a table. What an attempt that was repeated left is discarded.
+#[derive(Debug, Default)]
+pub struct ArrowCollector(Mutex<Option<ArrowTable>>);
+
+impl ArrowCollector {
+    /// A receiver, and the target that fills it.
+    pub fn new() -> (Arc<Self>, Target) {
+        let collector = Arc::new(Self::default());
+        let target = Target::Arrow(ArrowTarget::new(collector.clone()));
+        (collector, target)
     }
 
-    /// The names, in order.
-    pub fn names(&self) -> Vec<String> {
-        match self.0.dtype() {
-            ArrowDataType::Struct(fields) => {
-                fields.iter().map(|field| field.name.to_string()).collect()
-            }
-            _ => Vec::new(),
+    /// Takes the table; `None` if none was begun.
+    pub fn take(&self) -> Option<ArrowTable> {
+        self.locked().take()
+    }
+
+    /// Ignores poisoning: nothing panics under the lock.
+    fn locked(&self) -> MutexGuard<'_, Option<ArrowTable>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ArrowReceiver for ArrowCollector {
+    fn start(&self, columns: &SchemaRef) {
+        *self.locked() = Some(ArrowTable {
+            columns: columns.clone(),
+            batches: Vec::new(),
+            metadata: None,
+        });
+    }
+
+    fn batch(&self, batch: RecordBatch) -> bool {
+        if let Some(table) = &mut *self.locked() {
+            table.batches.push(batch);
+        }
+        true
+    }
+
+    fn finish(&self, metadata: Option<&str>) {
+        if let Some(table) = &mut *self.locked() {
+            table.metadata = metadata.map(str::to_owned);
         }
     }
-
-    /// The schema in Arrow's C data interface.
-    pub fn export(&self) -> ffi::ArrowSchema {
-        ffi::export_field_to_c(&self.0)
-    }
 }
 
-/// Rows of a table. Clones share their arrays.
-#[derive(Clone, Debug)]
-pub struct ArrowBatch(StructArray);
-
-impl ArrowBatch {
-    pub(crate) fn new(
-        columns: &ArrowColumns,
-        rows: usize,
-        arrays: Vec<Box<dyn Array>>,
-    ) -> Result<Self> {
-        let array = StructArray::try_new(columns.0.dtype().clone(), rows, arrays, None);
-        array.map(Self).map_err(Error::Columns)
-    }
-
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The rows in Arrow's C data interface: a struct array of the type of its columns.
-    pub fn export(&self) -> ffi::ArrowArray {
-        ffi::export_array_to_c(self.0.clone().boxed())
-    }
-}
-
-/// A table in Arrow's C stream interface. An error of `batches` is a text for people, and ends it.
-pub fn arrow_stream(
-    columns: &ArrowColumns,
-    batches: impl Iterator<Item = Result<ArrowBatch, String>> + Send + 'static,
-) -> ffi::ArrowArrayStream {
-    let arrays = batches.map(|batch| match batch {
-        Ok(batch) => Ok(batch.0.boxed()),
-        // A text in C ends with its first zero.
-        Err(text) => Err(polars::error::PolarsError::ComputeError(
-            text.replace('\0', " ").into(),
-        )),
+/// The columns of [`transfer_batch`].
+pub fn transfer_schema() -> SchemaRef {
+    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+        let field = |field: &TransferField| {
+            let data_type = exact_builder(field).data_type();
+            Field::new(field.name, data_type, field.is_optional)
+        };
+        Arc::new(Schema::new(FIELDS.iter().map(field).collect::<Vec<_>>()))
     });
-    ffi::export_iterator(Box::new(arrays), columns.0.clone())
+    SCHEMA.clone()
+}
+
+/// Transfers as columns for programs of ours: addresses, hashes and numbers of 256 bits are binary
+/// of a fixed size, and only fields that can be absent are nullable.
+///
+/// # Errors
+///
+/// If there are more rows than an array can hold.
+pub fn transfer_batch(transfers: &[Transfer]) -> Result<RecordBatch, ArrowError> {
+    let column = |field: &TransferField| {
+        let mut column = exact_builder(field);
+        for transfer in transfers {
+            column.push(&match field.get {
+                Get::Amount(get) => get(transfer).copied().map(B256::from).into(),
+                get => get.value(transfer),
+            })?;
+        }
+        Ok(column.take())
+    };
+    let columns = FIELDS
+        .iter()
+        .map(column)
+        .collect::<Result<_, ArrowError>>()?;
+    RecordBatch::try_new(transfer_schema(), columns)
+}
+
+fn exact_builder(field: &TransferField) -> ColumnBuilder {
+    ColumnBuilder::fixed(match field.get.column_type() {
+        ColumnType::Amount => ColumnType::Hash,
+        other => other,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        Column, ColumnType, Metadata, TableFormat, TableWriter, Target, TransferTableOptions,
-        TransferWriter, Value,
+        Column, Metadata, TableFormat, TableWriter, TransferTableOptions, TransferWriter, Value,
     };
-    use polars_arrow::array::{BinaryArray, PrimitiveArray};
-    use std::sync::{
-        Mutex,
-        atomic::{AtomicBool, Ordering},
+    use arrow_array::{
+        cast::AsArray,
+        types::{UInt32Type, UInt64Type},
     };
+    use std::sync::atomic::{AtomicBool, Ordering};
     use txgraph_transfers::testing::transfer;
 
     #[derive(Default)]
-    struct Collected {
-        names: Mutex<Vec<Vec<String>>>,
-        batches: Mutex<Vec<ArrowBatch>>,
-        metadata: Mutex<Option<String>>,
-        is_closed: AtomicBool,
-    }
+    struct Closing(AtomicBool);
 
-    impl ArrowReceiver for Collected {
-        fn start(&self, columns: &ArrowColumns) {
-            self.names.lock().unwrap().push(columns.names());
-        }
+    impl ArrowReceiver for Closing {
+        fn start(&self, _: &SchemaRef) {}
 
-        fn batch(&self, batch: ArrowBatch) -> bool {
-            self.batches.lock().unwrap().push(batch);
+        fn batch(&self, _: RecordBatch) -> bool {
             true
         }
 
-        fn finish(&self, metadata: Option<&str>) {
-            *self.metadata.lock().unwrap() = metadata.map(str::to_owned);
-        }
+        fn finish(&self, _: Option<&str>) {}
 
         fn is_closed(&self) -> bool {
-            self.is_closed.load(Ordering::Relaxed)
+            self.0.load(Ordering::Relaxed)
         }
-    }
-
-    fn target() -> (Arc<Collected>, Target) {
-        let collected = Arc::new(Collected::default());
-        let target = Target::Arrow(ArrowTarget::new(collected.clone()));
-        (collected, target)
     }
 
     #[test]
     fn receivers_get_the_columns_of_ipc() {
-        let (collected, target) = target();
+        let (collector, target) = ArrowCollector::new();
         let options = TransferTableOptions {
             group_rows: 2,
             ..TransferTableOptions::new(1)
@@ -221,40 +239,58 @@ mod tests {
         let metadata = Metadata::new("transfers", serde_json::json!({}));
         let written = writer.finish(&metadata).unwrap();
         assert_eq!((written.rows, written.path), (5, None));
-        assert_eq!(*collected.names.lock().unwrap(), [options.binary_columns()]);
-        let batches = collected.batches.lock().unwrap();
-        assert_eq!(
-            batches.iter().map(ArrowBatch::rows).collect::<Vec<_>>(),
-            [2, 2, 1]
-        );
-        let numbers: Vec<u64> = batches
-            .iter()
-            .flat_map(|batch| {
-                let column = batch.0.values()[0].as_any();
-                let column: &PrimitiveArray<u64> = column.downcast_ref().unwrap();
-                column.values().iter().copied().collect::<Vec<_>>()
-            })
-            .collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5]);
-        let from: &BinaryArray<i64> = batches[0].0.values()[7].as_any().downcast_ref().unwrap();
+        let table = collector.take().unwrap();
+        let fields = table.columns.fields().iter();
+        let names: Vec<_> = fields.map(|field| field.name().clone()).collect();
+        assert_eq!(names, options.binary_columns());
+        let rows = table.batches.iter().map(RecordBatch::num_rows);
+        assert_eq!(rows.collect::<Vec<_>>(), [2, 2, 1]);
+        let numbers = table.batches.iter().flat_map(|batch| {
+            let column = batch.column(0).as_primitive::<UInt64Type>();
+            column.values().to_vec()
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        let from = table.batches[0].column(7).as_binary::<i64>();
         assert_eq!(from.value(0), transfers[0].from_address.as_slice());
-        let text = collected.metadata.lock().unwrap().clone().unwrap();
+        let text = table.metadata.unwrap();
         assert!(text.contains("\"command\":\"transfers\""), "{text}");
     }
 
     #[test]
+    fn exact_batches_have_no_absent_values_where_none_can_be() {
+        let transfers: Vec<_> = (1..=3).map(transfer).collect();
+        let batch = transfer_batch(&transfers).unwrap();
+        assert_eq!((batch.num_rows(), batch.num_columns()), (3, FIELDS.len()));
+        let schema = transfer_schema();
+        for (column, field) in batch.columns().iter().zip(schema.fields()) {
+            assert_eq!(column.data_type(), field.data_type());
+            assert!(field.is_nullable() || column.null_count() == 0, "{field}");
+        }
+        for (at, transfer) in transfers.iter().enumerate() {
+            let index = batch.column(2).as_primitive::<UInt32Type>().value(at);
+            assert_eq!(index, transfer.transaction_index);
+            let value = batch.column(9).as_fixed_size_binary().value(at);
+            assert_eq!(value, transfer.value.to_be_bytes::<32>());
+            let kind = batch.column(12).as_string::<i32>().value(at);
+            assert_eq!(kind, transfer.kind.as_str());
+        }
+        assert_eq!(transfer_batch(&[]).unwrap().num_rows(), 0);
+    }
+
+    #[test]
     fn a_closed_receiver_ends_the_writer_even_without_rows() {
-        let (collected, target) = target();
+        let closing = Arc::new(Closing::default());
+        let target = Target::Arrow(ArrowTarget::new(closing.clone()));
         let options = TransferTableOptions::new(1);
         let mut writer = TransferWriter::new(TableFormat::Ipc, &options, &target, false).unwrap();
         writer.write(&[]).unwrap();
-        collected.is_closed.store(true, Ordering::Relaxed);
+        closing.0.store(true, Ordering::Relaxed);
         assert!(writer.write(&[]).unwrap_err().is_broken_pipe());
     }
 
     #[test]
     fn text_is_not_written_to_a_receiver() {
-        let (_, target) = target();
+        let (_, target) = ArrowCollector::new();
         let columns = vec![Column::new("a", ColumnType::U32)];
         let options = TransferTableOptions::new(1);
         let mut rows =
@@ -265,7 +301,7 @@ mod tests {
 
     #[test]
     fn targets_are_equal_only_to_their_clones() {
-        let ((_, one), (_, other)) = (target(), target());
+        let ((_, one), (_, other)) = (ArrowCollector::new(), ArrowCollector::new());
         assert_eq!(one, one.clone());
         assert_ne!(one, other);
         assert_ne!(one, Target::Stdout);

@@ -87,7 +87,7 @@ pub enum Error {
     TypesOnlyInParquet(TableFormat),
     /// Encoding Parquet failed.
     #[error("writing Parquet failed: {0}")]
-    Parquet(parquet::errors::ParquetError),
+    Parquet(#[from] parquet::errors::ParquetError),
     /// A writer was used again after it had failed.
     #[error("nothing can be written after a failure")]
     AfterFailure,
@@ -147,7 +147,7 @@ pub enum Error {
     },
     /// Encoding columns failed.
     #[error("encoding columns failed: {0}")]
-    Columns(#[from] polars::error::PolarsError),
+    Columns(#[from] arrow_schema::ArrowError),
     /// Encoding JSON failed.
     #[error("encoding JSON failed: {0}")]
     Json(#[from] serde_json::Error),

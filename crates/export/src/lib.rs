@@ -10,6 +10,7 @@ mod arrow;
 mod claims;
 mod dataset;
 mod error;
+mod fields;
 mod format;
 mod metadata;
 mod options;
@@ -47,7 +48,11 @@ mod picture;
 mod views;
 mod xml;
 
-pub use arrow::{ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, arrow_stream};
+pub use arrow::{
+    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, transfer_batch, transfer_schema,
+};
+pub use arrow_array::RecordBatch;
+pub use arrow_schema::SchemaRef;
 pub use claims::{Counterfeit, TokenClaim};
 pub use dataset::Dataset;
 pub use draw::check_graphviz;

@@ -1,17 +1,20 @@
 //! Column names of transfers. `docs/schemas.md` has the sources of the names of other tools,
 //! and where their meaning differs.
 
-use crate::{Schema, TransferTableOptions, U256Type};
+use crate::{
+    ColumnType, Schema, TransferTableOptions, U256Type,
+    fields::{COUNT, FIELDS},
+};
 
-/// The number of columns of a transfer.
-pub(crate) const WIDTH: usize = 14;
+/// The number of columns of a transfer: its fields, and the chain.
+pub(crate) const WIDTH: usize = COUNT + 1;
 
 /// The last column of transfers that are edges of a graph.
 pub(crate) const HOP: &str = "hop";
 
 // The positions of columns.
 pub(crate) const BLOCK_NUMBER: usize = 0;
-const TIMESTAMP: usize = 1;
+pub(crate) const TIMESTAMP: usize = 1;
 pub(crate) const TRANSACTION_INDEX: usize = 2;
 pub(crate) const LOG_INDEX: usize = 3;
 pub(crate) const TRANSACTION_HASH: usize = 5;
@@ -21,24 +24,18 @@ pub(crate) const TO_ADDRESS: usize = 8;
 pub(crate) const VALUE: usize = 9;
 pub(crate) const TOKEN_ID: usize = 10;
 pub(crate) const TOKEN_STANDARD: usize = 11;
+pub(crate) const KIND: usize = 12;
 pub(crate) const CHAIN_ID: usize = 13;
 
-const TXGRAPH: [&str; WIDTH] = [
-    "block_number",
-    "block_timestamp",
-    "transaction_index",
-    "log_index",
-    "sub_index",
-    "transaction_hash",
-    "token_address",
-    "from_address",
-    "to_address",
-    "value",
-    "token_id",
-    "token_standard",
-    "kind",
-    "chain_id",
-];
+const TXGRAPH: [&str; WIDTH] = {
+    let mut names = ["chain_id"; WIDTH];
+    let mut at = 0;
+    while at < COUNT {
+        names[at] = FIELDS[at].name;
+        at += 1;
+    }
+    names
+};
 
 /// Those of cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
 /// (their contract column is `erc20`), and `timestamp` of its `blocks`.
@@ -48,6 +45,16 @@ const CRYO: [&str; WIDTH] = {
     names[TOKEN_ADDRESS] = "erc20";
     names
 };
+
+/// The type of the column of a 256-bit number with this type.
+pub(crate) const fn number_type(kind: U256Type) -> ColumnType {
+    match kind {
+        // 32 bytes.
+        U256Type::Binary => ColumnType::Hash,
+        U256Type::String => ColumnType::Text,
+        U256Type::F64 => ColumnType::F64,
+    }
+}
 
 impl Schema {
     /// The names without the suffixes for types of 256-bit numbers.

@@ -21,10 +21,10 @@
 //!
 //! On by default are:
 //!
-//! * `export`: writes answers to files. Compiles polars.
-//! * `foreign`: reads files that other tools write. Compiles the Parquet library of Arrow.
+//! * `export`: writes answers to files. Compiles the Parquet crate of Apache Arrow.
+//! * `foreign`: reads files that other tools write. Compiles the same.
 //! * `index`: builds indexes, and answers from them.
-//! * `lake`: builds lakes, and answers from them. Compiles the Parquet crate of Apache Arrow.
+//! * `lake`: builds lakes, and answers from them. Compiles the same.
 //! * `replay`: executes past transactions again. Compiles the interpreter and blst.
 //! * `rpc`: asks JSON-RPC servers. Compiles an HTTP client with TLS.
 //!
@@ -78,10 +78,11 @@ pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod
 pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, ColumnTypes, Counterfeit, DiscardedFiles,
-    DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata, Schema,
-    TableFormat, Target, Token, TokenClaim, TokenList, TransferWriter, U256Type, VertexColumn,
-    Written, arrow_stream, discard_partial_files, printable, rounded_amount, short_addresses,
+    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ColumnTypes, Counterfeit,
+    DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata,
+    RecordBatch, Schema, SchemaRef, TableFormat, Target, Token, TokenClaim, TokenList,
+    TransferWriter, U256Type, VertexColumn, Written, discard_partial_files, printable,
+    rounded_amount, short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,

@@ -1,6 +1,8 @@
 //! The program on real data directories: what it prints and writes, and its exit status. One
 //! module for each command, and one for each behaviour that commands share.
 
+#[path = "../../../export/tests/it/frame.rs"]
+mod frame;
 mod harness;
 mod pty;
 

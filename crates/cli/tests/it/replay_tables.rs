@@ -1,10 +1,10 @@
 //! The tables of `txgraph replay` in every format.
 
 use crate::{
+    frame::Frame,
     harness::{Sample, rows},
     replay::chain,
 };
-use polars::prelude::{AnyValue, DataFrame, IpcReader, ParquetReader, SerReader};
 use serde_json::Value;
 use std::{collections::BTreeMap, fs::File};
 use txgraph_testkit::fixtures;
@@ -14,31 +14,20 @@ type Row = BTreeMap<String, String>;
 
 /// Reads a Parquet or Arrow IPC file. Of a 256-bit number, the decimal column is read.
 fn read(sample: &Sample, name: &str) -> Vec<Row> {
-    let file = File::open(sample.path(name)).unwrap();
-    let frame: DataFrame = match name.ends_with("parquet") {
-        true => ParquetReader::new(file).finish().unwrap(),
-        false => IpcReader::new(file).finish().unwrap(),
+    let path = sample.path(name);
+    let frame = match name.ends_with("parquet") {
+        true => Frame::parquet(&path),
+        false => Frame::ipc(&path),
     };
-    let row = |number| {
-        let cells = frame.columns().iter().map(|column| {
-            let name = column.name().as_str();
-            let cell = match column.get(number).unwrap() {
-                AnyValue::Binary(bytes) => hex(bytes),
-                AnyValue::String(text) => text.to_owned(),
-                other => other.to_string(),
-            };
-            (name.trim_end_matches("_string").to_owned(), cell)
-        });
+    let names = frame.names();
+    let row = |cells: Vec<String>| {
+        let cells = names.iter().zip(cells);
+        let cells = cells.filter(|(name, _)| !name.ends_with("_binary") && !name.ends_with("_f64"));
         cells
-            .filter(|(name, _)| !name.ends_with("_binary") && !name.ends_with("_f64"))
+            .map(|(name, cell)| (name.trim_end_matches("_string").to_owned(), cell))
             .collect()
     };
-    (0..frame.height()).map(row).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-    format!("0x{}", digits.collect::<String>())
+    frame.rows().into_iter().map(row).collect()
 }
 
 /// Reads JSON lines. The steps of a trace address are joined as in CSV.

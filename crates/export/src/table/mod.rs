@@ -9,15 +9,16 @@ pub(crate) mod chosen;
 pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod jsonl;
-mod rich;
+pub(crate) mod values;
 
 use crate::{
-    Column, Error, Metadata, Result, TableFormat, Target, TokenList, Transactions,
+    Column, ColumnTypes, Error, Metadata, Result, TableFormat, Target, TokenList, Transactions,
     TransferTableOptions, Value, Written, output::Output, value::check_row,
 };
 use columns::Container;
 use txgraph_graph::TransferGraph;
 use txgraph_transfers::Transfer;
+use values::{ValueRows, Values};
 
 /// Encodes rows of typed values in one format.
 pub(crate) trait RowEncoder: Send {
@@ -33,13 +34,8 @@ pub(crate) trait TransferEncoder: Send {
     /// Appends transfers.
     fn write(&mut self, rows: TransferRows<'_>) -> Result<()>;
 
-    /// The tokens that columns name; `None` if no column does.
-    fn tokens(&mut self) -> Option<&mut TokenList> {
-        None
-    }
-
-    /// The transactions that columns state; `None` if no column does.
-    fn transactions(&mut self) -> Option<&mut Transactions> {
+    /// The values of columns that do not come from transfers alone, if there can be any.
+    fn values(&mut self) -> Option<&mut Values> {
         None
     }
 
@@ -100,10 +96,16 @@ pub(crate) fn transfer_encoder(
     with_hop: bool,
     output: Output,
 ) -> Result<Box<dyn TransferEncoder>> {
-    if chosen::is_chosen(options, format) {
-        return Ok(Box::new(chosen::Chosen::new(
-            format, options, with_hop, output,
-        )?));
+    if format.is_text() {
+        if options.types == ColumnTypes::Rich {
+            return Err(Error::TypesOnlyInParquet(format));
+        }
+        if chosen::is_chosen(options) {
+            let chosen = chosen::choose(options, true, with_hop)?;
+            let columns = chosen.iter().map(|it| it.column.clone()).collect();
+            let rows = row_encoder(format, columns, options, output)?;
+            return Ok(Box::new(ValueRows::new(rows, Values::new(chosen, options))));
+        }
     }
     let in_columns = |container, output| {
         columns::Transfers::new(container, options, with_hop, output)
@@ -207,13 +209,13 @@ impl TransferWriter {
 
     /// The tokens that the columns of the table name; `None` if no column does.
     pub fn tokens(&mut self) -> Option<&mut TokenList> {
-        self.encoder.tokens()
+        self.encoder.values()?.tokens()
     }
 
     /// The transactions that the columns of the table state, to be filled in before their
     /// transfers are written; `None` if no column does.
     pub fn transactions(&mut self) -> Option<&mut Transactions> {
-        self.encoder.transactions()
+        self.encoder.values()?.transactions()
     }
 
     /// Writes what remains, and gives the file its name.

@@ -1,8 +1,15 @@
-//! Parquet and Arrow IPC, read back with polars and compared cell by cell.
+//! Parquet and Arrow IPC, read back and compared cell by cell.
 
-use crate::tiny::{metadata, options, tiny, tiny_transfers};
+use crate::{
+    frame::Frame,
+    tiny::{metadata, options, tiny, tiny_transfers},
+};
 use alloy_primitives::B256;
-use polars::prelude::{AnyValue, DataFrame, DataType, IpcReader, ParquetReader, SerReader};
+use arrow_schema::DataType;
+use parquet::file::{
+    metadata::ParquetMetaData,
+    reader::{FileReader, SerializedFileReader},
+};
 use std::{fs, fs::File, path::Path};
 use txgraph_analysis::{CellKind, Table};
 use txgraph_export::{
@@ -14,64 +21,31 @@ use txgraph_transfers::{BlockTime, Kind, Transfer, testing::transfer};
 
 const FORMATS: [TableFormat; 2] = [TableFormat::Parquet, TableFormat::Ipc];
 
-pub(crate) fn read(format: TableFormat, path: &Path) -> DataFrame {
-    let file = File::open(path).unwrap();
+pub(crate) fn read(format: TableFormat, path: &Path) -> Frame {
     match format {
-        TableFormat::Parquet => ParquetReader::new(file).finish().unwrap(),
-        _ => IpcReader::new(file).finish().unwrap(),
+        TableFormat::Parquet => Frame::parquet(path),
+        _ => Frame::ipc(path),
     }
+}
+
+fn parquet_metadata(path: &Path) -> ParquetMetaData {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    reader.metadata().clone()
 }
 
 /// Returns the metadata in the footer.
 pub(crate) fn footer(format: TableFormat, path: &Path) -> serde_json::Value {
-    let mut file = File::open(path).unwrap();
     let text = match format {
         TableFormat::Parquet => {
-            let metadata = polars_parquet::read::read_metadata(&mut file).unwrap();
-            let pairs = metadata.key_value_metadata().as_ref().unwrap();
+            let metadata = parquet_metadata(path);
+            let pairs = metadata.file_metadata().key_value_metadata().unwrap();
             assert!(pairs.iter().any(|pair| pair.key == "ARROW:schema"));
-            pairs
-                .iter()
-                .find(|pair| pair.key == "txgraph")
-                .unwrap()
-                .value
-                .clone()
-                .unwrap()
+            let pair = pairs.iter().find(|pair| pair.key == "txgraph").unwrap();
+            pair.value.clone().unwrap()
         }
-        _ => {
-            let metadata = polars_arrow::io::ipc::read::read_file_metadata(&mut file).unwrap();
-            metadata.custom_schema_metadata.unwrap()["txgraph"].to_string()
-        }
+        _ => Frame::ipc(path).schema.metadata()["txgraph"].clone(),
     };
     serde_json::from_str(&text).unwrap()
-}
-
-/// Returns a cell as the text that it has in CSV.
-fn text(cell: &AnyValue<'_>) -> String {
-    match cell {
-        AnyValue::Null => String::new(),
-        AnyValue::Binary(bytes) => alloy_primitives::hex::encode_prefixed(bytes),
-        AnyValue::BinaryOwned(bytes) => alloy_primitives::hex::encode_prefixed(bytes),
-        AnyValue::String(text) => (*text).to_owned(),
-        AnyValue::StringOwned(text) => text.to_string(),
-        AnyValue::UInt32(number) => number.to_string(),
-        AnyValue::UInt64(number) => number.to_string(),
-        AnyValue::Float64(number) => number.to_string(),
-        AnyValue::Boolean(value) => value.to_string(),
-        other => panic!("a cell of type {other:?}"),
-    }
-}
-
-fn names(frame: &DataFrame) -> Vec<String> {
-    let names = frame.get_column_names();
-    names.iter().map(ToString::to_string).collect()
-}
-
-pub(crate) fn rows(frame: &DataFrame) -> Vec<Vec<String>> {
-    let cell = |name: &str, i| text(&frame.column(name).unwrap().get(i).unwrap());
-    let names = frame.get_column_names_owned();
-    let row = |i| names.iter().map(|name| cell(name, i)).collect();
-    (0..frame.height()).map(row).collect()
 }
 
 /// Returns the row of a transfer with the three default types, formatted by the standard
@@ -151,19 +125,25 @@ fn every_cell_of_every_transfer_reads_back() {
         write_transfers(format, &options, &[&all], &path);
         let frame = read(format, &path);
         assert_eq!(
-            rows(&frame),
+            frame.rows(),
             all.iter().map(|t| expected(t, 7)).collect::<Vec<_>>()
         );
-        assert_eq!(names(&frame), options.binary_columns());
-        let types: Vec<_> = frame.dtypes();
+        assert_eq!(frame.names(), options.binary_columns());
+        let fields = frame.schema.fields();
+        assert!(fields.iter().all(|field| field.is_nullable()));
+        let types: Vec<_> = fields.iter().map(|it| it.data_type().clone()).collect();
         assert_eq!(
             types[..3],
             [DataType::UInt64, DataType::UInt64, DataType::UInt32]
         );
-        assert_eq!(types[5], DataType::Binary);
+        assert_eq!(types[5], DataType::LargeBinary);
         assert_eq!(
             types[9..12],
-            [DataType::Binary, DataType::String, DataType::Float64]
+            [
+                DataType::LargeBinary,
+                DataType::LargeUtf8,
+                DataType::Float64
+            ]
         );
         assert_eq!(types.last(), Some(&DataType::UInt64));
     }
@@ -192,7 +172,7 @@ fn files_do_not_depend_on_batches() {
             fs::read(&whole).unwrap() == fs::read(&parts).unwrap(),
             "{format}"
         );
-        assert_eq!(read(format, &parts).height(), 450);
+        assert_eq!(read(format, &parts).rows().len(), 450);
     }
     write_transfers(
         TableFormat::Parquet,
@@ -203,12 +183,9 @@ fn files_do_not_depend_on_batches() {
         &[&all],
         &whole,
     );
-    let metadata = polars_parquet::read::read_metadata(&mut File::open(&whole).unwrap()).unwrap();
-    let groups: Vec<_> = metadata
-        .row_groups
-        .iter()
-        .map(|group| group.num_rows())
-        .collect();
+    let metadata = parquet_metadata(&whole);
+    let groups = metadata.row_groups().iter();
+    let groups: Vec<_> = groups.map(|group| group.num_rows()).collect();
     assert_eq!(groups, [64, 64, 64, 64, 64, 64, 64, 2]);
 }
 
@@ -221,8 +198,8 @@ fn empty_file_has_columns() {
         write_transfers(format, &options, &[], &path);
         let frame = read(format, &path);
         assert_eq!(
-            (frame.height(), frame.width()),
-            (0, options.binary_columns().len())
+            (frame.rows().len(), frame.names()),
+            (0, options.binary_columns())
         );
     }
 }
@@ -243,7 +220,7 @@ fn columns_are_those_requested() {
             };
             write_transfers(TableFormat::Parquet, &options, &[&tiny_transfers()], &path);
             let frame = read(TableFormat::Parquet, &path);
-            assert_eq!(names(&frame), options.binary_columns());
+            assert_eq!(frame.names(), options.binary_columns());
         }
     }
 }
@@ -264,7 +241,7 @@ fn edges_vertices_and_tables_read_back() {
             wanted.push(expected(&edge.transfer, 1337));
             wanted.last_mut().unwrap().push(edge.hop.to_string());
         }
-        assert_eq!(rows(&frame), wanted);
+        assert_eq!(frame.rows(), wanted);
         assert_eq!(
             footer(format, &path),
             serde_json::to_value(&metadata).unwrap()
@@ -297,12 +274,7 @@ fn edges_vertices_and_tables_read_back() {
                 .map(|row| row.unwrap().iter().map(str::to_owned).collect())
                 .collect();
             let frame = read(format, &path);
-            let names: Vec<_> = frame
-                .get_column_names()
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            assert_eq!((names, rows(&frame)), (header, text), "{what}");
+            assert_eq!((frame.names(), frame.rows()), (header, text), "{what}");
         };
         same("merged", &|format, target| {
             write_graph(&graph, format, &strings, &metadata, target, true).unwrap();
@@ -336,7 +308,7 @@ fn sums_beyond_256_bits_have_40_bytes() {
         let target = Target::File(path.clone());
         let metadata = Metadata::new("analyze", serde_json::Value::Null);
         write_table(&table, format, &metadata, &target, false).unwrap();
-        let rows = rows(&read(format, &path));
+        let rows = read(format, &path).rows();
         assert_eq!(rows[0][1], format!("0x{}", "ff".repeat(40)));
         assert_eq!(rows[0][2], AmountSum::MAX.to_string());
         assert_eq!(rows[0][3].parse(), Ok(2f64.powi(320)));
@@ -371,7 +343,7 @@ fn unknown_times_and_hashes_differ_from_zero() {
     let options = TransferTableOptions::new(7);
     for format in FORMATS {
         write_transfers(format, &options, &[&all], &path);
-        let rows = rows(&read(format, &path));
+        let rows = read(format, &path).rows();
         let found: Vec<_> = rows.iter().map(|row| [&row[1], &row[5]]).collect();
         assert_eq!(
             found,

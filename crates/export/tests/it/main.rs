@@ -3,6 +3,7 @@
 mod columns;
 mod drawing;
 mod files;
+mod frame;
 mod golden;
 mod hostile;
 mod pictures;

@@ -1,6 +1,6 @@
 //! Tables of typed values in every table format.
 
-use crate::columns::{footer, read, rows};
+use crate::columns::{footer, read};
 use alloy_primitives::{Address, B256, U256};
 use std::fs;
 use txgraph_export::{
@@ -129,7 +129,7 @@ fn binary_tables_read_back() {
                 ..TransferTableOptions::new(1)
             };
             let (_folder, target) = write(format, &options);
-            let rows = rows(&read(format, target.path().unwrap()));
+            let rows = read(format, target.path().unwrap()).rows();
             let amount = U256::MAX.to_string();
             assert_eq!(
                 rows[0],
@@ -194,7 +194,7 @@ fn without_metadata_there_is_no_second_file() {
         assert_eq!(writer.finish(None).unwrap().metadata_path, None);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         if !format.is_text() {
-            assert_eq!(read(*format, &path).height(), 1);
+            assert_eq!(read(*format, &path).rows().len(), 1);
         }
     }
 }

@@ -1,89 +1,76 @@
 //! Answers in memory: tables for programs that take Arrow, and graphs without their source.
 
 use crate::{OZA, PEELER, open, small};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use txgraph::{
-    ArrowBatch, ArrowColumns, ArrowReceiver, ArrowTarget, BlockRange, ErrorKind, GraphOutputs,
-    TableFormat, Target, TransfersOutput, text::GraphQuery,
+    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, BlockRange, ErrorKind, GraphOutputs,
+    RecordBatch, SchemaRef, TableFormat, Target, TransfersOutput, text::GraphQuery,
 };
 
-/// Counts the rows, and can refuse more.
-#[derive(Default)]
-struct Rows {
-    names: Mutex<Vec<String>>,
-    rows: Mutex<usize>,
-    metadata: Mutex<Option<String>>,
-    is_closed: bool,
-}
+/// Refuses all rows.
+struct Closed;
 
-impl ArrowReceiver for Rows {
-    fn start(&self, columns: &ArrowColumns) {
-        *self.names.lock().unwrap() = columns.names();
-        *self.rows.lock().unwrap() = 0;
+impl ArrowReceiver for Closed {
+    fn start(&self, _: &SchemaRef) {}
+
+    fn batch(&self, batch: RecordBatch) -> bool {
+        panic!("{} rows for a receiver that wants none", batch.num_rows())
     }
 
-    fn batch(&self, batch: ArrowBatch) -> bool {
-        *self.rows.lock().unwrap() += batch.rows();
-        true
-    }
-
-    fn finish(&self, metadata: Option<&str>) {
-        *self.metadata.lock().unwrap() = metadata.map(str::to_owned);
-    }
+    fn finish(&self, _: Option<&str>) {}
 
     fn is_closed(&self) -> bool {
-        self.is_closed
+        true
     }
 }
 
-fn output(rows: Rows) -> (Arc<Rows>, TransfersOutput) {
-    let rows = Arc::new(rows);
-    let output = TransfersOutput {
-        target: Target::Arrow(ArrowTarget::new(rows.clone())),
+fn output(target: Target) -> TransfersOutput {
+    TransfersOutput {
+        target,
         format: TableFormat::Ipc,
         ..TransfersOutput::to("x.arrow").unwrap()
-    };
-    (rows, output)
+    }
+}
+
+fn rows(table: &ArrowTable) -> usize {
+    table.batches.iter().map(RecordBatch::num_rows).sum()
 }
 
 #[test]
 fn transfers_arrive_in_memory() {
     let fixture = small();
     let source = open(&fixture);
-    let (rows, output) = output(Rows::default());
+    let (collector, target) = ArrowCollector::new();
     let prepared = source.transfers().prepare().unwrap();
-    let answer = prepared.write(&output).unwrap();
+    let answer = prepared.write(&output(target)).unwrap();
     let expected = source.transfers().collect().unwrap().len();
-    assert_eq!(*rows.rows.lock().unwrap(), expected);
+    let table = collector.take().unwrap();
+    assert_eq!(rows(&table), expected);
     assert_eq!(answer.written[0].rows, expected as u64);
-    let names = rows.names.lock().unwrap();
-    assert!(names.contains(&"value_string".to_owned()), "{names:?}");
-    let metadata = rows.metadata.lock().unwrap();
-    assert!(metadata.as_ref().unwrap().contains("last_block_hash"));
+    assert!(table.columns.index_of("value_string").is_ok());
+    assert!(table.metadata.unwrap().contains("last_block_hash"));
 }
 
 #[test]
 fn a_receiver_that_wants_no_more_ends_the_scan() {
     let fixture = small();
     let source = open(&fixture);
-    let (rows, output) = output(Rows {
-        is_closed: true,
-        ..Rows::default()
-    });
+    let target = Target::Arrow(ArrowTarget::new(Arc::new(Closed)));
     let prepared = source.transfers().prepare().unwrap();
-    let error = prepared.write(&output).unwrap_err();
+    let error = prepared.write(&output(target)).unwrap_err();
     assert_eq!(error.kind, ErrorKind::BrokenPipe);
-    assert_eq!(*rows.rows.lock().unwrap(), 0);
 }
 
 #[test]
 fn columns_are_known_before_anything_is_read() {
     let fixture = small();
     let source = open(&fixture);
-    let (rows, output) = output(Rows::default());
+    let (collector, target) = ArrowCollector::new();
     let prepared = source.transfers().prepare().unwrap();
-    drop(prepared.writer(&output).unwrap());
-    assert_eq!(rows.names.lock().unwrap()[0], "block_number");
+    drop(prepared.writer(&output(target)).unwrap());
+    let table = collector.take().unwrap();
+    assert_eq!(table.columns.field(0).name(), "block_number");
+    assert_eq!(rows(&table), 0);
 }
 
 #[test]
@@ -111,8 +98,7 @@ fn graphs_are_written_after_they_were_detached() {
     let merged = answer.merged_edges().unwrap();
     let detached = answer.detach();
     assert_eq!(detached.graph.edge_count(), edges);
-    let rows = Arc::new(Rows::default());
-    let target = Target::Arrow(ArrowTarget::new(rows.clone()));
+    let (collector, target) = ArrowCollector::new();
     // Options of outputs alone, without a root.
     let query = GraphQuery {
         merge: true,
@@ -128,7 +114,7 @@ fn graphs_are_written_after_they_were_detached() {
         .write_all(&outputs)
         .unwrap();
     assert!(done.failed.is_empty());
-    assert_eq!(*rows.rows.lock().unwrap(), merged.len());
+    assert_eq!(rows(&collector.take().unwrap()), merged.len());
     assert!(!merged.is_empty() && merged.len() <= edges);
     let other = source.search(PEELER).token(OZA).run().unwrap();
     assert_ne!(other.graph.edge_count(), edges);

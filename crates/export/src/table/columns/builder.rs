@@ -1,200 +1,182 @@
 //! Builders for the columns of a row group.
 
 use crate::{
-    TransferTableOptions, U256Type,
+    ColumnType, Value,
     decimal::{LIMBS_MAX, big_endian, push_decimal, to_f64},
 };
-use polars::prelude::{
-    BinaryChunkedBuilder, BooleanChunked, Column, DataType, Float64Chunked, IntoColumn, IntoSeries,
-    NewChunkedArray, PlSmallStr, StringChunkedBuilder, UInt32Chunked, UInt64Chunked,
+use arrow_array::{
+    ArrayRef,
+    builder::{
+        ArrayBuilder, BooleanBuilder, FixedSizeBinaryBuilder, Float64Builder, LargeBinaryBuilder,
+        LargeStringBuilder, StringBuilder, StringDictionaryBuilder, TimestampMillisecondBuilder,
+        UInt32Builder, UInt64Builder,
+    },
+    types::Int32Type,
 };
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+/// Milliseconds of a second. Parquet has no timestamps in seconds.
+const MILLISECONDS: u64 = 1_000;
 
 /// Builds one column of a row group.
 pub(crate) enum ColumnBuilder {
-    U32(String, Vec<Option<u32>>),
-    U64(String, Vec<Option<u64>>),
-    F64(String, Vec<Option<f64>>),
-    Bool(String, Vec<Option<bool>>),
-    Binary(String, BinaryChunkedBuilder),
-    Text(String, StringChunkedBuilder),
+    U32(UInt32Builder),
+    U64(UInt64Builder),
+    F64(Float64Builder),
+    Bool(BooleanBuilder),
+    Bytes(LargeBinaryBuilder),
+    Text(LargeStringBuilder),
+    /// Seconds since 1970, as a timestamp in UTC.
+    Time(TimestampMillisecondBuilder),
+    /// Bytes of this length.
+    Fixed(i32, FixedSizeBinaryBuilder),
+    /// Text with offsets of 32 bits.
+    ShortText(StringBuilder),
+    /// Text of few different values.
+    Word(StringDictionaryBuilder<Int32Type>),
 }
 
 impl ColumnBuilder {
-    pub(crate) const fn u32(name: String) -> Self {
-        Self::U32(name, Vec::new())
-    }
-
-    pub(crate) const fn u64(name: String) -> Self {
-        Self::U64(name, Vec::new())
-    }
-
-    pub(crate) const fn f64(name: String) -> Self {
-        Self::F64(name, Vec::new())
-    }
-
-    pub(crate) const fn bool(name: String) -> Self {
-        Self::Bool(name, Vec::new())
-    }
-
-    pub(crate) fn binary(name: String) -> Self {
-        let builder = BinaryChunkedBuilder::new(PlSmallStr::from_str(&name), 0);
-        Self::Binary(name, builder)
-    }
-
-    pub(crate) fn text(name: String) -> Self {
-        let builder = StringChunkedBuilder::new(PlSmallStr::from_str(&name), 0);
-        Self::Text(name, builder)
-    }
-
-    /// Appends an absent value.
-    pub(crate) fn push_absent(&mut self) {
-        match self {
-            Self::U32(_, values) => values.push(None),
-            Self::U64(_, values) => values.push(None),
-            Self::F64(_, values) => values.push(None),
-            Self::Bool(_, values) => values.push(None),
-            Self::Binary(_, builder) => builder.append_null(),
-            Self::Text(_, builder) => builder.append_null(),
+    /// A column of the types that every reader has. Those of text and binary have offsets of 64
+    /// bits, and are not the "views" of 2023, which not every function of pyarrow supports.
+    pub(crate) fn plain(column_type: ColumnType) -> Self {
+        match column_type {
+            ColumnType::U32 => Self::U32(UInt32Builder::new()),
+            ColumnType::U64 => Self::U64(UInt64Builder::new()),
+            ColumnType::F64 => Self::F64(Float64Builder::new()),
+            ColumnType::Bool => Self::Bool(BooleanBuilder::new()),
+            ColumnType::Address | ColumnType::Hash => Self::Bytes(LargeBinaryBuilder::new()),
+            // Amounts have a column for each of their types instead.
+            ColumnType::Text
+            | ColumnType::Amount
+            | ColumnType::SignedAmount
+            | ColumnType::Indices
+            | ColumnType::Json => Self::Text(LargeStringBuilder::new()),
         }
     }
 
-    pub(crate) fn push_u32(&mut self, value: Option<u32>) {
-        match self {
-            Self::U32(_, values) => values.push(value),
-            _ => self.push_misfit(),
+    /// The same, with binary of a fixed size, and text of less than 2 GiB in a row group.
+    pub(crate) fn fixed(column_type: ColumnType) -> Self {
+        let fixed = |length| Self::Fixed(length, FixedSizeBinaryBuilder::new(length));
+        match column_type {
+            ColumnType::Address => fixed(20),
+            ColumnType::Hash => fixed(32),
+            ColumnType::Text => Self::ShortText(StringBuilder::new()),
+            other => Self::plain(other),
         }
     }
 
-    pub(crate) fn push_u64(&mut self, value: Option<u64>) {
+    pub(crate) fn time() -> Self {
+        Self::Time(TimestampMillisecondBuilder::new().with_timezone("UTC"))
+    }
+
+    pub(crate) fn word() -> Self {
+        Self::Word(StringDictionaryBuilder::new())
+    }
+
+    pub(crate) fn data_type(&self) -> DataType {
         match self {
-            Self::U64(_, values) => values.push(value),
-            _ => self.push_misfit(),
+            Self::U32(_) => DataType::UInt32,
+            Self::U64(_) => DataType::UInt64,
+            Self::F64(_) => DataType::Float64,
+            Self::Bool(_) => DataType::Boolean,
+            Self::Bytes(_) => DataType::LargeBinary,
+            Self::Text(_) => DataType::LargeUtf8,
+            Self::Time(_) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+            Self::Fixed(length, _) => DataType::FixedSizeBinary(*length),
+            Self::ShortText(_) => DataType::Utf8,
+            Self::Word(_) => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
         }
     }
 
-    pub(crate) fn push_f64(&mut self, value: Option<f64>) {
-        match self {
-            Self::F64(_, values) => values.push(value),
-            _ => self.push_misfit(),
+    /// Appends a value. One of another type is absent, which is a bug: the columns must keep the
+    /// same length.
+    pub(crate) fn push(&mut self, value: &Value<'_>) -> Result<(), ArrowError> {
+        match (self, value) {
+            (Self::U32(column), Value::U32(number)) => column.append_value(*number),
+            (Self::U64(column), Value::U64(number)) => column.append_value(*number),
+            (Self::F64(column), Value::F64(number)) => column.append_value(*number),
+            (Self::F64(column), Value::Amount(amount)) => {
+                column.append_value(to_f64(amount.as_limbs()));
+            }
+            (Self::Bool(column), Value::Bool(value)) => column.append_value(*value),
+            (Self::Bytes(column), Value::Address(address)) => column.append_value(address),
+            (Self::Bytes(column), Value::Hash(hash)) => column.append_value(hash),
+            (Self::Bytes(column), Value::Amount(amount)) => {
+                let mut space = [0; 8 * LIMBS_MAX];
+                column.append_value(big_endian(amount.as_limbs(), &mut space));
+            }
+            (Self::Text(column), Value::Text(text)) => column.append_value(text),
+            (Self::Text(column), Value::Amount(amount)) => {
+                push_digits(column, amount.as_limbs(), &mut Vec::new());
+            }
+            (
+                Self::Text(column),
+                Value::SignedAmount { .. } | Value::Indices(_) | Value::Json(_),
+            ) => {
+                let mut text = Vec::new();
+                value.push_plain(&mut text);
+                column.append_option(std::str::from_utf8(&text).ok());
+            }
+            (Self::Time(column), Value::U64(seconds)) => {
+                let time = seconds.checked_mul(MILLISECONDS);
+                column.append_option(time.and_then(|time| i64::try_from(time).ok()));
+            }
+            (Self::Fixed(_, column), Value::Address(address)) => column.append_value(address)?,
+            (Self::Fixed(_, column), Value::Hash(hash)) => column.append_value(hash)?,
+            (Self::ShortText(column), Value::Text(text)) => column.append_value(text),
+            (Self::Word(column), Value::Text(text)) => column.append_value(text),
+            (column, value) => {
+                debug_assert!(
+                    *value == Value::Absent,
+                    "a value of another type than {:?}: {value:?}",
+                    column.data_type()
+                );
+                column.push_absent();
+            }
         }
+        Ok(())
     }
 
-    pub(crate) fn push_bool(&mut self, value: Option<bool>) {
+    fn push_absent(&mut self) {
         match self {
-            Self::Bool(_, values) => values.push(value),
-            _ => self.push_misfit(),
-        }
-    }
-
-    pub(crate) fn push_bytes(&mut self, value: Option<&[u8]>) {
-        match self {
-            Self::Binary(_, builder) => builder.append_option(value),
-            _ => self.push_misfit(),
-        }
-    }
-
-    pub(crate) fn push_text(&mut self, value: Option<&str>) {
-        match self {
-            Self::Text(_, builder) => builder.append_option(value),
-            _ => self.push_misfit(),
-        }
-    }
-
-    /// Appends an absent value for one of the wrong type, which is a bug: the columns must keep
-    /// the same length.
-    fn push_misfit(&mut self) {
-        debug_assert!(false, "a value of another type than {:?}", self.field());
-        self.push_absent();
-    }
-
-    /// Returns name and type.
-    pub(crate) fn field(&self) -> (String, DataType) {
-        match self {
-            Self::U32(name, _) => (name.clone(), DataType::UInt32),
-            Self::U64(name, _) => (name.clone(), DataType::UInt64),
-            Self::F64(name, _) => (name.clone(), DataType::Float64),
-            Self::Bool(name, _) => (name.clone(), DataType::Boolean),
-            Self::Binary(name, _) => (name.clone(), DataType::Binary),
-            Self::Text(name, _) => (name.clone(), DataType::String),
+            Self::U32(column) => column.append_null(),
+            Self::U64(column) => column.append_null(),
+            Self::F64(column) => column.append_null(),
+            Self::Bool(column) => column.append_null(),
+            Self::Bytes(column) => column.append_null(),
+            Self::Text(column) => column.append_null(),
+            Self::Time(column) => column.append_null(),
+            Self::Fixed(_, column) => column.append_null(),
+            Self::ShortText(column) => column.append_null(),
+            Self::Word(column) => column.append_null(),
         }
     }
 
     /// Returns the column so far, and empties the builder.
-    pub(crate) fn take(&mut self) -> Column {
-        let name = |name: &String| PlSmallStr::from_str(name);
-        match self {
-            Self::U32(n, values) => {
-                UInt32Chunked::from_iter_options(name(n), values.drain(..)).into_column()
-            }
-            Self::U64(n, values) => {
-                UInt64Chunked::from_iter_options(name(n), values.drain(..)).into_column()
-            }
-            Self::F64(n, values) => {
-                Float64Chunked::from_iter_options(name(n), values.drain(..)).into_column()
-            }
-            Self::Bool(n, values) => {
-                BooleanChunked::from_iter_options(name(n), values.drain(..)).into_column()
-            }
-            Self::Binary(n, builder) => {
-                let next = BinaryChunkedBuilder::new(name(n), 0);
-                std::mem::replace(builder, next)
-                    .finish()
-                    .into_series()
-                    .into_column()
-            }
-            Self::Text(n, builder) => {
-                let next = StringChunkedBuilder::new(name(n), 0);
-                std::mem::replace(builder, next)
-                    .finish()
-                    .into_series()
-                    .into_column()
-            }
-        }
+    pub(crate) fn take(&mut self) -> ArrayRef {
+        let builder: &mut dyn ArrayBuilder = match self {
+            Self::U32(column) => column,
+            Self::U64(column) => column,
+            Self::F64(column) => column,
+            Self::Bool(column) => column,
+            Self::Bytes(column) => column,
+            Self::Text(column) => column,
+            Self::Time(column) => column,
+            Self::Fixed(_, column) => column,
+            Self::ShortText(column) => column,
+            Self::Word(column) => column,
+        };
+        builder.finish()
     }
 }
 
-/// Builds the columns of a number of 256 or more bits, one for each requested type.
-pub(crate) struct NumberBuilder {
-    columns: Vec<ColumnBuilder>,
-    digits: Vec<u8>,
-}
-
-impl NumberBuilder {
-    pub(crate) fn new(name: &str, options: &TransferTableOptions) -> Self {
-        let column = |(name, u256_type)| match u256_type {
-            U256Type::Binary => ColumnBuilder::binary(name),
-            U256Type::String => ColumnBuilder::text(name),
-            U256Type::F64 => ColumnBuilder::f64(name),
-        };
-        Self {
-            columns: options.u256_columns(name).map(column).collect(),
-            digits: Vec::new(),
-        }
-    }
-
-    /// Appends the number with these limbs.
-    pub(crate) fn push(&mut self, limbs: Option<&[u64]>) {
-        let Some(limbs) = limbs else {
-            return self.columns.iter_mut().for_each(ColumnBuilder::push_absent);
-        };
-        for column in &mut self.columns {
-            match column {
-                ColumnBuilder::Binary(..) => {
-                    let mut space = [0; 8 * LIMBS_MAX];
-                    column.push_bytes(Some(big_endian(limbs, &mut space)));
-                }
-                ColumnBuilder::Text(..) => {
-                    self.digits.clear();
-                    push_decimal(&mut self.digits, limbs);
-                    // Digits are ASCII.
-                    column.push_text(std::str::from_utf8(&self.digits).ok());
-                }
-                _ => column.push_f64(Some(to_f64(limbs))),
-            }
-        }
-    }
-
-    pub(crate) fn builders(&mut self) -> &mut [ColumnBuilder] {
-        &mut self.columns
-    }
+/// Appends a number in decimal. `digits` is space.
+pub(crate) fn push_digits(column: &mut LargeStringBuilder, limbs: &[u64], digits: &mut Vec<u8>) {
+    digits.clear();
+    push_decimal(digits, limbs);
+    // Digits are ASCII.
+    column.append_option(std::str::from_utf8(digits).ok());
 }

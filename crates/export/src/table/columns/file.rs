@@ -1,34 +1,16 @@
-//! Parquet, Arrow IPC and arrays in memory through polars, one row group or record batch at a time. The
-//! metadata goes to the footer of the file, which is written last, when the counts of a scan
-//! are known.
+//! Parquet, Arrow IPC and record batches in memory, one row group or record batch at a time.
 
-use super::Container;
-use crate::{
-    Error, Metadata, Result, Written,
-    arrow::{ArrowBatch, ArrowColumns, ArrowTarget},
-    output::Output,
-};
-use polars::{
-    io::parquet::write::BatchedWriter as ParquetBatches,
-    prelude::{
-        ArrowSchema, Column, CompatLevel, DataFrame, DataType, ParquetCompression, ParquetWriter,
-        PlSmallStr, PolarsResult, Schema as FrameSchema, SchemaExt,
-    },
-};
-use polars_arrow::io::ipc::write as ipc;
-use polars_parquet::write::{KeyValue, schema_to_metadata_key};
+use super::{Container, footer};
+use crate::{Error, Metadata, Result, Written, arrow::ArrowTarget, output::Output};
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::SchemaRef;
+use parquet::{arrow::ArrowWriter, errors::ParquetError, file::metadata::KeyValue};
 use std::{
-    io::{self, Write},
     panic::resume_unwind,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{SyncSender, sync_channel},
-    },
+    sync::mpsc::{SyncSender, sync_channel},
     thread::{self, JoinHandle},
 };
-
-/// The key of the metadata in the footer of a file.
-const METADATA_KEY: &str = "txgraph";
 
 /// An open Parquet or Arrow IPC file.
 pub(crate) struct ColumnFile {
@@ -47,14 +29,18 @@ enum Encoding {
 }
 
 impl ColumnFile {
-    /// Opens a file. With two or more `threads`, one of them encodes from the second group on.
+    /// Opens a file whose row groups have at most `rows_max` rows. With two or more `threads`, one
+    /// of them encodes from the second group on. With an `order`, Parquet states that the rows are
+    /// sorted by these columns, as far as they exist.
     pub(crate) fn new(
         container: Container,
-        columns: &[(String, DataType)],
+        schema: SchemaRef,
+        order: Option<&[&str]>,
+        rows_max: usize,
         threads: usize,
         output: Output,
     ) -> Result<Self> {
-        let encoder = Encoder::new(container, columns, output)?;
+        let encoder = Encoder::new(container, schema, order, rows_max, output)?;
         Ok(Self {
             encoding: Encoding::Here(encoder),
             threads,
@@ -62,18 +48,17 @@ impl ColumnFile {
     }
 
     /// Appends one row group or record batch.
-    pub(crate) fn write(&mut self, columns: Vec<Column>) -> Result<()> {
-        let frame = DataFrame::new_infer_height(columns)?;
+    pub(crate) fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.encoding = match std::mem::replace(&mut self.encoding, Encoding::Failed) {
             Encoding::Here(mut encoder) if self.threads < 2 || encoder.rows == 0 => {
-                encoder.write(&frame)?;
+                encoder.write(batch)?;
                 Encoding::Here(encoder)
             }
             Encoding::Here(encoder) => {
                 let thread = EncoderThread::start(encoder)?;
-                Encoding::Apart(thread.write(frame)?)
+                Encoding::Apart(thread.write(batch)?)
             }
-            Encoding::Apart(thread) => Encoding::Apart(thread.write(frame)?),
+            Encoding::Apart(thread) => Encoding::Apart(thread.write(batch)?),
             Encoding::Failed => return Err(failed_before()),
         };
         Ok(())
@@ -97,18 +82,18 @@ fn failed_before() -> Error {
 /// A thread that encodes. Dropping it waits for its end; the file is removed then.
 pub(crate) struct EncoderThread {
     /// Not buffered: one group is gathered while one is encoded.
-    groups: Option<SyncSender<DataFrame>>,
+    groups: Option<SyncSender<RecordBatch>>,
     thread: Option<JoinHandle<Result<Encoder>>>,
 }
 
 impl EncoderThread {
     fn start(mut encoder: Encoder) -> Result<Self> {
-        let (groups, received) = sync_channel::<DataFrame>(0);
+        let (groups, received) = sync_channel::<RecordBatch>(0);
         let thread = thread::Builder::new()
             .name("txgraph-encode".to_owned())
             .spawn(move || {
-                for frame in received {
-                    encoder.write(&frame)?;
+                for batch in received {
+                    encoder.write(batch)?;
                 }
                 Ok(encoder)
             });
@@ -119,8 +104,8 @@ impl EncoderThread {
         })
     }
 
-    fn write(self, frame: DataFrame) -> Result<Self> {
-        let sent = self.groups.as_ref().map(|groups| groups.send(frame));
+    fn write(self, batch: RecordBatch) -> Result<Self> {
+        let sent = self.groups.as_ref().map(|groups| groups.send(batch));
         match sent {
             Some(Ok(())) => Ok(self),
             // The thread ends early only with an error.
@@ -151,45 +136,40 @@ impl Drop for EncoderThread {
 
 /// Encodes row groups or record batches, and writes them.
 pub(crate) struct Encoder {
-    output: Shared,
+    output: Output,
     writer: Writer,
     rows: u64,
 }
 
+/// Writers into memory, so that the error of a file stays one of [`Output`].
 enum Writer {
-    /// With the Arrow schema for the footer.
-    Parquet(Box<ParquetBatches<Shared>>, ArrowSchema),
-    Ipc(Box<ipc::FileWriter<Shared>>),
-    /// The columns of Arrow IPC, in memory.
-    Arrow(ArrowTarget, ArrowColumns),
+    Parquet(Box<ArrowWriter<Vec<u8>>>),
+    Ipc(Box<FileWriter<Vec<u8>>>),
+    /// The record batches of Arrow IPC themselves.
+    Memory(ArrowTarget),
 }
 
 impl Encoder {
-    fn new(container: Container, columns: &[(String, DataType)], output: Output) -> Result<Self> {
-        let arrow = output.arrow().cloned();
-        let output = Shared(Arc::new(Mutex::new(output)));
-        let schema: FrameSchema = columns
-            .iter()
-            .map(|(name, kind)| (PlSmallStr::from_str(name), kind.clone()))
-            .collect();
-        let writer = match (container, arrow) {
+    fn new(
+        container: Container,
+        schema: SchemaRef,
+        order: Option<&[&str]>,
+        rows_max: usize,
+        output: Output,
+    ) -> Result<Self> {
+        let writer = match (container, output.arrow().cloned()) {
             (Container::Ipc, Some(target)) => {
-                let columns = ArrowColumns::new(schema.to_arrow(ARROW_LEVEL));
-                target.start(&columns);
-                Writer::Arrow(target, columns)
-            }
-            (Container::Parquet, _) => {
-                let writer = ParquetWriter::new(output.clone())
-                    .with_compression(ParquetCompression::Zstd(None));
-                let batches = output.check(writer.batched(&schema))?;
-                Writer::Parquet(Box::new(batches), schema.to_arrow(ARROW_LEVEL))
+                target.start(&schema);
+                Writer::Memory(target)
             }
             (Container::Ipc, None) => {
-                let schema = Arc::new(schema.to_arrow(ARROW_LEVEL));
                 // Not compressed, so that a reader can map it into memory.
-                let options = ipc::WriteOptions { compression: None };
-                let writer = ipc::FileWriter::try_new(output.clone(), schema, None, options);
-                Writer::Ipc(Box::new(output.check(writer)?))
+                Writer::Ipc(Box::new(FileWriter::try_new(Vec::new(), &schema)?))
+            }
+            (Container::Parquet, _) => {
+                let properties = footer::parquet(&schema, order, rows_max)?;
+                let writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
+                Writer::Parquet(Box::new(writer))
             }
         };
         Ok(Self {
@@ -199,93 +179,55 @@ impl Encoder {
         })
     }
 
-    fn write(&mut self, frame: &DataFrame) -> Result<()> {
-        let written = match &mut self.writer {
-            Writer::Arrow(target, columns) => {
-                for batch in frame.iter_chunks(ARROW_LEVEL, false) {
-                    let batch = ArrowBatch::new(columns, batch.height(), batch.into_arrays())?;
-                    if !target.batch(batch) {
-                        return Err(Error::BrokenPipe);
-                    }
-                }
-                Ok(())
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        let encoded = match &mut self.writer {
+            Writer::Memory(target) => {
+                return match target.batch(batch) {
+                    true => Ok(()),
+                    false => Err(Error::BrokenPipe),
+                };
             }
-            Writer::Parquet(writer, _) => writer.write_batch(frame),
-            Writer::Ipc(writer) => frame
-                .iter_chunks(ARROW_LEVEL, false)
-                .try_for_each(|batch| writer.write(&batch, None)),
+            Writer::Parquet(writer) => {
+                writer.write(&batch)?;
+                writer.flush()?;
+                writer.sync().map_err(ParquetError::from)?;
+                writer.inner_mut()
+            }
+            Writer::Ipc(writer) => {
+                writer.write(&batch)?;
+                writer.get_mut()
+            }
         };
-        self.output.check(written)?;
-        self.rows += frame.height() as u64;
+        self.output.put(encoded)?;
+        encoded.clear();
         Ok(())
     }
 
-    fn finish(self, metadata: Option<&Metadata>) -> Result<Written> {
+    fn finish(mut self, metadata: Option<&Metadata>) -> Result<Written> {
         let text = metadata.map(Metadata::to_json).transpose()?;
-        match self.writer {
-            Writer::Parquet(batches, schema) => {
-                let mut writer = unpoisoned(batches.get_writer().lock());
-                let mut pairs = vec![schema_to_metadata_key(&schema)];
-                pairs.extend(text.map(|text| KeyValue {
-                    key: METADATA_KEY.to_owned(),
-                    value: Some(text),
-                }));
-                let ended = writer.end(Some(pairs));
-                self.output.check(ended)?;
+        let end = match self.writer {
+            Writer::Memory(target) => {
+                target.finish(text.as_deref());
+                Vec::new()
             }
-            Writer::Ipc(mut writer) => {
+            Writer::Parquet(mut writer) => {
                 if let Some(text) = text {
-                    let key = PlSmallStr::from_static(METADATA_KEY);
-                    let pair = (key, PlSmallStr::from_string(text));
-                    writer.set_custom_schema_metadata(Arc::new(std::iter::once(pair).collect()));
+                    let pair = KeyValue::new(footer::METADATA_KEY.to_owned(), text);
+                    writer.append_key_value_metadata(pair);
                 }
-                self.output.check(writer.finish())?;
+                writer.into_inner()?
             }
-            Writer::Arrow(target, _) => target.finish(text.as_deref()),
-        }
-        let Some(output) = Arc::into_inner(self.output.0) else {
-            // The writer, which had the other handle, is gone.
-            return Err(Error::AfterFailure);
+            Writer::Ipc(writer) => {
+                let schema = writer.schema().clone();
+                let mut end = writer.into_inner()?;
+                if let Some(text) = text {
+                    footer::put_in_ipc(&mut end, &schema, text)?;
+                }
+                end
+            }
         };
-        let output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-        output.finish(metadata, self.rows)
+        self.output.put(&end)?;
+        self.output.finish(metadata, self.rows)
     }
-}
-
-/// Arrow's types from before the "views" of 2023. Every reader supports them, and not every
-/// function of pyarrow supports views. Parquet itself has one type for bytes; the Arrow schema
-/// in its footer decides.
-const ARROW_LEVEL: CompatLevel = CompatLevel::oldest();
-
-/// Polars does not return its writer; a second handle does.
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Output>>);
-
-impl Shared {
-    /// Returns the original error of writing instead of that of polars.
-    fn check<T>(&self, result: PolarsResult<T>) -> Result<T> {
-        result.map_err(|error| {
-            unpoisoned(self.0.lock())
-                .take_failure()
-                .unwrap_or(Error::Columns(error))
-        })
-    }
-}
-
-impl Write for Shared {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        unpoisoned(self.0.lock()).write(data)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        unpoisoned(self.0.lock()).flush()
-    }
-}
-
-/// Ignores poisoning: nothing panics under the lock, and an incomplete output never gets its
-/// name.
-fn unpoisoned<'a, T>(
-    guard: Result<MutexGuard<'a, T>, PoisonError<MutexGuard<'a, T>>>,
-) -> MutexGuard<'a, T> {
-    guard.unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,16 +2,21 @@
 
 mod builder;
 mod file;
+mod footer;
 mod transfers;
 
+pub(crate) use builder::ColumnBuilder;
 pub(crate) use transfers::Transfers;
 
 use super::RowEncoder;
 use crate::{
     Column, ColumnType, Metadata, Result, TransferTableOptions, Value, Written, output::Output,
+    schema::number_type,
 };
-use builder::{ColumnBuilder, NumberBuilder};
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema, SchemaRef};
 use file::ColumnFile;
+use std::sync::Arc;
 
 /// The file format that holds the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +25,67 @@ pub(crate) enum Container {
     Ipc,
 }
 
-/// Encodes rows of typed values.
-pub(crate) struct Rows {
+/// Rows in columns, which become a row group or a record batch.
+struct Groups {
     file: ColumnFile,
-    builders: Vec<Builder>,
+    schema: SchemaRef,
+    builders: Vec<ColumnBuilder>,
     rows: usize,
     rows_max: usize,
+}
+
+impl Groups {
+    /// Opens a file with these columns. `order`: see [`ColumnFile::new`].
+    fn new(
+        container: Container,
+        columns: Vec<(String, ColumnBuilder)>,
+        order: Option<&[&str]>,
+        options: &TransferTableOptions,
+        threads: usize,
+        output: Output,
+    ) -> Result<Self> {
+        let fields = columns.iter();
+        let fields = fields.map(|(name, builder)| Field::new(name, builder.data_type(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let rows_max = options.group_rows.max(1);
+        Ok(Self {
+            file: ColumnFile::new(container, schema.clone(), order, rows_max, threads, output)?,
+            schema,
+            builders: columns.into_iter().map(|(_, builder)| builder).collect(),
+            rows: 0,
+            rows_max,
+        })
+    }
+
+    /// Counts rows that were appended to all builders. There are never more than `rows_max`.
+    fn added(&mut self, rows: usize) -> Result<()> {
+        self.rows += rows;
+        match self.rows < self.rows_max {
+            true => Ok(()),
+            false => self.write(),
+        }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.rows = 0;
+        let columns = self.builders.iter_mut().map(ColumnBuilder::take).collect();
+        self.file
+            .write(RecordBatch::try_new(self.schema.clone(), columns)?)
+    }
+
+    fn finish(mut self, metadata: Option<&Metadata>) -> Result<Written> {
+        if self.rows > 0 {
+            self.write()?;
+        }
+        self.file.finish(metadata)
+    }
+}
+
+/// Encodes rows of typed values.
+pub(crate) struct Rows {
+    groups: Groups,
+    /// The value that each column gets.
+    values: Vec<usize>,
 }
 
 impl Rows {
@@ -35,104 +95,35 @@ impl Rows {
         options: &TransferTableOptions,
         output: Output,
     ) -> Result<Self> {
-        let mut builders: Vec<_> = columns
-            .into_iter()
-            .map(|column| Builder::new(column, options))
-            .collect();
-        let fields: Vec<_> = builders
-            .iter_mut()
-            .flat_map(Builder::builders)
-            .map(|builder| builder.field())
-            .collect();
+        let mut builders = Vec::with_capacity(columns.len());
+        let mut values = Vec::with_capacity(columns.len());
+        for (at, column) in columns.into_iter().enumerate() {
+            if column.column_type == ColumnType::Amount {
+                builders.extend(options.u256_columns(&column.name).map(|(name, kind)| {
+                    values.push(at);
+                    (name, ColumnBuilder::plain(number_type(kind)))
+                }));
+            } else {
+                values.push(at);
+                builders.push((column.name, ColumnBuilder::plain(column.column_type)));
+            }
+        }
         Ok(Self {
-            file: ColumnFile::new(container, &fields, 1, output)?,
-            builders,
-            rows: 0,
-            rows_max: options.group_rows.max(1),
+            groups: Groups::new(container, builders, None, options, 1, output)?,
+            values,
         })
-    }
-
-    fn write_group(&mut self) -> Result<()> {
-        self.rows = 0;
-        let builders = self.builders.iter_mut().flat_map(Builder::builders);
-        self.file.write(builders.map(ColumnBuilder::take).collect())
     }
 }
 
 impl RowEncoder for Rows {
     fn push(&mut self, row: &[Value<'_>]) -> Result<()> {
-        for (builder, value) in self.builders.iter_mut().zip(row) {
-            builder.push(value);
+        for (builder, at) in self.groups.builders.iter_mut().zip(&self.values) {
+            builder.push(&row[*at])?;
         }
-        self.rows += 1;
-        if self.rows == self.rows_max {
-            self.write_group()?;
-        }
-        Ok(())
+        self.groups.added(1)
     }
 
-    fn finish(mut self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {
-        if self.rows > 0 {
-            self.write_group()?;
-        }
-        self.file.finish(metadata)
-    }
-}
-
-/// The columns that one column of values is written to.
-enum Builder {
-    One(ColumnBuilder),
-    Amount(NumberBuilder),
-}
-
-impl Builder {
-    fn new(column: Column, options: &TransferTableOptions) -> Self {
-        let name = column.name;
-        Self::One(match column.column_type {
-            ColumnType::Amount => return Self::Amount(NumberBuilder::new(&name, options)),
-            ColumnType::Text
-            | ColumnType::SignedAmount
-            | ColumnType::Indices
-            | ColumnType::Json => ColumnBuilder::text(name),
-            ColumnType::U32 => ColumnBuilder::u32(name),
-            ColumnType::U64 => ColumnBuilder::u64(name),
-            ColumnType::F64 => ColumnBuilder::f64(name),
-            ColumnType::Bool => ColumnBuilder::bool(name),
-            ColumnType::Address | ColumnType::Hash => ColumnBuilder::binary(name),
-        })
-    }
-
-    fn builders(&mut self) -> &mut [ColumnBuilder] {
-        match self {
-            Self::One(builder) => std::slice::from_mut(builder),
-            Self::Amount(number) => number.builders(),
-        }
-    }
-
-    fn push(&mut self, value: &Value<'_>) {
-        let builder = match self {
-            Self::Amount(number) => {
-                return number.push(match value {
-                    Value::Amount(amount) => Some(amount.as_limbs()),
-                    _ => None,
-                });
-            }
-            Self::One(builder) => builder,
-        };
-        match value {
-            Value::Absent | Value::Amount(_) => builder.push_absent(),
-            Value::Text(text) => builder.push_text(Some(text)),
-            Value::U32(number) => builder.push_u32(Some(*number)),
-            Value::U64(number) => builder.push_u64(Some(*number)),
-            Value::F64(number) => builder.push_f64(Some(*number)),
-            Value::Bool(value) => builder.push_bool(Some(*value)),
-            Value::Address(address) => builder.push_bytes(Some(address.as_slice())),
-            Value::Hash(hash) => builder.push_bytes(Some(hash.as_slice())),
-            Value::SignedAmount { .. } | Value::Indices(_) | Value::Json(_) => {
-                let mut text = Vec::new();
-                value.push_plain(&mut text);
-                builder.push_text(std::str::from_utf8(&text).ok());
-            }
-        }
+    fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {
+        self.groups.finish(metadata)
     }
 }

@@ -1,0 +1,233 @@
+//! The values of transfers in the columns of a table.
+
+use super::{
+    RowEncoder, TransferEncoder, TransferRows,
+    chosen::{Choice, Field},
+};
+use crate::{
+    Column, ColumnType, Error, Metadata, Result, TokenList, TransactionFacts, Transactions,
+    TransferTableOptions, U256Type, Value, Written,
+    decimal::{push_scaled, to_f64},
+    fields::{FIELDS, Get},
+    schema::{CHAIN_ID, VALUE},
+};
+use alloy_primitives::{B256, U256};
+use std::borrow::Cow;
+use txgraph_base::KnownChain;
+use txgraph_graph::Asset;
+use txgraph_labels::Labels;
+use txgraph_transfers::{TokenStandard, Transfer};
+
+/// Makes the values of rows.
+pub(crate) struct Values {
+    columns: Vec<(Column, Field)>,
+    chain_id: u64,
+    tokens: TokenList,
+    labels: Labels,
+    transactions: Transactions,
+}
+
+impl Values {
+    pub(crate) fn new(chosen: Vec<Choice>, options: &TransferTableOptions) -> Self {
+        Self {
+            columns: (chosen.into_iter())
+                .map(|it| (it.column, it.field))
+                .collect(),
+            chain_id: options.chain_id,
+            tokens: options.tokens.clone().unwrap_or_default(),
+            labels: options.labels.clone().unwrap_or_default(),
+            transactions: options.transactions.clone(),
+        }
+    }
+
+    /// Refuses a transfer that a column has no room for.
+    pub(crate) fn check(&self, rows: TransferRows<'_>) -> Result<()> {
+        if !self.has(&[Field::Block32]) {
+            return Ok(());
+        }
+        let mut blocks = (0..rows.len()).map(|number| rows.get(number).0.block_number);
+        match blocks.find(|block| u32::try_from(*block).is_err()) {
+            Some(block) => Err(Error::BlockNumber(block)),
+            None => Ok(()),
+        }
+    }
+
+    fn has(&self, fields: &[Field]) -> bool {
+        (self.columns.iter()).any(|(_, field)| fields.contains(field))
+    }
+
+    /// How the column at a position is read, if it is a field of the transfer.
+    pub(crate) fn get(&self, at: usize) -> Option<Get> {
+        match self.columns[at].1 {
+            Field::Schema(at) | Field::Number(at, _) => Some(FIELDS.get(at)?.get),
+            _ => None,
+        }
+    }
+
+    /// The tokens that columns name; `None` if no column does.
+    pub(crate) fn tokens(&mut self) -> Option<&mut TokenList> {
+        let is_named = self.has(&[Field::Amount, Field::Symbol, Field::Decimals]);
+        is_named.then_some(&mut self.tokens)
+    }
+
+    /// The transactions that columns state; `None` if no column does.
+    pub(crate) fn transactions(&mut self) -> Option<&mut Transactions> {
+        let is_stated = self.has(&[
+            Field::TransactionFrom,
+            Field::TransactionTo,
+            Field::Status,
+            Field::Method,
+        ]);
+        is_stated.then_some(&mut self.transactions)
+    }
+
+    /// The values of a transfer.
+    fn row<'a>(&'a self, transfer: &'a Transfer, hop: Option<u32>) -> Vec<Value<'a>> {
+        let columns = 0..self.columns.len();
+        columns.map(|at| self.value(at, transfer, hop)).collect()
+    }
+
+    /// The value of a transfer in the column at a position.
+    pub(crate) fn value<'a>(
+        &'a self,
+        at: usize,
+        transfer: &'a Transfer,
+        hop: Option<u32>,
+    ) -> Value<'a> {
+        let (column, field) = &self.columns[at];
+        match *field {
+            Field::Hop => hop.into(),
+            Field::Schema(CHAIN_ID) => self.chain_id.into(),
+            Field::Schema(at) => in_column(FIELDS[at].get.value(transfer), column),
+            Field::TransactionFrom => {
+                let from = self.transaction(transfer).map(|it| it.from);
+                in_column(from.into(), column)
+            }
+            Field::TransactionTo => {
+                let to = self.transaction(transfer).and_then(|it| it.to);
+                in_column(to.into(), column)
+            }
+            Field::Status => {
+                let status = self.transaction(transfer).map(|it| u32::from(it.success));
+                status.into()
+            }
+            Field::Method => {
+                let method = self
+                    .transaction(transfer)
+                    .and_then(|it| it.method.as_deref());
+                method.into()
+            }
+            // Checked before the row is written.
+            Field::Block32 => u32::try_from(transfer.block_number).ok().into(),
+            Field::ValueOrId => {
+                let id = (transfer.token_standard == TokenStandard::Erc721)
+                    .then_some(transfer.token_id)
+                    .flatten();
+                id.unwrap_or(transfer.value).to_string().into()
+            }
+            Field::Number(at, encoding) => match at {
+                VALUE => number(Some(transfer.value), encoding),
+                _ => number(transfer.token_id, encoding),
+            },
+            Field::Symbol => self.symbol(transfer).map_or(Value::Absent, Value::Text),
+            Field::FromLabel => self.labels.name(transfer.from_address).into(),
+            Field::ToLabel => self.labels.name(transfer.to_address).into(),
+            Field::Decimals => self.decimals(transfer).map(u32::from).into(),
+            Field::Amount => match self.decimals(transfer) {
+                None => Value::Absent,
+                Some(decimals) => {
+                    let mut text = Vec::new();
+                    push_scaled(&mut text, transfer.value.as_limbs(), decimals);
+                    text.retain(|byte| *byte != b',');
+                    let text: String = text.into_iter().map(char::from).collect();
+                    text.into()
+                }
+            },
+        }
+    }
+
+    /// The transaction of a transfer. Withdrawals and issuance have none.
+    fn transaction(&self, transfer: &Transfer) -> Option<&TransactionFacts> {
+        transfer.transaction_hash?;
+        let place = (transfer.block_number, transfer.transaction_index);
+        self.transactions.get(&place)
+    }
+
+    /// The symbol of the token, if it is known.
+    fn symbol(&self, transfer: &Transfer) -> Option<Cow<'_, str>> {
+        match transfer.token_address {
+            None => Some(Cow::Borrowed(KnownChain::native_symbol_of(self.chain_id))),
+            Some(token) => {
+                let symbol = self.tokens.symbol(self.chain_id, token)?;
+                Some(Cow::Borrowed(symbol))
+            }
+        }
+    }
+
+    /// The decimals of the token, if they are known. Tokens of ERC-721 and ERC-1155 have none.
+    fn decimals(&self, transfer: &Transfer) -> Option<u8> {
+        let asset = Asset {
+            token_address: transfer.token_address,
+            token_standard: transfer.token_standard,
+        };
+        match (transfer.token_standard, transfer.token_address) {
+            (TokenStandard::Erc20, Some(token)) => {
+                Some(self.tokens.lookup(self.chain_id, token)?.decimals)
+            }
+            _ => Some(self.tokens.decimals(self.chain_id, &asset)),
+        }
+    }
+}
+
+/// A value as its column holds it: addresses and hashes may be text.
+fn in_column<'a>(value: Value<'a>, column: &Column) -> Value<'a> {
+    match value {
+        Value::Address(address) if column.column_type == ColumnType::Text => {
+            format!("{address:#x}").into()
+        }
+        Value::Hash(hash) if column.column_type == ColumnType::Text => format!("{hash:#x}").into(),
+        value => value,
+    }
+}
+
+/// A number of 256 bits as one of its types.
+fn number(number: Option<U256>, encoding: U256Type) -> Value<'static> {
+    let Some(number) = number else {
+        return Value::Absent;
+    };
+    match encoding {
+        U256Type::Binary => Value::Hash(B256::from(number)),
+        U256Type::String => number.to_string().into(),
+        U256Type::F64 => to_f64(number.as_limbs()).into(),
+    }
+}
+
+/// Writes transfers as rows of values, for text with other columns than those of the schema.
+pub(crate) struct ValueRows {
+    encoder: Box<dyn RowEncoder>,
+    values: Values,
+}
+
+impl ValueRows {
+    pub(crate) fn new(encoder: Box<dyn RowEncoder>, values: Values) -> Self {
+        Self { encoder, values }
+    }
+}
+
+impl TransferEncoder for ValueRows {
+    fn write(&mut self, rows: TransferRows<'_>) -> Result<()> {
+        self.values.check(rows)?;
+        for (transfer, hop) in (0..rows.len()).map(|number| rows.get(number)) {
+            self.encoder.push(&self.values.row(transfer, hop))?;
+        }
+        Ok(())
+    }
+
+    fn values(&mut self) -> Option<&mut Values> {
+        Some(&mut self.values)
+    }
+
+    fn finish(self: Box<Self>, metadata: Option<&Metadata>) -> Result<Written> {
+        self.encoder.finish(metadata)
+    }
+}
