@@ -7,12 +7,15 @@ use crate::{Error, Result};
 use alloy_primitives::{Address, B256, U256};
 use datafusion::arrow::{
     array::{
-        Array, ArrayRef, AsArray, FixedSizeBinaryArray, FixedSizeBinaryBuilder, PrimitiveArray,
-        RecordBatch, StringArray, StringBuilder, UInt32Builder, UInt64Builder, new_null_array,
+        Array, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
+        new_null_array,
     },
     datatypes::{ArrowPrimitiveType, DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type},
 };
 use std::sync::{Arc, LazyLock};
+use txgraph::transfer_batch;
+/// The table `transfers`.
+pub use txgraph::transfer_schema as transfers_schema;
 use txgraph_transfers::{BlockTime, Transfer};
 
 /// Rows of a batch.
@@ -20,30 +23,6 @@ pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// The name of the column with reports.
 const REPORT: &str = "report";
-
-/// The table `transfers`.
-pub fn transfers_schema() -> SchemaRef {
-    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-        let field = |name, kind: &DataType, nullable| Field::new(name, kind.clone(), nullable);
-        let (address, word) = (DataType::FixedSizeBinary(20), DataType::FixedSizeBinary(32));
-        Arc::new(Schema::new(vec![
-            field("block_number", &DataType::UInt64, false),
-            field("block_timestamp", &DataType::UInt64, true),
-            field("transaction_index", &DataType::UInt32, false),
-            field("log_index", &DataType::UInt32, true),
-            field("sub_index", &DataType::UInt32, false),
-            field("transaction_hash", &word, true),
-            field("token_address", &address, true),
-            field("from_address", &address, false),
-            field("to_address", &address, false),
-            field("value", &word, false),
-            field("token_id", &word, true),
-            field("token_standard", &DataType::Utf8, false),
-            field("kind", &DataType::Utf8, false),
-        ]))
-    });
-    SCHEMA.clone()
-}
 
 /// The columns of a scan: transfers, or a report in the last column.
 pub(crate) fn scan_schema() -> SchemaRef {
@@ -57,99 +36,9 @@ pub(crate) fn scan_schema() -> SchemaRef {
     SCHEMA.clone()
 }
 
-/// Builders of all columns of a batch.
-struct Builders {
-    block_number: UInt64Builder,
-    block_timestamp: UInt64Builder,
-    transaction_index: UInt32Builder,
-    log_index: UInt32Builder,
-    sub_index: UInt32Builder,
-    transaction_hash: FixedSizeBinaryBuilder,
-    token_address: FixedSizeBinaryBuilder,
-    from_address: FixedSizeBinaryBuilder,
-    to_address: FixedSizeBinaryBuilder,
-    value: FixedSizeBinaryBuilder,
-    token_id: FixedSizeBinaryBuilder,
-    token_standard: StringBuilder,
-    kind: StringBuilder,
-}
-
-impl Builders {
-    fn new(rows: usize) -> Self {
-        let word = || FixedSizeBinaryBuilder::with_capacity(rows, 32);
-        let address = || FixedSizeBinaryBuilder::with_capacity(rows, 20);
-        Self {
-            block_number: UInt64Builder::with_capacity(rows),
-            block_timestamp: UInt64Builder::with_capacity(rows),
-            transaction_index: UInt32Builder::with_capacity(rows),
-            log_index: UInt32Builder::with_capacity(rows),
-            sub_index: UInt32Builder::with_capacity(rows),
-            transaction_hash: word(),
-            token_address: address(),
-            from_address: address(),
-            to_address: address(),
-            value: word(),
-            token_id: word(),
-            token_standard: StringBuilder::with_capacity(rows, rows * 6),
-            kind: StringBuilder::with_capacity(rows, rows * 8),
-        }
-    }
-
-    fn push(&mut self, transfer: &Transfer) -> Result<()> {
-        self.block_number.append_value(transfer.block_number);
-        let time = transfer.block_timestamp.map(BlockTime::seconds);
-        self.block_timestamp.append_option(time);
-        self.transaction_index
-            .append_value(transfer.transaction_index);
-        self.log_index.append_option(transfer.log_index);
-        self.sub_index.append_value(transfer.sub_index);
-        let hash = transfer.transaction_hash.as_ref();
-        append(&mut self.transaction_hash, hash.map(B256::as_slice))?;
-        let token = transfer.token_address.as_ref();
-        append(&mut self.token_address, token.map(|token| &token.0[..]))?;
-        append(&mut self.from_address, Some(&transfer.from_address.0[..]))?;
-        append(&mut self.to_address, Some(&transfer.to_address.0[..]))?;
-        append(&mut self.value, Some(&transfer.value.to_be_bytes::<32>()))?;
-        let id = transfer.token_id.map(|id| id.to_be_bytes::<32>());
-        append(&mut self.token_id, id.as_ref().map(|id| &id[..]))?;
-        self.token_standard
-            .append_value(transfer.token_standard.as_str());
-        self.kind.append_value(transfer.kind.as_str());
-        Ok(())
-    }
-
-    fn finish(mut self) -> Vec<ArrayRef> {
-        vec![
-            Arc::new(self.block_number.finish()),
-            Arc::new(self.block_timestamp.finish()),
-            Arc::new(self.transaction_index.finish()),
-            Arc::new(self.log_index.finish()),
-            Arc::new(self.sub_index.finish()),
-            Arc::new(self.transaction_hash.finish()),
-            Arc::new(self.token_address.finish()),
-            Arc::new(self.from_address.finish()),
-            Arc::new(self.to_address.finish()),
-            Arc::new(self.value.finish()),
-            Arc::new(self.token_id.finish()),
-            Arc::new(self.token_standard.finish()),
-            Arc::new(self.kind.finish()),
-        ]
-    }
-}
-
-fn append(builder: &mut FixedSizeBinaryBuilder, value: Option<&[u8]>) -> Result<()> {
-    match value {
-        Some(value) => builder.append_value(value)?,
-        None => builder.append_null(),
-    }
-    Ok(())
-}
-
 /// Encodes transfers as a batch of [`transfers_schema`], or of some of its columns.
 pub(crate) fn encode(transfers: &[Transfer], columns: Option<&[usize]>) -> Result<RecordBatch> {
-    let mut builders = Builders::new(transfers.len());
-    transfers.iter().try_for_each(|one| builders.push(one))?;
-    let batch = RecordBatch::try_new(transfers_schema(), builders.finish())?;
+    let batch = transfer_batch(transfers)?;
     match columns {
         // A count needs no columns, but the number of rows.
         Some(columns) => Ok(batch.project(columns)?),
