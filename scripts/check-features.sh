@@ -15,6 +15,10 @@ check() {
 # What users install, and the same with the second engine.
 check -p txgraph-cli
 check -p txgraph-cli --features oracle
+check -p txgraph-cli --no-default-features
+for feature in foreign index lake rpc; do
+    check -p txgraph-cli --no-default-features --features "$feature"
+done
 # What library users choose from.
 check -p txgraph --no-default-features
 for feature in export foreign index replay rpc; do

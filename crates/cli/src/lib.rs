@@ -65,8 +65,10 @@ enum Command {
     Storage(commands::state::StorageArgs),
     Query(commands::query::QueryArgs),
     Evm(commands::evm::EvmArgs),
+    #[cfg(feature = "index")]
     Index(commands::index::IndexArgs),
     Era(commands::era::EraArgs),
+    #[cfg(feature = "lake")]
     Lake(commands::lake::LakeArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
@@ -92,8 +94,10 @@ impl Command {
             Self::Storage(_) => "storage",
             Self::Query(_) => "query",
             Self::Evm(_) => "evm",
+            #[cfg(feature = "index")]
             Self::Index(_) => "index",
             Self::Era(_) => "era",
+            #[cfg(feature = "lake")]
             Self::Lake(_) => "lake",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
@@ -278,8 +282,10 @@ fn dispatch(
         Command::Code(args) => commands::state::code(&args, context),
         Command::Storage(args) => commands::state::storage(&args, context),
         Command::Query(args) => commands::query::run(&args, context),
+        #[cfg(feature = "index")]
         Command::Index(args) => commands::index::run(&args, context),
         Command::Era(args) => commands::era::run(&args, context),
+        #[cfg(feature = "lake")]
         Command::Lake(args) => commands::lake::run(&args, context),
         Command::Evm(args) => commands::evm::run(args, context),
         Command::Completions(args) => commands::completions::run(&args, context),

@@ -9,8 +9,10 @@ pub(crate) mod ends;
 pub(crate) mod era;
 pub(crate) mod evm;
 pub(crate) mod graph;
+#[cfg(feature = "index")]
 pub(crate) mod index;
 pub(crate) mod info;
+#[cfg(feature = "lake")]
 pub(crate) mod lake;
 pub(crate) mod man;
 mod names;

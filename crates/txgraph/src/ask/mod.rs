@@ -96,6 +96,15 @@ fn retry<T>(retry: Retry, cancel: &CancelFlag, mut ask: impl FnMut() -> Result<T
     }
 }
 
+#[cfg(not(feature = "index"))]
+impl Source {
+    /// Whether the last question with this request was answered from an index alone: never, without
+    /// the feature `index`.
+    pub const fn is_indexed(&self, _: &txgraph_transfers::ScanRequest) -> bool {
+        false
+    }
+}
+
 /// The error for a question without a root.
 fn no_root() -> Error {
     Error::usage("a search needs an address to start from").advise(crate::Advice::NameRoot)
