@@ -21,7 +21,7 @@ for feature in foreign index lake rpc; do
 done
 # What library users choose from.
 check -p txgraph --no-default-features
-for feature in export foreign index replay rpc; do
+for feature in export foreign index polars replay rpc; do
     check -p txgraph --no-default-features --features "$feature"
 done
 check -p txgraph --no-default-features --features s3

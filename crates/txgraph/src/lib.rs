@@ -25,6 +25,7 @@
 //! * `foreign`: reads files that other tools write. Compiles the same.
 //! * `index`: builds indexes, and answers from them.
 //! * `lake`: builds lakes, and answers from them. Compiles the same.
+//! * `polars`: returns answers as data frames. Compiles polars, without its readers and writers.
 //! * `replay`: executes past transactions again. Compiles the interpreter and blst.
 //! * `rpc`: asks JSON-RPC servers. Compiles an HTTP client with TLS.
 //!
@@ -32,12 +33,23 @@
 //!
 //! * `oracle`: replays with revm, and compares it with the own interpreter.
 //! * `s3`: lakes in buckets of object stores with the interface of S3.
+//!
+//! # Data frames
+//!
+//! With the feature `polars`, answers have methods `to_polars`: [`Transfers::to_polars`],
+//! [`GraphAnswer::to_polars`] for the edges of a graph, [`GraphAnswer::vertices_to_polars`],
+//! [`Analysis::to_polars`] for the tables of a measure. The columns are those of Parquet files:
+//! 256-bit numbers are 32 bytes, decimal text and doubles, and [`Columns`] chooses others. Nothing
+//! is copied on the way to polars. A frame is that of polars 0.55, so a program that uses polars
+//! itself needs the same minor version.
 
 mod ask;
 mod blocks;
 mod config;
 mod dates;
 mod error;
+#[cfg(feature = "polars")]
+mod frames;
 #[cfg(feature = "export")]
 mod outputs;
 mod protected;

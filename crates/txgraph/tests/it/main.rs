@@ -2,6 +2,8 @@
 
 mod dates;
 mod examples;
+#[cfg(feature = "polars")]
+mod frames;
 mod memory;
 mod source;
 
