@@ -22,7 +22,7 @@ pub const FIXTURES_ENV: &str = "TXGRAPH_FIXTURES";
 pub const REQUIRE_ENV: &str = "TXGRAPH_REQUIRE_FIXTURES";
 
 /// The folder of this workspace.
-fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
     crates
         .ancestors()

@@ -14,6 +14,7 @@ pub mod fixtures;
 pub mod mainnet;
 pub mod naive;
 pub mod op;
+pub mod pages;
 pub mod questions;
 pub mod rpc;
 pub mod state_answers;

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod prose;
+mod truth;
 
 use std::{
     collections::BTreeMap,
