@@ -2,6 +2,7 @@
 //! crate, file and page must have.
 
 mod architecture;
+mod modules;
 mod prose;
 mod truth;
 
