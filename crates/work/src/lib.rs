@@ -11,6 +11,9 @@
 //! - [`Retry`] repeats what failed because a node changed its files.
 //!
 //! The crate knows nothing of blocks, files or transfers.
+//!
+//! Modules, each using only those before it: cancel, line, progress, retry, threads, runner, work,
+//! ordered.
 
 mod cancel;
 mod line;

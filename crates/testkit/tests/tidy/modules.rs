@@ -40,7 +40,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "testkit",
     "transfers",
     "txgraph",
-    "work",
 ];
 
 /// How the documentation of a crate begins the order of its modules. It ends at a full stop.
