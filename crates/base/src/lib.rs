@@ -3,6 +3,8 @@
 //!
 //! The crate reads no file, starts no thread and depends on no other crate of the
 //! workspace.
+//!
+//! Modules, each using only those before it: range, chains, location, words, tokens.
 
 mod chains;
 mod location;

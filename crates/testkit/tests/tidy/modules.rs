@@ -10,7 +10,6 @@ use std::{
 const WITHOUT_ORDER: &[&str] = &[
     "abi",
     "analysis",
-    "base",
     "bench",
     "block",
     "bundle",
