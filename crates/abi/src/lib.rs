@@ -7,6 +7,8 @@
 //! Types and values of Solidity are those of alloy.
 //!
 //! Encoding: <https://docs.soliditylang.org/en/latest/abi-spec.html>.
+//!
+//! Modules, each using only those before it: error, words, known, dictionary, method.
 
 mod dictionary;
 mod error;
