@@ -8,6 +8,8 @@
 //! which has rotation and any function of three inputs as one instruction. With AVX2 four
 //! messages cost somewhat more than one. Other machines hash one message after another
 //! with [`alloy_primitives::keccak256`], which is also the oracle of the tests.
+//!
+//! Modules, each using only those before it: lanes, x86.
 
 mod lanes;
 #[cfg(target_arch = "x86_64")]

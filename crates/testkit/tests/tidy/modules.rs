@@ -23,7 +23,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "foreign",
     "graph",
     "index",
-    "keccak",
     "labels",
     "lake",
     "nodedb",
