@@ -35,7 +35,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "state",
     "stored",
     "testkit",
-    "transfers",
     "txgraph",
 ];
 
