@@ -17,6 +17,9 @@
 //! chunk and between chunks. The end of every run of blocks must still be canonical when the scan
 //! ends. A block that was available when the scan began and is missing later is an error, never a
 //! smaller answer.
+//!
+//! Modules, each using only those before it: chunk, error, fees, merge, plan, options, scan,
+//! workers, availability, find, hashes, read, source, by_block.
 
 mod availability;
 mod by_block;

@@ -26,7 +26,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "labels",
     "lake",
     "nodedb",
-    "reader",
     "replay",
     "revm-peer",
     "rocks",
