@@ -30,7 +30,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "revm-peer",
     "rocks",
     "rollup",
-    "rpc",
     "state",
     "stored",
     "testkit",
