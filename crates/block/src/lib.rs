@@ -10,6 +10,9 @@
 //! The crate executes nothing itself: the caller provides an [`Executor`], which may run a
 //! node's block or a test's. [`trace`] and [`opcodes`] write what an execution did in the
 //! forms that other clients use.
+//!
+//! Modules, each using only those before it: access_list, dao, opcodes, receipts, requests, state,
+//! transaction, genesis, steps, trace.
 
 mod access_list;
 pub mod dao;

@@ -10,7 +10,6 @@ use std::{
 const WITHOUT_ORDER: &[&str] = &[
     "analysis",
     "bench",
-    "block",
     "bundle",
     "chaingen",
     "cli",
