@@ -13,6 +13,9 @@
 //!
 //! There is one translation, so a difference between the engines is never a difference
 //! between two translations.
+//!
+//! Modules, each using only those before it: case, database, flat, outcome, translate, block_case,
+//! differential, inspector, journal_evm, runner, block_evm.
 
 #[cfg(feature = "cases")]
 pub mod block_case;

@@ -26,7 +26,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "lake",
     "nodedb",
     "replay",
-    "revm-peer",
     "rocks",
     "rollup",
     "state",
