@@ -6,6 +6,9 @@
 //!
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
+//!
+//! Modules, each using only those before it: edit, fixtures, questions, exports, naive, op, pages,
+//! rpc, state_answers, mainnet.
 
 #[cfg(feature = "edit")]
 pub mod edit;

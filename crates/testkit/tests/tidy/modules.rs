@@ -30,7 +30,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "rollup",
     "state",
     "stored",
-    "testkit",
     "txgraph",
 ];
 
