@@ -15,7 +15,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "distributed",
     "era",
     "evm",
-    "evm-bench",
     "evm-tools",
     "export",
     "foreign",
