@@ -13,6 +13,10 @@
 //! blocks. Executors read the chunks with the readers of the local engine. The rows are written
 //! into the folder of the run, checked, and passed to the search. So a question has the same
 //! answer on a cluster, and a run that was interrupted continues after its last step.
+//!
+//! Modules, each using only those before it: engine_log, error, functions, engine, rows, settings,
+//! wire, run, serve, operator, codec, source, table, session, ballista, executor, local, scheduler,
+//! backend, sql, chain, driver.
 
 mod backend;
 mod ballista;

@@ -12,7 +12,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "bundle",
     "chaingen",
     "cli",
-    "distributed",
     "era",
     "evm",
     "evm-tools",
