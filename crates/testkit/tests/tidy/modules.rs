@@ -8,26 +8,19 @@ use std::{
 
 /// Crates that do not state their order yet. This list only shrinks.
 const WITHOUT_ORDER: &[&str] = &[
-    "analysis",
+    "rollup",
+    "labels",
+    "era",
+    "rocks",
     "bundle",
     "chaingen",
-    "cli",
-    "era",
     "evm",
     "evm-tools",
-    "export",
     "foreign",
-    "graph",
-    "index",
-    "labels",
-    "lake",
     "nodedb",
     "replay",
-    "rocks",
-    "rollup",
     "state",
-    "stored",
-    "txgraph",
+    "analysis", "cli", "export", "graph", "index", "lake", "stored", "txgraph",
 ];
 
 /// How the documentation of a crate begins the order of its modules. It ends at a full stop.
@@ -216,14 +209,10 @@ impl File {
             }
             for (name, mut path) in found {
                 // In a module inside of the file, `super` is the file.
-                for _ in &inline {
-                    if path.first().is_some_and(|first| first == "super") {
-                        path.remove(0);
-                        path.insert(0, "self".to_owned());
-                        if path.get(1).is_some_and(|second| second == "super") {
-                            path.remove(0);
-                        }
-                    }
+                let above = path.iter().take_while(|part| *part == "super").count();
+                if !inline.is_empty() && above > 0 {
+                    path.drain(..above.min(inline.len()));
+                    path.splice(..0, (above <= inline.len()).then(|| "self".to_owned()));
                 }
                 match name.is_empty() {
                     true => file.paths.push(path),

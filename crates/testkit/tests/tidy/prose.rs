@@ -7,29 +7,9 @@ use txgraph_testkit::pages::{Page, pages};
 
 /// Phrases that plain technical English does not need. Counted in prose and in
 /// identifiers, in any case, across line ends.
-const AVOIDED: [&str; 21] = [
-    "told",
-    "tell",
-    "tells",
-    "telling",
-    "held against",
-    "holds against",
-    "hold against",
-    "hears",
-    "programme",
-    "programmes",
-    "anew",
-    "whoever",
-    "somebody",
-    "nobody",
-    "dearer",
-    "dearest",
-    "for ever",
-    "in the midst",
-    "to be had",
-    "at home",
-    "so many",
-];
+const AVOIDED: &str = "told, tell, tells, telling, held against, holds against, hold against, \
+                       hears, programme, programmes, anew, whoever, somebody, nobody, dearer, \
+                       dearest, for ever, in the midst, to be had, at home, so many";
 
 /// How many of them a crate, or one of the other folders, may contain.
 const AVOIDED_MAX: usize = 3;
@@ -43,11 +23,11 @@ fn avoided(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_alphabetic());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let text = format!(" {} ", words.join("  "));
-    let count = |phrase: &&str| {
+    let count = |phrase: &str| {
         text.matches(&format!(" {} ", phrase.replace(' ', "  ")))
             .count()
     };
-    AVOIDED.iter().map(count).sum()
+    AVOIDED.split(", ").map(count).sum()
 }
 
 #[test]

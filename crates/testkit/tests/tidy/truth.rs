@@ -2,7 +2,7 @@
 //! the runs behind figures of speed. `help.rs` of `cli` checks commands and options.
 
 use crate::{fail_on, files, manifests, read, relative, workspace};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 use txgraph_testkit::pages::{Page, pages};
 
 /// Names of other projects, or of a commit that the page states. An entry that no page names is
@@ -73,22 +73,11 @@ fn words_of(line: &str) -> impl Iterator<Item = &str> {
 
 /// The names that a line of Rust or Python defines: after a keyword, or a field or variant.
 fn definitions(line: &str) -> impl Iterator<Item = &str> {
-    const KEYWORDS: [&str; 12] = [
-        "fn",
-        "struct",
-        "enum",
-        "trait",
-        "const",
-        "static",
-        "type",
-        "mod",
-        "union",
-        "macro_rules",
-        "class",
-        "def",
-    ];
+    const KEYWORDS: &str =
+        " fn struct enum trait const static type mod union macro_rules class def ";
     let words = words_of(line).zip(words_of(line).skip(1));
-    let items = words.filter_map(|(before, word)| KEYWORDS.contains(&before).then_some(word));
+    let items = words
+        .filter_map(|(before, word)| KEYWORDS.contains(&format!(" {before} ")).then_some(word));
     let line = line.trim_start();
     let line = line.strip_prefix("pub").map_or(line, |rest| {
         let visible = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));
@@ -171,20 +160,8 @@ impl Truth {
     /// Whether it looks like a path of the workspace, and nothing has this path. Paths may begin
     /// inside a crate.
     fn is_dead_path(&self, text: &str) -> bool {
-        let roots = [
-            ".ci",
-            "benchmarks",
-            "configs",
-            "crates",
-            "docs",
-            "fuzz",
-            "python",
-            "queries",
-            "scripts",
-            "src",
-            "testdata",
-            "tests",
-        ];
+        const ROOTS: &str =
+            " .ci benchmarks configs crates docs fuzz python queries scripts src testdata tests ";
         let path = text.trim_start_matches("./").trim_end_matches('/');
         let parts: Vec<&str> = path.split('/').collect();
         let is_code = [".rs", ".sh", ".asm", ".py"]
@@ -194,7 +171,9 @@ impl Truth {
             && parts.len() > 1
             && ["src", "tests", "examples", "benches"].contains(&parts[1]);
         let is_path = (path.chars()).all(|c| c.is_alphanumeric() || "_./-*".contains(c))
-            && (is_code || is_inside || text.contains('/') && roots.contains(&parts[0]));
+            && (is_code
+                || is_inside
+                || text.contains('/') && ROOTS.contains(&format!(" {} ", parts[0])));
         let (start, end) = path.split_once('*').unwrap_or((path, ""));
         let start = format!("/{start}");
         is_path
@@ -277,33 +256,12 @@ impl Truth {
 }
 
 fn number(word: &str) -> Option<usize> {
-    const WORDS: [&str; 21] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
+    const WORDS: &str = "zero one two three four five six seven eight nine ten eleven twelve \
+                         thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty";
     let word = word
         .trim_matches(|c: char| !c.is_alphanumeric())
         .to_lowercase();
-    let named = WORDS.iter().position(|name| *name == word);
+    let named = WORDS.split(' ').position(|name| name == word);
     named.or_else(|| word.replace(',', "").parse().ok())
 }
 
@@ -352,17 +310,12 @@ fn has_speed(text: &str) -> bool {
 
 /// Whether a stored run names the commit that it measured.
 fn names_commit(run: &str) -> bool {
-    let has_commit = |text: String| {
-        let text = text.to_lowercase();
-        text.split("commit ").skip(1).any(|rest| {
-            let hash = rest.chars().take_while(char::is_ascii_hexdigit).count();
-            hash >= 7
-        })
-    };
     let files = files(&workspace().join("benchmarks/runs").join(run));
-    files
-        .iter()
-        .any(|path| !path.ends_with("svg") && has_commit(read(path)))
+    files.iter().any(|path| {
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).to_lowercase();
+        let mut commits = text.split("commit ").skip(1);
+        commits.any(|rest| rest.chars().take_while(char::is_ascii_hexdigit).count() >= 7)
+    })
 }
 
 /// Sections with figures of speed and without a link to a run that names its commit.
