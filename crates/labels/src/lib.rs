@@ -5,11 +5,15 @@
 //! opens no files and knows no grammar of addresses: the caller does. [`Labels`] collects the
 //! rows of several files. The first name of an address counts, and all of them are kept with
 //! the file they come from.
+//!
+//! Modules, each using only those before it: category, label, read, labels.
 
 mod category;
 mod label;
+mod labels;
 mod read;
 
 pub use category::Category;
-pub use label::{Label, LabelSet, Labels};
+pub use label::{Label, LabelSet};
+pub use labels::Labels;
 pub use read::{BadRow, DecodeError, Decoded, FORMATS, Format, Reader, Row, decode};

@@ -1,6 +1,6 @@
 //! JSON: objects by address, lists, the list of OFAC, token lists.
 
-use super::{Cells, DecodeError, Format, Rows, fields::Places};
+use super::{Cells, DecodeError, Format, Rows, fields::Places, quote::shortened};
 use crate::Category;
 use serde_json::{Map, Value};
 
@@ -82,7 +82,7 @@ fn list(
 /// An object by address; also one of such objects by category.
 fn by_address(object: &Map<String, Value>, category: &str, rows: &mut Rows<'_>) {
     for (key, value) in object {
-        let place = || format!("`{}`", super::shortened(key));
+        let place = || format!("`{}`", shortened(key));
         let is_address = || (rows.reader.address)(key).is_ok();
         match value {
             // The addresses of a category.
@@ -235,7 +235,7 @@ fn ofac(entries: &[Value], rows: &mut Rows<'_>) -> Format {
                 },
                 source: &source,
             };
-            rows.add(&cells, || format!("entry {}", super::shortened(&uid)));
+            rows.add(&cells, || format!("entry {}", shortened(&uid)));
         }
     }
     Format::Ofac

@@ -3,11 +3,13 @@
 mod chain;
 mod fields;
 mod json;
+mod quote;
 mod table;
 mod tagpack;
 
 use crate::{Category, Label};
 use alloy_primitives::Address;
+use quote::shortened;
 use std::fmt;
 
 /// The formats, in words for a message.
@@ -17,9 +19,6 @@ pub const FORMATS: &str = "CSV with a header such as address,name,category; JSON
 
 /// Bad rows that are quoted.
 const QUOTED_MAX: usize = 3;
-
-/// Characters of a reason that quotes the file.
-const REASON_CHARS: usize = 200;
 
 /// How a text is read.
 #[derive(Clone, Copy)]
@@ -119,15 +118,6 @@ impl DecodeError {
             format,
             reason: shortened(&error.to_string()),
         }
-    }
-}
-
-/// A reason that may quote the file, in one line.
-fn shortened(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(REASON_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
     }
 }
 

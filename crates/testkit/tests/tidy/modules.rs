@@ -8,7 +8,6 @@ use std::{
 
 /// Crates that do not state their order yet. This list only shrinks.
 const WITHOUT_ORDER: &[&str] = &[
-    "labels",
     "era",
     "rocks",
     "bundle",
