@@ -1,6 +1,6 @@
-//! Blocks and open tables that were read before.
+//! Blocks that were read before.
 
-use crate::{block::Block, table::Table};
+use crate::block::Block;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -8,8 +8,6 @@ use std::{
 
 /// Memory for blocks, as much as RocksDB uses by default.
 pub(crate) const BLOCK_CACHE_BYTES: usize = 32 << 20;
-/// Open tables, and with them file descriptors: as many as reth allows its own RocksDB.
-pub(crate) const OPEN_TABLES_MAX: usize = 512;
 /// Threads that read at the same time rarely wait for one another.
 const SHARDS: usize = 8;
 
@@ -69,40 +67,6 @@ impl Blocks {
     }
 }
 
-/// Open tables by number. The one that was used longest ago is closed.
-#[derive(Debug, Default)]
-pub(crate) struct Tables(Mutex<OpenTables>);
-
-#[derive(Debug, Default)]
-struct OpenTables {
-    /// With the time of the last use.
-    tables: HashMap<u64, (Arc<Table>, u64)>,
-    /// Counts uses.
-    clock: u64,
-}
-
-impl Tables {
-    pub(crate) fn get(&self, number: u64) -> Option<Arc<Table>> {
-        let OpenTables { tables, clock } = &mut *lock(&self.0);
-        *clock += 1;
-        let (table, used) = tables.get_mut(&number)?;
-        *used = *clock;
-        Some(Arc::clone(table))
-    }
-
-    pub(crate) fn insert(&self, number: u64, table: &Arc<Table>) {
-        let OpenTables { tables, clock } = &mut *lock(&self.0);
-        *clock += 1;
-        tables.insert(number, (Arc::clone(table), *clock));
-        if tables.len() > OPEN_TABLES_MAX {
-            let oldest = tables.iter().min_by_key(|(_, (_, used))| *used);
-            if let Some(oldest) = oldest.map(|(number, _)| *number) {
-                tables.remove(&oldest);
-            }
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

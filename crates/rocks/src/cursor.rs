@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Fault, Result},
     manifest::internal_order,
     memory::{DELETION, Run, SINGLE_DELETION, VALUE},
-    state::{Family, Shared},
+    shared::{Family, Shared},
     table::TableCursor,
 };
 use std::{cmp::Reverse, sync::Arc};

@@ -6,8 +6,9 @@ use crate::{
     manifest::Manifest,
     memory::{DELETION, Memory, Run, VALUE},
     record::{End, Records},
+    shared::{Family, Open, Shared},
     source::Source,
-    state::{Family, Open, Shared, State},
+    state::State,
     tombstones::Tombstones,
 };
 use std::{

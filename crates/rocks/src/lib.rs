@@ -19,6 +19,10 @@
 //!
 //! Format: RocksDB 10.4, `db/log_format.h`, `db/version_edit.cc`, `db/write_batch.cc`,
 //! `table/format.cc`, `table/block_based/`.
+//!
+//! Modules, each using only those before it: bytes, error, source, checksum, compression,
+//! tombstones, block, batch, memory, edit, record, footer, manifest, cache, table, shared, cursor,
+//! state, db, fuzzing.
 
 #[cfg(not(unix))]
 compile_error!("Unix only: reads files by position");
@@ -26,6 +30,7 @@ compile_error!("Unix only: reads files by position");
 mod cursor;
 mod db;
 mod error;
+mod shared;
 mod state;
 
 mod batch;
@@ -54,4 +59,5 @@ pub mod fuzzing;
 pub use cursor::Cursor;
 pub use db::Db;
 pub use error::{Error, Result};
-pub use state::{Open, State};
+pub use shared::Open;
+pub use state::State;
