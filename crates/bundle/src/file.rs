@@ -10,9 +10,9 @@ use alloy_rlp::Decodable;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
-    fs::File as Opened,
+    fs::{self, File as Opened},
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 use txgraph_block::BlockRules;
 use txgraph_evm::{Account, BlobSchedule, Fork};
@@ -26,8 +26,69 @@ const BYTES_MAX: u64 = 1 << 30;
 /// The bytes with which compressed files begin.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
+impl Bundle {
+    /// Reads a file, and proves the block by its header.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not a bundle.
+    pub fn open(path: &Path) -> Result<Self> {
+        let bytes = read(path)?;
+        Self::parse(&bytes, path)
+    }
+
+    /// Parses the JSON of a file. Messages name `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn parse(json: &[u8], path: &Path) -> Result<Self> {
+        parse(json, path).map_err(|what| Error::Malformed {
+            path: path.to_path_buf(),
+            what,
+        })
+    }
+
+    /// Returns the bundles of a directory: all files with the extension `json` or `json.zst`. Those
+    /// that are named by a number come first, in its order, and then the others by name. A path that
+    /// is not a directory is returned itself.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read, or contains no such file.
+    pub fn list(path: &Path) -> Result<Vec<PathBuf>> {
+        let failed = |source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        };
+        if !fs::metadata(path).map_err(failed)?.is_dir() {
+            return Ok(vec![path.to_path_buf()]);
+        }
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let file = entry.map_err(failed)?.path();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if name.ends_with(".json") || name.ends_with(".json.zst") {
+                files.push(file);
+            }
+        }
+        files.sort_by_cached_key(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let number = name.split('.').next().and_then(|stem| stem.parse().ok());
+            (number.unwrap_or(u64::MAX), file.clone())
+        });
+        match files.is_empty() {
+            false => Ok(files),
+            true => Err(Error::Malformed {
+                path: path.to_path_buf(),
+                what: "the directory contains no file `*.json` or `*.json.zst`".to_owned(),
+            }),
+        }
+    }
+}
+
 /// Reads a file and decompresses it.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+fn read(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::Io {
         path: path.to_path_buf(),
         source,
@@ -181,7 +242,7 @@ enum Answer {
 }
 
 /// Parses a file. The error is a message that names the key.
-pub(crate) fn parse(json: &[u8], path: &Path) -> Result<Bundle, String> {
+fn parse(json: &[u8], path: &Path) -> Result<Bundle, String> {
     let file: File = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     if let Some(version) = file.txgraph_bundle.filter(|version| *version > VERSION) {
         return Err(format!(

@@ -10,6 +10,9 @@
 //! ```
 //!
 //! State that a bundle lacks is an error, never zero. `docs/bundles.md` describes the format.
+//!
+//! Modules, each using only those before it: block, flat, header, trie, error, witness, recorder,
+//! bundle, state, file, write.
 
 #![expect(
     clippy::result_large_err,

@@ -5,6 +5,16 @@ use alloy_primitives::{Address, B256, Bytes, U256, map::AddressMap};
 use alloy_trie::EMPTY_ROOT_HASH;
 use txgraph_evm::{Account, StateSource};
 
+impl Bundle {
+    /// The state before the block.
+    pub fn state(&self) -> BundleState<'_> {
+        BundleState {
+            bundle: self,
+            storage_roots: AddressMap::default(),
+        }
+    }
+}
+
 /// The state before the block of a bundle.
 #[derive(Debug)]
 pub struct BundleState<'a> {
@@ -13,14 +23,7 @@ pub struct BundleState<'a> {
     storage_roots: AddressMap<B256>,
 }
 
-impl<'a> BundleState<'a> {
-    pub(crate) fn new(bundle: &'a Bundle) -> Self {
-        Self {
-            bundle,
-            storage_roots: AddressMap::default(),
-        }
-    }
-
+impl BundleState<'_> {
     /// The storage root of an account of a witness.
     fn storage_root(&mut self, address: Address) -> Result<B256, Missing> {
         if !self.storage_roots.contains_key(&address) {

@@ -9,7 +9,6 @@ use std::{
 /// Crates that do not state their order yet. This list only shrinks.
 const WITHOUT_ORDER: &[&str] = &[
     "era",
-    "bundle",
     "chaingen",
     "evm",
     "evm-tools",
