@@ -125,7 +125,8 @@ impl Code {
 
     /// Decodes it for `fork`, unless that was done before.
     pub(crate) fn decode(&self, fork: Fork) -> &Decoded {
-        self.decoded[fork as usize].get_or_init(|| Box::new(Decoded::new(self, fork)))
+        self.decoded[fork as usize]
+            .get_or_init(|| Box::new(Decoded::new(&self.padded, self.bytes.len(), fork)))
     }
 
     /// Returns the decoded form, which is created if the budget is spent.

@@ -14,7 +14,6 @@
 //! Sequences that compilers often generate are fused into one instruction ([`fused`]).
 
 use crate::{
-    code::Code,
     destinations::instruction_len,
     fork::Fork,
     fused,
@@ -57,8 +56,9 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    pub(crate) fn new(code: &Code, fork: Fork) -> Self {
-        let mut decoder = Decoder::new(code, fork);
+    /// `padded` is code of `len` bytes with the padding of [`Code`](crate::code::Code).
+    pub(crate) fn new(padded: &[u8], len: usize, fork: Fork) -> Self {
+        let mut decoder = Decoder::new(padded, len, fork);
         decoder.run();
         decoder.finish()
     }
@@ -114,7 +114,10 @@ struct Block {
 }
 
 struct Decoder<'a> {
-    code: &'a Code,
+    /// The code with its padding.
+    padded: &'a [u8],
+    /// The length of the code.
+    len: usize,
     fork: Fork,
     schedule: &'static Schedule,
     out: Vec<Instruction>,
@@ -129,10 +132,10 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    fn new(code: &'a Code, fork: Fork) -> Self {
-        let len = code.bytes().len();
+    fn new(padded: &'a [u8], len: usize, fork: Fork) -> Self {
         Self {
-            code,
+            padded,
+            len,
             fork,
             schedule: Schedule::of(fork),
             out: Vec::with_capacity(len + len / 4 + 8),
@@ -150,10 +153,9 @@ impl<'a> Decoder<'a> {
         self.emit(fused::BLOCK, 0, 0);
         self.emit(fused::BLOCK, u16::MAX, 0);
         self.emit(fused::INVALID_JUMP, 0, 0);
-        let code = self.code;
-        let bytes = code.padded();
+        let bytes = self.padded;
         // One byte of padding is decoded: the `STOP` after the code.
-        let end = code.bytes().len() + 1;
+        let end = self.len + 1;
         let mut pc = 0;
         self.begin_block(pc);
         while pc < end {
@@ -255,7 +257,7 @@ impl<'a> Decoder<'a> {
     /// Makes one block of a run of `JUMPDEST`s, which pays for all but the last one. The last
     /// one begins the block of the instructions after it. Returns its position.
     fn begin_run(&mut self, first: usize) -> usize {
-        let run = self.code.bytes()[first..].iter();
+        let run = self.padded[first..self.len].iter();
         let len = run.take_while(|byte| **byte == opcode::JUMPDEST).count();
         let last = first + len - 1;
         self.block.gas += self.jumpdest_gas() * (last - first) as u64;
@@ -284,7 +286,7 @@ impl<'a> Decoder<'a> {
 
     /// Skips unreachable code from `pc` to the next `JUMPDEST`.
     fn skip_unreachable(&mut self, mut pc: usize, end: usize) -> usize {
-        let bytes = self.code.padded();
+        let bytes = self.padded;
         // `pc` begins an instruction, so a `JUMPDEST` here is not data.
         while pc < end - 1 && bytes[pc] != opcode::JUMPDEST {
             pc += instruction_len(bytes[pc]);

@@ -31,6 +31,10 @@
 //! [`CodeCache`] holds. The journal grows with gas, by at most two bytes per unit, or twenty
 //! before EIP-150. [`Evm::set_memory_limit`] limits runs with any amount of gas. Tests check this
 //! with hostile code (`tests/it/hostile.rs`).
+//!
+//! Modules, each using only those before it: fork, outcome, source, wide, env, inspect, opcode,
+//! precompiles, word, destinations, fused, gas, keccak, stack, decode, memory, transaction, code,
+//! state, frame, outermost, refusal, instructions, interpreter, machine, evm.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![expect(
@@ -63,6 +67,7 @@ mod machine;
 mod memory;
 mod outermost;
 mod precompiles;
+mod refusal;
 mod stack;
 
 mod evm;

@@ -13,15 +13,13 @@ use crate::{
     interpreter::{self, Exit},
     outcome::{Halt, Status},
     precompiles,
+    refusal::{creation_refusal, refusal},
     source::Failed,
     stack::StackChunk,
     word::Word,
 };
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, keccak256};
 use std::sync::Arc;
-
-/// The maximum number of frames within the outermost one.
-const DEPTH_MAX: usize = 1024;
 
 /// The frames and stacks, which are kept between executions.
 #[derive(Debug, Default)]
@@ -266,30 +264,6 @@ impl Frame {
 
 fn is_creation(kind: FrameKind) -> bool {
     matches!(kind, FrameKind::Create | FrameKind::Create2)
-}
-
-/// Why a creation cannot begin at a depth.
-pub(crate) fn creation_refusal(cx: &Context<'_>, depth: usize) -> Option<Halt> {
-    // A transaction has already increased the nonce.
-    let at_limit = || depth > 0 && cx.journal.account(cx.request.payer).nonce == u64::MAX;
-    refusal(cx, depth).or_else(|| at_limit().then_some(Halt::NonceOverflow))
-}
-
-/// Why a frame cannot begin at a depth.
-fn refusal(cx: &Context<'_>, depth: usize) -> Option<Halt> {
-    if depth > DEPTH_MAX {
-        return Some(Halt::CallDepth);
-    }
-    let (kind, value) = (cx.request.kind, cx.request.value);
-    if kind == FrameKind::DelegateCall || value.is_zero() {
-        return None;
-    }
-    if kind == FrameKind::Call && cx.request.transfer.is_zero() {
-        // The value is visible but does not move.
-        return None;
-    }
-    let insufficient = cx.journal.account(cx.request.payer).balance.lt(value);
-    insufficient.then_some(Halt::InsufficientBalance)
 }
 
 /// Moves the value of the request to `account`. A value of zero touches the account too.

@@ -5,8 +5,8 @@ use crate::{
     frame::{Context, Fault, Frame, Request},
     gas::{self, ACCOUNT_STATE_BYTES, INIT_CODE_WORD, KECCAK_WORD},
     inspect::FrameKind,
-    machine::creation_refusal,
     outcome::Halt,
+    refusal::creation_refusal,
     stack::Operands,
 };
 

@@ -1,88 +1,16 @@
 //! Accounts in the journal.
 
 use super::{
-    journal::{Change, Journal},
-    storage::NO_SLOT,
+    entry::{AccountEntry, Change},
+    journal::Journal,
 };
 use crate::{
     code::{Code, CodeCache},
-    source::{Account, Failed, Source},
+    source::{Failed, Source},
     word::Word,
 };
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY};
 use std::sync::Arc;
-
-/// An account that was read.
-#[derive(Debug)]
-pub(crate) struct AccountEntry {
-    pub(crate) address: Address,
-    pub(crate) balance: Word,
-    pub(crate) nonce: u64,
-    pub(crate) code_hash: B256,
-    /// The prepared code, once it was needed.
-    pub(super) code: Option<Arc<Code>>,
-    /// Whether the account exists. Before EIP-161 an empty account may exist.
-    pub(crate) exists: bool,
-    /// Whether its storage in the source is deleted.
-    pub(super) storage_cleared: bool,
-    /// The account in the source.
-    pub(super) original: Option<Account>,
-    /// The first of its slots that were read, a linked list.
-    pub(super) first_slot: u32,
-    /// The transaction in which it became warm (EIP-2929).
-    pub(super) warm: u32,
-    /// The transaction in which it was touched (EIP-161).
-    pub(super) touched: u32,
-    /// The transaction in which it became a contract (EIP-6780).
-    pub(super) created: u32,
-    /// The transaction in which it was destroyed.
-    pub(super) destroyed: u32,
-    /// Whether any transaction accessed it (EIP-7928).
-    pub(super) accessed: bool,
-}
-
-impl AccountEntry {
-    fn new(address: Address, original: Option<Account>, warm: u32) -> Self {
-        let account = original.unwrap_or_default();
-        Self {
-            address,
-            balance: account.balance.into(),
-            nonce: account.nonce,
-            code_hash: account.code_hash,
-            code: None,
-            exists: original.is_some(),
-            storage_cleared: false,
-            original,
-            first_slot: NO_SLOT,
-            warm,
-            touched: 0,
-            created: 0,
-            destroyed: 0,
-            accessed: false,
-        }
-    }
-
-    pub(crate) fn has_code(&self) -> bool {
-        self.code_hash != KECCAK256_EMPTY
-    }
-
-    /// Whether it is empty as defined by EIP-161.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.nonce == 0 && self.balance.is_zero() && !self.has_code()
-    }
-
-    pub(super) fn present(&self) -> Option<Account> {
-        self.exists.then(|| Account {
-            balance: self.balance.u256(),
-            nonce: self.nonce,
-            code_hash: self.code_hash,
-        })
-    }
-
-    pub(super) fn forget_marks(&mut self) {
-        (self.warm, self.touched, self.created, self.destroyed) = (0, 0, 0, 0);
-    }
-}
 
 impl Journal {
     /// The number of an account, which is read on its first use.
@@ -131,6 +59,23 @@ impl Journal {
         entry.warm = transaction;
         self.changes.push(Change::AccountWarmed { account });
         true
+    }
+
+    /// Makes an account warm for this transaction, without reading it.
+    pub(crate) fn announce_account(&mut self, address: Address) {
+        match self.account_ids.get(&address).copied() {
+            Some(account) => drop(self.warm_account(account)),
+            None => drop(self.announced.accounts.insert(address)),
+        }
+    }
+
+    /// Whether an account is cold, without reading it.
+    #[cold]
+    pub(crate) fn is_cold(&self, address: &Address) -> bool {
+        match self.account_ids.get(address) {
+            Some(account) => self.account(*account).warm != self.transaction,
+            None => !self.announced.has_account(address),
+        }
     }
 
     /// Marks an account as accessed. The access is paid, so it belongs to the block's access list even

@@ -1,4 +1,4 @@
-//! The difference between the state and its source.
+//! The difference between the state and its source, and the changes by one transaction.
 
 use crate::source::{Account, MemoryState};
 use alloy_primitives::{Address, Bytes, U256};
@@ -31,6 +31,27 @@ pub struct SlotChange {
     pub original: U256,
     /// The present value.
     pub present: U256,
+}
+
+/// The change of an account by one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The address of the account.
+    pub address: Address,
+    /// The account before; `None` if it did not exist.
+    pub before: Option<Account>,
+    /// The account after; `None` if it does not exist.
+    pub after: Option<Account>,
+    /// The code before, if it was used. Otherwise the source has it under the hash in `before`.
+    pub code_before: Option<Bytes>,
+    /// The code after, if it changed.
+    pub code_after: Option<Bytes>,
+    /// Whether it became a contract.
+    pub created: bool,
+    /// Whether `SELFDESTRUCT` deleted it with all of its storage.
+    pub destroyed: bool,
+    /// The slots whose value changed, sorted by key. `original` is the value before the transaction.
+    pub slots: Vec<SlotChange>,
 }
 
 impl MemoryState {

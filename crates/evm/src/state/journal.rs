@@ -4,12 +4,11 @@
 //! so that nothing is reset between transactions.
 
 use super::{
-    AccountChange, SlotChange, Transition,
-    accounts::AccountEntry,
     announced::Announced,
+    changes::{AccountChange, SlotChange, Transition},
+    entry::{AccountEntry, Change, NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
     keys::SlotKey,
     state_gas::StateGas,
-    storage::{NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
 };
 use crate::{
     code::{Code, DecodeAfter},
@@ -25,48 +24,6 @@ use std::sync::Arc;
 /// Touching this account is never undone. All clients had this bug when one transaction of mainnet
 /// depended on it (EIP-161, block 2,675,119), so it is part of the rules.
 const RIPEMD160: Address = address!("0000000000000000000000000000000000000003");
-
-/// One change that can be undone.
-#[derive(Debug)]
-pub(super) enum Change {
-    AccountWarmed {
-        account: u32,
-    },
-    Touched {
-        account: u32,
-        existed: bool,
-    },
-    Balance {
-        account: u32,
-        before: Word,
-    },
-    Nonce {
-        account: u32,
-        before: u64,
-    },
-    Code {
-        account: u32,
-        before: Box<(B256, Option<Arc<Code>>)>,
-    },
-    Created {
-        account: u32,
-        before: u32,
-    },
-    Destroyed {
-        account: u32,
-    },
-    SlotWarmed {
-        slot: u32,
-    },
-    Slot {
-        slot: u32,
-        before: Word,
-    },
-    Transient {
-        slot: u32,
-        before: Word,
-    },
-}
 
 /// A position in the journal to which changes can be undone.
 #[derive(Clone, Copy, Debug, Default)]

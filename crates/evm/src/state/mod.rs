@@ -4,6 +4,7 @@
 mod accounts;
 mod announced;
 mod changes;
+mod entry;
 mod journal;
 mod keys;
 mod overrides;
@@ -11,11 +12,10 @@ mod state_gas;
 mod storage;
 mod transition;
 
-pub use changes::{AccountChange, SlotChange};
+pub use changes::{AccountChange, SlotChange, Transition};
 pub(crate) use journal::{Checkpoint, Journal, log_bytes};
 pub use overrides::AccountOverride;
 pub(crate) use state_gas::StateGas;
-pub use transition::Transition;
 
 use crate::{
     fork::Fork,

@@ -1,52 +1,15 @@
 //! Slots in the journal, persistent and transient.
 
 use super::{
-    journal::{Change, Journal},
+    entry::{Change, NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
+    journal::Journal,
     keys::SlotKey,
 };
 use crate::{
     source::{Failed, Source},
     word::Word,
 };
-use alloy_primitives::B256;
-
-/// The number of slots that are found without the map.
-pub(super) const RECENT_SLOTS: usize = 128;
-
-/// The end of an account's list of slots.
-pub(super) const NO_SLOT: u32 = u32::MAX;
-
-/// A slot that was read.
-#[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) account: u32,
-    pub(super) key: Word,
-    /// The value in the source.
-    pub(super) source: Word,
-    /// The value before the transaction `seen`.
-    pub(super) original: Word,
-    pub(super) present: Word,
-    /// The last transaction that used it.
-    seen: u32,
-    /// The transaction in which it became warm (EIP-2929).
-    pub(super) warm: u32,
-    /// The account's next slot.
-    pub(super) next: u32,
-    /// Whether any transaction accessed it (EIP-7928).
-    pub(super) accessed: bool,
-}
-
-impl Slot {
-    pub(super) fn forget_marks(&mut self) {
-        (self.seen, self.warm) = (0, 0);
-    }
-}
-
-/// A slot of transient storage, which is discarded after the transaction (EIP-1153).
-#[derive(Debug)]
-pub(super) struct TransientSlot {
-    pub(super) present: Word,
-}
+use alloy_primitives::{Address, B256};
 
 impl Journal {
     /// The number of a slot, which is read on its first use.
@@ -125,6 +88,32 @@ impl Journal {
         entry.warm = self.transaction;
         self.changes.push(Change::SlotWarmed { slot });
         true
+    }
+
+    /// Makes a slot warm for this transaction, without reading it.
+    pub(crate) fn announce_slot(&mut self, address: Address, key: B256) {
+        match self.known_slot(address, key) {
+            Some(slot) => drop(self.warm_slot(slot)),
+            None => drop(self.announced.slots.insert((address, key))),
+        }
+    }
+
+    fn known_slot(&self, address: Address, key: B256) -> Option<u32> {
+        let account = *self.account_ids.get(&address)?;
+        let key = key.into();
+        self.slot_ids.get(&SlotKey { account, key }).copied()
+    }
+
+    /// Whether a slot is cold, without reading it.
+    #[cold]
+    pub(crate) fn is_slot_cold(&self, account: u32, key: Word) -> bool {
+        match self.slot_ids.get(&SlotKey { account, key }) {
+            Some(slot) => self.slots[*slot as usize].warm != self.transaction,
+            None => {
+                let address = self.account(account).address;
+                !(self.announced).has_slot(address, B256::from(key.u256()))
+            }
+        }
     }
 
     /// As [`mark_accessed`](Self::mark_accessed), for a slot.

@@ -1,34 +1,13 @@
 //! The changes by one transaction, computed from the journal.
 
 use super::{
-    SlotChange,
-    accounts::AccountEntry,
-    journal::{Change, Journal},
+    changes::{SlotChange, Transition},
+    entry::{AccountEntry, Change},
+    journal::Journal,
 };
 use crate::{code::Code, source::Account, word::Word};
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::B256;
 use std::{collections::BTreeMap, sync::Arc};
-
-/// The change of an account by one transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transition {
-    /// The address of the account.
-    pub address: Address,
-    /// The account before; `None` if it did not exist.
-    pub before: Option<Account>,
-    /// The account after; `None` if it does not exist.
-    pub after: Option<Account>,
-    /// The code before, if it was used. Otherwise the source has it under the hash in `before`.
-    pub code_before: Option<Bytes>,
-    /// The code after, if it changed.
-    pub code_after: Option<Bytes>,
-    /// Whether it became a contract.
-    pub created: bool,
-    /// Whether `SELFDESTRUCT` deleted it with all of its storage.
-    pub destroyed: bool,
-    /// The slots whose value changed, sorted by key. `original` is the value before the transaction.
-    pub slots: Vec<SlotChange>,
-}
 
 /// An account and its written slots before a transaction.
 #[derive(Debug)]
