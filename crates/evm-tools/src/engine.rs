@@ -1,7 +1,6 @@
 //! The interface of engines that the test runner uses, and the interpreter behind it.
 
-use crate::fixture::test_block_hash;
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
 use txgraph_block::PlainState;
 use txgraph_evm::{
     Account, AccountChange, Block, Error, Evm, Fork, MemoryState, MemoryStateError, Message,
@@ -74,6 +73,11 @@ pub fn in_memory(state: &PlainState) -> MemoryState {
         }
     }
     memory
+}
+
+/// Returns the result of `BLOCKHASH` in state tests: Keccak-256 of the number in decimal.
+pub fn test_block_hash(number: u64) -> B256 {
+    keccak256(number.to_string())
 }
 
 /// A state in memory with the block hashes of state tests.

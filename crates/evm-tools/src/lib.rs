@@ -12,6 +12,9 @@
 //!
 //! Input is files and bytes, output is reports and text. The semantics of opcodes are in
 //! `txgraph-evm`, the terminal is in the command line.
+//!
+//! Modules, each using only those before it: asm, error, block_run, engine, call, fixture, program,
+//! bench.
 
 pub mod asm;
 pub mod bench;

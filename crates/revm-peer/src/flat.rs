@@ -9,7 +9,7 @@ use revm::{bytecode::Bytecode, database_interface::Database, state::AccountInfo}
 use std::convert::Infallible;
 use txgraph_block::PlainState;
 use txgraph_evm::{Account, StateSource};
-use txgraph_evm_tools::fixture::test_block_hash;
+use txgraph_evm_tools::engine::test_block_hash;
 
 /// Accounts, slots and code, read-only.
 #[derive(Clone, Debug, Default)]

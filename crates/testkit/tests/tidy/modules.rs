@@ -10,7 +10,6 @@ use std::{
 const WITHOUT_ORDER: &[&str] = &[
     "era",
     "chaingen",
-    "evm-tools",
     "foreign",
     "nodedb",
     "replay",
