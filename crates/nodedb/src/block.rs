@@ -4,7 +4,6 @@
 use crate::{
     BlockRange, BodyIndices, Error, Header, LogsBloom, Part, Receipt, Result, Scratch,
     SignedTransaction, Snapshot, StoredTransaction, Transaction, TransactionValue, Withdrawal,
-    blocks::check_body,
     conf::Segment,
     jar::Jar,
     receipt,
@@ -12,7 +11,7 @@ use crate::{
     tables::{self, Table},
     transaction,
 };
-use alloy_consensus::Typed2718 as _;
+use alloy_consensus::{Typed2718 as _, constants::EMPTY_ROOT_HASH};
 use alloy_primitives::{Address, B256};
 use std::sync::Arc;
 
@@ -335,4 +334,18 @@ impl<'a> Block<'a> {
     pub fn withdrawals(&self) -> &[Withdrawal] {
         &self.scratch.withdrawals
     }
+}
+
+/// Compares `BlockBodyIndices` with the header, which is free.
+fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
+    if (header.transactions_root == EMPTY_ROOT_HASH) == (body.tx_count == 0) {
+        return Ok(());
+    }
+    Err(Error::Inconsistent {
+        block: header.number,
+        what: format!(
+            "the {} transactions of BlockBodyIndices contradict the header's transactions root",
+            body.tx_count
+        ),
+    })
 }

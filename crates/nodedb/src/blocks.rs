@@ -1,11 +1,11 @@
 //! Iterates over blocks: one visitor call per block.
 
 use crate::{
-    Block, BlockRange, BodyIndices, Error, Header, Parts, Result, Scratch, Snapshot,
+    Block, BlockRange, Error, Header, Parts, Result, Scratch, Snapshot,
     tables::{self, Table},
 };
 use alloy_consensus::{
-    constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS},
+    constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_WITHDRAWALS},
     proofs,
 };
 use alloy_primitives::B256;
@@ -145,18 +145,4 @@ impl Block<'_> {
         }
         Ok(())
     }
-}
-
-/// Compares `BlockBodyIndices` with the header, which is free.
-pub(crate) fn check_body(header: &Header, body: BodyIndices) -> Result<()> {
-    if (header.transactions_root == EMPTY_ROOT_HASH) == (body.tx_count == 0) {
-        return Ok(());
-    }
-    Err(Error::Inconsistent {
-        block: header.number,
-        what: format!(
-            "the {} transactions of BlockBodyIndices contradict the header's transactions root",
-            body.tx_count
-        ),
-    })
 }

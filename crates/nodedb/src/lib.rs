@@ -22,14 +22,23 @@
 //!
 //! Layout v2 keeps two kinds of indices in RocksDB: the blocks in which an account or slot
 //! changed, and transaction numbers by hash. `txgraph-rocks` reads its files.
+//!
+//! Modules, each using only those before it: parts, error, escape, compact, roaring, lz4,
+//! zstd_rows, layout, account, conf, tx_type, retry, files, datadir, jar, jar_reader, static_files,
+//! change_file, stored_transaction, transaction, transaction_hash, header, scratch, tables, mdbx,
+//! rocks, db, snapshot, settings, chain, checkpoint, current, history, indices, lookup, open, rows,
+//! changes, coverage, state_coverage, receipt, block, bodies, blocks, verify, info, version,
+//! fuzzing.
 
 #[cfg(not(unix))]
 compile_error!("Unix only: reads files by position and identifies them by inode");
 
 mod datadir;
+mod db;
 mod open;
 
 mod layout;
+mod settings;
 mod snapshot;
 
 mod chain;
@@ -80,6 +89,7 @@ mod zstd_rows;
 
 mod error;
 mod escape;
+mod retry;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -90,18 +100,18 @@ pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
 pub use coverage::Gap;
 pub use datadir::DataDir;
+pub use db::NodeDb;
 pub use error::{Error, Result};
 pub use header::{Header, LogsBloom};
 pub use info::{Info, StaticFile, Tip, Writer};
 pub use layout::Layout;
-pub use open::NodeDb;
 pub use parts::{BodyIndices, Part, Parts, Withdrawal};
 pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;
 pub use state_coverage::StateCoverage;
-pub use stored_transaction::{Deposit, StoredTransaction};
-pub use transaction::{DepositValue, SignedTransaction, Transaction, TransactionValue};
+pub use stored_transaction::{Deposit, SignedTransaction, StoredTransaction};
+pub use transaction::{DepositValue, Transaction, TransactionValue};
 pub use txgraph_base::{BlockRange, ChainFamily, TxRange};
 pub use version::{NEWEST_KNOWN, NEWEST_TESTED, is_known_version};
 

@@ -11,7 +11,7 @@ pub(crate) use raw::Row;
 use crate::{
     Error, Result,
     files::{check_mdbx_file, open_regular},
-    open::SNAPSHOT,
+    retry::SNAPSHOT,
     tables::Table,
 };
 use meta::{META_BYTES, META_PAGES};

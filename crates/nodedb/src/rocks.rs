@@ -7,7 +7,7 @@
 //! later ones.
 
 use crate::{
-    Error, Result, escape::escaped, files::open_regular, mdbx::Row, open::retry, tables::Table,
+    Error, Result, escape::escaped, files::open_regular, mdbx::Row, retry::retry, tables::Table,
 };
 use std::{
     path::{Path, PathBuf},

@@ -1,10 +1,13 @@
 //! Transactions of every type that reth and op-reth store, and their EIP-2718 encoding.
 
-use crate::{SignedTransaction, tx_type};
-use alloy_consensus::{Transaction as _, Typed2718};
+use crate::tx_type;
+use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844, Typed2718};
 use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use alloy_rlp::{BufMut, RlpEncodable};
+
+/// A whole transaction in the type of `alloy-consensus`, without blob sidecar.
+pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
 
 /// A transaction of any type.
 #[derive(Clone, Debug, PartialEq, Eq)]

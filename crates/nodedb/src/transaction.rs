@@ -19,9 +19,6 @@ use alloy_eips::{
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
 use txgraph_base::ChainFamily;
 
-/// A whole transaction in the type of `alloy-consensus`, without blob sidecar.
-pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
-
 /// A transaction without signature, input and lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {

@@ -11,7 +11,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "era",
     "chaingen",
     "foreign",
-    "nodedb",
     "replay",
     "state",
     "analysis", "cli", "export", "graph", "index", "lake", "stored", "txgraph",
