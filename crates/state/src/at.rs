@@ -1,6 +1,8 @@
 //! State as of the end of one block.
 
-use crate::{BlockChanges, Error, NewestState, Result, StateDb, overlay::Overlay};
+use crate::{
+    BlockChanges, Error, NewestState, Result, StateDb, changes::to_account, overlay::Overlay,
+};
 use alloy_primitives::{
     Address, B256, Bytes, KECCAK256_EMPTY, U256,
     map::{AddressHashMap, B256HashSet, HashMap},
@@ -8,6 +10,7 @@ use alloy_primitives::{
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph_evm::{Account, StateSource};
 use txgraph_nodedb::{BlockRange, Scratch, Snapshot};
+use txgraph_work::Retry;
 
 /// The changes of an account among which its destruction is looked for, see
 /// [`StateRange::checked`](crate::StateRange::checked). Accounts that are created again have few.
@@ -41,11 +44,42 @@ pub(crate) enum Past {
     Overlay(Arc<Overlay>),
 }
 
-pub(crate) fn to_account(stored: txgraph_nodedb::Account) -> Account {
-    Account {
-        balance: stored.balance,
-        nonce: stored.nonce,
-        code_hash: stored.code_hash,
+impl StateDb {
+    /// Returns the state as of the end of a block, on a fresh snapshot. Without a usable
+    /// index this works for the tip only; see [`StateDb::range`].
+    pub fn at(&self, block: u64) -> Result<StateAt<'_>> {
+        Retry::REREAD.run("reading a state", Error::is_stale, || {
+            let newest = self.newest_for(block)?;
+            self.at_with(self.node().snapshot()?, block, newest)
+        })
+    }
+
+    /// Returns the state as of the end of a block, with what the newest blocks changed.
+    pub(crate) fn at_with<'db>(
+        &'db self,
+        snapshot: Snapshot<'db>,
+        block: u64,
+        newest: Option<Arc<NewestState>>,
+    ) -> Result<StateAt<'db>> {
+        let past = self.look_up(&snapshot, block)?;
+        StateAt::new(self, snapshot, block, past, newest)
+    }
+
+    /// Determines how to find the state after a block without an overlay.
+    pub(crate) fn look_up(&self, snapshot: &Snapshot<'_>, block: u64) -> Result<Past> {
+        let available = self.available_in(snapshot)?;
+        available.check(self.path(), block)?;
+        if block == snapshot.tip() {
+            return Ok(Past::Current);
+        }
+        match &available.index_obstacle {
+            Some(reason) if block < available.indexed_from => Err(Error::NoIndex {
+                path: self.path().to_path_buf(),
+                block,
+                reason: reason.clone(),
+            }),
+            _ => Ok(Past::Index),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The change set of a block.
 
-use crate::{Result, at::to_account};
+use crate::Result;
 use alloy_primitives::{Address, U256};
 use txgraph_evm::Account;
 use txgraph_nodedb::{Scratch, Snapshot};
@@ -34,6 +34,14 @@ pub struct StorageChange {
     pub slot: U256,
     /// The value before the block; zero if it was not set.
     pub before: U256,
+}
+
+pub(crate) fn to_account(stored: txgraph_nodedb::Account) -> Account {
+    Account {
+        balance: stored.balance,
+        nonce: stored.nonce,
+        code_hash: stored.code_hash,
+    }
 }
 
 impl BlockChanges {

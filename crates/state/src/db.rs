@@ -1,8 +1,7 @@
 //! An open data directory, as a source of state.
 
 use crate::{
-    Available, BlockChanges, Error, NewestBlocks, NewestState, Result, StateAt, StateOptions,
-    StateRange, at::Past, code_cache::CodeCache,
+    Available, BlockChanges, Error, NewestState, Result, StateOptions, code_cache::CodeCache,
 };
 use alloy_primitives::B256;
 use std::{
@@ -10,7 +9,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Scratch, Snapshot};
-use txgraph_work::Retry;
 
 /// The state of a data directory after its blocks. Can be shared between threads.
 #[derive(Debug)]
@@ -22,6 +20,20 @@ pub struct StateDb {
     pub(crate) newest: Option<Arc<dyn NewestBlocks>>,
     /// Availability and the id of its snapshot: it is needed for every block.
     available: Mutex<Option<(u64, Arc<Available>)>>,
+}
+
+/// Executes blocks that a node has stored without their state.
+pub trait NewestBlocks: std::fmt::Debug + Send + Sync {
+    /// Returns what `blocks` changed: those after the stored state, up to the tip. `tip` is the
+    /// hash of the last block. May keep the result for the next call.
+    ///
+    /// `states` has the state after every block before the next one to execute, if it is given the
+    /// changes so far: [`StateRange::at_with`](crate::StateRange::at_with).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Newest`](crate::Error::Newest), also if the chain was reorganised meanwhile.
+    fn state(&self, states: &StateDb, blocks: BlockRange, tip: B256) -> Result<Arc<NewestState>>;
 }
 
 impl StateDb {
@@ -61,26 +73,6 @@ impl StateDb {
         Ok(Available::clone(&available))
     }
 
-    /// Returns the state as of the end of a block, on a fresh snapshot. Without a usable
-    /// index this works for the tip only; see [`StateDb::range`].
-    pub fn at(&self, block: u64) -> Result<StateAt<'_>> {
-        Retry::REREAD.run("reading a state", Error::is_stale, || {
-            let newest = self.newest_for(block)?;
-            self.at_with(self.node.snapshot()?, block, newest)
-        })
-    }
-
-    /// Returns the state as of the end of a block, with what the newest blocks changed.
-    pub(crate) fn at_with<'db>(
-        &'db self,
-        snapshot: Snapshot<'db>,
-        block: u64,
-        newest: Option<Arc<NewestState>>,
-    ) -> Result<StateAt<'db>> {
-        let past = self.look_up(&snapshot, block)?;
-        StateAt::new(self, snapshot, block, past, newest)
-    }
-
     /// Executes the newest blocks, if the state after `block` depends on it. No snapshot is held
     /// meanwhile.
     pub(crate) fn newest_for(&self, block: u64) -> Result<Option<Arc<NewestState>>> {
@@ -100,30 +92,6 @@ impl StateDb {
         let tip = snapshot.block_hash(blocks.last)?;
         drop(snapshot);
         newest.state(self, blocks, tip).map(Some)
-    }
-
-    /// Determines how to find the state after a block without an overlay.
-    pub(crate) fn look_up(&self, snapshot: &Snapshot<'_>, block: u64) -> Result<Past> {
-        let available = self.available_in(snapshot)?;
-        available.check(self.path(), block)?;
-        if block == snapshot.tip() {
-            return Ok(Past::Current);
-        }
-        match &available.index_obstacle {
-            Some(reason) if block < available.indexed_from => Err(Error::NoIndex {
-                path: self.path().to_path_buf(),
-                block,
-                reason: reason.clone(),
-            }),
-            _ => Ok(Past::Index),
-        }
-    }
-
-    /// Prepares the state after every block of a range. Where the index can be used this
-    /// does nothing; otherwise it reads the change sets from the tip down to the range. To
-    /// replay blocks `a..=b`, prepare `a - 1..=b - 1`.
-    pub fn range(&self, blocks: BlockRange) -> Result<StateRange<'_>> {
-        StateRange::prepare(self, blocks)
     }
 
     /// Reads what a block changed, with the values before it.

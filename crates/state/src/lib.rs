@@ -54,6 +54,9 @@
 //! blocks that are executed as one batch, reth 2.5 stores zero as the previous value of its
 //! slots. Its RPC answers are wrong in the same way. A v1 node stores the right value. A
 //! [checked](StateRange::checked) range executes the blocks that wrote such a slot.
+//!
+//! Modules, each using only those before it: error, options, code_cache, newest, available,
+//! changes, overlay, db, at, range.
 
 mod available;
 mod db;
@@ -71,9 +74,9 @@ mod range;
 pub use at::StateAt;
 pub use available::Available;
 pub use changes::{AccountChange, BlockChanges, StorageChange};
-pub use db::StateDb;
+pub use db::{NewestBlocks, StateDb};
 pub use error::{Error, Result};
-pub use newest::{NewestBlocks, NewestState};
+pub use newest::NewestState;
 pub use options::{History, Spill, StateOptions};
 pub use range::StateRange;
 pub use txgraph_nodedb::BlockRange;

@@ -5,19 +5,17 @@
 //!
 //! 1. the value before its first later change, from the change sets up to T;
 //! 2. without a later change, and if a block of F + 1 to T changed it: the value after the last of
-//!    these changes. No table has it. [`NewestBlocks`] executes the blocks to obtain it;
+//!    these changes. No table has it. [`NewestBlocks`](crate::NewestBlocks) executes the blocks to obtain it;
 //! 3. else the value in the hashed tables.
 //!
 //! Up to block F the second case does not occur.
 
-use crate::{Result, StateDb};
 use alloy_primitives::{
     Address, B256, Bytes, U256,
     map::{AddressHashMap, B256HashMap},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 use txgraph_evm::{Account, AccountChange};
-use txgraph_nodedb::BlockRange;
 
 /// What consecutive blocks changed, with the values after the last of them.
 #[derive(Clone, Debug)]
@@ -113,20 +111,6 @@ impl NewestState {
     pub(crate) fn code(&self, hash: B256) -> Option<&Bytes> {
         self.codes.get(&hash)
     }
-}
-
-/// Executes blocks that a node has stored without their state.
-pub trait NewestBlocks: std::fmt::Debug + Send + Sync {
-    /// Returns what `blocks` changed: those after the stored state, up to the tip. `tip` is the
-    /// hash of the last block. May keep the result for the next call.
-    ///
-    /// `states` has the state after every block before the next one to execute, if it is given the
-    /// changes so far: [`StateRange::at_with`](crate::StateRange::at_with).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Newest`](crate::Error::Newest), also if the chain was reorganised meanwhile.
-    fn state(&self, states: &StateDb, blocks: BlockRange, tip: B256) -> Result<Arc<NewestState>>;
 }
 
 #[cfg(test)]

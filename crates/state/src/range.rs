@@ -34,8 +34,17 @@ struct Walked {
     extending: Mutex<()>,
 }
 
+impl StateDb {
+    /// Prepares the state after every block of a range. Where the index can be used this
+    /// does nothing; otherwise it reads the change sets from the tip down to the range. To
+    /// replay blocks `a..=b`, prepare `a - 1..=b - 1`.
+    pub fn range(&self, blocks: BlockRange) -> Result<StateRange<'_>> {
+        StateRange::prepare(self, blocks)
+    }
+}
+
 impl<'db> StateRange<'db> {
-    pub(crate) fn prepare(db: &'db StateDb, blocks: BlockRange) -> Result<Self> {
+    fn prepare(db: &'db StateDb, blocks: BlockRange) -> Result<Self> {
         let snapshot = db.node().snapshot()?;
         let available = db.available_in(&snapshot)?;
         available.check(db.path(), blocks.first)?;

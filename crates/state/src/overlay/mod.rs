@@ -16,10 +16,11 @@ mod table;
 
 use crate::{Result, StateOptions};
 use alloy_primitives::{Address, B256, U256};
-use rows::{ACCOUNT_KEY, ACCOUNT_ROW, AccountTable, STORAGE_KEY, STORAGE_ROW, StorageTable};
+use rows::{ACCOUNT_KEY, ACCOUNT_ROW, STORAGE_KEY, STORAGE_ROW};
 use sorter::Sorter;
 use spill::SpillDir;
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
+use table::{AccountTable, StorageTable};
 use txgraph_nodedb::{Account, BlockRange, Scratch, Snapshot};
 
 /// A tip that an overlay was made for or extended to.

@@ -1,7 +1,6 @@
 //! Changes as rows of fixed length that sort as bytes: account or slot, block, and the
 //! previous value. Memory and files have the same rows.
 
-use super::table::Table;
 use alloy_primitives::{Address, B256, U256};
 use txgraph_nodedb::Account;
 
@@ -18,9 +17,6 @@ pub(crate) const ACCOUNT_ROW: usize = ACCOUNT_KEY + BLOCK + 1 + 8 + 32 + 32;
 /// Address and slot.
 pub(crate) const STORAGE_KEY: usize = 20 + 32;
 pub(crate) const STORAGE_ROW: usize = STORAGE_KEY + BLOCK + 32;
-
-pub(crate) type AccountTable = Table<ACCOUNT_KEY, ACCOUNT_ROW>;
-pub(crate) type StorageTable = Table<STORAGE_KEY, STORAGE_ROW>;
 
 /// Returns the lowest row of a key and block, to search with.
 pub(crate) fn probe<const KEY: usize, const ROW: usize>(key: [u8; KEY], block: u64) -> Row<ROW> {
@@ -88,6 +84,25 @@ pub(crate) fn account_of(row: &Row<ACCOUNT_ROW>) -> Option<Account> {
         balance: U256::from_be_slice(&value[9..41]),
         code_hash: B256::from_slice(&value[41..]),
     })
+}
+
+/// Sorts rows, and removes those that are never used.
+pub(crate) fn compact<const KEY: usize, const ROW: usize>(
+    rows: &mut Vec<Row<ROW>>,
+    last_block: u64,
+) {
+    rows.sort_unstable();
+    rows.dedup_by(|row, before| is_hidden::<KEY, ROW>(before, row, last_block));
+}
+
+/// Returns whether the previous row makes this one useless: it has the same key, and is
+/// already above all requested blocks.
+pub(crate) fn is_hidden<const KEY: usize, const ROW: usize>(
+    before: &Row<ROW>,
+    row: &Row<ROW>,
+    last_block: u64,
+) -> bool {
+    before[..KEY] == row[..KEY] && block_of::<KEY, ROW>(before) > last_block
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! are merged at the end.
 
 use super::{
-    rows::{Row, block_of},
+    rows::{Row, compact, is_hidden},
     spill::{FileRows, SpillDir, SpillFile},
     table::{SortedFile, Table},
 };
@@ -115,25 +115,6 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         merged.finish()?;
         Ok(Table::File(merged))
     }
-}
-
-/// Sorts rows, and removes those that are never used.
-pub(crate) fn compact<const KEY: usize, const ROW: usize>(
-    rows: &mut Vec<Row<ROW>>,
-    last_block: u64,
-) {
-    rows.sort_unstable();
-    rows.dedup_by(|row, before| is_hidden::<KEY, ROW>(before, row, last_block));
-}
-
-/// Returns whether the previous row makes this one useless: it has the same key, and is
-/// already above all requested blocks.
-fn is_hidden<const KEY: usize, const ROW: usize>(
-    before: &Row<ROW>,
-    row: &Row<ROW>,
-    last_block: u64,
-) -> bool {
-    before[..KEY] == row[..KEY] && block_of::<KEY, ROW>(before) > last_block
 }
 
 #[cfg(test)]

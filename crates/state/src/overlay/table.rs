@@ -1,8 +1,7 @@
 //! Sorted rows: in memory, or in a file with every 64th row in memory.
 
 use super::{
-    rows::{Row, probe},
-    sorter::compact,
+    rows::{ACCOUNT_KEY, ACCOUNT_ROW, Row, STORAGE_KEY, STORAGE_ROW, compact, probe},
     spill::SpillFile,
 };
 use crate::Result;
@@ -17,6 +16,9 @@ pub(crate) enum Table<const KEY: usize, const ROW: usize> {
     Memory(Vec<Row<ROW>>),
     File(SortedFile<ROW>),
 }
+
+pub(crate) type AccountTable = Table<ACCOUNT_KEY, ACCOUNT_ROW>;
+pub(crate) type StorageTable = Table<STORAGE_KEY, STORAGE_ROW>;
 
 /// Sorted rows in a file.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ const WITHOUT_ORDER: &[&str] = &[
     "chaingen",
     "foreign",
     "replay",
-    "state",
     "analysis", "cli", "export", "graph", "index", "lake", "stored", "txgraph",
 ];
 
