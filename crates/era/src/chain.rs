@@ -1,6 +1,6 @@
 //! Identifies the chain of an archive.
 
-use crate::error::{Error, Result};
+use crate::error::{CONFIGURED, Error, Result};
 use alloy_primitives::B256;
 use std::path::Path;
 use txgraph_base::KnownChain;
@@ -36,8 +36,6 @@ pub(crate) struct Facts<'a> {
 const NAME: &str = "the file name";
 const GENESIS: &str = "block 0";
 const SIGNED: &str = "a transaction";
-/// Comes first in messages.
-pub(crate) const CONFIGURED: &str = "the chain id that is set";
 
 /// Identifies the chain. All facts must agree.
 pub(crate) fn identify(facts: &Facts<'_>) -> Result<ChainInfo> {

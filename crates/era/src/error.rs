@@ -9,6 +9,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The defect of a record, without its place.
 pub(crate) type Malformed = &'static str;
 
+/// The fact of [`Error::ChainContradicts`] that comes first in messages.
+pub(crate) const CONFIGURED: &str = "the chain id that is set";
+
 /// An error of an archive.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -136,7 +139,7 @@ pub enum Error {
 impl Error {
     /// Whether the chain ID that the caller set is part of a contradiction.
     pub fn is_configured(&self) -> bool {
-        matches!(self, Self::ChainContradicts { first, .. } if *first == crate::chain::CONFIGURED)
+        matches!(self, Self::ChainContradicts { first, .. } if *first == CONFIGURED)
     }
 
     /// What the caller can do about it.

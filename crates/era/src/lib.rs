@@ -9,6 +9,10 @@
 //!
 //! Start with `archive`, which answers requests. `file` and `index` find the records of a block,
 //! `records` reads them, `header`, `receipts` and `body` decode them. [`EraWriter`] writes files.
+//!
+//! Modules, each using only those before it: error, rlp, record, records, name, chain, header,
+//! encode, body, receipts, transaction, accumulator, index, file, proof, scratch, writer, archive,
+//! read, fuzzing.
 
 mod accumulator;
 mod archive;

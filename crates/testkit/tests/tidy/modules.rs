@@ -8,11 +8,8 @@ use std::{
 
 /// Crates that do not state their order yet. This list only shrinks.
 const WITHOUT_ORDER: &[&str] = &[
-    "era",
-    "chaingen",
-    "foreign",
-    "replay",
-    "analysis", "cli", "export", "graph", "index", "lake", "stored", "txgraph",
+    "chaingen", "foreign", "replay", "analysis", "cli", "export", "graph", "index", "lake",
+    "stored", "txgraph",
 ];
 
 /// How the documentation of a crate begins the order of its modules. It ends at a full stop.
