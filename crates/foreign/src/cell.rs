@@ -3,7 +3,7 @@
 //! A conversion is exact or fails. Text is what Parquet, CSV and JSON have in common: hex with
 //! `0x` (or PostgreSQL's `\x`), and decimal numbers without fraction and exponent.
 
-use crate::{error::Problem, time};
+use crate::{Role, error::Problem, time};
 use alloy_primitives::{Address, B256, Bloom, U256, hex};
 use txgraph_transfers::BlockTime;
 
@@ -21,6 +21,13 @@ pub(crate) enum Cell<'a> {
     Bytes(&'a [u8]),
     /// Unix seconds.
     Seconds(u64),
+}
+
+/// A wrong cell of a row.
+#[derive(Debug)]
+pub(crate) struct WrongCell {
+    pub(crate) role: Role,
+    pub(crate) problem: Problem,
 }
 
 /// Why amounts of type double are refused.

@@ -1,6 +1,5 @@
 //! The errors of foreign files.
 
-use crate::Role;
 use std::{io, path::PathBuf};
 use txgraph_transfers::{FailureKind, SourceError, SourceFailure};
 
@@ -163,10 +162,3 @@ impl From<Error> for SourceError {
 
 /// What is wrong with a cell, before its place is known.
 pub(crate) type Problem = std::borrow::Cow<'static, str>;
-
-/// A wrong cell of a row.
-#[derive(Debug)]
-pub(crate) struct WrongCell {
-    pub(crate) role: Role,
-    pub(crate) problem: Problem,
-}

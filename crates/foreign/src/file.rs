@@ -2,8 +2,8 @@
 
 use crate::{
     Columns, Dialect, Error, Family, Role,
+    cell::WrongCell,
     dialect::{Slot, Table, detect},
-    error::WrongCell,
     format::{Format, Piece, Row},
     names::{PathFacts, facts},
 };

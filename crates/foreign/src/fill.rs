@@ -1,7 +1,7 @@
 //! Hashes and times of transfers that were found before.
 
 use crate::{
-    Error, ForeignFiles, Role, assemble::next_block, order::Indices, plan, rows::Rows, unique::sort,
+    Error, ForeignFiles, Role, block::next_block, order::Indices, plan, rows::Rows, unique::sort,
 };
 use alloy_primitives::B256;
 use std::collections::{BTreeSet, HashMap};

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Role, Table,
-    assemble::Block,
+    block::Block,
     file::ForeignFile,
     native::Frames,
     rows::{Rows, Transaction},

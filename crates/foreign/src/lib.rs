@@ -10,8 +10,13 @@
 //! Values are exact or refused: a column of floating-point amounts is an error. What tables state
 //! about each other is checked: rows that contradict each other are an error (`unique`, `parts`),
 //! and rows that are missing are counted (`gaps`).
+//!
+//! Modules, each using only those before it: error, names, time, role, cell, dialect, format, file,
+//! plan, coverage, rows, block, native, unique, gaps, order, files, parts, assemble, fill, stored,
+//! fuzzing.
 
 mod assemble;
+mod block;
 mod cell;
 mod coverage;
 mod dialect;

@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    assemble::Block,
+    block::Block,
     rows::{Place, Trace, Tx},
 };
 use alloy_primitives::B256;

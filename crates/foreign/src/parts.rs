@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    assemble::Block,
+    block::Block,
     file::ForeignFile,
     order::Indices,
     rows::{Log, Place, Receipt, Trace, Transaction},

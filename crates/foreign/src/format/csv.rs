@@ -1,6 +1,9 @@
 //! CSV files with a header.
 
-use super::{Piece, Pieces, Place, Row, Stream, Visit, block_column, wrong_block};
+use super::{
+    Row, Stream, Visit,
+    piece::{Piece, Pieces, Place, block_column, wrong_block},
+};
 use crate::{Error, cell::Cell, dialect::Slot, role::ROLES};
 use csv::{ByteRecord, Position, ReaderBuilder};
 use std::{
@@ -146,7 +149,7 @@ impl Csv {
         slots: &[Slot],
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
-        let reader = self.stream.open_piece(path, piece)?;
+        let reader = piece.open(path, self.stream)?;
         rows(path, reader, self, piece, slots, visit)
     }
 }

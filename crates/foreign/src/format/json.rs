@@ -1,6 +1,9 @@
 //! JSON files: lines, or an array of objects.
 
-use super::{Objects, Piece, Pieces, Row, Stream, Visit, block_column, wrong_block};
+use super::{
+    Objects, Row, Stream, Visit,
+    piece::{Piece, Pieces, block_column, wrong_block},
+};
 use crate::{Error, Role, cell::Cell, dialect::Slot, error::Problem, role::ROLES};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -96,7 +99,7 @@ impl Json {
         slots: &[Slot],
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
-        let reader = BufReader::with_capacity(1 << 16, self.stream.open_piece(path, piece)?);
+        let reader = BufReader::with_capacity(1 << 16, piece.open(path, self.stream)?);
         self.rows(path, reader, piece.first_row, slots, visit)
     }
 

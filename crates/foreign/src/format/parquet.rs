@@ -1,6 +1,10 @@
 //! Parquet files.
 
-use super::{Piece, Place, Row, Visit, arrow::Columns, block_column, wrong_block};
+use super::{
+    Row, Visit,
+    arrow::Columns,
+    piece::{Piece, Place, block_column, wrong_block},
+};
 use crate::{Error, Role, cell::Cell, dialect::Slot, role::ROLES};
 use arrow_array::RecordBatch;
 use parquet::{

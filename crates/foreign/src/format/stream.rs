@@ -1,12 +1,7 @@
 //! The bytes of a file, decompressed.
 
-use super::{Piece, Place};
 use crate::Error;
-use std::{
-    fs::File,
-    io::{Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::{fs::File, io::Read, path::Path};
 
 /// How the bytes of a file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,17 +44,6 @@ impl Stream {
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
             Self::Zstd => Box::new(zstd::Decoder::new(file).map_err(io)?),
         })
-    }
-
-    /// Opens a piece of a file.
-    pub(super) fn open_piece(self, path: &Path, piece: &Piece) -> Result<Box<dyn Read>, Error> {
-        let Place::Bytes { offset, length } = piece.place else {
-            return self.open(path);
-        };
-        let io = |error| Error::io(path, error);
-        let mut file = File::open(path).map_err(io)?;
-        file.seek(SeekFrom::Start(offset)).map_err(io)?;
-        Ok(Box::new(file.take(length)))
     }
 }
 

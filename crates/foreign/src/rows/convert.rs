@@ -5,8 +5,8 @@ mod cells;
 use super::{At, Direct, Header, Log, Place, Receipt, Rows, Trace, Transaction, Tx};
 use crate::{
     Role, Table,
-    cell::{Cell, parse_number},
-    error::{Problem, WrongCell},
+    cell::{Cell, WrongCell, parse_number},
+    error::Problem,
     format::Row,
 };
 use alloy_primitives::{Address, B256, U256, b256};

@@ -3,8 +3,8 @@
 use super::{Cells, wrong};
 use crate::{
     Role,
-    cell::Cell,
-    error::{Problem, WrongCell},
+    cell::{Cell, WrongCell},
+    error::Problem,
     rows::{At, Place, Tx},
 };
 use alloy_primitives::{Address, U256};
