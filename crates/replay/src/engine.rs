@@ -1,23 +1,12 @@
 //! The interface between the execution of a block and the interpreter.
 
-use crate::{WhatIf, error::StateError, look_back::LookBack};
+use crate::{Refusal, WhatIf, error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_block::AccessList;
 use txgraph_evm::{
-    AccountChange, Block, Error, Evm, Fork, Inspector, InvalidTransaction, Message, Outcome, State,
-    StateMemory, StateSource, Transaction, Transition,
+    AccountChange, Block, Error, Evm, Fork, Inspector, Message, Outcome, State, StateMemory,
+    StateSource, Transaction, Transition,
 };
-
-/// The reason why an engine refuses a transaction.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The transaction is not valid in its block.
-    #[error(transparent)]
-    Invalid(#[from] InvalidTransaction),
-    /// The message of another engine.
-    #[error("{0}")]
-    Peer(String),
-}
 
 /// The reason why a transaction or a call has no outcome.
 #[derive(Debug)]

@@ -1,9 +1,17 @@
 //! Call frames of a transaction, recorded during its execution. Call traces, internal
 //! transfers and gas profiles are derived from them.
 
-use crate::FrameDetail;
 use alloy_primitives::{Address, Bytes, Log, U256};
 use txgraph_evm::{FrameEnd, FrameKind, FrameStart, Inspector, Status};
+
+/// The detail of recorded call frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameDetail {
+    /// Addresses, value, gas and the selector of the input.
+    Calls,
+    /// In addition inputs, outputs and logs.
+    Everything,
+}
 
 /// All frames of a transaction in the order in which they started: the outermost first,
 /// children after their parent.

@@ -14,8 +14,16 @@
 //! Input: blocks of a [`BlockSource`] and a [`StateHistory`] with the state after any block. A node
 //! database is both, and so is a [`Bundle`], a file with one block. Output: what happened inside transactions, which logs do not contain.
 //! The tables that store a state and the semantics of opcodes belong to other crates.
+//!
+//! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, movements,
+//! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
+//! native, profile, reference_trace, rules, state_diff, what_if, block_source, options, engine,
+//! trace_comparer, verify, balance_check, execution, oracle, worker, block_replayer, newest,
+//! replayer, bundles, calls, internal, range, token, with_internal.
 
 mod error;
+mod mismatch;
+mod refusal;
 mod rules;
 
 mod block;
@@ -34,6 +42,7 @@ mod replay;
 mod verify;
 
 mod balance_check;
+mod balance_difference;
 mod balances;
 mod call_trace;
 mod movements;
@@ -47,6 +56,7 @@ mod trace_comparer;
 
 mod inspect;
 mod look_back;
+mod options;
 mod range;
 mod replayer;
 mod what_if;
@@ -57,25 +67,27 @@ mod internal;
 mod token;
 mod with_internal;
 
-pub use balance_check::{BalanceCheck, BalanceDifference, SignedAmount};
+pub use balance_difference::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use block_source::BlockSource;
 pub use bundles::RecordedBlock;
 pub use call_trace::{CallFrame, CallLog};
-pub use engine::Refusal;
 pub use error::{Error, Result, StateError};
-pub use frames::{Destruction, Frame, FrameLog, FrameRecorder, Frames};
+pub use frames::{Destruction, Frame, FrameDetail, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;
 pub use internal::Internal;
+pub use mismatch::{Difference, Mismatch};
 pub use movements::movements;
 pub use native::{Cause, NativeTransfer};
 pub use newest::NewestReplay;
+pub use options::{EngineKind, ReplayOptions};
 pub use profile::GasProfile;
 pub use range::RangeReport;
 pub use reference_trace::{ReferenceTrace, TraceStep};
-pub use replay::{BlockReplay, FrameDetail, Record, TransactionReplay, Verify};
-pub use replayer::{EngineKind, ReplayOptions, Replayer, TransactionLocation};
+pub use refusal::Refusal;
+pub use replay::{BlockReplay, Record, TransactionReplay, Verify};
+pub use replayer::{Replayer, TransactionLocation};
 pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};
@@ -83,6 +95,5 @@ pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};
 pub use txgraph_block::{BlockRules, RequestFault};
 pub use txgraph_bundle::{Bundle, BundleWriter, Error as BundleError, Missing};
-pub use verify::{Difference, Mismatch};
 pub use what_if::{TransactionOverride, WhatIf};
 pub use with_internal::WithInternal;

@@ -1,6 +1,6 @@
 //! Options and results of a replay.
 
-use crate::{BalanceCheck, Frames, Mismatch};
+use crate::{BalanceCheck, FrameDetail, Frames, Mismatch};
 use alloy_primitives::B256;
 use txgraph_evm::{AccountChange, Fork, Outcome, Transition};
 
@@ -13,15 +13,6 @@ pub struct Record {
     pub transitions: bool,
     /// The state changes of the whole block.
     pub changes: bool,
-}
-
-/// The detail of recorded call frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameDetail {
-    /// Addresses, value, gas and the selector of the input.
-    Calls,
-    /// In addition inputs, outputs and logs.
-    Everything,
 }
 
 /// What a replay is compared with.

@@ -1,54 +1,14 @@
 //! The entry point of this crate: replays blocks, ranges and transactions, and executes calls.
 
 use crate::{
-    BlockReplay, BlockRules, BlockSource, ChainRules, Error, Mismatch, Record, Result,
-    StateHistory, StoredBlock, TransactionReplay, Verify, WhatIf, block,
+    BlockReplay, BlockRules, BlockSource, ChainRules, Error, Mismatch, ReplayOptions, Result,
+    StateHistory, StoredBlock, TransactionReplay, WhatIf, block,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::B256;
 use txgraph_evm::{Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
-use txgraph_work::{CancelFlag, Threads};
-
-/// Options of a replay.
-#[derive(Clone, Debug, Default)]
-pub struct ReplayOptions {
-    /// The data to record.
-    pub record: Record,
-    /// What to compare the replay with.
-    pub verify: Verify,
-    /// The threads of a range.
-    pub threads: Threads,
-    /// Stops ranges when set.
-    pub cancel: CancelFlag,
-    /// The engine that executes transactions.
-    pub engine: EngineKind,
-    /// Whether instructions are executed one by one, so that the reason of a halt and what is read
-    /// before it do not depend on how often the code was executed. Slower.
-    pub careful: bool,
-    /// Tokens whose balances are read before and after every transaction that calls them, for
-    /// [`TransactionReplay::balances`]. Not supported by revm.
-    pub tokens: Vec<Address>,
-    /// What is different before a single [transaction](Replayer::transaction), which is not
-    /// compared with its receipt then. Only with [`EngineKind::Own`]. Ranges do not use it.
-    pub what_if: Option<WhatIf>,
-}
-
-txgraph_base::words! {
-    /// The engine that executes transactions.
-    #[derive(Default)]
-    pub enum EngineKind: "engine" {
-        /// The interpreter of this project.
-        #[default]
-        Own = "own",
-        /// revm, configured as in reth. It does not record [`Record::transitions`].
-        Revm = "revm" if "oracle",
-        /// Both, compared instruction by instruction and by their state changes. The results
-        /// are those of [`Own`](Self::Own).
-        Both = "both" if "oracle",
-    }
-}
 
 /// The position of a transaction in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

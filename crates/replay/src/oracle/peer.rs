@@ -1,7 +1,8 @@
 //! revm as an [`Engine`].
 
 use crate::{
-    engine::{Engine, Failure, Refusal},
+    Refusal,
+    engine::{Engine, Failure},
     error::StateError,
 };
 use alloy_primitives::{Address, Bytes, U256};

@@ -1,6 +1,6 @@
 //! Genesis files in the format of geth and reth: `{"config": {…}, "alloc": {…}, …}`.
 
-use super::ChainRules;
+use super::{ChainRules, steps::last};
 use crate::{Error, Result};
 use alloy_consensus::constants::{EMPTY_ROOT_HASH, EMPTY_WITHDRAWALS};
 use alloy_eips::{eip6110::MAINNET_DEPOSIT_CONTRACT_ADDRESS, eip7685::EMPTY_REQUESTS_HASH};
@@ -142,8 +142,8 @@ impl GenesisFile {
         let or = |name: &str, given: Option<U256>, otherwise: u64| {
             given.map_or(Ok(otherwise), |given| narrow(name, given))
         };
-        let fork = super::last(&rules.by_time, header.timestamp).unwrap_or(Fork::Frontier);
-        let by_number = super::last(&rules.by_number, 0).unwrap_or(Fork::Frontier);
+        let fork = last(&rules.by_time, header.timestamp).unwrap_or(Fork::Frontier);
+        let by_number = last(&rules.by_number, 0).unwrap_or(Fork::Frontier);
         if by_number >= Fork::London {
             let fee = or("baseFeePerGas", self.base_fee_per_gas, FIRST_BASE_FEE)?;
             header.base_fee_per_gas = Some(fee);

@@ -2,12 +2,14 @@
 
 mod genesis;
 mod known;
+mod steps;
 
 pub use genesis::Genesis;
 
 use crate::{Error, Result};
 use alloy_primitives::{Address, B256};
 use std::path::Path;
+use steps::last;
 use txgraph_base::{ChainFamily, KnownChain};
 use txgraph_block::BlockRules;
 use txgraph_evm::{BlobSchedule, Fork};
@@ -124,10 +126,4 @@ impl ChainRules {
             deposit_contract: self.deposit_contract,
         }
     }
-}
-
-/// The last of `steps` that begins at or before `now`.
-fn last<T: Copy>(steps: &[(u64, T)], now: u64) -> Option<T> {
-    let begun = steps.partition_point(|(begin, _)| *begin <= now);
-    begun.checked_sub(1).map(|at| steps[at].1)
 }

@@ -1,0 +1,44 @@
+//! Options of a replay.
+
+use crate::{Record, Verify, WhatIf};
+use alloy_primitives::Address;
+use txgraph_work::{CancelFlag, Threads};
+
+/// Options of a replay.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayOptions {
+    /// The data to record.
+    pub record: Record,
+    /// What to compare the replay with.
+    pub verify: Verify,
+    /// The threads of a range.
+    pub threads: Threads,
+    /// Stops ranges when set.
+    pub cancel: CancelFlag,
+    /// The engine that executes transactions.
+    pub engine: EngineKind,
+    /// Whether instructions are executed one by one, so that the reason of a halt and what is read
+    /// before it do not depend on how often the code was executed. Slower.
+    pub careful: bool,
+    /// Tokens whose balances are read before and after every transaction that calls them, for
+    /// [`TransactionReplay::balances`](crate::TransactionReplay::balances). Not supported by revm.
+    pub tokens: Vec<Address>,
+    /// What is different before a single [transaction](crate::Replayer::transaction), which is not
+    /// compared with its receipt then. Only with [`EngineKind::Own`]. Ranges do not use it.
+    pub what_if: Option<WhatIf>,
+}
+
+txgraph_base::words! {
+    /// The engine that executes transactions.
+    #[derive(Default)]
+    pub enum EngineKind: "engine" {
+        /// The interpreter of this project.
+        #[default]
+        Own = "own",
+        /// revm, configured as in reth. It does not record [`Record::transitions`].
+        Revm = "revm" if "oracle",
+        /// Both, compared instruction by instruction and by their state changes. The results
+        /// are those of [`Own`](Self::Own).
+        Both = "both" if "oracle",
+    }
+}
