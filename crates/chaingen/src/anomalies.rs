@@ -4,7 +4,7 @@ use super::{
     contracts::{Token, TokenKind},
     events::{Events, batch_data, word, words},
     intent::Intent,
-    traffic::Scene,
+    scene::Scene,
 };
 use alloy_primitives::{Address, B256, U256};
 

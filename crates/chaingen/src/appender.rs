@@ -8,7 +8,7 @@
 mod commit;
 
 use super::{
-    Error,
+    Error, Tip,
     block::{Body, Order},
     config::{Config, Layout},
     encode,
@@ -24,7 +24,6 @@ use super::{
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
@@ -37,19 +36,6 @@ use txgraph_transfers::Transfer;
 /// The approximate number of transactions that are generated together, which bounds
 /// memory.
 const BATCH_TXS: u64 = 1 << 14;
-
-/// The newest block of a chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tip {
-    /// Block number.
-    pub number: u64,
-    /// Block hash.
-    pub hash: B256,
-    /// Unix timestamp in seconds.
-    pub timestamp: u64,
-    /// The number of transactions of the chain up to and including this block.
-    pub transactions: u64,
-}
 
 /// What an unwind of a block needs.
 #[derive(Debug)]

@@ -5,13 +5,14 @@
 //! and generated again when the truth about them is needed.
 
 use super::{
-    config::{self, timestamp},
+    config::{self, ORDINARY_GAS_MAX, timestamp},
     draw::{self, Draw},
     events::Move,
     intent::{Effect, Intent},
     scenarios::{NO_ROLE, Scenario},
+    scene::Scene,
     signers::Signer,
-    traffic::{self, ORDINARY_GAS_MAX, Scene},
+    traffic,
     world::World,
 };
 use alloy_consensus::{

@@ -158,10 +158,12 @@ impl Config {
     /// Gas limit of every block. It has room for four times the mean, so that blocks stay
     /// below the target and the base fee falls to its minimum.
     pub(super) fn gas_limit(&self) -> u64 {
-        36_000_000.max(self.txs_per_block * 4 * super::traffic::ORDINARY_GAS_MAX + 20_000_000)
+        36_000_000.max(self.txs_per_block * 4 * ORDINARY_GAS_MAX + 20_000_000)
     }
 }
 
+/// Gas of transactions other than airdrops at most.
+pub(super) const ORDINARY_GAS_MAX: u64 = 400_000;
 /// Unix timestamp of the genesis block.
 pub(super) const GENESIS_TIME: u64 = 1_704_070_000;
 /// Seconds between blocks.

@@ -17,6 +17,15 @@ pub struct Account {
     pub code_hash: Option<B256>,
 }
 
+/// The stored form of a transaction.
+#[derive(Debug)]
+pub(super) struct StoredRow {
+    pub(super) hash: B256,
+    pub(super) sender: Address,
+    pub(super) transaction: Vec<u8>,
+    pub(super) receipt: Vec<u8>,
+}
+
 /// Encodes a number in big-endian order without leading zero bytes.
 fn trimmed(number: u64) -> Vec<u8> {
     number

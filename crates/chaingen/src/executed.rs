@@ -6,7 +6,7 @@
 
 use super::{
     Error, OpTransaction,
-    encode::Account,
+    encode::{Account, StoredRow},
     header::{self, blob_params},
 };
 use alloy_consensus::{
@@ -56,15 +56,6 @@ pub struct ExecutedBlock {
     pub slots: BTreeMap<(Address, B256), Changed<U256>>,
     /// New code in this block, by hash.
     pub codes: Vec<(B256, Bytes)>,
-}
-
-/// The stored form of a transaction.
-#[derive(Debug)]
-pub(super) struct StoredRow {
-    pub(super) hash: B256,
-    pub(super) sender: Address,
-    pub(super) transaction: Vec<u8>,
-    pub(super) receipt: Vec<u8>,
 }
 
 impl ExecutedBlock {

@@ -16,6 +16,11 @@
 //! complete change sets and, in v1, history indices. [`BlockWriter::create_from`] writes blocks
 //! of an existing chain, such as mainnet, with their transactions and receipts
 //! ([`ExecutedBlock::decode`]) and without state. The first block can have any number.
+//!
+//! Modules, each using only those before it: csv, draw, encode, error, tip, contracts, jar, op,
+//! signers, config, tables, events, histories, segments, world, intent, scenarios, scene,
+//! anomalies, traffic, block, header, truth, executed, masking, state, appender, block_writer,
+//! live, execgen, sample, logged_sample, op_sample, op_recorded.
 
 mod anomalies;
 mod appender;
@@ -43,15 +48,17 @@ mod op_recorded;
 mod op_sample;
 mod sample;
 mod scenarios;
+mod scene;
 mod segments;
 mod signers;
 mod state;
 mod tables;
+mod tip;
 mod traffic;
 mod truth;
 mod world;
 
-pub use appender::{Appender, Tip};
+pub use appender::Appender;
 pub use block::Counts;
 pub use block_writer::BlockWriter;
 pub use config::{CANCUN, Config, Layout, OSAKA, PRAGUE, Profile, SHANGHAI, Storage};
@@ -70,4 +77,5 @@ pub use op_recorded::{op_block, op_block_of_receipts};
 pub use op_sample::receipts_root;
 pub use sample::BlockSample;
 pub use signers::Signer;
+pub use tip::Tip;
 pub use truth::{Edge, ScenarioTruth, SearchTruth, TokenTruth, TransferCount, Truth};

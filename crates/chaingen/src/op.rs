@@ -1,6 +1,6 @@
 //! Transactions and receipts of the OP stack, stored with the codec of op-reth.
 
-use super::{Error, executed::StoredRow};
+use super::{Error, encode::StoredRow};
 use alloy_consensus::{Receipt, Sealed, Typed2718, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, B256, Bytes, Log};

@@ -6,21 +6,16 @@
 
 use super::{
     anomalies,
+    config::Profile,
     contracts::{Token, TokenKind},
-    draw::Draw,
     events::word,
     intent::{Effect, Intent},
-    signers::Signer,
-    world::World,
+    scene::{Scene, log2_of_hundred},
 };
 use alloy_primitives::{Address, B256, TxKind, U256};
 
-use super::config::Profile;
-
 /// Gas of a transaction at most (EIP-7825 allows 2^24).
 pub(super) const TX_GAS_MAX: u64 = 15_000_000;
-/// Gas of transactions other than airdrops at most.
-pub(super) const ORDINARY_GAS_MAX: u64 = 400_000;
 /// Gas of each transfer of an airdrop.
 const AIRDROP_GAS: u64 = 9_000;
 
@@ -32,15 +27,6 @@ fn weights(profile: Profile) -> [u64; 10] {
         Profile::Tokens => [50, 900, 10, 50, 10, 2, 10, 10, 2, 6],
         Profile::Odd => [100, 150, 20, 50, 50, 5, 30, 50, 5, 590],
     }
-}
-
-/// One transaction during its generation: sender, block, and random choices.
-pub(super) struct Scene<'a> {
-    pub(super) world: &'a World,
-    pub(super) block: u64,
-    pub(super) signer: Signer,
-    pub(super) nonce: u64,
-    pub(super) draw: &'a mut Draw,
 }
 
 /// Generates an ordinary transaction that may use `gas_left` at most.
@@ -59,41 +45,7 @@ pub(super) fn ordinary(scene: &mut Scene<'_>, gas_left: u64) -> Intent {
     }
 }
 
-/// log2 of about 100 tokens.
-fn log2_of_hundred(token: Token) -> u64 {
-    7 + u64::from(token.decimals) * 332 / 100
-}
-
 impl Scene<'_> {
-    /// A payment of zero to the zero address, from which other transactions are derived.
-    pub(super) fn blank(&self) -> Intent {
-        Intent::payment(self.signer, self.nonce, Address::ZERO, U256::ZERO)
-    }
-
-    pub(super) fn holder(&mut self) -> Address {
-        self.world.population.holder(self.block, self.draw)
-    }
-
-    pub(super) fn receiver(&mut self) -> Address {
-        self.world.population.receiver(self.block, self.draw)
-    }
-
-    fn newcomer(&mut self) -> Address {
-        self.world.population.newcomer(self.block, self.draw)
-    }
-
-    pub(super) fn amount_of(&mut self, token: Token) -> U256 {
-        if self.draw.permille(20) {
-            return U256::ZERO;
-        }
-        self.draw.amount(log2_of_hundred(token))
-    }
-
-    /// About one coin, in wei.
-    fn wei(&mut self) -> U256 {
-        self.draw.amount(60)
-    }
-
     fn payment(&mut self) -> Intent {
         let to = match self.draw.weighted(&[96, 2, 2]) {
             0 => self.receiver(),

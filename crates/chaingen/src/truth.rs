@@ -2,10 +2,10 @@
 //! answers.
 
 use super::{
-    appender::Tip,
     block::{Body, Counts},
     contracts::Token,
     scenarios::{Asset, NO_ROLE, Role, Scenario},
+    tip::Tip,
     world::World,
 };
 use alloy_primitives::{Address, B256, U256};

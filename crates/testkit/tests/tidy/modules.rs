@@ -8,7 +8,7 @@ use std::{
 
 /// Crates that do not state their order yet. This list only shrinks.
 const WITHOUT_ORDER: &[&str] = &[
-    "chaingen", "analysis", "cli", "export", "graph", "index", "lake",
+    "analysis", "cli", "export", "graph", "index", "lake",
     "stored", "txgraph",
 ];
 
