@@ -44,3 +44,168 @@ fn with_foot(command: Command) -> Command {
         .after_long_help(long)
         .mut_subcommands(with_foot)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use txgraph_testkit::pages::{Page, pages, split};
+
+    /// Options of other programs that pages name without the program. One that no page names is
+    /// a fault.
+    const OTHER: [&str; 4] = [
+        "--engine.num-state-masking-blocks",
+        "--features",
+        "--listen",
+        "--run",
+    ];
+
+    /// The argument that an option, as it is written, belongs to.
+    fn option<'a>(path: &[&'a Command], word: &str) -> Option<&'a Arg> {
+        let mut args = path.iter().flat_map(|command| command.get_arguments());
+        let name = word.split('=').next().unwrap_or_default();
+        match name.strip_prefix("--") {
+            Some(long) => args.find(|arg| {
+                let aliases = arg.get_all_aliases().unwrap_or_default();
+                arg.get_long() == Some(long) || aliases.contains(&long)
+            }),
+            None => args.find(|arg| arg.get_short() == name.chars().nth(1)),
+        }
+    }
+
+    /// The words that are no command, no option and no known value of an option.
+    fn faults(root: &Command, words: &[&str]) -> Vec<String> {
+        let mut path = vec![root];
+        let mut faults = Vec::new();
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            let command = path[path.len() - 1];
+            let is_option = |word: &str| {
+                let name = word.trim_start_matches('-');
+                name.len() < word.len() && name.starts_with(char::is_alphabetic)
+            };
+            // clap adds these.
+            if ["--help", "-h", "--version", "help"].contains(&word) {
+                continue;
+            }
+            if is_option(word) {
+                let Some(arg) = option(&path, word) else {
+                    faults.push(word.to_owned());
+                    continue;
+                };
+                let takes = arg.get_action().takes_values() && !word.contains('=');
+                let value = takes.then(|| words.next()).flatten().unwrap_or_default();
+                let known = arg.get_possible_values();
+                let parts = value.split([',', '|']).filter(|_| !known.is_empty());
+                let unknown = |part: &&str| {
+                    !part.is_empty()
+                        && part.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+                        && !known.iter().any(|value| value.matches(part, false))
+                };
+                faults.extend(parts.filter(unknown).map(|part| format!("{word} {part}")));
+            } else if let Some(command) = command.find_subcommand(word) {
+                path.push(command);
+            } else if command.has_subcommands() && word.chars().all(|c| c.is_ascii_lowercase()) {
+                faults.push(word.to_owned());
+            }
+        }
+        faults
+    }
+
+    /// Commands and options in a page which the command line does not have. `others` loses the
+    /// options that the page names.
+    fn unknown(page: &Page, others: &mut BTreeSet<String>) -> Vec<String> {
+        let mut root = command();
+        root.build();
+        let mut found = Vec::new();
+        let mut check = |at: usize, words: &[String], is_command: bool| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let is_ours = |word: &&str| word.split('/').next_back() == Some("txgraph");
+            let prefix = |word: &&&str| {
+                (word.contains('=') && !word.starts_with('-'))
+                    || ["do", "then", "time"].contains(word)
+            };
+            let start = words.iter().take_while(prefix).count();
+            let words = &words[start..];
+            let faults = match words {
+                // An option by itself is one of any command.
+                [option, ..] if option.starts_with("--") && !is_command => {
+                    others.remove(*option);
+                    let known = OTHER.contains(option) || has_option(&root, option);
+                    (!known).then(|| (*option).to_owned()).into_iter().collect()
+                }
+                [program, "…", rest @ ..] if is_ours(program) => {
+                    let options = rest.iter().filter(|word| word.starts_with("--"));
+                    let options = options.filter(|word| !has_option(&root, word));
+                    options.map(|word| (*word).to_owned()).collect()
+                }
+                [program, rest @ ..] if is_ours(program) => faults(&root, rest),
+                [name, ..] if !is_command && root.find_subcommand(name).is_some() => {
+                    faults(&root, words)
+                }
+                _ => Vec::new(),
+            };
+            found.extend(
+                faults
+                    .iter()
+                    .map(|word| format!("{}:{at}: {word}", page.name)),
+            );
+        };
+        for (at, span) in page.spans() {
+            // Of `a | b`, the second is a value of an option.
+            let words = split(&span.replace('|', ",")).into_iter().next();
+            check(at, &words.unwrap_or_default(), false);
+        }
+        for (at, words) in page.commands() {
+            check(at, &words, true);
+        }
+        found
+    }
+
+    /// Whether a command or one of its subcommands has this option.
+    fn has_option(command: &Command, word: &str) -> bool {
+        option(&[command], word).is_some()
+            || (command.get_subcommands()).any(|command| has_option(command, word))
+    }
+
+    #[test]
+    fn pages_name_commands_and_options_that_exist() {
+        let mut others = BTreeSet::from(OTHER.map(str::to_owned));
+        let mut found = Vec::new();
+        for page in pages() {
+            found.extend(unknown(&page, &mut others));
+        }
+        assert!(found.is_empty(), "{found:#?}");
+        assert!(others.is_empty(), "no page names {others:?}");
+    }
+
+    #[test]
+    fn planted_commands_and_options_are_found() {
+        let unknown = |text: &str| {
+            let (name, text) = ("page.md".to_owned(), text.to_owned());
+            unknown(&Page { name, text }, &mut BTreeSet::new())
+        };
+        for text in [
+            "`txgraph`, `txgraph COMMAND --help`, `txgraph help options`, `txgraph … --hops`",
+            "`--root`, `--with-internal`, `graph --format tree`, `--direction out\\|both`",
+            "`cargo test --nothing`, `-1000:`, `index build --memory 1`, `txgraph index`",
+            "```console\n$ A=1 ./txgraph -q graph -r 0x1 \\\n  --hops 2 | wc --nothing\n--nothing\n```",
+        ] {
+            assert_eq!(unknown(text), Vec::<String>::new(), "{text}");
+        }
+        for text in [
+            "`--nothing`",
+            "`--nothing=1 --hops`",
+            "`txgraph nothing`",
+            "`txgraph … --nothing`",
+            "`txgraph lake nothing`",
+            "`txgraph info --hops`",
+            "`graph --nothing`",
+            "`graph --direction out\\|nowhere`",
+            "```sh\ntxgraph transfers -b 1 \\\n  -z\n```",
+            "```console\n$ ls && txgraph --quiet transfers --hops 2 | cat\n```",
+        ] {
+            assert_eq!(unknown(text).len(), 1, "{text}");
+        }
+    }
+}
