@@ -84,10 +84,7 @@ impl Pieces {
         let piece = self.open.get_or_insert(Piece {
             first_row: self.row,
             rows: 0,
-            blocks: BlockRange {
-                first: block,
-                last: block,
-            },
+            blocks: BlockRange::one(block),
             place: Place::Bytes { offset, length: 0 },
         });
         piece.rows += 1;
