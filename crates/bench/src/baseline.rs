@@ -4,7 +4,7 @@
 //! original. Its double counting at chunk borders and its extra hop are omitted, so that
 //! answers can be compared.
 
-use crate::{answer::Answer, limit, rows::Receipts, say};
+use crate::{answer::Answer, console::say, limit, rows::Receipts};
 use alloy_consensus::{EthereumReceipt, TxType};
 use alloy_primitives::{Address, B256, U256, b256};
 use anyhow::Result;

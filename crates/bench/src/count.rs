@@ -5,7 +5,7 @@
 //! libmdbx does not open under valgrind. `prepare` therefore copies rows from a data directory
 //! to a plain file, which `run` reads.
 
-use crate::say;
+use crate::console::say;
 use alloy_primitives::{Address, Bytes, keccak256};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Subcommand;

@@ -1,7 +1,7 @@
 //! The lower bound of a scan of receipts: decompresses every row of the range and does nothing
 //! else, on `RAYON_NUM_THREADS` threads.
 
-use crate::{rows::Receipts, say};
+use crate::{console::say, rows::Receipts};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use std::path::PathBuf;

@@ -13,9 +13,13 @@
 //!                   the interpreter and its peers (feature `evm`)
 //! count             fixed work, whose instructions are counted (feature `count`)
 //! ```
+//!
+//! Modules, each using only those before it: answer, console, count, measure, rows, definition,
+//! limit, report, stores, baseline, evm, sweep, writers.
 
 mod answer;
 mod baseline;
+mod console;
 #[cfg(feature = "count")]
 mod count;
 mod definition;
@@ -126,18 +130,6 @@ fn main() -> Result<()> {
         #[cfg(feature = "count")]
         Task::Count(action) => count::run(action),
     }
-}
-
-/// Prints a line of the result.
-#[expect(clippy::print_stdout, reason = "the output of a command line tool")]
-fn say(line: impl std::fmt::Display) {
-    println!("{line}");
-}
-
-/// Prints a line about the progress.
-#[expect(clippy::print_stderr, reason = "progress of a command line tool")]
-fn progress(line: impl std::fmt::Display) {
-    eprintln!("{line}");
 }
 
 #[cfg(test)]

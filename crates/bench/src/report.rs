@@ -48,7 +48,7 @@ impl Results {
     /// Writes a file of the results, and prints it.
     #[cfg(any(feature = "evm", feature = "writers"))]
     pub(crate) fn publish(&self, name: &str, text: &str) -> Result<()> {
-        crate::say(text.trim_end());
+        crate::console::say(text.trim_end());
         self.write(name, text)
     }
 }

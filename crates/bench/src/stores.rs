@@ -3,7 +3,7 @@
 //! Builds and scans are measured in CPU time (user and system), which does not depend on other
 //! load. Latencies are the shortest elapsed time of several runs.
 
-use crate::{measure::Cost, say};
+use crate::{console::say, measure::Cost};
 use alloy_primitives::Address;
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::UsageWho;

@@ -3,9 +3,9 @@
 
 use crate::{
     answer::Answer,
+    console::progress,
     definition::{Definitions, Workload},
     measure::{self, interleaved},
-    progress,
     report::{self, Results, Runs, Setting},
 };
 use anyhow::{Context, Result, bail, ensure};

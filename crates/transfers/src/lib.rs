@@ -7,8 +7,8 @@
 //! Start with `transfer` and `filter`, which define the terms. `events`, `log`, `wrap` and
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
-//! Modules, each using only those before it: amounts, events, gaps, log, sieve, time, views,
-//! counts, transfer, filter, frames, testing, unseen, wrap, decode, source, indexable.
+//! Modules, each using only those before it: amounts, csr, events, gaps, log, sieve, time,
+//! views, counts, transfer, filter, frames, testing, unseen, wrap, decode, source, indexable.
 
 mod amounts;
 mod counts;

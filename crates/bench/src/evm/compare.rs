@@ -1,6 +1,6 @@
 //! Runs public tests on our interpreter and on revm, and prints the differences of each case.
 
-use crate::say;
+use crate::console::say;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use txgraph_block::PlainState;

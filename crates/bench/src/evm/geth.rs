@@ -1,7 +1,7 @@
 //! Executes random blocks of Amsterdam on our interpreter and in geth behind
 //! `scripts/compare-geth`, and prints the first difference.
 
-use crate::say;
+use crate::console::say;
 use alloy_primitives::{Address, B256, Bytes, U64, U256, address, keccak256};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};

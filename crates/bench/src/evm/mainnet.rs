@@ -9,7 +9,11 @@ use super::{
     measure::{cpu_ns, geometric_mean},
     table::duration,
 };
-use crate::{measure::Spread, progress, report::Results, say};
+use crate::{
+    console::{progress, say},
+    measure::Spread,
+    report::Results,
+};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use std::{fmt::Write as _, path::PathBuf, sync::Arc};

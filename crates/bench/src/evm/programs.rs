@@ -10,7 +10,7 @@ use super::{
     subjects::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
     table::{Kind, Row, duration, markdown},
 };
-use crate::progress;
+use crate::console::progress;
 use alloy_primitives::{Bytes, hex, keccak256};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};

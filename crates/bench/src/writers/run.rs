@@ -8,8 +8,8 @@ use super::{
     write::What,
 };
 use crate::{
+    console::progress,
     measure::{Cost, interleaved},
-    progress,
     report::Results,
 };
 use anyhow::{Context, Result, bail, ensure};

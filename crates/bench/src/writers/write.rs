@@ -2,8 +2,8 @@
 
 use super::{CHAIN_ID, PREPARED, SEED, counts, polars_writers, rows::transfers};
 use crate::{
+    console::progress,
     measure::{Cost, status_kib},
-    progress,
 };
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};

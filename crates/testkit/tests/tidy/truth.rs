@@ -21,7 +21,6 @@ const FOREIGN: &[&str] = &[
     "CALLBlake2f_MaxRounds",
     "Finish",
     "FinishCheckpoint",
-    "MDBX_VERSION_MISMATCH",
     "crates/storage/provider/src/providers/database/provider.rs",
     "prestateTracer",
     "save_blocks",

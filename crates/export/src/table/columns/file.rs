@@ -21,7 +21,7 @@ pub(crate) struct ColumnFile {
 /// The thread that encodes row groups.
 enum Encoding {
     /// The thread of the caller.
-    Here(Encoder),
+    Here(Box<Encoder>),
     /// A thread of its own, while the caller gathers the next group.
     Apart(EncoderThread),
     /// None, after a failure.
@@ -42,7 +42,7 @@ impl ColumnFile {
     ) -> Result<Self> {
         let encoder = Encoder::new(container, schema, order, rows_max, output)?;
         Ok(Self {
-            encoding: Encoding::Here(encoder),
+            encoding: Encoding::Here(Box::new(encoder)),
             threads,
         })
     }
@@ -55,7 +55,7 @@ impl ColumnFile {
                 Encoding::Here(encoder)
             }
             Encoding::Here(encoder) => {
-                let thread = EncoderThread::start(encoder)?;
+                let thread = EncoderThread::start(*encoder)?;
                 Encoding::Apart(thread.write(batch)?)
             }
             Encoding::Apart(thread) => Encoding::Apart(thread.write(batch)?),
