@@ -11,7 +11,7 @@ use pyo3::{intern, prelude::*, types::PyList};
 use std::sync::{Arc, Mutex};
 use txgraph::{
     ArrowCollector, DetachedGraph, GraphOutputs, MergedEdge, Result, Source, TableFormat, Written,
-    WrittenGraph,
+    WrittenGraph, text::GraphQuery,
 };
 
 /// Vertices and edges between two looks for signals.
@@ -37,7 +37,7 @@ impl Graph {
         outputs: impl FnOnce(GraphOutputs) -> GraphOutputs + Send + 'static,
         done: impl FnOnce(Vec<Written>) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let query = options::graph(json).map_err(|error| raise(py, &error))?;
+        let query = options::question::<GraphQuery>(json).map_err(|error| raise(py, &error))?;
         let graph = self.graph.clone();
         self.session.run(py, move |source| {
             let outputs = outputs(query.outputs(source)?);

@@ -16,8 +16,8 @@ use txgraph::{
     Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, Error, IndexOptions,
     ReplayOutput, Result, SchemaRef, TableFormat, Trace,
     text::{
-        self, AnalyzeQuery, Checksum, Output, QueryFile, TransfersQuery, parse_address,
-        parse_transaction,
+        self, AnalyzeQuery, Checksum, GraphQuery, Output, QueryFile, TransfersQuery, given,
+        parse_address, parse_transaction,
     },
 };
 
@@ -66,7 +66,7 @@ pub(crate) fn resolve_query(
 ) -> PyResult<(&'static str, String)> {
     let resolve = || {
         let query = QueryFile::open(name)?.resolve(&set)?;
-        Ok((query.command(), to_json(&query.to_table())?))
+        Ok((query.command(), to_json(&given(&query)?)?))
     };
     resolve().map_err(|error| raise(py, &error))
 }
@@ -188,7 +188,7 @@ impl Node {
 
     /// The graph around some addresses.
     fn graph(&self, py: Python<'_>, options: &str) -> PyResult<Graph> {
-        let query = options::graph(options).map_err(|error| raise(py, &error))?;
+        let query = options::question::<GraphQuery>(options).map_err(|error| raise(py, &error))?;
         let (graph, labels) = self.session.run(py, move |source| {
             let (prepared, _) = query.on(source)?;
             let labels = prepared.request().labels.clone();
@@ -202,7 +202,8 @@ impl Node {
 
     /// A measure: its tables by name, the main one first, and the whole result as JSON.
     fn analyze(&self, py: Python<'_>, options: &str) -> PyResult<(Vec<(String, Table)>, String)> {
-        let query = options::analyze(options).map_err(|error| raise(py, &error))?;
+        let query =
+            options::question::<AnalyzeQuery>(options).map_err(|error| raise(py, &error))?;
         self.session.run(py, move |source| {
             // A format for data: tables for people are cut.
             let query = AnalyzeQuery {
@@ -325,6 +326,6 @@ impl Node {
     }
 
     fn transfers_query(&self, py: Python<'_>, options: &str) -> PyResult<TransfersQuery> {
-        options::transfers(options).map_err(|error| raise(py, &error))
+        options::question(options).map_err(|error| raise(py, &error))
     }
 }

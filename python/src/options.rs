@@ -1,10 +1,11 @@
 //! Options as JSON, in the words of the command line.
 
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::{ffi::OsStr, path::PathBuf};
 use txgraph::{
     Config, Error, IndexChoice, Result, SourceSpec,
-    text::{AnalyzeQuery, GraphQuery, ParamValue, Query, TransfersQuery, parse_size},
+    text::{Options, parse_size},
 };
 
 /// Reads options.
@@ -12,37 +13,9 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|error| Error::usage(error.to_string()))
 }
 
-/// Reads a question: a command with its options. Options that it does not have are refused.
-fn query(command: &str, json: &str) -> Result<Query> {
-    match read(json)? {
-        ParamValue::Table(options) => Query::from_table(command, options),
-        _ => Err(Error::usage("options are an object with names and values")),
-    }
-}
-
-fn misread() -> Error {
-    Error::usage("the options are those of another question")
-}
-
-pub(crate) fn transfers(json: &str) -> Result<TransfersQuery> {
-    match query("transfers", json)? {
-        Query::Transfers(query) => Ok(query),
-        _ => Err(misread()),
-    }
-}
-
-pub(crate) fn graph(json: &str) -> Result<GraphQuery> {
-    match query("graph", json)? {
-        Query::Graph(query) => Ok(query),
-        _ => Err(misread()),
-    }
-}
-
-pub(crate) fn analyze(json: &str) -> Result<AnalyzeQuery> {
-    match query("analyze", json)? {
-        Query::Analyze(query) => Ok(query),
-        _ => Err(misread()),
-    }
+/// Reads the options of a question. Those that it does not have are refused.
+pub(crate) fn question<T: Options>(json: &str) -> Result<T> {
+    T::from_table(&read::<Value>(json)?)
 }
 
 /// Settings of a source.

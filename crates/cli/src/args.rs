@@ -9,11 +9,12 @@ use clap::{
     ArgAction, Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
     ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
     TableFormat, TokenStandard, U256Type,
-    text::{Columns, Output, Search, Selection, check_min_value, parse_size, parse_token_id},
+    text::{check_min_value, parse_size, parse_token_id},
 };
 
 /// Which source, and how to run; the same for every command.
@@ -218,9 +219,11 @@ impl Global {
 }
 
 /// Which transfers.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct SelectionArgs {
     #[command(flatten, next_help_heading = "Which transfers")]
+    #[serde(flatten)]
     blocks: BlockArgs,
 
     /// Tokens: addresses, `eth` (or `native`) for the native coin, `all`; default: all
@@ -293,29 +296,9 @@ pub(crate) struct SelectionArgs {
     no_checksum: bool,
 }
 
-impl From<SelectionArgs> for Selection {
-    fn from(args: SelectionArgs) -> Self {
-        Self {
-            blocks: args.blocks.blocks,
-            from_block: args.blocks.from_block,
-            to_block: args.blocks.to_block,
-            since: args.blocks.since,
-            until: args.blocks.until,
-            token: args.token,
-            min_value: args.min_value,
-            token_id: args.token_id,
-            standard: args.standard,
-            kind: args.kind,
-            wrapped_native: args.wrapped_native,
-            allow_partial: args.allow_partial,
-            no_checksum: args.no_checksum,
-            with_internal: args.with_internal,
-        }
-    }
-}
-
 /// How to search.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct SearchArgs {
     /// Addresses to start from
     ///
@@ -382,33 +365,17 @@ pub(crate) struct SearchArgs {
     expand_zero: bool,
 
     #[command(flatten)]
+    #[serde(flatten)]
     labels: LabelArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     selection: SelectionArgs,
 }
 
-impl From<SearchArgs> for Search {
-    fn from(args: SearchArgs) -> Self {
-        Self {
-            selection: args.selection.into(),
-            root: args.root,
-            hops: args.hops,
-            direction: args.direction,
-            time_respecting: args.time_respecting,
-            max_degree: args.max_degree,
-            stop_at: args.stop_at,
-            stop_at_category: args.stop_at_category,
-            labels: args.labels.paths(),
-            max_vertices: args.max_vertices,
-            max_edges: args.max_edges,
-            expand_zero: args.expand_zero,
-        }
-    }
-}
-
 /// Names and encodings of columns.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct ColumnArgs {
     /// Names of the columns: those of txgraph, cryo or ethereum-etl
     #[arg(
@@ -462,60 +429,6 @@ pub(crate) struct ColumnArgs {
         help_heading = "Output"
     )]
     types: Option<String>,
-}
-
-impl ColumnArgs {
-    /// Replaces what is given in the columns of a saved question.
-    pub(crate) fn replace(&self, columns: &mut Columns) {
-        if self.schema.is_some() {
-            columns.schema.clone_from(&self.schema);
-        }
-        for (given, replaced) in [
-            (&self.u256_types, &mut columns.u256_types),
-            (&self.columns, &mut columns.columns),
-            (&self.exclude, &mut columns.exclude),
-        ] {
-            if !given.is_empty() {
-                replaced.clone_from(given);
-            }
-        }
-        columns.hex |= self.hex;
-        if self.types.is_some() {
-            columns.types.clone_from(&self.types);
-        }
-    }
-
-    /// Whether nothing is given.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.schema.is_none()
-            && self.u256_types.is_empty()
-            && self.columns.is_empty()
-            && self.exclude.is_empty()
-            && !self.hex
-            && self.types.is_none()
-    }
-}
-
-impl From<ColumnArgs> for Columns {
-    fn from(args: ColumnArgs) -> Self {
-        Self {
-            schema: args.schema,
-            u256_types: args.u256_types,
-            columns: args.columns,
-            exclude: args.exclude,
-            hex: args.hex,
-            types: args.types,
-        }
-    }
-}
-
-/// The output of a command, from its `--output` and `--format`.
-pub(crate) fn output(output: Vec<PathBuf>, format: Option<String>, overwrite: bool) -> Output {
-    Output {
-        output: output.into_iter().map(text).collect(),
-        format,
-        overwrite,
-    }
 }
 
 /// A path as text. Saved questions can contain only UTF-8 paths.

@@ -1,13 +1,15 @@
 //! Arguments that name blocks. Doc comments are help texts.
 
 use clap::Args;
+use serde::Serialize;
 use txgraph::{
     BlockSpec, Source,
     text::{last_block, read_blocks, since_until},
 };
 
 /// Which blocks.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct BlockArgs {
     /// Blocks; default: all up to the tip
     ///

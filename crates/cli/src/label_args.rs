@@ -2,10 +2,16 @@
 
 use crate::args::text;
 use clap::Args;
+use serde::Serialize;
 use std::path::PathBuf;
+use txgraph::{
+    Labels, Result, Source,
+    text::{Checksum, labels},
+};
 
 /// Names of addresses.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct LabelArgs {
     /// Names of addresses: CSV, JSON, TagPacks, the list of OFAC, token lists; or a directory
     ///
@@ -16,8 +22,12 @@ pub(crate) struct LabelArgs {
 }
 
 impl LabelArgs {
-    /// The paths as text.
-    pub(crate) fn paths(self) -> Vec<String> {
-        self.labels.into_iter().map(text).collect()
+    /// Reads the files.
+    pub(crate) fn read(&self, source: &Source) -> Result<Labels> {
+        if self.labels.is_empty() {
+            return Ok(Labels::default());
+        }
+        let paths: Vec<_> = self.labels.iter().cloned().map(text).collect();
+        labels(&paths, Checksum::Verify, source.chain()?.chain_id)
     }
 }

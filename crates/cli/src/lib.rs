@@ -25,11 +25,11 @@ mod units;
 
 use args::Global;
 use clap::{FromArgMatches, Parser, Subcommand};
-use commands::Context;
+use commands::{Context, ask};
 use output::Terminal;
 use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
-use txgraph::{CancelFlag, Error, ErrorKind, Result};
+use txgraph::{CancelFlag, Error, ErrorKind, Result, text::Query};
 
 pub use cluster::{Cluster, ClusterQuestion};
 
@@ -267,11 +267,11 @@ fn dispatch(
     let context = &context;
     match cli.command {
         Command::Info(args) => commands::info::run(&args, context),
-        Command::Transfers(args) => commands::transfers::run(args, context),
-        Command::Graph(args) => commands::graph::run(args, context),
-        Command::Analyze(args) => commands::analyze::run(args, context),
-        Command::Path(args) => commands::relations::path(args, context),
-        Command::Common(args) => commands::relations::common(args, context),
+        Command::Transfers(args) => ask(&Query::from_table("transfers", &args)?, context),
+        Command::Graph(args) => ask(&Query::from_table("graph", &args)?, context),
+        Command::Analyze(args) => ask(&Query::from_table("analyze", &args)?, context),
+        Command::Path(args) => commands::relations::path(&args, context),
+        Command::Common(args) => commands::relations::common(&args, context),
         Command::Address(args) => commands::address::run(&args, context),
         Command::Tx(args) => commands::tx::run(&args, context),
         Command::Replay(args) => commands::replay::run(&args, context),
@@ -297,18 +297,20 @@ fn dispatch(
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use commands::query::arguments;
     use std::collections::BTreeSet;
-    use txgraph::text::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
+    use txgraph::text::{AnalyzeQuery, GraphQuery, TransfersQuery};
 
     fn query(args: &[String]) -> Query {
         let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());
         let cli = parse(&args.map(OsString::from).collect::<Vec<_>>());
         match cli.unwrap_or_else(|error| panic!("{error}")).command {
-            Command::Transfers(args) => Query::Transfers(args.into()),
-            Command::Graph(args) => Query::Graph(args.into()),
-            Command::Analyze(args) => Query::Analyze(args.into()),
+            Command::Transfers(args) => Query::from_table("transfers", &args),
+            Command::Graph(args) => Query::from_table("graph", &args),
+            Command::Analyze(args) => Query::from_table("analyze", &args),
             other => panic!("{other:?}"),
         }
+        .unwrap()
     }
 
     /// A question with a value for every option.
@@ -367,14 +369,14 @@ mod tests {
     fn arguments_and_questions_agree() {
         for command in ["transfers", "graph", "analyze"] {
             let query = full(command);
-            assert_eq!(super::tests::query(&query.to_args()), query);
+            assert_eq!(super::tests::query(&arguments(&query).unwrap()), query);
         }
         for query in [
             Query::Transfers(TransfersQuery::default()),
             Query::Graph(GraphQuery::default()),
             Query::Analyze(AnalyzeQuery::default()),
         ] {
-            assert_eq!(super::tests::query(&query.to_args()), query);
+            assert_eq!(super::tests::query(&arguments(&query).unwrap()), query);
         }
     }
 
@@ -387,10 +389,8 @@ mod tests {
                 .get_arguments()
                 .map(|arg| arg.get_id().as_str().replace('_', "-"));
             let mut options: BTreeSet<String> = ids.collect();
-            let mut keys: BTreeSet<String> = full(name).to_table().keys().cloned().collect();
-            // These exclude `blocks`, so `full` does not have them.
-            keys.extend(["from-block", "to-block", "since", "until"].map(str::to_owned));
-            keys.extend((name == "transfers").then(|| "tx".to_owned()));
+            let all = serde_json::to_value(full(name)).unwrap();
+            let keys: BTreeSet<String> = all.as_object().unwrap().keys().cloned().collect();
             options.retain(|option| option != "help");
             assert_eq!(options, keys, "{name}");
         }

@@ -264,13 +264,18 @@ pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
 
 /// The first of many, and how many more there are.
 pub(crate) fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
-    let more = items.len().saturating_sub(LISTED_MAX);
+    listed_of(items.len() as u64, items)
+}
+
+/// The first of `count` items, of which `items` may lack the last.
+pub(crate) fn listed_of(count: u64, items: impl Iterator<Item = String>) -> String {
     let mut words: Vec<_> = items.take(LISTED_MAX).collect();
     if words.is_empty() {
         return "none".to_owned();
     }
+    let more = count.saturating_sub(words.len() as u64);
     if more > 0 {
-        words.push(format!("and {} more", thousands(more as u64)));
+        words.push(format!("and {} more", thousands(more)));
     }
     words.join(", ")
 }

@@ -101,8 +101,12 @@ pub enum Advice {
     NarrowGraph,
     /// Give the parameters of a saved question.
     GiveParameters {
-        /// Name of the question and its parameters, as arguments of the command line.
-        usage: String,
+        /// Name of the question.
+        question: String,
+        /// Parameters that it needs, each as `NAME=<TYPE>`.
+        required: Vec<String>,
+        /// Parameters that can be left out.
+        optional: Vec<String>,
     },
     /// List the saved questions.
     ListQuestions,
@@ -155,7 +159,14 @@ impl fmt::Display for Advice {
                 "reduce hops, degree or edges, or raise the smallest amount; or write DOT, GraphML \
                  or GEXF and open it in Gephi"
             }
-            Self::GiveParameters { usage } => return write!(f, "usage: {usage}"),
+            Self::GiveParameters {
+                question,
+                required,
+                optional,
+            } => {
+                let all = [&required[..], optional].concat();
+                return write!(f, "parameters of `{question}`: {}", all.join(", "));
+            }
             Self::ListQuestions => "name a saved question, or the path of its file",
         })
     }

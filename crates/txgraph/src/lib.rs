@@ -50,6 +50,7 @@ mod dates;
 mod error;
 #[cfg(feature = "polars")]
 mod frames;
+mod options;
 #[cfg(feature = "export")]
 mod outputs;
 mod protected;

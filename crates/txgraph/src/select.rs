@@ -1,7 +1,10 @@
 //! Which transfers: what every question about transfers has in common.
 
-use crate::{Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, blocks::DateIs};
+use crate::{
+    Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, blocks::DateIs, options,
+};
 use alloy_primitives::{Address, U256};
+use serde::Serialize;
 use std::mem;
 use txgraph_transfers::{
     AmountFilter, BlockRanges, Kind, ScanRequest, TokenFilter, TokenStandard, TransferFilter,
@@ -15,23 +18,37 @@ fn is_inside(kind: Kind) -> bool {
 }
 
 /// Which transfers. The default is all of them.
-#[derive(Clone, Debug, Default)]
+///
+/// Serialized, it is the part of a question in the metadata of an answer.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Selection {
     /// Blocks; empty: every block up to the tip, or all that files contain.
+    #[serde(serialize_with = "options::words")]
     pub blocks: Vec<BlockSpec>,
     /// Tokens, and the native coin.
+    #[serde(rename = "token", serialize_with = "options::tokens")]
     pub tokens: TokenFilter,
     /// The smallest amount, in the smallest unit of the token.
+    #[serde(
+        skip_serializing_if = "U256::is_zero",
+        serialize_with = "options::word"
+    )]
     pub min_value: U256,
     /// Smallest amounts by token, and ids of tokens.
+    #[serde(flatten, serialize_with = "options::amounts")]
     pub amounts: AmountFilter,
     /// Standards; empty: all.
+    #[serde(rename = "standard")]
     pub standards: Vec<TokenStandard>,
     /// Kinds; empty: all.
+    #[serde(rename = "kind")]
     pub kinds: Vec<Kind>,
     /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
+    #[serde(serialize_with = "options::wrapped_native")]
     pub wrapped_native: WrappedNative,
     /// Whether transactions are replayed to find the transfers inside of them.
+    #[serde(rename = "with-internal")]
     pub internal: bool,
     /// Whether blocks may be missing. The answer then states the gap.
     pub allow_partial: bool,

@@ -61,34 +61,28 @@ pub(crate) const KINDS: &[SourceKind] = &[
         open: |spec, config, control| Ok(Box::new(Bundles::open(spec, config, control)?)),
     },
     #[cfg(feature = "foreign")]
-    SourceKind {
-        word: "cryo",
-        location: "file or directory that cryo wrote",
-        is_path: true,
-        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
-    },
+    foreign("cryo", "file or directory that cryo wrote"),
     #[cfg(feature = "foreign")]
-    SourceKind {
-        word: "etl",
-        location: "file or directory of ethereum-etl, BigQuery or GraphSense",
-        is_path: true,
-        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
-    },
+    foreign(
+        "etl",
+        "file or directory of ethereum-etl, BigQuery or GraphSense",
+    ),
     #[cfg(feature = "foreign")]
-    SourceKind {
-        word: "dune",
-        location: "file or directory of Dune or Allium",
-        is_path: true,
-        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
-    },
+    foreign("dune", "file or directory of Dune or Allium"),
     #[cfg(feature = "foreign")]
-    SourceKind {
-        word: "csv",
-        location: "CSV, JSON or Parquet files with transfers",
-        is_path: true,
-        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
-    },
+    foreign("csv", "CSV, JSON or Parquet files with transfers"),
 ];
+
+/// Files that another tool wrote.
+#[cfg(feature = "foreign")]
+const fn foreign(word: &'static str, location: &'static str) -> SourceKind {
+    SourceKind {
+        word,
+        location,
+        is_path: true,
+        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
+    }
+}
 
 impl SourceKind {
     pub(crate) fn open(

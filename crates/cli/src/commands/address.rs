@@ -2,7 +2,7 @@
 
 use super::{Context, names};
 use crate::{
-    args::{BlockArgs, LabelArgs, StateBlockArgs, text},
+    args::{BlockArgs, LabelArgs, StateBlockArgs},
     movements,
     output::{number, print_json, print_page},
     table::{self, Page, Style, View, thousands},
@@ -13,7 +13,7 @@ use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, CellKind, Creation, FirstSent,
     Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
-    text::{Checksum, addresses, labels, parse_address, utc},
+    text::{Checksum, addresses, parse_address, utc},
 };
 
 /// Who is this? Account, creator, first funder, balances and counterparties of an address
@@ -93,9 +93,8 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     if let Some(block) = args.block.read(&source)? {
         question = question.block(block);
     }
-    let paths: Vec<_> = (args.labels.labels.iter().cloned()).map(text).collect();
     let chain_id = source.chain()?.chain_id;
-    let labels = labels(&paths, Checksum::Verify, chain_id)?;
+    let labels = args.labels.read(&source)?;
     terminal.labels(&labels);
     let found = question.run()?;
     terminal.stats.phase("read");

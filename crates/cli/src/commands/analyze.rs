@@ -2,12 +2,13 @@
 
 use super::{Context, ends, names};
 use crate::{
-    args::{SearchArgs, output, text, words},
+    args::{SearchArgs, words},
     movements,
     output::Terminal,
     table::{self, Page, Style, View},
 };
 use clap::{Args, builder::PossibleValuesParser};
+use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TokenList, TraceMethod,
@@ -27,7 +28,8 @@ use txgraph::{
 ///   loops       groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
 ///   trace       where the tokens are that the roots sent: amounts, followed through all transfers
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct AnalyzeArgs {
     /// What to measure
@@ -35,6 +37,7 @@ pub(crate) struct AnalyzeArgs {
     measure: Measure,
 
     #[command(flatten)]
+    #[serde(flatten)]
     search: SearchArgs,
 
     /// Rows of a ranking; default: 20 (summary: 5) in tables for people, else all
@@ -120,26 +123,6 @@ const SUMMARY_SHOWN: [&str; 3] = ["summary", "assets", "top-senders-by-transfers
 
 /// Rows of each table that are shown by default.
 const ROWS_SHOWN: usize = 20;
-
-impl From<AnalyzeArgs> for AnalyzeQuery {
-    fn from(args: AnalyzeArgs) -> Self {
-        Self {
-            measure: args.measure,
-            search: args.search.into(),
-            top: args.top,
-            order: args.order,
-            method: args.method,
-            table: args.table,
-            token_list: args.token_list.into_iter().map(text).collect(),
-            output: output(args.output, args.format, args.overwrite),
-        }
-    }
-}
-
-/// Runs the command.
-pub(crate) fn run(args: AnalyzeArgs, context: &Context<'_>) -> Result<()> {
-    ask(&args.into(), context)
-}
 
 /// Asks the question.
 pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {

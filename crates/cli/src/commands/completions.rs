@@ -56,7 +56,7 @@ fn with_names(command: Command) -> Result<Command> {
         .map(|question| question.name)
         .collect();
     let tables: BTreeSet<&str> = (Measure::ALL.iter())
-        .flat_map(|measure| measure.table_ids())
+        .flat_map(|measure| measure.table_ids().iter().copied())
         .collect();
     Ok(command
         .mut_subcommand("query", |command| {

@@ -2,14 +2,19 @@
 
 use crate::{
     hints,
-    output::{Terminal, listed, number},
+    output::{Terminal, listed_of, number},
 };
 use txgraph::{
-    BlockRanges, Direction, EndReason, TrailEnd, TrailEnds, Unseen, printable, text::Search,
+    BlockRanges, Direction, EndReason, TrailEnd, TrailEnds, Unseen, printable, text::SearchArgs,
 };
 
 /// Prints a line for each kind of end.
-pub(crate) fn note(search: &Search, ends: &TrailEnds, blocks: &BlockRanges, terminal: &Terminal) {
+pub(crate) fn note(
+    search: &SearchArgs,
+    ends: &TrailEnds,
+    blocks: &BlockRanges,
+    terminal: &Terminal,
+) {
     unseen(&ends.unseen, terminal);
     for (root, symbol) in &ends.token_roots {
         let name = symbol
@@ -97,7 +102,7 @@ pub(crate) fn unseen(unseen: &Unseen, terminal: &Terminal) {
     }
 }
 
-fn silent_roots(search: &Search, ends: &TrailEnds, end: &TrailEnd, terminal: &Terminal) {
+fn silent_roots(search: &SearchArgs, ends: &TrailEnds, end: &TrailEnd, terminal: &Terminal) {
     let verb = match search.direction.unwrap_or_default() {
         Direction::Out => "sent by",
         Direction::In => "received by",
@@ -144,17 +149,7 @@ fn line(place: &str, end: &TrailEnd, hint: &str, terminal: &Terminal) {
 
 /// The first of some addresses, and how many more there are.
 fn named(count: u64, first: &[txgraph::Address]) -> String {
-    let known = first.len() as u64;
-    let text = listed(first.iter().map(ToString::to_string));
-    match (count.saturating_sub(known), text.split_once(", and ")) {
-        (0, _) => text,
-        // The list was cut before; the number is that of all.
-        (_, shown) => {
-            let shown = shown.map_or(&text[..], |(shown, _)| shown);
-            let more = count - shown.split(", ").count() as u64;
-            format!("{shown}, and {} more", crate::table::thousands(more))
-        }
-    }
+    listed_of(count, first.iter().map(ToString::to_string))
 }
 
 /// Roots without transfers that are named.

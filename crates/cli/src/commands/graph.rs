@@ -2,11 +2,12 @@
 
 use super::{Context, ends, names, picture::PictureArgs, poisoning};
 use crate::{
-    args::{ColumnArgs, SearchArgs, graph_formats, output, text},
+    args::{ColumnArgs, SearchArgs, graph_formats},
     movements::{self, Form},
     output::{Terminal, print_page},
 };
 use clap::Args;
+use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Error, GraphAnswer, GraphOutputs, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
@@ -18,10 +19,12 @@ use txgraph::{
 /// A breadth-first search. Without --hops it has one hop: the transfers of the roots. Roots are hop 0; each hop expands the addresses that the hop before it
 /// reached. Addresses that are not expanded (hubs, the stop list, the zero address, the last hop)
 /// are in the output, with the reason why the search ended there.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GraphArgs {
     #[command(flatten)]
+    #[serde(flatten)]
     search: SearchArgs,
 
     /// File to write, or `-` for stdout; repeat it for more files from one search
@@ -74,9 +77,11 @@ pub(crate) struct GraphArgs {
     overwrite: bool,
 
     #[command(flatten)]
+    #[serde(flatten)]
     picture: PictureArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     columns: ColumnArgs,
 }
 
@@ -97,26 +102,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -n 2 --max-degree 20 \\
         --merge -f json
 ";
-
-impl From<GraphArgs> for GraphQuery {
-    fn from(args: GraphArgs) -> Self {
-        Self {
-            search: args.search.into(),
-            top: args.top,
-            merge: args.merge,
-            vertices: args.vertices.map(text),
-            token_list: args.token_list.into_iter().map(text).collect(),
-            picture: args.picture.into(),
-            output: output(args.output, args.format, args.overwrite),
-            columns: args.columns.into(),
-        }
-    }
-}
-
-/// Runs the command.
-pub(crate) fn run(args: GraphArgs, context: &Context<'_>) -> Result<()> {
-    ask(&args.into(), context)
-}
 
 /// Asks the question.
 pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {

@@ -108,10 +108,10 @@ impl Context<'_> {
 }
 
 /// Asks a question.
-pub(crate) fn ask(query: Query, context: &Context<'_>) -> Result<()> {
+pub(crate) fn ask(query: &Query, context: &Context<'_>) -> Result<()> {
     match query {
-        Query::Transfers(query) => transfers::ask(&query, context),
-        Query::Graph(query) => graph::ask(&query, context),
-        Query::Analyze(query) => analyze::ask(&query, context),
+        Query::Transfers(query) => transfers::ask(query, context),
+        Query::Graph(query) => graph::ask(query, context),
+        Query::Analyze(query) => analyze::ask(query, context),
     }
 }

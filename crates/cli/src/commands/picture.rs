@@ -1,12 +1,13 @@
 //! Options of pictures.
 
-use crate::args::text;
 use clap::{Args, builder::PossibleValuesParser};
+use serde::Serialize;
 use std::path::PathBuf;
-use txgraph::{Layout, text::Picture};
+use txgraph::Layout;
 
 /// How pictures are drawn.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct PictureArgs {
     /// Placement of addresses in svg, png, html and dot; default: auto
     ///
@@ -40,15 +41,4 @@ pub(crate) struct PictureArgs {
     /// svg, png, html and dot.
     #[arg(long, value_name = "FILE", help_heading = "Pictures")]
     prices: Option<PathBuf>,
-}
-
-impl From<PictureArgs> for Picture {
-    fn from(args: PictureArgs) -> Self {
-        Self {
-            layout: args.layout,
-            fold: args.fold,
-            link: args.link,
-            prices: args.prices.map(text),
-        }
-    }
 }

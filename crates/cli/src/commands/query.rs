@@ -2,37 +2,45 @@
 
 use super::{Context, ask};
 use crate::{
-    args::{ColumnArgs, LabelArgs, text},
+    args::{ColumnArgs, LabelArgs},
+    hints::hint,
     output::print_page,
 };
 use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
 use txgraph::{
     Error, Result, printable,
-    text::{ParamValue, Query, QueryFile},
+    text::{ParamValue, Query, QueryFile, given},
 };
 
 /// Ask a saved question
 ///
 /// A saved question is a file with its purpose, its parameters and a command. Some are built in;
 /// `./queries/NAME.toml` adds more. Where the question was found is printed on stderr.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct QueryArgs {
     /// Name of a question, or path of its file
     #[arg(value_name = "FILE", required_unless_present = "list")]
+    #[serde(skip)]
     file: Option<String>,
 
     /// Set a parameter; for several values of a list, repeat the option
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[serde(skip)]
     set: Vec<(String, String)>,
 
     /// List the saved questions
     #[arg(long, conflicts_with_all = ["file", "set", "explain"])]
+    #[serde(skip)]
     list: bool,
 
     /// Print the purpose, the parameters and, if the required ones are set, the command; ask nothing
     #[arg(long)]
+    #[serde(skip)]
     explain: bool,
 
     /// File to write; for several files, repeat the option
@@ -54,9 +62,11 @@ pub(crate) struct QueryArgs {
     token_list: Vec<PathBuf>,
 
     #[command(flatten)]
+    #[serde(flatten)]
     labels: LabelArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     columns: ColumnArgs,
 
     /// Answer with the blocks that exist if some are missing
@@ -99,36 +109,65 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
             path.display()
         ));
     }
-    ask(query, context)
+    ask(&query, context)
 }
 
+/// The question with the options of the command line in place of its own.
 fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
-    let mut query = file.resolve(&args.set)?;
-    query.selection_mut().allow_partial |= args.allow_partial;
-    if !args.columns.is_empty() {
-        let command = query.command();
-        let columns = query.columns_mut().ok_or_else(|| {
-            Error::usage(format!("`{command}` has no columns of transfers to choose"))
-        })?;
-        args.columns.replace(columns);
+    let query = file.resolve(&args.set)?;
+    let command = query.command();
+    if matches!(query, Query::Analyze(_)) && !given(&args.columns)?.is_empty() {
+        return Err(Error::usage(format!(
+            "`{command}` has no columns of transfers to choose"
+        )));
     }
-    if !args.token_list.is_empty() {
-        *query.token_list_mut() = args.token_list.iter().cloned().map(text).collect();
+    let (mut options, mut given) = (given(&query)?, given(args)?);
+    let labels = [&mut given, &mut options].map(|all| all.get_mut("labels"));
+    if let [Some(Value::Array(first)), Some(Value::Array(rest))] = labels {
+        // Those of the command line have priority.
+        first.append(rest);
     }
-    // Those of the command line have priority.
-    let given = args.labels.labels.iter().cloned().map(text);
-    query.labels_mut().splice(0..0, given);
-    let output = query.output_mut();
-    output.overwrite |= args.overwrite;
-    if !args.output.is_empty() {
-        output.output = args.output.iter().cloned().map(text).collect();
+    if given.contains_key("output") {
         // The format of the question was for its own output.
-        output.format = None;
+        options.remove("format");
     }
-    if args.format.is_some() {
-        output.format.clone_from(&args.format);
+    options.extend(given);
+    Query::from_table(command, &options)
+}
+
+/// The arguments that ask a question.
+pub(crate) fn arguments(query: &Query) -> Result<Vec<String>> {
+    let word = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut args = vec![query.command().to_owned()];
+    for (name, value) in given(query)? {
+        match value {
+            Value::Bool(_) => args.push(format!("--{name}")),
+            Value::Array(items) => {
+                let items = items.iter().map(word);
+                args.extend(items.flat_map(|item| [format!("--{name}"), item]));
+            }
+            one if name == "measure" => args.insert(1, word(&one)),
+            one => args.extend([format!("--{name}"), word(&one)]),
+        }
     }
-    Ok(query)
+    Ok(args)
+}
+
+/// A question as a command line for a shell.
+fn command_line(query: &Query) -> Result<String> {
+    let quoted = |arg: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);
+        if !arg.is_empty() && arg.chars().all(plain) {
+            format!(" {arg}")
+        } else {
+            format!(" '{}'", arg.replace('\'', r"'\''"))
+        }
+    };
+    let args = arguments(query)?.into_iter().map(quoted);
+    Ok(format!("txgraph{}", args.collect::<String>()))
 }
 
 fn list() -> Result<()> {
@@ -143,7 +182,7 @@ fn list() -> Result<()> {
 }
 
 fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
-    let mut text = format!("{}\n\nusage: {}\n", file.purpose, file.usage());
+    let mut text = format!("{}\n\n{}\n", file.purpose, hint(&file.advice()));
     let width = file.params.keys().map(String::len).max().unwrap_or(0);
     for (name, param) in &file.params {
         let value = match &param.default {
@@ -160,7 +199,49 @@ fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
         .iter()
         .all(|(name, param)| !param.is_required() || given(name));
     if ready || !args.set.is_empty() {
-        text += &format!("\n{}\n", resolve(file, args)?);
+        text += &format!("\n{}\n", command_line(&resolve(file, args)?)?);
     }
     print_page(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_are_quoted() {
+        let options = r#"
+            root = "0xaa"
+            token = ["0xbb", "eth"]
+            blocks = 17
+            hops = 3
+            min-value = 1000
+            direction = "in"
+            standard = "erc20,erc721"
+            time-respecting = true
+            output = ["it's.dot", "a.csv"]
+        "#;
+        let query = Query::from_options("graph", options).unwrap();
+        assert_eq!(
+            command_line(&query).unwrap(),
+            "txgraph graph --blocks 17 --direction in --hops 3 --min-value 1000 \
+             --output 'it'\\''s.dot' --output a.csv --root 0xaa --standard erc20 \
+             --standard erc721 --time-respecting --token 0xbb --token eth"
+        );
+    }
+
+    #[test]
+    fn questions_have_a_usage() {
+        let text = r#"
+            purpose = "Who paid this address?"
+            params.root = { type = "addresses", doc = "who was paid" }
+            params.hops = { type = "hops", doc = "how far back", default = 2 }
+            ask = { command = "graph", root = "${root}", hops = "${hops}" }
+        "#;
+        let file = QueryFile::parse("funded", text).unwrap();
+        assert_eq!(
+            hint(&file.advice()),
+            "usage: txgraph query funded --set root=<addresses> [--set hops=<hops>]"
+        );
+    }
 }

@@ -2,18 +2,19 @@
 
 use super::{Context, names};
 use crate::{
-    args::{LabelArgs, SelectionArgs, text},
+    args::{LabelArgs, SelectionArgs},
     movements,
     output::{limit_words, number, print_json, print_page},
     table::{self, Page, Style, View},
 };
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     BlockRanges, CellKind, Error, GraphOutputs, Hops, PreparedSearch, Result, Routes, Shared,
     Source, Table, Transfer,
-    text::{GraphQuery, Search, Selection, parse_address},
+    text::{GraphQuery, Options, parse_address},
 };
 
 /// Find how tokens went from one address to another
@@ -21,15 +22,18 @@ use txgraph::{
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
 /// route happened after the one before it. A route shows contacts. It does not show that one amount
 /// went all the way: `txgraph analyze trace` follows amounts.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]
 pub(crate) struct PathArgs {
     /// Where the tokens come from
     #[arg(value_name = "FROM")]
+    #[serde(rename = "root")]
     from: String,
 
     /// Where they arrive
     #[arg(value_name = "TO")]
+    #[serde(skip)]
     to: String,
 
     /// Longest route, in transfers, or `all`
@@ -45,6 +49,7 @@ pub(crate) struct PathArgs {
 
     /// Also routes whose transfers did not happen in this order
     #[arg(long, help_heading = "Search")]
+    #[serde(skip)]
     any_order: bool,
 
     /// No routes through addresses with more counterparties, such as exchanges
@@ -65,9 +70,11 @@ pub(crate) struct PathArgs {
     stop_at_category: Vec<String>,
 
     #[command(flatten)]
+    #[serde(flatten)]
     shown: ShownArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     selection: SelectionArgs,
 }
 
@@ -85,21 +92,26 @@ With an index (`txgraph index build`), routes are found in milliseconds.
 /// Find the counterparties that all of some addresses have
 ///
 /// Prints each address that sent tokens to, or received tokens from, every one of them.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_long_help = COMMON)]
 pub(crate) struct CommonArgs {
     /// Two addresses or more, separated by blanks or commas; @FILE reads the first column of a file
     #[arg(required = true, value_name = "ADDRESS")]
+    #[serde(rename = "root")]
     addresses: Vec<String>,
 
     /// Counterparties that a table shows, those with the most transfers first
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Output")]
+    #[serde(skip)]
     top: usize,
 
     #[command(flatten)]
+    #[serde(flatten)]
     shown: ShownArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     selection: SelectionArgs,
 }
 
@@ -110,37 +122,31 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 ";
 
 /// How an answer is shown.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 struct ShownArgs {
     /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 
     #[command(flatten)]
+    #[serde(flatten)]
     labels: LabelArgs,
 
     /// Print JSON
     #[arg(long, help_heading = "Output")]
+    #[serde(skip)]
     json: bool,
 }
 
 /// Runs `path`.
-pub(crate) fn path(args: PathArgs, context: &Context<'_>) -> Result<()> {
+pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let is_json = args.shown.json;
     let source = context.open()?;
-    let selection: Selection = args.selection.into();
-    let to = parse_address(&args.to, selection.checksum())?;
-    let query = args.shown.query(Search {
-        root: vec![args.from],
-        hops: Some(args.hops),
-        time_respecting: !args.any_order,
-        max_degree: args.max_degree,
-        stop_at: args.stop_at,
-        stop_at_category: args.stop_at_category,
-        selection,
-        ..Search::default()
-    });
+    let mut query = GraphQuery::from_table(args)?;
+    query.search.time_respecting = !args.any_order;
+    let to = parse_address(&args.to, query.search.selection.checksum())?;
     let (question, outputs) = query.on(&source)?;
     let [from] = *question.request().roots else {
         return Err(Error::usage("a path begins at one address"));
@@ -278,15 +284,11 @@ fn routes_as_json(found: &Routes, has_internal: bool) -> Value {
 }
 
 /// Runs `common`.
-pub(crate) fn common(args: CommonArgs, context: &Context<'_>) -> Result<()> {
+pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let (is_json, top) = (args.shown.json, args.top);
     let source = context.open()?;
-    let query = args.shown.query(Search {
-        root: args.addresses,
-        selection: args.selection.into(),
-        ..Search::default()
-    });
+    let query = GraphQuery::from_table(args)?;
     let (question, outputs) = query.on(&source)?;
     if begin(&question, &source, context)? {
         return Ok(());
@@ -367,20 +369,6 @@ fn shared_as_json(found: &Shared, labels: &txgraph::Labels) -> Value {
         "counterparties": counterparties.collect::<Vec<_>>(),
         "missing": found.scan.missing,
     })
-}
-
-impl ShownArgs {
-    /// The question for a search, with the names of its answer.
-    fn query(self, search: Search) -> GraphQuery {
-        GraphQuery {
-            search: Search {
-                labels: self.labels.paths(),
-                ..search
-            },
-            token_list: self.token_list.into_iter().map(text).collect(),
-            ..GraphQuery::default()
-        }
-    }
 }
 
 /// Says what is searched. Returns whether --explain was given, which asks nothing.

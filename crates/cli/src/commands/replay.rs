@@ -5,7 +5,7 @@ mod trees;
 
 use super::Context;
 use crate::{
-    args::{BlockArgs, LabelArgs, output, text as path_text, words},
+    args::{BlockArgs, LabelArgs, text as path_text, words},
     movements::{self, Form},
     output::{Terminal, number},
     table::thousands,
@@ -198,7 +198,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         Some(path) => context.open_source(SourceSpec::bundle(path))?,
         None => context.open()?,
     };
-    let labels = labels(args, &source)?;
+    let labels = args.labels.read(&source)?;
     terminal.labels(&labels);
     if let Some(trees) = CallTrees::wanted(args, &labels, terminal)? {
         return trees.print(question(args, &source)?, &source, terminal);
@@ -294,15 +294,6 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         &mismatches,
         source.is_sample_chain()?,
     ))
-}
-
-/// The labels of the arguments.
-fn labels(args: &ReplayArgs, source: &Source) -> Result<Labels> {
-    if args.labels.labels.is_empty() {
-        return Ok(Labels::default());
-    }
-    let paths: Vec<_> = args.labels.labels.iter().cloned().map(path_text).collect();
-    text::labels(&paths, Checksum::Verify, source.chain()?.chain_id)
 }
 
 /// Whether the answer is transfers.
@@ -425,7 +416,11 @@ fn prepare<'s>(
     let question = question(args, source)?;
     // A table for people is not written as data.
     let format = (args.format.clone()).filter(|word| *word != Form::WORDS[0]);
-    let given = output(args.output.clone(), format, args.overwrite);
+    let given = text::Output {
+        output: args.output.iter().cloned().map(path_text).collect(),
+        format,
+        overwrite: args.overwrite,
+    };
     let outputs = text::replay_outputs(&given, args.trace.is_some())?;
     Ok((question.prepare()?, outputs))
 }

@@ -2,10 +2,11 @@
 
 use super::{Context, ends, names};
 use crate::{
-    args::{ColumnArgs, LabelArgs, SelectionArgs, output, table_formats, text, words},
+    args::{ColumnArgs, LabelArgs, SelectionArgs, table_formats, words},
     movements::{self, Form},
 };
 use clap::Args;
+use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{Direction, Result, Source, text::TransfersQuery};
 
@@ -13,7 +14,8 @@ use txgraph::{Direction, Result, Source, text::TransfersQuery};
 ///
 /// One row for each transfer of an ERC-20, ERC-721 or ERC-1155 token, of a wrapped coin, or of the
 /// native coin, in the order in which they happened.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TransfersArgs {
     /// Only transfers that one of these addresses sends or receives
@@ -43,6 +45,7 @@ pub(crate) struct TransfersArgs {
     tx: Vec<String>,
 
     #[command(flatten)]
+    #[serde(flatten)]
     selection: SelectionArgs,
 
     /// File to write, or `-` for stdout; default: stdout; repeat it for more files from one scan
@@ -70,9 +73,11 @@ pub(crate) struct TransfersArgs {
     token_list: Vec<PathBuf>,
 
     #[command(flatten)]
+    #[serde(flatten)]
     labels: LabelArgs,
 
     #[command(flatten)]
+    #[serde(flatten)]
     columns: ColumnArgs,
 }
 
@@ -96,26 +101,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   Only mints and burns, by block numbers with both ends included:
     $ txgraph transfers --kind mint,burn --from-block 10 --to-block 30 --format jsonl
 ";
-
-impl From<TransfersArgs> for TransfersQuery {
-    fn from(args: TransfersArgs) -> Self {
-        Self {
-            selection: args.selection.into(),
-            token_list: args.token_list.into_iter().map(text).collect(),
-            labels: args.labels.paths(),
-            address: args.address,
-            direction: args.direction,
-            tx: args.tx,
-            output: output(args.output, args.format, args.overwrite),
-            columns: args.columns.into(),
-        }
-    }
-}
-
-/// Runs the command.
-pub(crate) fn run(args: TransfersArgs, context: &Context<'_>) -> Result<()> {
-    ask(&args.into(), context)
-}
 
 /// Asks the question.
 pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {

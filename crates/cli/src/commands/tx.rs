@@ -2,7 +2,7 @@
 
 use super::{Context, names};
 use crate::{
-    args::{LabelArgs, text},
+    args::LabelArgs,
     output::{print_json, print_page},
     table::thousands,
     units::{COIN_DECIMALS, in_units},
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use txgraph::{
     Address, AmountSum, Asset, BlockRange, Dictionary, Labels, NetChange, Result, Source,
     TokenList, TransactionSummary, Transfer, U256,
-    text::{Checksum, labels, parse_transaction, utc},
+    text::{parse_transaction, utc},
 };
 
 /// What happened in a transaction?
@@ -71,8 +71,7 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     if args.json {
         return print_json(&found.to_json(method.as_deref()));
     }
-    let paths: Vec<_> = (args.labels.labels.iter().cloned()).map(text).collect();
-    let labels = labels(&paths, Checksum::Verify, source.chain()?.chain_id)?;
+    let labels = args.labels.read(&source)?;
     context.terminal.labels(&labels);
     let page = Page {
         labels,

@@ -3,7 +3,7 @@
 use super::{
     Description, Measure, TrailEnds, ends, no_root, restarting, search_methods::search_methods,
 };
-use crate::{Error, Hops, Result, SearchOptions, Source, select::Resolved};
+use crate::{Error, Hops, Result, SearchOptions, Source, options::given, select::Resolved};
 use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
@@ -90,51 +90,37 @@ impl<'s> Analyze<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
-        let description = Description::analyze(&self);
+        let description = Description::analyze(&self)?;
         let options = &self.search;
-        let (request, cut) = if self.measure == Measure::Trace {
-            let (mut request, cut) = options.request(self.source)?;
-            super::trace::check(&request.filter, request.direction)?;
-            request.time_respecting = true;
-            (Request::Search(Box::new(request)), cut)
-        } else if options.roots.is_empty() {
-            let SearchOptions {
-                selection,
-                roots: _,
-                hops,
-                direction,
-                time_respecting,
-                max_degree,
-                stop_at,
-                labels: _,
-                max_vertices,
-                max_edges,
-                top,
-                expand_zero,
-            } = options;
-            let is_default = *hops == Default::default()
-                && *direction == Default::default()
-                && stop_at.is_empty()
-                && (max_degree, max_vertices, max_edges, top) == (&None, &None, &None, &None)
-                && !time_respecting
-                && !expand_zero;
-            if !is_default {
-                return Err(no_root());
+        let (request, cut) = match Tables::of(self.measure) {
+            None => {
+                let (mut request, cut) = options.request(self.source)?;
+                super::trace::check(&request.filter, request.direction)?;
+                request.time_respecting = true;
+                (Request::Trace(Box::new(request)), cut)
             }
-            let Resolved { blocks, cut } = selection.resolve(self.source)?;
-            let request = ScanRequest {
-                blocks,
-                filter: selection.filter_for(self.source)?,
-                wrapped_native: selection.wrapped_native.clone(),
-                // Other measures show no times, and reading one costs a header per block.
-                with_times: self.measure == Measure::Pairs,
-                with_hashes: false,
-                allow_partial: selection.allow_partial,
-            };
-            (Request::Everything(Box::new(request)), cut)
-        } else {
-            let (request, cut) = options.request(self.source)?;
-            (Request::Search(Box::new(request)), cut)
+            Some(tables) if options.roots.is_empty() => {
+                let selection = &options.selection;
+                // Options of a search have no meaning without a root.
+                if given(options)? != given(selection)? {
+                    return Err(no_root());
+                }
+                let Resolved { blocks, cut } = selection.resolve(self.source)?;
+                let request = ScanRequest {
+                    blocks,
+                    filter: selection.filter_for(self.source)?,
+                    wrapped_native: selection.wrapped_native.clone(),
+                    // Other measures show no times, and reading one costs a header per block.
+                    with_times: self.measure == Measure::Pairs,
+                    with_hashes: false,
+                    allow_partial: selection.allow_partial,
+                };
+                (Request::Everything(Box::new(request), tables), cut)
+            }
+            Some(tables) => {
+                let (request, cut) = options.request(self.source)?;
+                (Request::Search(Box::new(request), tables), cut)
+            }
         };
         Ok(PreparedAnalysis {
             question: self,
@@ -157,10 +143,50 @@ impl<'s> Analyze<'s> {
 /// What is read for an analysis.
 #[derive(Clone, Debug)]
 enum Request {
+    /// The graph around roots, and then the transfers of its tokens.
+    Trace(Box<SearchRequest>),
     /// The graph around roots.
-    Search(Box<SearchRequest>),
+    Search(Box<SearchRequest>, Tables),
     /// All transfers that match the selection.
-    Everything(Box<ScanRequest>),
+    Everything(Box<ScanRequest>, Tables),
+}
+
+/// What the tables of a measure are made from.
+#[derive(Clone, Copy, Debug)]
+enum Tables {
+    /// Connections, transfer by transfer.
+    Components,
+    /// The sums by sender, receiver and token.
+    Merged(fn(&Analyze<'_>, &MergedGraph) -> Result<(Vec<Table>, Value)>),
+}
+
+impl Tables {
+    /// `None`: for traces, which read the transfers twice.
+    const fn of(measure: Measure) -> Option<Self> {
+        match measure {
+            Measure::Trace => None,
+            Measure::Components => Some(Self::Components),
+            Measure::Summary => Some(Self::Merged(|question, graph| {
+                let mut settings = SummarySettings::default();
+                if question.brief {
+                    // A page or two.
+                    (settings.top, settings.assets) = (5, 10);
+                }
+                settings.top = question.top.unwrap_or(settings.top);
+                answer(&summary(graph, &settings))
+            })),
+            Measure::Pairs => Some(Self::Merged(|question, graph| {
+                let (order, limit) = (question.order, question.limit());
+                answer(&pairs(graph, &PairSettings { order, limit }))
+            })),
+            Measure::Degrees => Some(Self::Merged(|question, graph| {
+                answer(&degrees(graph, question.limit().unwrap_or(HUBS)))
+            })),
+            Measure::Loops => Some(Self::Merged(|question, graph| {
+                answer(&loops(graph, question.limit()))
+            })),
+        }
+    }
 }
 
 /// An analysis whose blocks are known.
@@ -178,16 +204,18 @@ impl<'s> PreparedAnalysis<'s> {
     /// The blocks.
     pub const fn blocks(&self) -> &BlockRanges {
         match &self.request {
-            Request::Search(request) => &request.blocks,
-            Request::Everything(request) => &request.blocks,
+            Request::Trace(request) | Request::Search(request, _) => &request.blocks,
+            Request::Everything(request, _) => &request.blocks,
         }
     }
 
     /// The transfers that it reads.
     pub fn scan_request(&self) -> ScanRequest {
         match &self.request {
-            Request::Search(request) => super::search::scan_request(request),
-            Request::Everything(request) => (**request).clone(),
+            Request::Trace(request) | Request::Search(request, _) => {
+                super::search::scan_request(request)
+            }
+            Request::Everything(request, _) => (**request).clone(),
         }
     }
 
@@ -205,7 +233,7 @@ impl<'s> PreparedAnalysis<'s> {
         let source = self.question.source;
         let mut notes = Vec::new();
         let (mut graph, trail_ends, answer) = match &self.request {
-            Request::Search(request) if self.question.measure == Measure::Trace => {
+            Request::Trace(request) => {
                 let method = self.question.method;
                 let (graph, trace, facts) = super::trace::run(source, request, method)?;
                 notes = facts;
@@ -213,18 +241,18 @@ impl<'s> PreparedAnalysis<'s> {
                 let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), trail_ends, answer(&trace)?)
             }
-            Request::Search(request) => {
+            Request::Search(request, tables) => {
                 let graph = super::search::run(source, request)?;
                 source.check_interrupted()?;
-                let answer = source.install(|| self.question.of_search(&graph))??;
+                let answer = source.install(|| self.question.of_search(&graph, *tables))??;
                 let unseen = ends::unseen(&request.filter, &graph);
                 let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), trail_ends, answer)
             }
-            Request::Everything(request) => {
+            Request::Everything(request, tables) => {
                 let from = source.transfer_source(&request.filter)?;
                 let chain = source.chain()?;
-                let ask = || self.question.of_scan(&*from, chain, request);
+                let ask = || self.question.of_scan(&*from, chain, request, *tables);
                 let (graph, sought, answer) = restarting(source, || source.install(ask)?)?;
                 let trail_ends = TrailEnds {
                     unseen: sought.unseen(),
@@ -251,10 +279,10 @@ impl<'s> PreparedAnalysis<'s> {
 
 impl Analyze<'_> {
     /// Measures the graph of a search.
-    fn of_search(&self, graph: &TransferGraph) -> Result<(Vec<Table>, Value)> {
-        match self.measure {
-            Measure::Components => answer(&components(graph, self.limit())?),
-            _ => self.measure(&MergedGraph::of(graph)),
+    fn of_search(&self, graph: &TransferGraph, tables: Tables) -> Result<(Vec<Table>, Value)> {
+        match tables {
+            Tables::Components => answer(&components(graph, self.limit())?),
+            Tables::Merged(measure) => measure(self, &MergedGraph::of(graph)),
         }
     }
 
@@ -264,6 +292,7 @@ impl Analyze<'_> {
         from: &dyn TransferSource,
         chain: &ChainInfo,
         request: &ScanRequest,
+        tables: Tables,
     ) -> Result<(MeasuredGraph, Sought, (Vec<Table>, Value))> {
         let mut sought = Sought::of(&request.filter);
         let about = |scan, vertices, transfers| MeasuredGraph {
@@ -275,7 +304,7 @@ impl Analyze<'_> {
             transfers,
             hop_max: 0,
         };
-        if self.measure == Measure::Components {
+        let Tables::Merged(measure) = tables else {
             let mut connected = Connected::default();
             let scan = txgraph_graph::scan(from, request, |batch| {
                 sought.see(batch);
@@ -284,7 +313,7 @@ impl Analyze<'_> {
             let about = about(scan, connected.addresses(), connected.transfers());
             let components = connected.finish(&[], self.limit());
             return Ok((about, sought, answer(&components)?));
-        }
+        };
         let mut merger = Merger::default();
         let scan = txgraph_graph::scan(from, request, |batch| {
             sought.see(batch);
@@ -293,32 +322,7 @@ impl Analyze<'_> {
         let mut graph = merger.finish()?;
         graph.label(&self.search.labels);
         let about = about(scan, graph.addresses.len() as u64, graph.transfers);
-        Ok((about, sought, self.measure(&graph)?))
-    }
-
-    /// Measures anything but components.
-    fn measure(&self, graph: &MergedGraph) -> Result<(Vec<Table>, Value)> {
-        let limit = self.limit();
-        match self.measure {
-            Measure::Summary => {
-                let mut settings = SummarySettings::default();
-                if self.brief {
-                    // A page or two.
-                    (settings.top, settings.assets) = (5, 10);
-                }
-                settings.top = self.top.unwrap_or(settings.top);
-                answer(&summary(graph, &settings))
-            }
-            Measure::Pairs => {
-                let order = self.order;
-                answer(&pairs(graph, &PairSettings { order, limit }))
-            }
-            Measure::Degrees => answer(&degrees(graph, limit.unwrap_or(HUBS))),
-            Measure::Loops => answer(&loops(graph, limit)),
-            Measure::Components | Measure::Trace => {
-                unreachable!("these are not measured on merged edges")
-            }
-        }
+        Ok((about, sought, measure(self, &graph)?))
     }
 
     /// Rows of a ranking.

@@ -1,12 +1,7 @@
 //! What can be measured.
 
 use crate::Error;
-use txgraph_analysis::{
-    Connected, MeasureResult, PairSettings, SummarySettings, TraceMethod, Tracer, degrees, loops,
-    pairs, summary,
-};
 use txgraph_base::words;
-use txgraph_graph::Merger;
 
 words! {
     /// What is measured.
@@ -30,22 +25,36 @@ words! {
 
 impl Measure {
     /// The [ids](txgraph_analysis::Table::id) of its tables, the main one first.
-    pub fn table_ids(self) -> Vec<&'static str> {
-        // Those of nothing: every answer has the same tables.
-        let nothing = || Merger::default().finish();
-        let tables = match self {
-            Self::Summary => nothing().map(|it| summary(&it, &SummarySettings::default()).tables()),
-            Self::Pairs => nothing().map(|it| pairs(&it, &PairSettings::default()).tables()),
-            Self::Degrees => nothing().map(|it| degrees(&it, 0).tables()),
-            Self::Loops => nothing().map(|it| loops(&it, None).tables()),
-            Self::Components => Ok(Connected::default().finish(&[], None).tables()),
-            Self::Trace => {
-                let nothing = Tracer::new(TraceMethod::default(), |_| None, |_, _| None);
-                Ok(nothing.finish().tables())
-            }
-        };
-        let tables = tables.unwrap_or_default();
-        tables.iter().map(|table| table.id).collect()
+    pub const fn table_ids(self) -> &'static [&'static str] {
+        match self {
+            Self::Summary => &[
+                "summary",
+                "by-hop",
+                "by-kind",
+                "assets",
+                "concentration",
+                "top-senders-by-amount",
+                "top-receivers-by-amount",
+                "top-senders-by-transfers",
+                "top-receivers-by-transfers",
+            ],
+            Self::Pairs => &["pairs"],
+            Self::Degrees => &[
+                "degrees",
+                "vertices-with-at-least-n-transfers",
+                "distribution-of-degrees",
+                "hubs",
+            ],
+            Self::Loops => &[
+                "closed-loops",
+                "moved-within-loops",
+                "addresses-in-loops",
+                "an-example-cycle-of-each-loop",
+                "self-transfers",
+            ],
+            Self::Components => &["components", "components-by-size"],
+            Self::Trace => &["ends", "sources", "ledger"],
+        }
     }
 
     /// The error for a table that the measure does not have.

@@ -1,8 +1,12 @@
 //! The graph around some addresses.
 
 use super::{Description, TrailEnds, ends, no_root, restarting, search_methods::search_methods};
-use crate::{Advice, Error, MEMORY_DEFAULT, Result, Selection, Source, select::Resolved};
+use crate::{
+    Advice, Error, MEMORY_DEFAULT, Result, Selection, Source, options, select::Resolved,
+    text::Scalar,
+};
 use alloy_primitives::Address;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{
     collections::BTreeSet,
     fmt,
@@ -69,24 +73,49 @@ impl fmt::Display for Hops {
     }
 }
 
+impl Serialize for Hops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_u32(*number),
+            Self::All => serializer.serialize_str("all"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hops {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.to_string();
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
 /// How to search: what [`Search`] and [`Analyze`](crate::Analyze) have in common.
-#[derive(Clone, Debug, Default)]
+///
+/// Serialized, it is the question in the metadata of an answer.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct SearchOptions {
     /// Which transfers are edges.
+    #[serde(flatten)]
     pub selection: Selection,
     /// The addresses to start from.
+    #[serde(rename = "root")]
     pub roots: Vec<Address>,
     /// How far to follow.
+    #[serde(skip_serializing_if = "options::is_default")]
     pub hops: Hops,
     /// The direction to follow.
+    #[serde(skip_serializing_if = "options::is_default")]
     pub direction: Direction,
     /// Whether a transfer is followed only if it happened after the tokens arrived.
     pub time_respecting: bool,
     /// The number of counterparties above which an address is not expanded.
     pub max_degree: Option<u32>,
     /// Addresses that are not expanded.
+    #[serde(serialize_with = "options::set")]
     pub stop_at: BTreeSet<Address>,
     /// Names of addresses. They do not change what is followed.
+    #[serde(skip)]
     pub labels: Labels,
     /// The largest number of vertices.
     pub max_vertices: Option<u64>,
@@ -157,7 +186,7 @@ impl<'s> Search<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedSearch<'s>> {
-        let description = Description::search(&self.search);
+        let description = Description::search(&self.search)?;
         let (request, cut) = self.search.request(self.source)?;
         Ok(PreparedSearch {
             source: self.source,
@@ -438,10 +467,9 @@ mod to_file {
         /// If the file exists, is inside the data directory, or cannot be written.
         pub fn write(&self, path: impl Into<PathBuf>) -> Result<Written> {
             let mut done = self.write_all(&GraphOutputs::to(path)?)?;
-            match (done.written.pop(), done.failed.pop()) {
-                (Some(written), _) => Ok(written),
-                (None, Some(error)) => Err(error),
-                (None, None) => unreachable!("one output is written or fails"),
+            match done.failed.pop() {
+                Some(error) => Err(error),
+                None => (done.written.pop()).ok_or_else(|| Error::usage("there is no output")),
             }
         }
 

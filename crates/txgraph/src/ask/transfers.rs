@@ -67,7 +67,7 @@ impl<'s> Transfers<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedTransfers<'s>> {
-        let description = Description::transfers(&self);
+        let description = Description::transfers(&self)?;
         let mut filter = self.selection.filter_for(self.source)?;
         filter.touching = self.touching;
         let is_empty = |touching: &Touching| touching.addresses.is_empty();

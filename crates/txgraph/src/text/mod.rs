@@ -28,7 +28,6 @@ mod query_args;
 mod query_file;
 #[cfg(feature = "export")]
 mod query_labels;
-#[cfg(feature = "export")]
 mod scalar;
 mod time;
 #[cfg(feature = "replay")]
@@ -49,8 +48,10 @@ pub use output::replay_outputs;
 pub use picture::Picture;
 #[cfg(feature = "export")]
 pub use query::{
-    AnalyzeQuery, GraphQuery, Output, Query, Search, Selection, TransfersQuery, read_blocks,
+    AnalyzeQuery, GraphQuery, Output, Query, SearchArgs, SelectionArgs, TransfersQuery, read_blocks,
 };
+#[cfg(feature = "export")]
+pub use query_args::{Options, given};
 #[cfg(feature = "export")]
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
 pub use time::utc;
@@ -58,6 +59,7 @@ pub use time::utc;
 pub use transaction::parse_transaction;
 
 pub(crate) use files::read_text;
+pub(crate) use scalar::Scalar;
 
 use std::borrow::Cow;
 

@@ -9,14 +9,14 @@ use super::{
     min_value::{Units, amounts},
     output::targets,
     query_labels::{check_columns, read_labels, stops},
-    scalar::{Scalar, list, text, words},
+    scalar::{list, text, words},
     since_until, tokens, wrapped_native,
 };
 use crate::{
     BlockSpec, Error, GraphOutputs, Hops, Measure, PreparedSearch, PreparedTransfers, Result,
     SearchOptions, Source, TransfersOutput,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use txgraph_analysis::{PairOrder, TraceMethod};
 use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
@@ -24,7 +24,8 @@ use txgraph_labels::Labels;
 use txgraph_transfers::{Direction, Kind, TokenFilter, TokenStandard, Touching};
 
 /// A question: a command and its options.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "a process has one question")]
 pub enum Query {
     /// The transfers of a block range, as a table.
@@ -39,7 +40,7 @@ pub enum Query {
 /// `@FILE`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Selection {
+pub struct SelectionArgs {
     /// Block ranges in cryo's grammar; empty: every block up to the tip.
     #[serde(deserialize_with = "list")]
     pub blocks: Vec<String>,
@@ -98,7 +99,7 @@ pub struct Output {
 pub struct TransfersQuery {
     /// Which transfers.
     #[serde(flatten)]
-    pub selection: Selection,
+    pub selection: SelectionArgs,
     /// Files with symbols and decimals of tokens.
     #[serde(deserialize_with = "list")]
     pub token_list: Vec<String>,
@@ -124,10 +125,10 @@ pub struct TransfersQuery {
 /// How to search: what `graph` and `analyze` have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Search {
+pub struct SearchArgs {
     /// Which transfers.
     #[serde(flatten)]
-    pub selection: Selection,
+    pub selection: SelectionArgs,
     /// Addresses to start from.
     #[serde(deserialize_with = "list")]
     pub root: Vec<String>,
@@ -161,7 +162,7 @@ pub struct Search {
 pub struct GraphQuery {
     /// The search.
     #[serde(flatten)]
-    pub search: Search,
+    pub search: SearchArgs,
     /// Follow only this number of counterparties from each address and token, those with the
     /// largest amounts.
     pub top: Option<u32>,
@@ -191,7 +192,7 @@ pub struct AnalyzeQuery {
     pub measure: Measure,
     /// The search for the graph. Without roots: all transfers that match the selection.
     #[serde(flatten)]
-    pub search: Search,
+    pub search: SearchArgs,
     /// The number of rows of a ranking; absent: 20 for people, all in data files.
     pub top: Option<usize>,
     /// Order of pairs; absent: by amount.
@@ -208,23 +209,7 @@ pub struct AnalyzeQuery {
     pub output: Output,
 }
 
-impl Serialize for Hops {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => serializer.serialize_u32(*number),
-            Self::All => serializer.serialize_str("all"),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Hops {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.to_string();
-        text.parse().map_err(de::Error::custom)
-    }
-}
-
-impl Selection {
+impl SelectionArgs {
     /// How addresses in mixed case are read.
     pub const fn checksum(&self) -> Checksum {
         match self.no_checksum {
@@ -288,7 +273,7 @@ fn blocks_named_twice() -> Error {
     Error::usage("blocks are named twice: by ranges, and by their first block or end")
 }
 
-impl Search {
+impl SearchArgs {
     /// Reads the text. Amounts in units need the decimals of tokens from a list.
     pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<SearchOptions> {
         let checksum = self.selection.checksum();
@@ -489,13 +474,15 @@ impl GraphQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::given;
+    use serde_json::{Value, json};
 
     fn read(command: &str, options: &str) -> Result<Query> {
         Query::from_options(command, options)
     }
 
     #[test]
-    fn files_and_arguments_agree() {
+    fn tables_read_back() {
         let query = read(
             "graph",
             r#"
@@ -521,13 +508,17 @@ mod tests {
             graph.search.selection.standard,
             [TokenStandard::Erc20, TokenStandard::Erc721]
         );
+        let table = given(&query).unwrap();
         assert_eq!(
-            query.to_string(),
-            "txgraph graph --blocks 17 --direction in --hops 3 --min-value 1000 \
-             --output 'it'\\''s.dot' --output a.csv --root 0xaa --standard erc20 \
-             --standard erc721 --time-respecting --token 0xbb --token eth"
+            Value::from(table.clone()),
+            json!({
+                "blocks": ["17"], "direction": "in", "hops": 3, "min-value": "1000",
+                "output": ["it's.dot", "a.csv"], "root": ["0xaa"],
+                "standard": ["erc20", "erc721"], "time-respecting": true,
+                "token": ["0xbb", "eth"],
+            })
         );
-        assert_eq!(Query::from_table("graph", query.to_table()).unwrap(), query);
+        assert_eq!(Query::from_table("graph", &table).unwrap(), query);
     }
 
     #[test]

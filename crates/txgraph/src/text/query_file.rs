@@ -410,28 +410,24 @@ impl QueryFile {
                 options.insert(key.clone(), value);
             }
         }
-        Query::from_table(&self.command, options).map_err(|error| error.at(&self.name))
+        Query::from_table(&self.command, &options).map_err(|error| error.at(&self.name))
     }
 
-    fn advice(&self) -> Advice {
-        Advice::GiveParameters {
-            usage: self.usage(),
-        }
-    }
-
-    /// The command line that asks it.
-    pub fn usage(&self) -> String {
-        let mut line = format!("txgraph query {}", self.name);
-        let word = |(name, param): (&String, &Param)| match param.is_required() {
-            true => format!(" --set {name}=<{}>", param.kind.as_str()),
-            false => format!(" [--set {name}=<{}>]", param.kind.as_str()),
+    /// Which parameters it has.
+    pub fn advice(&self) -> Advice {
+        let (required, optional): (Vec<_>, Vec<_>) =
+            (self.params.iter()).partition(|(_, param)| param.is_required());
+        let words = |params: Vec<(&String, &Param)>| {
+            let words = params.into_iter();
+            words
+                .map(|(name, param)| format!("{name}=<{}>", param.kind.as_str()))
+                .collect()
         };
-        let (needed, rest): (Vec<_>, Vec<_>) = self
-            .params
-            .iter()
-            .partition(|(_, param)| param.is_required());
-        line.extend(needed.into_iter().chain(rest).map(word));
-        line
+        Advice::GiveParameters {
+            question: self.name.clone(),
+            required: words(required),
+            optional: words(optional),
+        }
     }
 }
 
@@ -484,6 +480,8 @@ fn substitute(value: &Value, values: &BTreeMap<&str, Value>) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::given;
+    use serde_json::json;
 
     const FUNDED: &str = r#"
         purpose = "Who paid this address?"
@@ -524,9 +522,12 @@ mod tests {
     fn parameters_are_replaced() {
         let file = QueryFile::parse("funded", FUNDED).unwrap();
         let query = file.resolve(&set(&[("root", A), ("root", B)])).unwrap();
+        assert_eq!(query.command(), "graph");
+        let options = |query: Query| serde_json::Value::from(given(&query).unwrap());
+        let list = format!("{A},{B}");
         assert_eq!(
-            query.to_string(),
-            format!("txgraph graph --direction in --hops 2 --root {A},{B} --stop-at out.csv")
+            options(query),
+            json!({"direction": "in", "hops": 2, "root": [list], "stop-at": "out.csv"})
         );
         let pairs = set(&[
             ("root", A),
@@ -535,15 +536,19 @@ mod tests {
             ("name", "x"),
         ]);
         assert_eq!(
-            file.resolve(&pairs).unwrap().to_string(),
-            format!(
-                "txgraph graph --direction in --hops all --root {A} --stop-at x.csv --token eth"
-            )
+            options(file.resolve(&pairs).unwrap()),
+            json!({
+                "direction": "in", "hops": "all", "root": [A], "stop-at": "x.csv", "token": ["eth"],
+            })
         );
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(
-            file.usage(),
-            "txgraph query funded --set root=<addresses> [--set hops=<hops>] \
-             [--set name=<text>] [--set token=<tokens>]"
+            file.advice(),
+            Advice::GiveParameters {
+                question: "funded".to_owned(),
+                required: words(&["root=<addresses>"]),
+                optional: words(&["hops=<hops>", "name=<text>", "token=<tokens>"]),
+            }
         );
     }
 

@@ -1,6 +1,6 @@
 //! The labels of a question, and the addresses at which it stops because of them.
 
-use super::{Columns, Search, Selection, labels, shortened, stop_list};
+use super::{Columns, SearchArgs, SelectionArgs, labels, shortened, stop_list};
 use crate::{Error, Result, Source};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, path::Path};
@@ -10,7 +10,7 @@ use txgraph_labels::Labels;
 const CATEGORIES_LISTED: usize = 20;
 
 /// The addresses that are not expanded, and all labels. Those of the stop list come last.
-pub(super) fn stops(search: &Search, source: &Source) -> Result<(BTreeSet<Address>, Labels)> {
+pub(super) fn stops(search: &SearchArgs, source: &Source) -> Result<(BTreeSet<Address>, Labels)> {
     let mut labels = read_labels(&search.labels, &search.selection, source)?;
     let mut stop_at = BTreeSet::new();
     if let Some(path) = &search.stop_at {
@@ -31,7 +31,7 @@ pub(super) fn stops(search: &Search, source: &Source) -> Result<(BTreeSet<Addres
 /// Reads files of labels for the chain of a source.
 pub(super) fn read_labels(
     paths: &[String],
-    selection: &Selection,
+    selection: &SelectionArgs,
     source: &Source,
 ) -> Result<Labels> {
     match paths.is_empty() {

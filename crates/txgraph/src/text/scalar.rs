@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 /// A text, or a number where a file could have a text.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     Number(i64),
     Text(String),
 }

@@ -260,6 +260,17 @@ fn measures_need_no_root() {
 }
 
 #[test]
+fn measures_have_the_tables_that_they_list() {
+    let fixture = small();
+    let source = open(&fixture);
+    for measure in Measure::ALL {
+        let analysis = source.analyze(*measure).root(PEELER).run().unwrap();
+        let ids: Vec<_> = analysis.tables.iter().map(|table| table.id).collect();
+        assert_eq!(ids, measure.table_ids(), "{measure:?}");
+    }
+}
+
+#[test]
 fn outputs_are_checked_before_anything_is_written() {
     let fixture = small();
     let source = open(&fixture);
@@ -297,7 +308,7 @@ fn saved_questions_are_asked() {
         .resolve(&[("address".into(), PEELER.to_string())])
         .unwrap();
     let Query::Analyze(query) = query else {
-        panic!("{query}")
+        panic!("{query:?}")
     };
     let fixture = small();
     let source = open(&fixture);
