@@ -26,9 +26,12 @@ pub(crate) fn command() -> Command {
         .about("Options of every command")
         .hide(true)
         .args(shared);
-    let hide = |arg: Arg| match arg.is_global_set() {
-        true => arg.hide(true),
-        false => arg,
+    let hide = |arg: Arg| {
+        if arg.is_global_set() {
+            arg.hide(true)
+        } else {
+            arg
+        }
     };
     with_foot(command.mut_args(hide)).subcommand(topic)
 }

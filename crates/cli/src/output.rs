@@ -58,9 +58,10 @@ impl Terminal {
         &self,
         targets: impl IntoIterator<Item = &'a Target>,
     ) -> Result<()> {
-        match targets.into_iter().any(|target| *target == Target::Stdout) {
-            true => check_stdout(),
-            false => Ok(()),
+        if targets.into_iter().any(|target| *target == Target::Stdout) {
+            check_stdout()
+        } else {
+            Ok(())
         }
     }
 
@@ -203,9 +204,10 @@ impl Terminal {
 /// A duration, with the rate of blocks or, without blocks, that an index answered.
 fn pace(blocks: Option<u64>, time: Duration) -> String {
     let seconds = time.as_secs_f64();
-    let time = match seconds < 1.0 {
-        true => format!("{:.0} ms", seconds * 1e3),
-        false => format!("{seconds:.1} s"),
+    let time = if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.1} s")
     };
     match blocks {
         Some(blocks) => {
@@ -318,9 +320,10 @@ pub(crate) fn print_data(bytes: &[u8]) -> Result<()> {
 }
 
 fn check_stdout() -> Result<()> {
-    match crate::closed::stdout() {
-        false => Ok(()),
-        true => Err(Error::new(ErrorKind::Failed, "standard output is closed")),
+    if crate::closed::stdout() {
+        Err(Error::new(ErrorKind::Failed, "standard output is closed"))
+    } else {
+        Ok(())
     }
 }
 

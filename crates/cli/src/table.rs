@@ -268,9 +268,12 @@ impl Grid {
         let mut drawing = comfy_table::Table::new();
         drawing.load_preset(presets::UTF8_BORDERS_ONLY);
         drawing.set_content_arrangement(ContentArrangement::Disabled);
-        let align = |column: &Column| match column.kind.is_number() {
-            true => CellAlignment::Right,
-            false => CellAlignment::Left,
+        let align = |column: &Column| {
+            if column.kind.is_number() {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            }
         };
         let cells = |texts: &mut dyn Iterator<Item = &String>| -> Vec<Drawn> {
             let cells = texts.zip(&self.columns);

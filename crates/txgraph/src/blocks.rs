@@ -208,9 +208,10 @@ impl BlockSpec {
         let found = Self { span, ..*self };
         match span {
             Span::Before(Point::Number(first), Point::Number(end)) if first >= end => {
-                let reason = match first == end {
-                    true => format!("there is no block in it: the next one is block {first}"),
-                    false => "it ends before it begins".to_owned(),
+                let reason = if first == end {
+                    format!("there is no block in it: the next one is block {first}")
+                } else {
+                    "it ends before it begins".to_owned()
                 };
                 Err(wrong(&self.to_string(), &reason).into())
             }

@@ -201,9 +201,10 @@ impl Config {
             (Some(text), None) => {
                 let spec = SourceSpec::from(expand(&text, env).map_err(wrong)?);
                 Some(
-                    match find(&spec).map_err(|error| wrong(error.message))?.is_path {
-                        true => spec.relative_to(folder),
-                        false => spec,
+                    if find(&spec).map_err(|error| wrong(error.message))?.is_path {
+                        spec.relative_to(folder)
+                    } else {
+                        spec
                     },
                 )
             }

@@ -417,9 +417,10 @@ impl From<txgraph_rpc::Error> for Error {
     fn from(error: txgraph_rpc::Error) -> Self {
         let is_configured = matches!(error, txgraph_rpc::Error::WrongChain { .. });
         let ours = Self::from(SourceError::from(error));
-        match is_configured {
-            true => ours.advise(Advice::DropChainId),
-            false => ours,
+        if is_configured {
+            ours.advise(Advice::DropChainId)
+        } else {
+            ours
         }
     }
 }

@@ -33,9 +33,10 @@ impl Protected {
             let entries = fs::read_dir(&part).into_iter().flatten().flatten();
             let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_symlink());
             for link in entries.filter(is_link).map(|entry| entry.path()) {
-                let places = match link.is_dir() {
-                    true => &mut protected.directories,
-                    false => &mut protected.files,
+                let places = if link.is_dir() {
+                    &mut protected.directories
+                } else {
+                    &mut protected.files
                 };
                 places.push(resolve(&link));
             }

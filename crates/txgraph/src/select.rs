@@ -103,12 +103,13 @@ impl Selection {
 
     /// The blocks of a question to a source.
     pub(crate) fn resolve(&self, source: &Source) -> Result<Resolved> {
-        match self.blocks.is_empty() {
-            true => Ok(Resolved {
+        if self.blocks.is_empty() {
+            Ok(Resolved {
                 blocks: source.everything()?.into(),
                 cut: None,
-            }),
-            false => resolve(source.tip()?, &self.blocks, source),
+            })
+        } else {
+            resolve(source.tip()?, &self.blocks, source)
         }
     }
 
@@ -167,9 +168,12 @@ fn resolve(tip: u64, specs: &[BlockSpec], source: &Source) -> Result<Resolved> {
             Ok(end)
         }
     };
-    let found = specs.iter().map(|spec| match spec.has_dates() {
-        true => spec.without_dates(&mut find),
-        false => Ok(spec.clone()),
+    let found = specs.iter().map(|spec| {
+        if spec.has_dates() {
+            spec.without_dates(&mut find)
+        } else {
+            Ok(spec.clone())
+        }
     });
     let found: Vec<_> = found.collect::<Result<_>>()?;
     Ok(Resolved {
@@ -181,17 +185,15 @@ fn resolve(tip: u64, specs: &[BlockSpec], source: &Source) -> Result<Resolved> {
 /// The blocks of several ranges when `tip` is the highest block; none means all.
 pub(crate) fn resolve_numbers(specs: &[BlockSpec], tip: u64) -> Result<BlockRanges> {
     let everything = [BlockSpec::from(0..)];
-    let specs = match specs.is_empty() {
-        true => &everything,
-        false => specs,
-    };
+    let specs = if specs.is_empty() { &everything } else { specs };
     let mut ranges = Vec::new();
     for spec in specs {
         ranges.extend(spec.resolve(tip)?.iter());
     }
-    match ranges.is_empty() {
-        true => Err(Error::new(ErrorKind::Unavailable, "there are no blocks")),
-        false => Ok(BlockRanges::new(ranges)),
+    if ranges.is_empty() {
+        Err(Error::new(ErrorKind::Unavailable, "there are no blocks"))
+    } else {
+        Ok(BlockRanges::new(ranges))
     }
 }
 

@@ -113,15 +113,14 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         labels,
         chain_id,
     };
-    match args.json {
-        true => print_json(&view.as_json(&found))?,
-        false => {
-            print_page(&view.text(&found))?;
-            let tables = view.tables(&found, terminal.width());
-            if !tables.text.is_empty() {
-                print_page("\n")?;
-                movements::print(&tables, terminal)?;
-            }
+    if args.json {
+        print_json(&view.as_json(&found))?
+    } else {
+        print_page(&view.text(&found))?;
+        let tables = view.tables(&found, terminal.width());
+        if !tables.text.is_empty() {
+            print_page("\n")?;
+            movements::print(&tables, terminal)?;
         }
     }
     terminal.scanned(
@@ -218,9 +217,10 @@ impl Shown {
             }
         }
         if let Some(unrecorded) = found.unrecorded {
-            let hint = match found.request.filter.internal {
-                true => "",
-                false => " (--with-internal)",
+            let hint = if found.request.filter.internal {
+                ""
+            } else {
+                " (--with-internal)"
             };
             let native = |amount| self.native(amount);
             text += &match unrecorded {
@@ -268,9 +268,10 @@ impl Shown {
         if !found.request.filter.internal {
             unread.push("transfers inside transactions were not read: --with-internal".to_owned());
         }
-        match unread.is_empty() {
-            true => funder,
-            false => format!("{funder} ({})", unread.join("; ")),
+        if unread.is_empty() {
+            funder
+        } else {
+            format!("{funder} ({})", unread.join("; "))
         }
     }
 

@@ -51,9 +51,10 @@ pub(crate) fn note(
             EndReason::Contract => line(
                 "at contracts without a further matching transfer",
                 end,
-                match search.selection.with_internal {
-                    true => hints::CONTRACT_KEEPS,
-                    false => hints::CONTRACT_ENDS,
+                if search.selection.with_internal {
+                    hints::CONTRACT_KEEPS
+                } else {
+                    hints::CONTRACT_ENDS
                 },
                 terminal,
             ),

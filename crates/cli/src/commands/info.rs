@@ -35,18 +35,20 @@ pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
     let info = source.info()?;
     let head = source.head()?;
     if let Some(version) = info.untested_version() {
-        let known = match is_known_version(version) {
-            true => format!("; the release notes up to {NEWEST_KNOWN} name no other format"),
-            false => String::new(),
+        let known = if is_known_version(version) {
+            format!("; the release notes up to {NEWEST_KNOWN} name no other format")
+        } else {
+            String::new()
         };
         tracing::warn!(
             "the directory was written by reth {version}; {NEWEST_TESTED} is the newest version \
              that was tested with this program{known}"
         );
     }
-    match args.json {
-        true => print_json(&WithHead { info: &info, head }),
-        false => print_page(&page(&info, head)),
+    if args.json {
+        print_json(&WithHead { info: &info, head })
+    } else {
+        print_page(&page(&info, head))
     }
 }
 

@@ -168,9 +168,10 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
             Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
             Hops::All => "any number of transfers".to_owned(),
         };
-        let order = match args.any_order {
-            true => "",
-            false => ", each after the one before (see --any-order)",
+        let order = if args.any_order {
+            ""
+        } else {
+            ", each after the one before (see --any-order)"
         };
         let mut text = format!("no route from {from} to {to} within {hops}{order}\n");
         for line in unsearched(&found, has_internal) {

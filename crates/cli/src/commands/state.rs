@@ -126,9 +126,10 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
     if let Some(block) = block {
         tokens = tokens.block(block);
     }
-    let names = match assets.iter().any(Option::is_some) {
-        true => tokens.run()?,
-        false => Default::default(),
+    let names = if assets.iter().any(Option::is_some) {
+        tokens.run()?
+    } else {
+        Default::default()
     };
     let native = source.native_symbol()?;
     let wanted: Vec<_> = (holders.iter())
@@ -212,9 +213,10 @@ pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
         return print_answer(block, "codes", vec![row]);
     }
     if code.is_empty() {
-        let what = match account.exists {
-            true => "has no code",
-            false => "does not exist",
+        let what = if account.exists {
+            "has no code"
+        } else {
+            "does not exist"
         };
         return Err(Error::new(
             txgraph::ErrorKind::Failed,

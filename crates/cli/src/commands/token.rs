@@ -99,15 +99,16 @@ fn not_tokens(
     let is_sample = source.is_sample_chain()?;
     let error = |token: Address| {
         let has_code = contracts.as_ref().is_none_or(|it| it.contains(&token));
-        let why = match has_code {
-            true => "the contract answers neither name() nor symbol() nor decimals()",
-            false => "the account has no code",
+        let why = if has_code {
+            "the contract answers neither name() nor symbol() nor decimals()"
+        } else {
+            "the account has no code"
         };
         let error = Error::new(ErrorKind::Failed, format!("{token} is not a token: {why}"));
-        match is_sample && !has_code {
-            true => error
-                .hint("this is a sample chain, whose contracts have code only if execgen wrote it"),
-            false => error,
+        if is_sample && !has_code {
+            error.hint("this is a sample chain, whose contracts have code only if execgen wrote it")
+        } else {
+            error
         }
     };
     Ok(silent.into_iter().map(error).collect())

@@ -152,9 +152,10 @@ impl Page {
                 transfer.kind
             );
         }
-        text += match found.is_swap() {
-            true => "\nnet changes without the fee (a swap)\n",
-            false => "\nnet changes without the fee\n",
+        text += if found.is_swap() {
+            "\nnet changes without the fee (a swap)\n"
+        } else {
+            "\nnet changes without the fee\n"
         };
         for change in found.net() {
             let asset = found.transfers.iter().map(asset);

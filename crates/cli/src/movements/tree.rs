@@ -75,9 +75,10 @@ fn below(graph: &TransferGraph, merged: &[MergedEdge]) -> Below {
                 _ => source <= target,
             },
         };
-        let (owner, other) = match is_outgoing {
-            true => (source, target),
-            false => (target, source),
+        let (owner, other) = if is_outgoing {
+            (source, target)
+        } else {
+            (target, source)
         };
         below.entry(owner).or_default().push((other, edge.clone()));
     }
@@ -184,9 +185,10 @@ impl Tree<'_> {
         }
         line += &format!("  {}", moments(edge));
         let is_elsewhere = self.is_drawn[other.index()] || !self.is_next(owner, other);
-        match self.below.contains_key(&other) && is_elsewhere {
-            true => line + "  (has its own lines)",
-            false => line + end(vertex),
+        if self.below.contains_key(&other) && is_elsewhere {
+            line + "  (has its own lines)"
+        } else {
+            line + end(vertex)
         }
     }
 
@@ -218,9 +220,10 @@ impl Tree<'_> {
 
 fn indent(hop: usize) -> String {
     let blanks = "  ".repeat(hop.min(INDENTED_MAX));
-    match hop > INDENTED_MAX {
-        true => format!("{blanks}[hop {hop}] "),
-        false => blanks,
+    if hop > INDENTED_MAX {
+        format!("{blanks}[hop {hop}] ")
+    } else {
+        blanks
     }
 }
 

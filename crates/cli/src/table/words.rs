@@ -134,9 +134,10 @@ impl<'a> Words<'a> {
         let is_native = self.token.is_some() && asset.token_address.is_none();
         let exact = level < Level::Rounded;
         if !exact || known.is_some() || is_native || self.view.style == Style::Movements {
-            let text = match exact {
-                true => tokens.format_amount(chain_id, &asset, amount),
-                false => rounded_amount(tokens, chain_id, &asset, amount),
+            let text = if exact {
+                tokens.format_amount(chain_id, &asset, amount)
+            } else {
+                rounded_amount(tokens, chain_id, &asset, amount)
             };
             if known.is_some() || is_native {
                 return text;
@@ -194,8 +195,9 @@ fn time(seconds: u64, level: Level) -> String {
 /// The id of a token; without its middle where there is little room.
 fn token_id(id: &str, level: Level) -> String {
     let half = ID_DIGITS / 2;
-    match level >= Level::Rounded && id.is_ascii() && id.len() > ID_DIGITS {
-        true => format!("{}…{}", &id[..half], &id[id.len() - half..]),
-        false => printable(id).into_owned(),
+    if level >= Level::Rounded && id.is_ascii() && id.len() > ID_DIGITS {
+        format!("{}…{}", &id[..half], &id[id.len() - half..])
+    } else {
+        printable(id).into_owned()
     }
 }

@@ -134,9 +134,10 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
             assert_eq!(answer.status, 3, "{line}: {answer:?}");
             assert_eq!(answer.stdout, "", "{line}");
             // An index has no partial answers.
-            let (advice, other) = match line.starts_with("index") {
-                true => ("--from-block 15000001 (they end with", "--allow-partial"),
-                false => ("--from-block 15000001 --to-block 15000020", "they end with"),
+            let (advice, other) = if line.starts_with("index") {
+                ("--from-block 15000001 (they end with", "--allow-partial")
+            } else {
+                ("--from-block 15000001 --to-block 15000020", "they end with")
             };
             assert!(!answer.stderr.contains(other), "{line}: {}", answer.stderr);
             for part in [

@@ -180,9 +180,12 @@ fn prices_make_tokens_comparable() {
         .iter()
         .map(|it| it["width"].as_f64().unwrap())
         .collect();
-    let expected = |value: &f64| match *value > 0.0 {
-        true => (50.0 - 4.0 * (largest.log2().floor() - value.log2().floor())).max(8.0),
-        false => 8.0,
+    let expected = |value: &f64| {
+        if *value > 0.0 {
+            (50.0 - 4.0 * (largest.log2().floor() - value.log2().floor())).max(8.0)
+        } else {
+            8.0
+        }
     };
     let mut wanted: Vec<f64> = values.values().map(expected).collect();
     widths.sort_unstable_by(f64::total_cmp);

@@ -92,9 +92,12 @@ fn routes_are_those_of_all_transfers() {
                     "{line}"
                 );
                 let expected = arrivals(&all, &from, to, hops);
-                let check = |name: &str| match found[name].is_null() {
-                    true => None,
-                    false => Some(check(&found[name], &all, &from, to)),
+                let check = |name: &str| {
+                    if found[name].is_null() {
+                        None
+                    } else {
+                        Some(check(&found[name], &all, &from, to))
+                    }
                 };
                 assert_eq!(check("shortest"), expected.first().copied(), "{line}");
                 let earliest = check("earliest").map(|(_, place)| place);
@@ -168,9 +171,10 @@ fn routes_say_where_the_token_or_the_amount_changes() {
                     let digits = pair[at]["value"].as_str().unwrap();
                     (digits.len(), digits)
                 };
-                match same("token_address") {
-                    true => amount(1) > amount(0),
-                    false => !(same("block_number") && same("transaction_index")),
+                if same("token_address") {
+                    amount(1) > amount(0)
+                } else {
+                    !(same("block_number") && same("transaction_index"))
                 }
             });
             let remarks = found["remarks"]["shortest"].as_array().unwrap();

@@ -15,9 +15,10 @@ type Row = BTreeMap<String, String>;
 /// Reads a Parquet or Arrow IPC file. Of a 256-bit number, the decimal column is read.
 fn read(sample: &Sample, name: &str) -> Vec<Row> {
     let path = sample.path(name);
-    let frame = match name.ends_with("parquet") {
-        true => Frame::parquet(&path),
-        false => Frame::ipc(&path),
+    let frame = if name.ends_with("parquet") {
+        Frame::parquet(&path)
+    } else {
+        Frame::ipc(&path)
     };
     let names = frame.names();
     let row = |cells: Vec<String>| {

@@ -39,9 +39,10 @@ impl Source {
     /// If a file cannot be read, or two of them disagree about the decimals of a token.
     pub fn token_list(&self, paths: &[impl AsRef<Path>]) -> Result<Option<TokenList>> {
         let configured = self.config.token_list.as_deref();
-        let paths: Vec<&Path> = match paths.is_empty() {
-            true => configured.into_iter().collect(),
-            false => paths.iter().map(AsRef::as_ref).collect(),
+        let paths: Vec<&Path> = if paths.is_empty() {
+            configured.into_iter().collect()
+        } else {
+            paths.iter().map(AsRef::as_ref).collect()
         };
         let mut all: Option<TokenList> = None;
         for path in paths {

@@ -359,9 +359,10 @@ impl PreparedReplay<'_> {
             last: span.last.saturating_sub(1),
         })?;
         if let Some(explain) = &node.control.explain {
-            let way = match state.is_walked() {
-                true => "walking its change sets back from the tip",
-                false => "asking the node's history indices",
+            let way = if state.is_walked() {
+                "walking its change sets back from the tip"
+            } else {
+                "asking the node's history indices"
             };
             explain(&format_args!(
                 "the state before each block is found by {way}"

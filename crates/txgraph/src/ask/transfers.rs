@@ -211,9 +211,10 @@ impl PreparedTransfers<'_> {
             let mut transfers = Vec::new();
             let scan = self.for_each(|mut batch| {
                 transfers.append(&mut batch.transfers);
-                Ok(match transfers.len() > transfers_max {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
+                Ok(if transfers.len() > transfers_max {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 })
             })?;
             let has_more = transfers.len() > transfers_max;

@@ -333,9 +333,10 @@ impl Source {
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
     pub fn require(&self, capability: Capability) -> Result<()> {
-        match self.capabilities().contains(capability) {
-            true => Ok(()),
-            false => Err(Error::unsupported(&self.spec, capability)),
+        if self.capabilities().contains(capability) {
+            Ok(())
+        } else {
+            Err(Error::unsupported(&self.spec, capability))
         }
     }
 
@@ -355,9 +356,10 @@ impl Source {
 
     /// Ends work that was asked to stop, between steps that do not check the flag.
     pub(crate) fn check_interrupted(&self) -> Result<()> {
-        match self.control.cancel.is_cancelled() {
-            true => Err(SourceError::Interrupted.into()),
-            false => Ok(()),
+        if self.control.cancel.is_cancelled() {
+            Err(SourceError::Interrupted.into())
+        } else {
+            Ok(())
         }
     }
 

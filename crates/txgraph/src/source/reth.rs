@@ -160,20 +160,20 @@ impl RethNode {
         #[cfg(feature = "replay")]
         if self.needs_replay(filter)? {
             use txgraph_replay::WithInternal;
-            return Ok(Some(match has_internal {
-                true => {
-                    let rest = WithInternal::new(node, self.internal()?);
-                    Box::new(Indexed::with_rest(index, node, rest).on(work))
-                }
-                false => Box::new(WithInternal::new(
+            return Ok(Some(if has_internal {
+                let rest = WithInternal::new(node, self.internal()?);
+                Box::new(Indexed::with_rest(index, node, rest).on(work))
+            } else {
+                Box::new(WithInternal::new(
                     Indexed::new(index, node).on(work),
                     self.internal()?,
-                )),
+                ))
             }));
         }
-        Ok(Some(match has_internal {
-            true => Box::new(Indexed::with_rest(index, node, node).on(work)),
-            false => Box::new(Indexed::new(index, node).on(work)),
+        Ok(Some(if has_internal {
+            Box::new(Indexed::with_rest(index, node, node).on(work))
+        } else {
+            Box::new(Indexed::new(index, node).on(work))
         }))
     }
 }

@@ -23,11 +23,12 @@ impl RpcServer {
     }
 
     pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
-        let location = match spec.location().is_empty() {
-            true => std::env::var_os(URL_ENV).ok_or_else(|| {
+        let location = if spec.location().is_empty() {
+            std::env::var_os(URL_ENV).ok_or_else(|| {
                 Error::usage(format!("{spec} has no URL, and {URL_ENV} is not set"))
-            })?,
-            false => spec.location().to_owned(),
+            })?
+        } else {
+            spec.location().to_owned()
         };
         let endpoint = Endpoint::parse(&location.to_string_lossy())?;
         let options = RpcOptions {
@@ -54,9 +55,10 @@ impl Backend for RpcServer {
         let all = Capabilities::default()
             .with(Capability::Transfers)
             .with(Capability::Hashes);
-        match cfg!(feature = "lake") {
-            true => all.with(Capability::Lake),
-            false => all,
+        if cfg!(feature = "lake") {
+            all.with(Capability::Lake)
+        } else {
+            all
         }
     }
 

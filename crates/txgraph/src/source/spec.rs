@@ -145,9 +145,10 @@ impl From<PathBuf> for SourceSpec {
 impl fmt::Display for SourceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let location = self.location.to_string_lossy();
-        match self.kind == SERVER_KIND && !location.is_empty() {
-            true => write!(f, "{}:{}", self.kind, masked_url(&location)),
-            false => write!(f, "{}:{}", self.kind, self.location.display()),
+        if self.kind == SERVER_KIND && !location.is_empty() {
+            write!(f, "{}:{}", self.kind, masked_url(&location))
+        } else {
+            write!(f, "{}:{}", self.kind, self.location.display())
         }
     }
 }

@@ -83,13 +83,14 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     files.sort();
-    match files.is_empty() {
-        true => Err(Error::usage(format!(
+    if files.is_empty() {
+        Err(Error::usage(format!(
             "the directory has no files of labels (*.{})",
             EXTENSIONS.join(", *.")
         ))
-        .at(path.display())),
-        false => Ok(files),
+        .at(path.display()))
+    } else {
+        Ok(files)
     }
 }
 

@@ -54,9 +54,10 @@ pub fn block_specs(written: &[String]) -> Result<Vec<BlockSpec>> {
         specs.extend(parse_blocks(text)?);
         Ok(())
     })?;
-    match specs.is_empty() && !written.is_empty() {
-        true => Err(Error::usage("the list of blocks is empty")),
-        false => Ok(specs),
+    if specs.is_empty() && !written.is_empty() {
+        Err(Error::usage("the list of blocks is empty"))
+    } else {
+        Ok(specs)
     }
 }
 

@@ -91,9 +91,10 @@ pub fn parse_token_id(text: &str) -> Result<U256, String> {
     };
     let wrong = || format!("`{}` is not a token id (7, or 0x07)", shortened(text));
     let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    match is_plain {
-        true => U256::from_str_radix(digits, radix).map_err(|_| wrong()),
-        false => Err(wrong()),
+    if is_plain {
+        U256::from_str_radix(digits, radix).map_err(|_| wrong())
+    } else {
+        Err(wrong())
     }
 }
 
@@ -204,9 +205,10 @@ impl<'a> Units<'a> {
                 None => unknown.push(name),
             }
         }
-        match unknown.is_empty() {
-            true => Ok(least),
-            false => Err(no_decimals(&unknown)),
+        if unknown.is_empty() {
+            Ok(least)
+        } else {
+            Err(no_decimals(&unknown))
         }
     }
 

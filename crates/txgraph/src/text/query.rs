@@ -212,9 +212,10 @@ pub struct AnalyzeQuery {
 impl SelectionArgs {
     /// How addresses in mixed case are read.
     pub const fn checksum(&self) -> Checksum {
-        match self.no_checksum {
-            true => Checksum::Ignore,
-            false => Checksum::Verify,
+        if self.no_checksum {
+            Checksum::Ignore
+        } else {
+            Checksum::Verify
         }
     }
 
@@ -310,9 +311,10 @@ fn places(names: &[String], source: &Source) -> Result<Vec<(u64, u32)>> {
 /// The blocks and indices of transactions.
 #[cfg(not(feature = "replay"))]
 fn places(names: &[String], _: &Source) -> Result<Vec<(u64, u32)>> {
-    match names.is_empty() {
-        true => Ok(Vec::new()),
-        false => Err(Error::usage("this build finds no transactions by name")),
+    if names.is_empty() {
+        Ok(Vec::new())
+    } else {
+        Err(Error::usage("this build finds no transactions by name"))
     }
 }
 
@@ -358,9 +360,10 @@ impl TransfersQuery {
             more: targets.collect(),
             columns: self.columns.read()?,
             tokens: list,
-            labels: match self.labels.is_empty() {
-                true => None,
-                false => Some(read_labels(&self.labels, &self.selection, source)?),
+            labels: if self.labels.is_empty() {
+                None
+            } else {
+                Some(read_labels(&self.labels, &self.selection, source)?)
             },
             overwrite: self.output.overwrite,
         };

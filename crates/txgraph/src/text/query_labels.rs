@@ -34,9 +34,10 @@ pub(super) fn read_labels(
     selection: &SelectionArgs,
     source: &Source,
 ) -> Result<Labels> {
-    match paths.is_empty() {
-        true => Ok(Labels::default()),
-        false => labels(paths, selection.checksum(), chain_id(source)?),
+    if paths.is_empty() {
+        Ok(Labels::default())
+    } else {
+        labels(paths, selection.checksum(), chain_id(source)?)
     }
 }
 

@@ -27,9 +27,10 @@ pub(crate) fn prefix(text: &str) -> usize {
     }
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     // Two digits after another colon are seconds; a block number there has more of them.
-    let end = match is_like(16, b":99") && !is_digit(19) {
-        true => 19,
-        false => 16,
+    let end = if is_like(16, b":99") && !is_digit(19) {
+        19
+    } else {
+        16
     };
     end + usize::from(is_like(end, b"Z"))
 }
@@ -47,16 +48,12 @@ pub(crate) const fn is_date(text: &str) -> bool {
 /// Reads `2024-01-01`, `2024-01-01T12:00` or `2024-01-01T12:00:30`, all in UTC, as seconds since
 /// 1970.
 pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
-    let what = match is_date(text) {
-        true => "date",
-        false => "time",
-    };
+    let what = if is_date(text) { "date" } else { "time" };
     let plain = text.trim_end_matches(['Z', 'z']);
-    let read = match is_date(plain) {
-        true => {
-            (plain.parse::<civil::Date>()).map(|date| date.to_datetime(civil::Time::midnight()))
-        }
-        false => plain.parse::<civil::DateTime>(),
+    let read = if is_date(plain) {
+        (plain.parse::<civil::Date>()).map(|date| date.to_datetime(civil::Time::midnight()))
+    } else {
+        plain.parse::<civil::DateTime>()
     };
     let time = read.and_then(|time| TimeZone::UTC.to_timestamp(time));
     let time = time.map_err(|_| format!("`{}` is not a {what}", shortened(text)))?;

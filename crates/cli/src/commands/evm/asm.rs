@@ -77,12 +77,11 @@ pub(crate) fn assemble(args: AsmArgs, global: &Global) -> Result<()> {
         .map_err(|error| Error::usage(args.file.display().to_string()).because(error))?;
     let code = asm::assemble(&source)
         .map_err(|error| Error::usage(format!("{}: {error}", args.file.display())))?;
-    match args.binary {
-        true => args.output.write(&code, global),
-        false => {
-            let text = format!("{}\n", hex::encode_prefixed(code));
-            args.output.write(text.as_bytes(), global)
-        }
+    if args.binary {
+        args.output.write(&code, global)
+    } else {
+        let text = format!("{}\n", hex::encode_prefixed(code));
+        args.output.write(text.as_bytes(), global)
     }
 }
 

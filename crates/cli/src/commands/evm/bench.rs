@@ -51,12 +51,13 @@ pub(crate) fn run(args: BenchArgs) -> Result<()> {
             .map_err(|error| Error::usage(program.name.clone()).because(error))
     });
     let timed: Vec<Timed> = timed.collect::<Result<_>>()?;
-    let text = match args.json {
-        true => format!(
+    let text = if args.json {
+        format!(
             "{:#}\n",
             json!(timed.iter().map(Timed::to_json).collect::<Vec<_>>())
-        ),
-        false => Timed::table(&timed),
+        )
+    } else {
+        Timed::table(&timed)
     };
     print_page(&text)
 }

@@ -195,9 +195,10 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
             ran
         }
     };
-    let text = match json {
-        true => format!("{:#}\n", ran.to_json()),
-        false => page(&ran),
+    let text = if json {
+        format!("{:#}\n", ran.to_json())
+    } else {
+        page(&ran)
     };
     print_page(&text)
 }
@@ -264,12 +265,11 @@ impl OnState {
             caller.balance = Some(call.value);
         }
         let code = call.state.remove(&call.to).unwrap_or_default().code;
-        let question = match call.create {
-            true => source.call(None).data([code, call.data].concat()),
-            false => {
-                what_if.accounts.entry(call.to).or_default().code = Some(code);
-                source.call(call.to).data(call.data)
-            }
+        let question = if call.create {
+            source.call(None).data([code, call.data].concat())
+        } else {
+            what_if.accounts.entry(call.to).or_default().code = Some(code);
+            source.call(call.to).data(call.data)
         };
         let question = question.from(call.caller).value(call.value).gas(call.gas);
         let start = Instant::now();

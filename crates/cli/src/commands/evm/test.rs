@@ -61,13 +61,14 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
         sample: args.sample.map(|one_of| (one_of, 1)),
     };
     let report = fixture::run(&args.paths, &options, OurEvm::new).map_err(tool_error)?;
-    let text = match args.json {
-        true => format!("{:#}\n", report.to_json()),
-        false => format!(
+    let text = if args.json {
+        format!("{:#}\n", report.to_json())
+    } else {
+        format!(
             "{}\n{:.1} s\n",
             report.table(args.failures),
             report.time.as_secs_f64()
-        ),
+        )
     };
     print_page(&text)?;
     let total = report.total();

@@ -28,10 +28,11 @@ impl CallTrees {
             None => is_terminal && args.output.is_empty() && args.trace == Some(Trace::Call),
         };
         if !is_tree {
-            return match args.abi.is_empty() {
-                true => Ok(None),
-                false => Err(Error::usage("ABI files give names to call trees only")
-                    .hint("add --trace call --format tree")),
+            return if args.abi.is_empty() {
+                Ok(None)
+            } else {
+                Err(Error::usage("ABI files give names to call trees only")
+                    .hint("add --trace call --format tree"))
             };
         }
         if args.trace != Some(Trace::Call) {

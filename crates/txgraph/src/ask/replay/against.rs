@@ -24,9 +24,10 @@ pub(super) fn compare(
             replay.hash,
             path.display()
         );
-        Error::new(ErrorKind::Failed, message).hint(match mismatches.is_empty() {
-            true => "the replay agrees with the receipt that the node stored",
-            false => "the replay also disagrees with the receipt that the node stored",
+        Error::new(ErrorKind::Failed, message).hint(if mismatches.is_empty() {
+            "the replay agrees with the receipt that the node stored"
+        } else {
+            "the replay also disagrees with the receipt that the node stored"
         })
     })?;
     let mut summary = ReplaySummary::of_one(&replay, &mismatches);

@@ -59,9 +59,10 @@ impl Location {
                 }
             }
             TransactionName::Hash(hash) => {
-                let blocks = match question.blocks.is_empty() {
-                    true => None,
-                    false => Some(question.find_blocks()?),
+                let blocks = if question.blocks.is_empty() {
+                    None
+                } else {
+                    Some(question.find_blocks()?)
                 };
                 let options = ScanOptions {
                     threads: node.control.threads.clone(),

@@ -197,9 +197,10 @@ impl Profile<'_> {
         let (request, cut) = self.request()?;
         let (seen, mut scan) = restarting(source, || self.transfers(&request))?;
         scan.caveats.extend(cut);
-        let tokens = match self.tokens.is_empty() {
-            true => seen.most_tokens(),
-            false => self.tokens.clone(),
+        let tokens = if self.tokens.is_empty() {
+            seen.most_tokens()
+        } else {
+            self.tokens.clone()
         };
         let Seen {
             received,

@@ -75,16 +75,15 @@ impl Source {
         let tokens = wanted.iter();
         let tokens = tokens.filter_map(|(holder, token)| Some((*token.as_ref()?, *holder)));
         let tokens: Vec<_> = tokens.collect();
-        let (block, answers) = match tokens.is_empty() {
-            true => (block, Vec::new()),
-            false => {
-                let node = self.node(Capability::State)?;
-                let rules = node.rules_for_calls()?;
-                let (block, answers) = node.at_end_with(rules, block, |replayer, block| {
-                    replayer.token_balances(tokens, block)
-                })?;
-                (Some(block), answers)
-            }
+        let (block, answers) = if tokens.is_empty() {
+            (block, Vec::new())
+        } else {
+            let node = self.node(Capability::State)?;
+            let rules = node.rules_for_calls()?;
+            let (block, answers) = node.at_end_with(rules, block, |replayer, block| {
+                replayer.token_balances(tokens, block)
+            })?;
+            (Some(block), answers)
         };
         let mut answers = answers.into_iter();
         self.with_state(block, |state| {

@@ -172,9 +172,10 @@ impl Source {
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let count = node.db().snapshot()?.body(block)?.tx_count;
-        match u64::from(index) < count {
-            true => Ok((block, index)),
-            false => Err(too_few(block, count)),
+        if u64::from(index) < count {
+            Ok((block, index))
+        } else {
+            Err(too_few(block, count))
         }
     }
 
@@ -318,9 +319,10 @@ impl Source {
         let question = self.replay().transaction(name).trace(Trace::Call);
         let (replay, mismatches) = question.one(None)?;
         if let Some(mismatch) = mismatches.first() {
-            let message = match self.is_sample_chain()? {
-                true => "this is a sample chain, which was not executed".to_owned(),
-                false => format!("the replay disagrees with the node: {mismatch}"),
+            let message = if self.is_sample_chain()? {
+                "this is a sample chain, which was not executed".to_owned()
+            } else {
+                format!("the replay disagrees with the node: {mismatch}")
             };
             return Err(Error::new(ErrorKind::Failed, message));
         }

@@ -93,12 +93,13 @@ impl JoinedTransfers<'_> {
         let Survey {
             available, missing, ..
         } = self.survey(request)?;
-        match missing.is_empty() || request.allow_partial {
-            true => Ok(()),
-            false => Err(SourceError::Unavailable {
+        if missing.is_empty() || request.allow_partial {
+            Ok(())
+        } else {
+            Err(SourceError::Unavailable {
                 missing,
                 available: available.iter().flat_map(BlockRanges::iter).collect(),
-            }),
+            })
         }
     }
 
@@ -120,13 +121,14 @@ impl JoinedTransfers<'_> {
                 allow_partial: false,
                 ..request.clone()
             };
-            let missing = match wanted.is_empty() {
-                true => Vec::new(),
-                false => match member.source.check_available(&strict) {
+            let missing = if wanted.is_empty() {
+                Vec::new()
+            } else {
+                match member.source.check_available(&strict) {
                     Ok(()) => Vec::new(),
                     Err(SourceError::Unavailable { missing, .. }) => missing,
                     Err(error) => return Err(error),
-                },
+                }
             };
             let gaps: BlockRanges = missing.iter().map(|gap| gap.blocks).collect();
             let here = wanted.subtract(&gaps);

@@ -280,9 +280,10 @@ impl Joining<'_, '_> {
         let last = before.segment.blocks.last;
         let follows = last.checked_add(1) == Some(segment.blocks.first);
         if let (true, Some(hash), Some(parent)) = (follows, before.hash, parent) {
-            return match hash == parent {
-                true => Ok(()),
-                false => Err(self.of.branches(last, (one, hash), (other, parent))),
+            return if hash == parent {
+                Ok(())
+            } else {
+                Err(self.of.branches(last, (one, hash), (other, parent)))
             };
         }
         let known = before.segment.knows[other] || segment.knows[one];
@@ -430,9 +431,10 @@ impl TransferSource for JoinedTransfers<'_> {
                 blocks: segment.blocks.into(),
                 ..request.clone()
             };
-            let hops = match segment.unproven().is_empty() {
-                true => self.source(segment).by_frontier(&part)?,
-                false => None,
+            let hops = if segment.unproven().is_empty() {
+                self.source(segment).by_frontier(&part)?
+            } else {
+                None
             };
             let hops = hops.and_then(|hops| Some((hops.report?, hops.source)));
             if hops.is_none() {
