@@ -134,8 +134,6 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let (question, outputs) = query.on(&source)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     terminal.labels(question.labels());
-    terminal.blocks(question.blocks());
-    terminal.stats.phase("prepare");
     let request = question.scan_request();
     if context.explains(&source, &request)? {
         return Ok(());

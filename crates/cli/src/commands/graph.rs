@@ -121,8 +121,6 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let vertices = outputs.vertices.iter().map(|(_, target)| target);
     terminal.check_stdout(files.chain(vertices))?;
     terminal.labels(&question.request().labels);
-    terminal.blocks(question.blocks());
-    terminal.stats.phase("prepare");
     let request = question.scan_request();
     if context.explains(&source, &request)? {
         return Ok(());

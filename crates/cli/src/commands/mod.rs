@@ -77,9 +77,12 @@ impl Context<'_> {
         source
     }
 
-    /// With --explain, prints how a request is answered, and returns whether it did. Nothing more
-    /// is asked then: only what is found first is read, and not shown.
+    /// Prints the blocks of a request that is ready to be asked. With --explain, also prints how it
+    /// is answered, and returns `true`. Nothing more is asked then: only what is found first is
+    /// read, and not shown.
     pub(crate) fn explains(&self, source: &Source, request: &ScanRequest) -> Result<bool> {
+        self.terminal.blocks(&request.blocks);
+        self.terminal.stats.phase("prepare");
         if self.global.explain {
             let from = source.transfer_source(&request.filter)?;
             from.scan(request, &mut |_| ControlFlow::Break(()))?;

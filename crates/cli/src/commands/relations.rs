@@ -376,7 +376,5 @@ fn shared_as_json(found: &Shared, labels: &txgraph::Labels) -> Value {
 fn begin(question: &PreparedSearch<'_>, source: &Source, context: &Context<'_>) -> Result<bool> {
     let terminal = context.terminal;
     terminal.labels(&question.request().labels);
-    terminal.blocks(question.blocks());
-    terminal.stats.phase("prepare");
     context.explains(source, &question.scan_request())
 }

@@ -116,8 +116,6 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     if let Some(labels) = &output.labels {
         terminal.labels(labels);
     }
-    terminal.blocks(question.blocks());
-    terminal.stats.phase("prepare");
     if context.explains(&source, question.request())? {
         return Ok(());
     }
@@ -146,8 +144,6 @@ fn show(
     };
     let (question, output) = query.on(source)?;
     terminal.check_stdout([&output.target])?;
-    terminal.blocks(question.blocks());
-    terminal.stats.phase("prepare");
     if context.explains(source, question.request())? {
         return Ok(());
     }
