@@ -8,12 +8,11 @@ use crate::{
     output::{Terminal, print_page},
     table::{self, Page, Style, View},
 };
-use serde_json::Value;
 use txgraph::{
     Asset, BlockTime, Cell, CellKind, Error, Labels, MergedEdge, Result, Table, TokenList,
     Transfer, TransferGraph, VertexId,
     text::{Columns, Output},
-    transfer_json, widen,
+    widen,
 };
 
 /// Rows of a table for people. More are not read by a person.
@@ -103,29 +102,6 @@ pub(crate) fn route(title: String, transfers: &[Transfer], view: &View<'_>) -> P
     let mut table = single(steps.map(|(transfer, hop)| (transfer, Some(hop))));
     table.title = title;
     table::draw(&table, view)
-}
-
-/// A transfer as JSON, with its place in the chain.
-pub(crate) fn json_with_place(transfer: &Transfer) -> Value {
-    let mut step = transfer_json(transfer);
-    if let Some(fields) = step.as_object_mut() {
-        fields.extend([
-            ("block_number".to_owned(), transfer.block_number.into()),
-            (
-                "block_timestamp".to_owned(),
-                transfer.block_timestamp.map(BlockTime::seconds).into(),
-            ),
-            (
-                "transaction_index".to_owned(),
-                transfer.transaction_index.into(),
-            ),
-            (
-                "transaction_hash".to_owned(),
-                serde_json::json!(transfer.transaction_hash),
-            ),
-        ]);
-    }
-    step
 }
 
 /// Draws the edges of a graph, or its merged edges.

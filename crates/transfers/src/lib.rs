@@ -15,6 +15,7 @@ mod counts;
 mod csr;
 mod decode;
 mod events;
+mod fields;
 mod filter;
 mod frames;
 mod gaps;
@@ -38,6 +39,7 @@ pub use decode::Decoder;
 pub use events::{
     DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
 };
+pub use fields::Fields;
 pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
 pub use frames::{CallFrame, FrameKind, FrameMovement, FrameMovements};
 pub use gaps::Gaps;

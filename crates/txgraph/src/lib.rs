@@ -119,7 +119,7 @@ pub use txgraph_replay::{
 };
 pub use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
-    FailureKind, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, StateUsed,
+    FailureKind, Fields, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, StateUsed,
     TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable,
     Unseen, WrappedNative,
 };

@@ -2,10 +2,9 @@
 
 use super::{Trace, TraceMethod, TraceRow};
 use crate::{Cell, CellKind, MeasureResult, Table, ratio::share};
-use alloy_primitives::{Address, B256};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use txgraph_graph::{AmountSum, widen};
-use txgraph_transfers::{TokenStandard, Transfer};
+use txgraph_transfers::{Fields, Transfer};
 
 /// `block:transaction`, which commands accept.
 fn transaction(transfer: &Transfer) -> String {
@@ -169,57 +168,48 @@ impl MeasureResult for Trace {
     }
 }
 
-/// A transfer in JSON.
-#[derive(Serialize)]
-struct TransferJson {
-    block_number: u64,
-    block_timestamp: Option<u64>,
-    transaction_index: u32,
-    log_index: Option<u32>,
-    sub_index: u32,
-    transaction_hash: Option<B256>,
-    token_address: Option<Address>,
-    token_standard: TokenStandard,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_id: Option<String>,
-    from_address: Address,
-    to_address: Address,
-    value: String,
-}
+/// The fields of a transfer in JSON.
+const FIELDS: [&str; 12] = [
+    "block_number",
+    "block_timestamp",
+    "transaction_index",
+    "log_index",
+    "sub_index",
+    "transaction_hash",
+    "token_address",
+    "token_standard",
+    "token_id",
+    "from_address",
+    "to_address",
+    "value",
+];
 
-impl From<&Transfer> for TransferJson {
-    fn from(transfer: &Transfer) -> Self {
-        Self {
-            block_number: transfer.block_number,
-            block_timestamp: transfer.block_timestamp.map(|time| time.seconds()),
-            transaction_index: transfer.transaction_index,
-            log_index: transfer.log_index,
-            sub_index: transfer.sub_index,
-            transaction_hash: transfer.transaction_hash,
-            token_address: transfer.token_address,
-            token_standard: transfer.token_standard,
-            token_id: transfer.token_id.map(|id| id.to_string()),
-            from_address: transfer.from_address,
-            to_address: transfer.to_address,
-            value: transfer.value.to_string(),
-        }
+/// A transfer in JSON. Those without an id do not have the field.
+struct TransferJson<'a>(&'a Transfer);
+
+impl Serialize for TransferJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let has_id = self.0.token_id.is_some();
+        let names = FIELDS.into_iter();
+        let names: Vec<_> = names.filter(|name| has_id || *name != "token_id").collect();
+        Fields(self.0, &names).serialize(serializer)
     }
 }
 
 /// A row of the ledger in JSON.
 #[derive(Serialize)]
-struct RowJson {
+struct RowJson<'a> {
     #[serde(flatten)]
-    transfer: TransferJson,
+    transfer: TransferJson<'a>,
     source: usize,
     amount: String,
     hop: u32,
 }
 
-impl From<&TraceRow> for RowJson {
-    fn from(row: &TraceRow) -> Self {
+impl<'a> From<&'a TraceRow> for RowJson<'a> {
+    fn from(row: &'a TraceRow) -> Self {
         Self {
-            transfer: (&row.transfer).into(),
+            transfer: TransferJson(&row.transfer),
             source: row.source + 1,
             amount: row.amount.to_string(),
             hop: row.hop,
@@ -229,8 +219,8 @@ impl From<&TraceRow> for RowJson {
 
 impl Serialize for Trace {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let sources: Vec<TransferJson> = self.sources.iter().map(Into::into).collect();
-        let ledger: Vec<RowJson> = self.rows.iter().map(Into::into).collect();
+        let sources: Vec<_> = self.sources.iter().map(TransferJson).collect();
+        let ledger: Vec<RowJson<'_>> = self.rows.iter().map(Into::into).collect();
         let mut json = serializer.serialize_struct("Trace", 6)?;
         json.serialize_field("method", &self.method)?;
         json.serialize_field("unexplained", &self.unexplained)?;

@@ -11,8 +11,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, CellKind, Creation, FirstSent,
-    Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
+    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, CellKind, Creation, Fields,
+    FirstSent, Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
     text::{Checksum, addresses, parse_address, utc},
 };
 
@@ -366,11 +366,6 @@ impl Shown {
     }
 
     fn as_json(&self, found: &AddressProfile) -> Value {
-        let transfer = |transfer: &Option<Transfer>| -> Value {
-            transfer
-                .as_ref()
-                .map_or(Value::Null, movements::json_with_place)
-        };
         let activity = |activity: &Activity| {
             let top = activity.top.iter().map(|it| {
                 json!({
@@ -383,8 +378,8 @@ impl Shown {
             });
             json!({
                 "transfers": activity.transfers,
-                "first": transfer(&activity.first),
-                "last": transfer(&activity.last),
+                "first": activity.first.as_ref().map(Fields::placed),
+                "last": activity.last.as_ref().map(Fields::placed),
                 "counterparties": activity.counterparties,
                 "top": top.collect::<Vec<_>>(),
             })
@@ -419,7 +414,7 @@ impl Shown {
             "label": self.labels.name(found.address),
             "state": state,
             "creation": creation,
-            "first_funding": transfer(&found.first_funding),
+            "first_funding": found.first_funding.as_ref().map(Fields::placed),
             "balance_before": found.balance_before.map(|(block, balance)| {
                 json!({ "block": block, "value": balance.to_string() })
             }),
@@ -431,7 +426,7 @@ impl Shown {
             "blocks": found.scan.covered,
             "first_sent": found.first_sent.as_ref().map(|first| {
                 json!({
-                    "transfer": movements::json_with_place(&first.transfer),
+                    "transfer": Fields::placed(&first.transfer),
                     "gas_payer": first.gas_payer,
                 })
             }),

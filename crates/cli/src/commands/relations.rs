@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    BlockRanges, CellKind, Error, GraphOutputs, Hops, PreparedSearch, Result, Routes, Shared,
-    Source, Table, Transfer,
+    BlockRanges, CellKind, Error, Fields, GraphOutputs, Hops, PreparedSearch, Result, Routes,
+    Shared, Source, Table, Transfer,
     text::{GraphQuery, Options, parse_address},
 };
 
@@ -263,10 +263,8 @@ fn show_routes(
 
 fn routes_as_json(found: &Routes, has_internal: bool) -> Value {
     let route = |route: &Option<Vec<Transfer>>| -> Value {
-        let steps = route
-            .as_ref()
-            .map(|steps| steps.iter().map(movements::json_with_place));
-        steps.map_or(Value::Null, Iterator::collect)
+        let steps = route.as_ref().map(|steps| steps.iter().map(Fields::placed));
+        json!(steps.map(Iterator::collect::<Vec<_>>))
     };
     json!({
         "shortest": route(&found.shortest),

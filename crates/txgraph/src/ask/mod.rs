@@ -45,7 +45,7 @@ pub use replay::{
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
     Activity, AddressProfile, Counterparty, Creation, Creator, FirstSent, NetChange, Profile,
-    ProfileState, ReplayOutput, ReplayedTransfers, TransactionSummary, Unrecorded, transfer_json,
+    ProfileState, ReplayOutput, ReplayedTransfers, TransactionSummary, Unrecorded,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -32,7 +32,7 @@ pub use state::{AccountState, BlockState, SlotState};
 pub use to_file::{ReplayOutput, ReplayedTransfers};
 pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
-pub use transaction::{NetChange, TransactionSummary, transfer_json};
+pub use transaction::{NetChange, TransactionSummary};
 
 #[cfg(feature = "export")]
 use name::Location;

@@ -12,7 +12,8 @@ use txgraph_abi::Dictionary;
 use txgraph_nodedb::{ChainFamily, Scratch};
 use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, movements};
 use txgraph_transfers::{
-    BlockRange, BlockTime, Decoder, TransactionView, Transfer, TransferFilter, WrappedNative,
+    BlockRange, BlockTime, Decoder, Fields, TransactionView, Transfer, TransferFilter,
+    WrappedNative,
 };
 
 /// A transaction, and everything that it moved.
@@ -121,7 +122,7 @@ impl TransactionSummary {
 
     /// Everything as JSON, amounts as text. `method` is the called function.
     pub fn to_json(&self, method: Option<&str>) -> Value {
-        let transfers = self.transfers.iter().map(transfer_json);
+        let transfers = self.transfers.iter().map(Fields::moved);
         let net = self.net().into_iter().map(|change| {
             let sign = if change.is_gain { "" } else { "-" };
             json!({
@@ -330,21 +331,6 @@ impl Source {
         let internal = internal.map(|movement| movement.transfer).collect();
         Ok((replay, internal))
     }
-}
-
-/// A transfer as JSON, amounts as text, without its place in the chain.
-pub fn transfer_json(transfer: &Transfer) -> Value {
-    json!({
-        "log_index": transfer.log_index,
-        "sub_index": transfer.sub_index,
-        "token_address": transfer.token_address,
-        "from_address": transfer.from_address,
-        "to_address": transfer.to_address,
-        "value": transfer.value.to_string(),
-        "token_id": transfer.token_id.map(|id| id.to_string()),
-        "token_standard": transfer.token_standard.as_str(),
-        "kind": transfer.kind.as_str(),
-    })
 }
 
 fn too_few(block: u64, count: u64) -> Error {
