@@ -5,9 +5,7 @@
 //! never gets the static files that the file names for another one.
 
 use crate::{
-    Error, Protected, Result, SourceSpec,
-    sources::find,
-    text::{parse_size, read_text},
+    Error, Protected, Result, SourceSpec, files::read_text, grammar::parse_size, kinds::find,
 };
 use serde::{Deserialize, Deserializer, de};
 use std::{

@@ -1,6 +1,6 @@
 //! The blocks of dates: a binary search over the times of blocks.
 
-use crate::{Advice, Error, ErrorKind, Result, Source, text};
+use crate::{Advice, Error, ErrorKind, Result, Source, grammar::utc};
 use txgraph_transfers::BlockRange;
 
 /// The result of a search for the first block at or after a time.
@@ -61,8 +61,8 @@ impl Source {
                 let end = last.checked_add(1).unwrap_or(last);
                 let cut = format!(
                     "the blocks end with block {last} of {}, the last of the source, and not at {}",
-                    text::utc(time),
-                    text::utc(seconds)
+                    utc(time),
+                    utc(seconds)
                 );
                 Ok((end, Some(cut)))
             }
@@ -89,7 +89,7 @@ impl Source {
         }
         let blocks = self.everything()?;
         let found = search(blocks, seconds, |block| self.time_if_known(block))?;
-        let (date, spec) = (text::utc(seconds), self.spec());
+        let (date, spec) = (utc(seconds), self.spec());
         let outside = |message: String, hint: &str| {
             Err(Error::new(ErrorKind::Unavailable, message).advise(Advice::Text(hint.to_owned())))
         };
@@ -102,7 +102,7 @@ impl Source {
                 format!(
                     "{date} is before the first block of the source, block {} of {}",
                     blocks.first,
-                    text::utc(time)
+                    utc(time)
                 ),
                 "leave the start of the range out to begin with the first block",
             ),
@@ -110,7 +110,7 @@ impl Source {
                 format!(
                     "{date} is after the last block of the source, block {} of {}",
                     blocks.last,
-                    text::utc(time)
+                    utc(time)
                 ),
                 "name a date before it",
             ),

@@ -3,7 +3,7 @@
 //! Nothing here names an option of a command line. A program that has such options maps
 //! [`Advice`] to them.
 
-use crate::{BlocksError, Capability, SourceSpec, text::AddressError};
+use crate::{BlocksError, Capability, SourceSpec, grammar::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
 use txgraph_transfers::{

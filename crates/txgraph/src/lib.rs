@@ -3,7 +3,9 @@
 //! Asks a [`Source`], for example the data directory of a local reth node, about token
 //! transfers: the transfers themselves ([`Source::transfers`]), the graph around some
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
-//! nothing. Only [`text`] knows the names of the options of a command line.
+//! nothing, and names no option of a command line.
+//!
+//! Modules, each using only those before it: grammar, capability, spec, error, files, kinds, options, protected, config, source, dates, select, outputs, ask, frames, text.
 //!
 //! ```no_run
 //! use txgraph::{Source, address};
@@ -44,28 +46,33 @@
 //! itself needs the same minor version.
 
 mod ask;
-mod blocks;
+mod capability;
 mod config;
 mod dates;
 mod error;
+mod files;
 #[cfg(feature = "polars")]
 mod frames;
+mod grammar;
+mod kinds;
 mod options;
 #[cfg(feature = "export")]
 mod outputs;
 mod protected;
 mod select;
 mod source;
-mod sources;
+mod spec;
 pub mod text;
 
 pub use ask::*;
-pub use blocks::{BlockSpec, BlocksError};
+pub use capability::{Capabilities, Capability};
 pub use config::{
     CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
     SOURCE_ENV, THREADS_ENV,
 };
 pub use error::{Advice, Error, ErrorKind, Gaps, Result};
+pub use grammar::{BlockSpec, BlocksError};
+pub use kinds::{SourceKind, source_kinds};
 pub use protected::Protected;
 pub use select::Selection;
 #[cfg(feature = "replay")]
@@ -76,11 +83,8 @@ pub use source::LakeFolder;
 pub use source::NodeWithHead;
 #[cfg(feature = "lake")]
 pub use source::OriginWork;
-pub use source::{
-    Backend, Capabilities, Capability, Control, EraFiles, Explain, RethNode, Source, SourceBuilder,
-    SourceSpec,
-};
-pub use sources::{SourceKind, source_kinds};
+pub use source::{Backend, Control, EraFiles, Explain, RethNode, Source, SourceBuilder};
+pub use spec::SourceSpec;
 
 // What questions and answers are made of.
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};

@@ -6,7 +6,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use txgraph_export::Target;
+use txgraph_export::{GraphFormat, TableFormat, Target};
 
 /// The outputs of one question.
 pub(crate) trait Planned {
@@ -31,27 +31,55 @@ impl Source {
     }
 }
 
-/// The format of a file by its extension; `default` for standard output.
-pub(crate) fn format_of<F>(
-    target: &Target,
-    default: F,
-    from_extension: impl Fn(&Path) -> Option<F>,
-    known: impl Fn() -> String,
-) -> Result<F> {
-    let Some(path) = target.path() else {
-        return Ok(default);
-    };
-    from_extension(path).ok_or_else(|| {
-        Error::usage(format!(
-            "{}: cannot infer a format from the file name",
-            path.display()
-        ))
-        .advise(Advice::ChooseFormat { known: known() })
-    })
+/// A format that the extension of a file chooses.
+pub(crate) trait Format: Sized {
+    /// The format on standard output.
+    const ON_STDOUT: Self;
+
+    /// The format of a file.
+    fn by_extension(path: &Path) -> Option<Self>;
+
+    /// The words of the formats.
+    fn words() -> Vec<&'static str>;
+
+    /// The format of a target.
+    fn of(target: &Target) -> Result<Self> {
+        let Some(path) = target.path() else {
+            return Ok(Self::ON_STDOUT);
+        };
+        Self::by_extension(path).ok_or_else(|| {
+            let known = Self::words().join(", ");
+            Error::usage(format!(
+                "{}: cannot infer a format from the file name",
+                path.display()
+            ))
+            .advise(Advice::ChooseFormat { known })
+        })
+    }
 }
 
-pub(crate) fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.collect::<Vec<_>>().join(", ")
+impl Format for TableFormat {
+    const ON_STDOUT: Self = Self::Csv;
+
+    fn by_extension(path: &Path) -> Option<Self> {
+        Self::from_extension(path)
+    }
+
+    fn words() -> Vec<&'static str> {
+        Self::ALL.iter().map(|format| format.as_str()).collect()
+    }
+}
+
+impl Format for GraphFormat {
+    const ON_STDOUT: Self = Self::Table(TableFormat::Csv);
+
+    fn by_extension(path: &Path) -> Option<Self> {
+        Self::from_extension(path)
+    }
+
+    fn words() -> Vec<&'static str> {
+        Self::ALL.iter().map(|format| format.as_str()).collect()
+    }
 }
 
 /// The file next to an output for its metadata, if the format cannot contain it.

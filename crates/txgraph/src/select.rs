@@ -1,7 +1,7 @@
 //! Which transfers: what every question about transfers has in common.
 
 use crate::{
-    Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, blocks::DateIs, options,
+    Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, grammar::DateIs, options,
 };
 use alloy_primitives::{Address, U256};
 use serde::Serialize;

@@ -1,12 +1,18 @@
 //! Measures of a graph.
 
 use super::{
-    Description, Measure, TrailEnds, ends, no_root, restarting, search_methods::search_methods,
+    describe::Description,
+    ends::{self, TrailEnds},
+    measure::Measure,
+    retry::restarting,
+    search::{self, Hops, SearchOptions, no_root},
+    search_methods::search_methods,
+    trace,
 };
-use crate::{Error, Hops, Result, SearchOptions, Source, options::given, select::Resolved};
+use crate::{Error, Result, Source, options::given, select::Resolved};
 use alloy_primitives::Address;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
     Cell, Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
@@ -38,6 +44,13 @@ pub struct Analyze<'s> {
     pub(crate) order: PairOrder,
     pub(crate) method: TraceMethod,
     pub(crate) brief: bool,
+}
+
+impl Source {
+    /// Asks for a measure of a graph: of all transfers, unless it is given a root.
+    pub fn analyze(&self, measure: Measure) -> Analyze<'_> {
+        Analyze::new(self, measure)
+    }
 }
 
 impl<'s> Analyze<'s> {
@@ -84,18 +97,34 @@ impl<'s> Analyze<'s> {
         self
     }
 
+    /// The question for the metadata of an answer.
+    fn description(&self) -> Result<Description> {
+        let mut options = given(&self.search)?;
+        options.insert("measure".into(), json!(self.measure));
+        if let Some(top) = self.top {
+            options.insert("top".into(), json!(top));
+        }
+        if self.measure == Measure::Pairs && self.order != PairOrder::Amount {
+            options.insert("order".into(), json!(self.order));
+        }
+        if self.measure == Measure::Trace {
+            options.insert("method".into(), json!(self.method));
+        }
+        Ok(Description::new("analyze", options))
+    }
+
     /// Finds the blocks and checks the options, but reads no transfers yet.
     ///
     /// # Errors
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
-        let description = Description::analyze(&self)?;
+        let description = self.description()?;
         let options = &self.search;
         let (request, cut) = match Tables::of(self.measure) {
             None => {
                 let (mut request, cut) = options.request(self.source)?;
-                super::trace::check(&request.filter, request.direction)?;
+                trace::check(&request.filter, request.direction)?;
                 request.time_respecting = true;
                 (Request::Trace(Box::new(request)), cut)
             }
@@ -212,9 +241,7 @@ impl<'s> PreparedAnalysis<'s> {
     /// The transfers that it reads.
     pub fn scan_request(&self) -> ScanRequest {
         match &self.request {
-            Request::Trace(request) | Request::Search(request, _) => {
-                super::search::scan_request(request)
-            }
+            Request::Trace(request) | Request::Search(request, _) => search::scan_request(request),
             Request::Everything(request, _) => (**request).clone(),
         }
     }
@@ -235,14 +262,14 @@ impl<'s> PreparedAnalysis<'s> {
         let (mut graph, trail_ends, answer) = match &self.request {
             Request::Trace(request) => {
                 let method = self.question.method;
-                let (graph, trace, facts) = super::trace::run(source, request, method)?;
+                let (graph, trace, facts) = trace::run(source, request, method)?;
                 notes = facts;
                 let unseen = ends::unseen(&request.filter, &graph);
                 let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), trail_ends, answer(&trace)?)
             }
             Request::Search(request, tables) => {
-                let graph = super::search::run(source, request)?;
+                let graph = search::run(source, request)?;
                 source.check_interrupted()?;
                 let answer = source.install(|| self.question.of_search(&graph, *tables))??;
                 let unseen = ends::unseen(&request.filter, &graph);
@@ -445,10 +472,10 @@ mod to_file {
     use super::{Analysis, MeasuredGraph, Result, value};
     use crate::{
         Error,
-        outputs::{self, Planned},
+        outputs::{Format, Planned},
     };
     use serde_json::json;
-    use std::str::FromStr;
+    use std::{path::Path, str::FromStr};
     use txgraph_export::{TableFormat, Target, Written};
 
     /// The format of an analysis.
@@ -470,6 +497,20 @@ mod to_file {
         }
     }
 
+    impl Format for AnalysisFormat {
+        const ON_STDOUT: Self = Self::Tables;
+
+        fn by_extension(path: &Path) -> Option<Self> {
+            let format = path.extension()?.to_str()?.parse().ok();
+            format.filter(|format| *format != Self::Tables)
+        }
+
+        /// Those of data.
+        fn words() -> Vec<&'static str> {
+            Self::words().split_off(1)
+        }
+    }
+
     impl FromStr for AnalysisFormat {
         type Err = Error;
 
@@ -478,8 +519,8 @@ mod to_file {
                 "table" => Ok(Self::Tables),
                 "json" => Ok(Self::Json),
                 _ => word.parse().map(Self::Table).map_err(|_| {
-                    let known = outputs::words(Self::words().into_iter());
-                    let word = crate::text::shortened(word);
+                    let known = Self::words().join(", ");
+                    let word = crate::grammar::shortened(word);
                     Error::usage(format!("unknown format `{word}`; one of {known}"))
                 }),
             }

@@ -61,7 +61,7 @@ impl Measure {
     pub(crate) fn no_table(self, name: &str) -> Error {
         Error::usage(format!(
             "there is no table `{}`; one of {}",
-            crate::text::shortened(name),
+            crate::grammar::shortened(name),
             self.table_ids().join(", ")
         ))
     }

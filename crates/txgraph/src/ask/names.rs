@@ -7,6 +7,9 @@ use std::{collections::BTreeSet, path::Path};
 use txgraph_export::{Counterfeit, TokenList};
 use txgraph_transfers::{BlockRanges, StateUsed};
 
+/// The columns of transfers with names of tokens.
+pub(super) const TOKEN_COLUMNS: [&str; 3] = ["amount", "symbol", "decimals"];
+
 /// Tokens of a graph that are asked. More are not readable in a picture.
 pub(super) const ASKED_MAX: usize = 2_000;
 

@@ -2,23 +2,14 @@
 
 #[cfg(not(feature = "replay"))]
 use crate::{Capability, Error, SourceSpec};
-use crate::{Result, source::RethNode};
-use txgraph_reader::NodeSource;
+use crate::{
+    Result,
+    source::{RethNode, source_work},
+};
 use txgraph_stored::Origin;
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, SourceError,
 };
-use txgraph_work::Work;
-
-/// Threads, cancellation and progress of a source.
-pub(crate) fn source_work(source: &NodeSource) -> Work {
-    let options = source.options();
-    Work {
-        threads: options.threads.clone(),
-        cancel: options.cancel.clone(),
-        progress: options.progress.clone(),
-    }
-}
 
 /// Nothing has to be replayed: all blocks have logs of transfers inside of transactions.
 struct Logged;

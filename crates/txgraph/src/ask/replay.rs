@@ -27,9 +27,11 @@ pub use creation::{Creation, Creator};
 pub use name::TransactionName;
 #[cfg(feature = "export")]
 pub use profile::*;
+#[cfg(feature = "export")]
+pub use rows::ReplayOutput;
 pub use state::{AccountState, BlockState, SlotState};
 #[cfg(feature = "export")]
-pub use to_file::{ReplayOutput, ReplayedTransfers};
+pub use to_file::ReplayedTransfers;
 pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
 pub use transaction::{NetChange, TransactionSummary};

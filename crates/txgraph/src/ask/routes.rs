@@ -1,6 +1,6 @@
 //! How transfers lead from one address to another, and counterparties in common.
 
-use super::{PreparedSearch, restarting};
+use super::{retry::restarting, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::Address;
 use txgraph_graph::{Routes, Shared, routes, shared};

@@ -1,9 +1,16 @@
 //! The graph around some addresses.
 
-use super::{Description, TrailEnds, ends, no_root, restarting, search_methods::search_methods};
+use super::{
+    describe::Description,
+    ends::{self, TrailEnds},
+    retry::restarting,
+    search_methods::search_methods,
+};
 use crate::{
-    Advice, Error, MEMORY_DEFAULT, Result, Selection, Source, options, select::Resolved,
-    text::Scalar,
+    Advice, Error, MEMORY_DEFAULT, Result, Selection, Source,
+    grammar::{Scalar, shortened},
+    options,
+    select::Resolved,
 };
 use alloy_primitives::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -57,7 +64,7 @@ impl FromStr for Hops {
         match text {
             "all" => Ok(Self::All),
             number => number.parse().map(Self::Number).map_err(|_| {
-                let text = crate::text::shortened(text);
+                let text = shortened(text);
                 format!("`{text}` is not a number of hops (0, 1, 2 … or `all`)")
             }),
         }
@@ -162,12 +169,24 @@ impl SearchOptions {
     }
 }
 
+/// The error for a question without a root.
+pub(super) fn no_root() -> Error {
+    Error::usage("a search needs an address to start from").advise(Advice::NameRoot)
+}
+
 /// Asks for the graph around some addresses. See [`Source::search`].
 #[derive(Clone, Debug)]
 #[must_use = "a question is asked by `run`"]
 pub struct Search<'s> {
     source: &'s Source,
     pub(crate) search: SearchOptions,
+}
+
+impl Source {
+    /// Asks for the graph around an address. More roots: [`Search::root`].
+    pub fn search(&self, root: Address) -> Search<'_> {
+        Search::new(self).root(root)
+    }
 }
 
 impl<'s> Search<'s> {
@@ -186,7 +205,7 @@ impl<'s> Search<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedSearch<'s>> {
-        let description = Description::search(&self.search)?;
+        let description = Description::new("graph", options::given(&self.search)?);
         let (request, cut) = self.search.request(self.source)?;
         Ok(PreparedSearch {
             source: self.source,
@@ -320,8 +339,11 @@ mod to_file {
     use super::{Description, GraphAnswer, Result, TrailEnds, TransferGraph, ends};
     use crate::{
         Columns, Error, ErrorKind, Source, TokenSources,
-        ask::{TOKEN_COLUMNS, facts, names::ASKED_MAX},
-        outputs::{self, Planned},
+        ask::{
+            facts,
+            names::{ASKED_MAX, TOKEN_COLUMNS},
+        },
+        outputs::{Format, Planned},
     };
     use std::{
         ops::Deref,
@@ -367,14 +389,8 @@ mod to_file {
         /// If the extension is not that of a format for graphs.
         pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
             let target = Target::from(path.into());
-            let format = outputs::format_of(
-                &target,
-                TableFormat::Csv.into(),
-                GraphFormat::from_extension,
-                || outputs::words(GraphFormat::ALL.iter().map(|format| format.as_str())),
-            )?;
             Ok(Self {
-                files: vec![(format, target)],
+                files: vec![(GraphFormat::of(&target)?, target)],
                 ..Self::default()
             })
         }

@@ -1,6 +1,6 @@
 //! Follows the tokens that some addresses sent: see [`txgraph_analysis::Tracer`].
 
-use super::restarting;
+use super::retry::restarting;
 use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};

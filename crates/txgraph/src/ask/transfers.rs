@@ -1,11 +1,13 @@
 //! The transfers of a block range, streamed.
 
-use super::{Description, restarting};
+use super::{describe::Description, retry::restarting};
 use crate::{
     Error, Result, Selection, Source,
+    options::{addresses, given},
     select::{Resolved, selection_methods},
 };
 use alloy_primitives::Address;
+use serde_json::json;
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, Touching, Transfer,
@@ -20,6 +22,13 @@ pub struct Transfers<'s> {
     pub(crate) touching: Option<Touching>,
     /// Blocks and indices; empty: all.
     pub(crate) transactions: BTreeSet<(u64, u32)>,
+}
+
+impl Source {
+    /// Asks for the transfers of a block range.
+    pub fn transfers(&self) -> Transfers<'_> {
+        Transfers::new(self)
+    }
 }
 
 impl<'s> Transfers<'s> {
@@ -61,13 +70,30 @@ impl<'s> Transfers<'s> {
         self
     }
 
+    /// The question for the metadata of an answer.
+    fn description(&self) -> Result<Description> {
+        let mut options = given(&self.selection)?;
+        if let Some(touching) = &self.touching {
+            options.insert("address".into(), addresses(&touching.addresses));
+            if touching.direction != Direction::Both {
+                options.insert("direction".into(), json!(touching.direction));
+            }
+        }
+        if !self.transactions.is_empty() {
+            let places = self.transactions.iter();
+            let places = places.map(|(block, index)| format!("{block}:{index}"));
+            options.insert("tx".into(), places.collect());
+        }
+        Ok(Description::new("transfers", options))
+    }
+
     /// Finds the blocks and checks the conditions, but reads no transfers yet.
     ///
     /// # Errors
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedTransfers<'s>> {
-        let description = Description::transfers(&self)?;
+        let description = self.description()?;
         let mut filter = self.selection.filter_for(self.source)?;
         filter.touching = self.touching;
         let is_empty = |touching: &Touching| touching.addresses.is_empty();
@@ -269,8 +295,8 @@ mod to_file {
     };
     use crate::{
         Advice, Error, ErrorKind, TokenSources,
-        ask::restarting,
-        outputs::{self, Planned},
+        ask::retry::restarting,
+        outputs::{Format, Planned},
     };
     use std::{collections::BTreeSet, path::PathBuf};
     use txgraph_export::{
@@ -355,12 +381,7 @@ mod to_file {
         pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
             let target = Target::from(path.into());
             Ok(Self {
-                format: outputs::format_of(
-                    &target,
-                    TableFormat::Csv,
-                    TableFormat::from_extension,
-                    || outputs::words(TableFormat::ALL.iter().map(|format| format.as_str())),
-                )?,
+                format: TableFormat::of(&target)?,
                 target,
                 more: Vec::new(),
                 columns: Columns::default(),

@@ -1,11 +1,11 @@
 //! What each kind of source implements.
 
 #[cfg(feature = "replay")]
-use super::Bundles;
+use super::bundles::Bundles;
 #[cfg(feature = "rpc")]
-use super::NodeWithHead;
-use super::{Capabilities, RethNode};
-use crate::{Protected, Result};
+use super::head::NodeWithHead;
+use super::reth::RethNode;
+use crate::{Capabilities, Protected, Result};
 use std::fmt;
 #[cfg(feature = "rpc")]
 use txgraph_rpc::RpcSource;
@@ -69,7 +69,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// Calls `work` once with what a lake is made from, and with transfers inside of transactions
-    /// if `internal`. Only sources with [`Capability::Lake`](super::Capability::Lake) implement it.
+    /// if `internal`. Only sources with [`Capability::Lake`](crate::Capability::Lake) implement it.
     #[cfg(feature = "lake")]
     fn with_origin(&self, internal: bool, work: &mut OriginWork<'_>) -> Result<()> {
         let _ = (internal, work);

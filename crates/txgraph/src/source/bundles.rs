@@ -1,7 +1,7 @@
 //! Bundles as a source: blocks with the state that they read, for a replay without a node.
 
-use super::{Backend, Capabilities, Capability, Control, SourceSpec};
-use crate::{Config, Error, Protected, Result};
+use super::{backend::Backend, control::Control};
+use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},

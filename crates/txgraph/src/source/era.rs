@@ -1,7 +1,7 @@
 //! Archives of blocks as a source.
 
-use super::{Backend, Capabilities, Capability, Control, SourceSpec};
-use crate::{Config, Error, ErrorKind, Protected, Result};
+use super::{backend::Backend, control::Control};
+use crate::{Capabilities, Capability, Config, Error, ErrorKind, Protected, Result, SourceSpec};
 use std::path::Path;
 use txgraph_era::{Archive, EraOptions};
 use txgraph_stored::{StoredBlocks, StoredSource};

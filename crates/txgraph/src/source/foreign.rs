@@ -1,7 +1,10 @@
 //! Files that other tools write, as a source.
 
-use super::{Backend, Capabilities, Capability, Control, SourceSpec};
-use crate::{Config, Error, ErrorKind, Protected, Result, text::parse_blocks};
+use super::{backend::Backend, control::Control};
+use crate::{
+    Capabilities, Capability, Config, Error, ErrorKind, Protected, Result, SourceSpec,
+    grammar::parse_blocks,
+};
 use std::path::{Path, PathBuf};
 use txgraph_foreign::{Columns, Family, ForeignFiles, ForeignOptions};
 use txgraph_stored::StoredSource;

@@ -5,10 +5,13 @@
 //! the newest one in them.
 
 use super::{
-    Backend, Capabilities, Control, RethNode, RpcServer, SourceSpec,
+    backend::Backend,
+    control::Control,
     joined::{JoinedTransfers, Member, Seam, same_chain},
+    reth::RethNode,
+    rpc::RpcServer,
 };
-use crate::{Config, Error, ErrorKind, Protected, Result};
+use crate::{Capabilities, Config, Error, ErrorKind, Protected, Result, SourceSpec};
 use txgraph_rpc::{RpcNode, RpcSource};
 use txgraph_transfers::{
     ChainInfo, Indexable, SourceError, SourceFailure, TransferFilter, TransferSource,

@@ -8,11 +8,10 @@ mod plan;
 mod read;
 
 #[cfg(feature = "rpc")]
-pub(crate) use plan::Seam;
-pub(crate) use read::{JoinedTransfers, Member};
+pub(crate) use plan::{JoinedTransfers, Member, Seam};
 
-use super::{Backend, Capabilities, SourceSpec};
-use crate::{Error, ErrorKind, Protected, Result};
+use super::backend::Backend;
+use crate::{Capabilities, Error, ErrorKind, Protected, Result, SourceSpec};
 use alloy_primitives::B256;
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
@@ -58,7 +57,7 @@ impl Joined {
 impl Backend for Joined {
     /// What all of the sources can do with transfers.
     fn capabilities(&self) -> Capabilities {
-        use super::Capability as C;
+        use crate::Capability as C;
         let common = [C::Transfers, C::Hashes].into_iter();
         common
             .filter(|one| {

@@ -1,7 +1,9 @@
 //! A lake as a source.
 
-use super::{Backend, Capabilities, Capability, Control, SourceSpec};
-use crate::{Advice, Config, Error, ErrorKind, Protected, Result};
+use super::{backend::Backend, control::Control};
+use crate::{
+    Advice, Capabilities, Capability, Config, Error, ErrorKind, Protected, Result, SourceSpec,
+};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};

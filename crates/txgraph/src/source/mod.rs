@@ -3,7 +3,7 @@
 mod backend;
 #[cfg(feature = "replay")]
 mod bundles;
-mod capability;
+mod control;
 mod era;
 #[cfg(feature = "foreign")]
 mod foreign;
@@ -12,86 +12,34 @@ mod head;
 mod joined;
 #[cfg(feature = "lake")]
 mod lake;
+mod open;
 mod reth;
 #[cfg(feature = "rpc")]
 mod rpc;
-mod spec;
 
 pub use backend::Backend;
 #[cfg(feature = "lake")]
 pub use backend::OriginWork;
 #[cfg(feature = "replay")]
 pub use bundles::Bundles;
-pub use capability::{Capabilities, Capability};
+pub use control::{Control, Explain};
 pub use era::EraFiles;
-#[cfg(feature = "foreign")]
-pub(crate) use foreign::Foreign;
 #[cfg(feature = "rpc")]
 pub use head::NodeWithHead;
 #[cfg(feature = "lake")]
 pub use lake::LakeFolder;
 pub use reth::RethNode;
-#[cfg(feature = "rpc")]
-pub(crate) use rpc::RpcServer;
-pub use spec::SourceSpec;
+#[cfg(any(feature = "index", feature = "lake"))]
+pub(crate) use reth::source_work;
 
 use crate::{
-    Analyze, CancelFlag, Config, Error, ErrorKind, IndexChoice, Measure, Progress, Protected,
-    Result, Search, Threads, Transfers, sources,
+    CancelFlag, Capabilities, Capability, Config, Error, ErrorKind, IndexChoice, Progress,
+    Protected, Result, SourceSpec,
 };
-use alloy_primitives::Address;
+use open::open_all;
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
-use txgraph_work::Work;
-
-/// Receives one line for each decision about how a question is answered.
-pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
-
-/// How a caller observes and stops work.
-#[derive(Clone, Default)]
-pub struct Control {
-    /// Receives the number of finished blocks.
-    pub progress: Option<Arc<dyn Progress>>,
-    /// Receives the decisions about how a question is answered.
-    pub explain: Option<Explain>,
-    /// Stops all work when it is set.
-    pub cancel: CancelFlag,
-    /// The threads of all work on the source. Replaced when it is opened, if its
-    /// [`Config`] has a number of threads.
-    pub threads: Threads,
-}
-
-impl Control {
-    /// Uses as many threads as a configuration names, if it names a number.
-    ///
-    /// # Errors
-    ///
-    /// If the number is too large.
-    pub fn with_threads(mut self, config: &Config) -> Result<Self> {
-        if let Some(threads) = config.worker_threads()? {
-            self.threads = threads;
-        }
-        Ok(self)
-    }
-
-    /// The threads, the flag and the progress.
-    pub(crate) fn work(&self) -> Work {
-        Work {
-            threads: self.threads.clone(),
-            cancel: self.cancel.clone(),
-            progress: self.progress.clone(),
-        }
-    }
-}
-
-impl fmt::Debug for Control {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control")
-            .field("cancel", &self.cancel)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Anything that can be asked for transfers: the data directory of a reth node, and the other
 /// [kinds of sources](crate::source_kinds).
@@ -312,21 +260,6 @@ impl Source {
         self.backend.transfers(filter)
     }
 
-    /// Asks for the transfers of a block range.
-    pub fn transfers(&self) -> Transfers<'_> {
-        Transfers::new(self)
-    }
-
-    /// Asks for the graph around an address. More roots: [`Search::root`].
-    pub fn search(&self, root: Address) -> Search<'_> {
-        Search::new(self).root(root)
-    }
-
-    /// Asks for a measure of a graph: of all transfers, unless it is given a root.
-    pub fn analyze(&self, measure: Measure) -> Analyze<'_> {
-        Analyze::new(self, measure)
-    }
-
     /// Refuses what this source cannot do.
     ///
     /// # Errors
@@ -371,56 +304,6 @@ impl Source {
     pub fn info(&self) -> Result<txgraph_nodedb::Info> {
         Ok(self.node(Capability::Info)?.db().snapshot()?.info()?)
     }
-}
-
-/// Opens the source of a configuration, joined with its others if there are any.
-fn open_all(
-    spec: &SourceSpec,
-    config: &Config,
-    control: &Control,
-) -> Result<(Box<dyn Backend>, SourceSpec)> {
-    let open = |spec: &SourceSpec| sources::find(spec)?.open(spec, config, control);
-    if let Some(head) = &config.head {
-        if !config.joined.is_empty() {
-            return Err(Error::usage(
-                "a node with its head is joined with no other source",
-            ));
-        }
-        let name = SourceSpec::joined(&format!("{spec} + {head}"));
-        return Ok((open_head(spec, head, config, control)?, name));
-    }
-    if config.joined.is_empty() {
-        return Ok((open(spec)?, spec.clone()));
-    }
-    let mut parts = Vec::new();
-    for spec in std::iter::once(spec).chain(&config.joined) {
-        parts.push((spec.clone(), open(spec)?));
-    }
-    let names: Vec<_> = parts.iter().map(|(spec, _)| spec.to_string()).collect();
-    let joined = joined::Joined::new(parts)?;
-    Ok((Box::new(joined), SourceSpec::joined(&names.join(" + "))))
-}
-
-#[cfg(feature = "rpc")]
-fn open_head(
-    spec: &SourceSpec,
-    head: &SourceSpec,
-    config: &Config,
-    control: &Control,
-) -> Result<Box<dyn Backend>> {
-    Ok(Box::new(NodeWithHead::open(spec, head, config, control)?))
-}
-
-/// Without servers, the name of their kind is not known.
-#[cfg(not(feature = "rpc"))]
-fn open_head(
-    _: &SourceSpec,
-    head: &SourceSpec,
-    _: &Config,
-    _: &Control,
-) -> Result<Box<dyn Backend>> {
-    sources::find(head)?;
-    Err(Error::usage(format!("{head}: this build asks no servers")))
 }
 
 /// Settings for opening a [`Source`].

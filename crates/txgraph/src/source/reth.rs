@@ -1,7 +1,7 @@
 //! The data directory of a reth node as a source.
 
-use super::{Backend, Capabilities, Capability, Control, SourceSpec};
-use crate::{Config, Protected, Result};
+use super::{backend::Backend, control::Control};
+use crate::{Capabilities, Capability, Config, Protected, Result, SourceSpec};
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
@@ -144,7 +144,7 @@ impl RethNode {
             return Ok(None);
         };
         let node = self.source()?;
-        let work = crate::ask::source_work(node);
+        let work = source_work(node);
         let has_internal = filter.internal && index.covers_filter(filter);
         if let Some(explain) = &self.control.explain {
             let (path, blocks) = (index.path().display(), index.blocks());
@@ -230,11 +230,22 @@ impl Backend for RethNode {
     }
 
     #[cfg(feature = "lake")]
-    fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
+    fn with_origin(&self, internal: bool, work: &mut super::backend::OriginWork<'_>) -> Result<()> {
         self.with_origin(internal, work)
     }
 
     fn node(&self) -> Option<&RethNode> {
         Some(self)
+    }
+}
+
+/// Threads, cancellation and progress of a source.
+#[cfg(any(feature = "index", feature = "lake"))]
+pub(crate) fn source_work(source: &NodeSource) -> txgraph_work::Work {
+    let options = source.options();
+    txgraph_work::Work {
+        threads: options.threads.clone(),
+        cancel: options.cancel.clone(),
+        progress: options.progress.clone(),
     }
 }

@@ -1,7 +1,7 @@
 //! A JSON-RPC server as a source.
 
-use super::{Backend, Capabilities, Capability, Control, SourceSpec};
-use crate::{Config, Error, Protected, Result};
+use super::{backend::Backend, control::Control};
+use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 use txgraph_work::Work;

@@ -1,7 +1,6 @@
 //! The columns of transfers, as they are written.
 
-use super::scalar::list;
-use crate::{Error, Result};
+use crate::{Error, Result, grammar::list};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use txgraph_export::VertexColumn;

@@ -1,11 +1,10 @@
 //! Files of labels, and of addresses that are not expanded.
 
-use super::{
-    Checksum,
+use crate::{
+    Error, Result,
     files::{Limited, unreadable},
-    parse_address,
+    grammar::{Checksum, parse_address},
 };
-use crate::{Error, Result};
 use alloy_primitives::Address;
 use std::{
     collections::BTreeSet,

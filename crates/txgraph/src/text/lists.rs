@@ -1,11 +1,10 @@
 //! Lists: several values, commas, or `@FILE`.
 
-use super::{
-    Checksum,
+use crate::{
+    BlockSpec, Error, Result,
     files::{Limited, unreadable},
-    parse_address, parse_blocks,
+    grammar::{Checksum, parse_address, parse_blocks},
 };
-use crate::{BlockSpec, Error, Result};
 use alloy_primitives::{Address, map::AddressHashSet};
 use std::path::Path;
 use txgraph_transfers::{TokenFilter, WrappedNative};

@@ -9,8 +9,10 @@
 //!
 //! Tokens that are not named in the third form have no smallest amount.
 
-use super::{Checksum, parse_address, parse_amount, shortened};
-use crate::{Advice, BlockSpec, Error, Result, Selection, Source};
+use crate::{
+    Advice, BlockSpec, Error, Result, Selection, Source,
+    grammar::{Checksum, parse_address, parse_amount, shortened},
+};
 use alloy_primitives::{Address, U256};
 use txgraph_export::TokenList;
 use txgraph_transfers::{AmountFilter, TokenFilter};

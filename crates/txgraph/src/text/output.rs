@@ -1,9 +1,9 @@
 //! Words for formats and outputs.
 
-use super::Output;
-use crate::{Advice, Error, Result, outputs::format_of};
+use crate::{Advice, Error, Result, grammar::list, outputs::Format};
 #[cfg(feature = "replay")]
-use crate::{ReplayOutput, text::shortened};
+use crate::{ReplayOutput, grammar::shortened};
+use serde::{Deserialize, Serialize};
 use std::{
     fmt::Display,
     path::{Path, PathBuf},
@@ -13,34 +13,40 @@ use std::{
 use txgraph_export::TableFormat;
 use txgraph_export::Target;
 
-/// Reads several outputs with their formats: the given one, else by extension.
-pub(super) fn targets<F: Copy + FromStr<Err: Display>>(
-    output: &Output,
-    default: F,
-    from_extension: impl Fn(&Path) -> Option<F>,
-    known: impl Fn() -> String,
-) -> Result<Vec<(F, Target)>> {
-    let given: Option<F> = match &output.format {
-        Some(word) => {
-            Some((word.parse()).map_err(|error: F::Err| Error::usage(error.to_string()))?)
+/// Where an answer is written, and how.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Output {
+    /// Files, or `-` for stdout; empty: stdout.
+    #[serde(deserialize_with = "list")]
+    pub output: Vec<String>,
+    /// Format; absent: by the extension of the file.
+    pub format: Option<String>,
+    /// Replace files that exist.
+    pub overwrite: bool,
+}
+
+impl Output {
+    /// Reads several outputs with their formats: the given one, else by extension.
+    pub(super) fn targets<F: Copy + Format + FromStr<Err: Display>>(
+        &self,
+    ) -> Result<Vec<(F, Target)>> {
+        let given = self.format.as_ref().map(|word| word.parse::<F>());
+        let given = given.transpose();
+        let given = given.map_err(|error| Error::usage(error.to_string()))?;
+        if given.is_some() && self.output.len() > 1 {
+            return Err(one_format());
         }
-        None => None,
-    };
-    if output.output.is_empty() {
-        return Ok(vec![(given.unwrap_or(default), Target::Stdout)]);
+        if self.output.is_empty() {
+            return Ok(vec![(given.unwrap_or(F::ON_STDOUT), Target::Stdout)]);
+        }
+        let targets = self.output.iter().map(|path| {
+            let target = Target::from(PathBuf::from(path));
+            let format = given.map_or_else(|| F::of(&target), Ok)?;
+            Ok((format, target))
+        });
+        targets.collect()
     }
-    if given.is_some() && output.output.len() > 1 {
-        return Err(one_format());
-    }
-    let targets = output.output.iter().map(|path| {
-        let target = Target::from(PathBuf::from(path));
-        let format = match given {
-            Some(format) => format,
-            None => format_of(&target, default, &from_extension, &known)?,
-        };
-        Ok((format, target))
-    });
-    targets.collect()
 }
 
 /// Reads the outputs of a replay.

@@ -1,7 +1,6 @@
 //! Options of pictures as they are written.
 
-use super::scalar::text;
-use crate::{Error, Result};
+use crate::{Error, Result, grammar::text};
 use serde::{Deserialize, Serialize};
 use std::{fmt::Display, path::Path, str::FromStr};
 use txgraph_export::{Drawing, Prices};

@@ -1,11 +1,38 @@
 //! Questions for measures, as they are written.
 
-use super::{AnalyzeQuery, output::targets};
+use super::{output::Output, search::SearchArgs};
 use crate::{
     AnalysisFormat, AnalysisOutput, Error, Hops, Measure, PreparedAnalysis, Result, Source,
+    grammar::list,
 };
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use txgraph_analysis::{PairOrder, TraceMethod};
 use txgraph_export::Target;
+
+/// Question: a measure of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct AnalyzeQuery {
+    /// What to measure.
+    pub measure: Measure,
+    /// The search for the graph. Without roots: all transfers that match the selection.
+    #[serde(flatten)]
+    pub search: SearchArgs,
+    /// The number of rows of a ranking; absent: 20 for people, all in data files.
+    pub top: Option<usize>,
+    /// Order of pairs; absent: by amount.
+    pub order: Option<PairOrder>,
+    /// Which tokens of an account leave first, for traces; absent: those that arrived first.
+    pub method: Option<TraceMethod>,
+    /// Which of the measure's tables; absent: all for people, the main one in data files.
+    pub table: Option<String>,
+    /// Files with symbols and decimals of tokens.
+    #[serde(deserialize_with = "list")]
+    pub token_list: Vec<String>,
+    /// Where the answer is written.
+    #[serde(flatten)]
+    pub output: Output,
+}
 
 impl AnalyzeQuery {
     /// Reads the text, and prepares the question and its outputs.
@@ -49,13 +76,7 @@ impl AnalyzeQuery {
     }
 
     fn outputs(&self) -> Result<Vec<AnalysisOutput>> {
-        let by_name = |path: &Path| {
-            let extension = path.extension()?.to_str()?;
-            let format = extension.parse().ok();
-            format.filter(|format| *format != AnalysisFormat::Tables)
-        };
-        let known = || "json, csv, jsonl, parquet, ipc".to_owned();
-        let targets = targets(&self.output, AnalysisFormat::Tables, by_name, known)?;
+        let targets = self.output.targets()?;
         let is_file = |target: &Target| target.path().is_some();
         if (targets.iter()).any(|(format, at)| *format == AnalysisFormat::Tables && is_file(at)) {
             return Err(Error::usage("tables for people go to standard output")

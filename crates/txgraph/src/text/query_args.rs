@@ -1,9 +1,25 @@
 //! Questions as tables of options.
 
-use super::{AnalyzeQuery, GraphQuery, Query, TransfersQuery, shortened};
-use crate::{Error, Result, options};
+use super::{
+    query::{GraphQuery, TransfersQuery},
+    query_analyze::AnalyzeQuery,
+};
+use crate::{Error, Result, grammar::shortened, options};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
+
+/// A question: a command and its options.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a process has one question")]
+pub enum Query {
+    /// The transfers of a block range, as a table.
+    Transfers(TransfersQuery),
+    /// The graph around some addresses.
+    Graph(GraphQuery),
+    /// A measure of such a graph.
+    Analyze(AnalyzeQuery),
+}
 
 /// The options of a command, with the names that they have in a file.
 pub trait Options: Default + Serialize + DeserializeOwned {
@@ -87,5 +103,91 @@ impl Query {
         let table: toml::Table =
             toml::from_str(options).map_err(|error| Error::usage(error.to_string()))?;
         Self::from_table(command, &table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Hops, Measure};
+    use serde_json::json;
+    use txgraph_transfers::TokenStandard;
+
+    fn read(command: &str, options: &str) -> Result<Query> {
+        Query::from_options(command, options)
+    }
+
+    #[test]
+    fn tables_read_back() {
+        let query = read(
+            "graph",
+            r#"
+            root = "0xaa"
+            token = ["0xbb", "eth"]
+            blocks = 17
+            hops = 3
+            min-value = 1000
+            direction = "in"
+            standard = "erc20,erc721"
+            time-respecting = true
+            output = ["it's.dot", "a.csv"]
+            "#,
+        )
+        .unwrap();
+        let Query::Graph(graph) = &query else {
+            panic!()
+        };
+        assert_eq!(graph.search.root, ["0xaa"]);
+        assert_eq!(graph.search.selection.blocks, ["17"]);
+        assert_eq!(graph.search.hops, Some(Hops::Number(3)));
+        assert_eq!(
+            graph.search.selection.standard,
+            [TokenStandard::Erc20, TokenStandard::Erc721]
+        );
+        let table = given(&query).unwrap();
+        assert_eq!(
+            Value::from(table.clone()),
+            json!({
+                "blocks": ["17"], "direction": "in", "hops": 3, "min-value": "1000",
+                "output": ["it's.dot", "a.csv"], "root": ["0xaa"],
+                "standard": ["erc20", "erc721"], "time-respecting": true,
+                "token": ["0xbb", "eth"],
+            })
+        );
+        assert_eq!(Query::from_table("graph", &table).unwrap(), query);
+    }
+
+    #[test]
+    fn hops_are_a_number_or_all() {
+        for (text, hops) in [
+            ("2", Hops::Number(2)),
+            ("\"2\"", Hops::Number(2)),
+            ("\"all\"", Hops::All),
+        ] {
+            let query = read("analyze", &format!("measure = \"loops\"\nhops = {text}")).unwrap();
+            let Query::Analyze(query) = query else {
+                panic!()
+            };
+            assert_eq!(
+                (query.search.hops, query.measure),
+                (Some(hops), Measure::Loops)
+            );
+        }
+        assert!(read("graph", "hops = \"many\"").is_err());
+        assert!(read("graph", "hops = -1").is_err());
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        let error = read("transfers", "hops = 3").unwrap_err();
+        assert_eq!(error.message, "`transfers` has no option `hops`");
+        assert_eq!(
+            read("graph", "rot = \"0x\"").unwrap_err().message,
+            "`graph` has no option `rot`"
+        );
+        assert!(read("graph", "rot = false").is_err());
+        assert!(read("search", "").is_err());
+        assert!(read("graph", "direction = \"up\"").is_err());
+        assert!(read("graph", "kind = \"gift\"").is_err());
     }
 }

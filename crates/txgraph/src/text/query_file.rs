@@ -25,10 +25,15 @@
 //! which files are written.
 
 use super::{
-    Checksum, Query, addresses, check_min_value, parse_address, parse_blocks, read_text, shortened,
-    tokens,
+    lists::{addresses, tokens},
+    min_value::check_min_value,
+    query_args::Query,
 };
-use crate::{Advice, Error, Hops, Result};
+use crate::{
+    Advice, Error, Hops, Result,
+    files::read_text,
+    grammar::{Checksum, parse_address, parse_blocks, shortened},
+};
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,6 @@
 //! Names of transactions.
 
-use super::shortened;
-use crate::{Error, Result, TransactionName};
+use crate::{Error, Result, TransactionName, grammar::shortened};
 use alloy_primitives::B256;
 
 /// Reads a transaction hash, or `BLOCK:INDEX`.

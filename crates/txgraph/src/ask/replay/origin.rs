@@ -4,8 +4,8 @@
 use super::Location;
 use super::{Replay, ReplaySummary, Trace, TransactionName};
 use crate::{
-    Config, Control, Error, ErrorKind, Result, Source,
-    source::{Bundles, Capability, RethNode},
+    Capability, Config, Control, Error, ErrorKind, Result, Source,
+    source::{Bundles, RethNode},
 };
 use std::{
     ops::ControlFlow,

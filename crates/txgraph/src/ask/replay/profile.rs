@@ -2,7 +2,7 @@
 
 use super::{Creation, accounts::delegate};
 use crate::{
-    AccountState, BlockSpec, ErrorKind, Result, Selection, Source, ask::restarting,
+    AccountState, BlockSpec, ErrorKind, Result, Selection, Source, ask::retry::restarting,
     select::Resolved,
 };
 use alloy_primitives::{Address, U256};

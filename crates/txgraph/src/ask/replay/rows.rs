@@ -1,7 +1,7 @@
 //! Rows of internal transfers, balances, traces and gas profiles.
 
-use super::{ReplayOutput, Trace};
-use crate::{Error, Result};
+use super::Trace;
+use crate::{Error, Result, outputs::Planned};
 use txgraph_export::{
     Column, ColumnType, LineWriter, TableFormat, TableWriter, Target, TransferTableOptions, Value,
     Written,
@@ -10,6 +10,27 @@ use txgraph_replay::{
     BalanceDifference, BlockReplay, GasProfile, NativeTransfer, SignedAmount, TransactionReplay,
 };
 use txgraph_transfers::BlockTime;
+
+/// Where a replay is written, and how.
+#[derive(Clone, Debug)]
+pub struct ReplayOutput {
+    /// The file, or standard output.
+    pub target: Target,
+    /// The format of the table. `None`: CSV of transfers and balances, JSON lines of traces,
+    /// folded stacks of gas. [`Trace::Struct`] has no other format than JSON lines.
+    pub format: Option<TableFormat>,
+    /// Whether a file that exists is replaced.
+    pub overwrite: bool,
+}
+
+impl Planned for ReplayOutput {
+    fn targets(&self) -> Vec<(&Target, bool)> {
+        // A replay writes no metadata. A file with the metadata of another table must not
+        // appear to describe this one.
+        let side = self.format.is_some_and(TableFormat::has_metadata_file);
+        vec![(&self.target, side)]
+    }
+}
 
 /// The columns of a table, by name and type.
 type Columns = &'static [(&'static str, ColumnType)];

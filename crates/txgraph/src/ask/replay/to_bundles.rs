@@ -4,7 +4,7 @@ use super::{
     PreparedReplay, ReplaySummary,
     origin::{Origin, in_order},
 };
-use crate::{Error, Result, source::Capability};
+use crate::{Capability, Error, Result};
 use std::path::Path;
 use txgraph_replay::BundleWriter;
 use txgraph_transfers::BlockRange;

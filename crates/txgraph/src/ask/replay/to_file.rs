@@ -2,29 +2,17 @@
 
 use super::{
     PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
-    rows::{Content, Rows, movements},
+    rows::{Content, ReplayOutput, Rows, movements},
 };
-use crate::{Advice, Error, ErrorKind, Result, ask::restarting, outputs::Planned};
+use crate::{Advice, Error, ErrorKind, Result, ask::retry::restarting};
 use std::{
     io::{self, Write},
     path::Path,
 };
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
-use txgraph_export::{LineWriter, TableFormat, Target, Written};
+use txgraph_export::{LineWriter, Written};
 use txgraph_replay::{Mismatch, RangeReport, TransactionReplay};
 use txgraph_transfers::Transfer;
-
-/// Where a replay is written, and how.
-#[derive(Clone, Debug)]
-pub struct ReplayOutput {
-    /// The file, or standard output.
-    pub target: Target,
-    /// The format of the table. `None`: CSV of transfers and balances, JSON lines of traces,
-    /// folded stacks of gas. [`Trace::Struct`] has no other format than JSON lines.
-    pub format: Option<TableFormat>,
-    /// Whether a file that exists is replaced.
-    pub overwrite: bool,
-}
 
 /// The first transfers of a replay.
 #[derive(Debug)]
@@ -35,15 +23,6 @@ pub struct ReplayedTransfers {
     pub count: u64,
     /// What was replayed.
     pub summary: ReplaySummary,
-}
-
-impl Planned for ReplayOutput {
-    fn targets(&self) -> Vec<(&Target, bool)> {
-        // A replay writes no metadata. A file with the metadata of another table must not
-        // appear to describe this one.
-        let side = self.format.is_some_and(TableFormat::has_metadata_file);
-        vec![(&self.target, side)]
-    }
 }
 
 impl Replay<'_> {

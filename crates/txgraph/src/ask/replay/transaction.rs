@@ -4,7 +4,9 @@
 mod served;
 
 use super::{Location, Trace, TransactionName};
-use crate::{Capability, Error, ErrorKind, Result, Source, ask::restarting, source::RethNode};
+use crate::{
+    Capability, Error, ErrorKind, Result, Source, ask::retry::restarting, source::RethNode,
+};
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

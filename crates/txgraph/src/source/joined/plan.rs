@@ -1,9 +1,10 @@
 //! Which source answers which blocks, and what proves that they are of one branch.
 
-use super::read::JoinedTransfers;
 use alloy_primitives::B256;
+use std::sync::{Arc, Mutex};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, FailureKind, ScanRequest, SourceError, SourceFailure, Unavailable,
+    BlockRange, BlockRanges, ChainInfo, FailureKind, ScanRequest, SourceError, SourceFailure,
+    TransferSource, Unavailable,
 };
 
 /// Where a node's files end and its server begins.
@@ -70,6 +71,23 @@ struct Survey {
     missing: Vec<Unavailable>,
     /// The last block that the first of two sources answers, whatever it has.
     seam: Option<u64>,
+}
+
+/// One of the sources.
+pub(crate) struct Member<'a> {
+    /// For messages.
+    pub(crate) name: String,
+    pub(crate) source: Box<dyn TransferSource + Sync + 'a>,
+}
+
+/// The transfers of several sources.
+pub(crate) struct JoinedTransfers<'a> {
+    pub(super) chain: &'a ChainInfo,
+    pub(super) members: Vec<Member<'a>>,
+    /// If the second of two sources is asked only for blocks that the first does not store yet.
+    pub(super) seam: Option<&'a dyn Seam>,
+    /// The plan of the last scan, whose transfers are completed by the same sources.
+    pub(super) last: Mutex<Option<Arc<Plan>>>,
 }
 
 impl JoinedTransfers<'_> {

@@ -1,6 +1,6 @@
 //! Reads what was planned, and checks that it is of one branch.
 
-use super::plan::{Plan, Seam, Segment};
+use super::plan::{JoinedTransfers, Member, Plan, Seam, Segment};
 use alloy_primitives::{Address, B256};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,23 +21,6 @@ const OVERLAP_BLOCKS: u64 = 1000;
 /// most this many, or this part of all blocks. With more, one pass over everything costs less.
 const REST_BLOCKS_MAX: u64 = 1024;
 const REST_PART: u64 = 4;
-
-/// One of the sources.
-pub(crate) struct Member<'a> {
-    /// For messages.
-    pub(crate) name: String,
-    pub(crate) source: Box<dyn TransferSource + Sync + 'a>,
-}
-
-/// The transfers of several sources.
-pub(crate) struct JoinedTransfers<'a> {
-    chain: &'a ChainInfo,
-    pub(super) members: Vec<Member<'a>>,
-    /// If the second of two sources is asked only for blocks that the first does not store yet.
-    pub(super) seam: Option<&'a dyn Seam>,
-    /// The plan of the last scan, whose transfers are completed by the same sources.
-    last: Mutex<Option<Arc<Plan>>>,
-}
 
 /// What reads one segment of a plan, by its number.
 type ReadSegment<'r> = dyn FnMut(

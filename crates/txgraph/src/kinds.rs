@@ -1,17 +1,7 @@
-//! The kinds of sources. A new kind is one crate, a line in `Cargo.toml`, and an entry here.
+//! The kinds of sources. A new kind is one crate, a line in `Cargo.toml`, an entry here, and a
+//! [`Backend`](crate::Backend).
 
-#[cfg(feature = "replay")]
-use crate::source::Bundles;
-#[cfg(feature = "foreign")]
-use crate::source::Foreign;
-#[cfg(feature = "lake")]
-use crate::source::LakeFolder;
-#[cfg(feature = "rpc")]
-use crate::source::RpcServer;
-use crate::{
-    Config, Control, Error, Result,
-    source::{Backend, EraFiles, RethNode, SourceSpec},
-};
+use crate::{Error, Result, SourceSpec};
 
 /// A kind of source.
 #[derive(Clone, Copy, Debug)]
@@ -22,43 +12,58 @@ pub struct SourceKind {
     pub location: &'static str,
     /// Whether the location is a path.
     pub is_path: bool,
-    open: fn(&SourceSpec, &Config, &Control) -> Result<Box<dyn Backend>>,
+    pub(crate) opener: Opener,
+}
+
+/// What opens a source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Opener {
+    Reth,
+    Era,
+    #[cfg(feature = "lake")]
+    Lake,
+    #[cfg(feature = "rpc")]
+    Rpc,
+    #[cfg(feature = "replay")]
+    Bundles,
+    #[cfg(feature = "foreign")]
+    Foreign,
 }
 
 /// Every kind of source that this build can open.
-pub(crate) const KINDS: &[SourceKind] = &[
+const KINDS: &[SourceKind] = &[
     SourceKind {
         word: "reth",
         location: "data directory of a reth node",
         is_path: true,
-        open: |spec, config, control| Ok(Box::new(RethNode::open(spec, config, control)?)),
+        opener: Opener::Reth,
     },
     SourceKind {
         word: "era",
         location: "file with archived blocks (.ere, .era1), or directory of such files",
         is_path: true,
-        open: |spec, config, control| Ok(Box::new(EraFiles::open(spec, config, control)?)),
+        opener: Opener::Era,
     },
     #[cfg(feature = "lake")]
     SourceKind {
         word: "lake",
         location: "directory of a lake, made by `lake build`",
         is_path: true,
-        open: |spec, config, control| Ok(Box::new(LakeFolder::open(spec, config, control)?)),
+        opener: Opener::Lake,
     },
     #[cfg(feature = "rpc")]
     SourceKind {
         word: "rpc",
         location: "URL of a JSON-RPC server; without a URL, the one in ETH_RPC_URL",
         is_path: false,
-        open: |spec, config, control| Ok(Box::new(RpcServer::open(spec, config, control)?)),
+        opener: Opener::Rpc,
     },
     #[cfg(feature = "replay")]
     SourceKind {
         word: "bundle",
         location: "file with a block and the state that it reads, or directory of such files",
         is_path: true,
-        open: |spec, config, control| Ok(Box::new(Bundles::open(spec, config, control)?)),
+        opener: Opener::Bundles,
     },
     #[cfg(feature = "foreign")]
     foreign("cryo", "file or directory that cryo wrote"),
@@ -80,18 +85,7 @@ const fn foreign(word: &'static str, location: &'static str) -> SourceKind {
         word,
         location,
         is_path: true,
-        open: |spec, config, control| Ok(Box::new(Foreign::open(spec, config, control)?)),
-    }
-}
-
-impl SourceKind {
-    pub(crate) fn open(
-        &self,
-        spec: &SourceSpec,
-        config: &Config,
-        control: &Control,
-    ) -> Result<Box<dyn Backend>> {
-        (self.open)(spec, config, control)
+        opener: Opener::Foreign,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Addresses: 40 hex digits, usually after `0x`. A wrong EIP-55 checksum is refused.
 
-use super::shortened;
+use super::shortened::shortened;
 use alloy_primitives::Address;
 
 /// Whether a mixed-case address must carry the right checksum.

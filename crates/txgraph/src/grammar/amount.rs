@@ -1,6 +1,6 @@
 //! Amounts of tokens, and sizes of memory.
 
-use super::shortened;
+use super::shortened::shortened;
 use alloy_primitives::U256;
 
 /// Reads an exact whole number: digits, `_`, and a power of ten as in `2.5e18`.

@@ -1,6 +1,6 @@
 //! Which blocks: ranges whose meaning can depend on the tip.
 
-use crate::text::shortened;
+use super::shortened::shortened;
 use std::ops::{Range, RangeFrom, RangeInclusive};
 use txgraph_transfers::{BlockRange, BlockRanges};
 

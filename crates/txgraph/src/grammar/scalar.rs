@@ -29,7 +29,7 @@ enum OneOrMany {
 }
 
 /// Reads one value or a list of values as texts.
-pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(match OneOrMany::deserialize(deserializer)? {
         OneOrMany::One(one) => vec![one.to_string()],
         OneOrMany::Many(many) => many.iter().map(Scalar::to_string).collect(),
@@ -37,12 +37,12 @@ pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
 }
 
 /// Reads a text or a number as text.
-pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Some(Scalar::deserialize(deserializer)?.to_string()))
 }
 
 /// Reads words, in a list or separated by commas.
-pub(super) fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub(crate) fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err: fmt::Display>,

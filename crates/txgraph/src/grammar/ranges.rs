@@ -24,13 +24,10 @@
 //! cryo also includes the end of `-1000:17M` and reads `a:b/n` like this. Numbers are exact
 //! here: cryo rounds `1.0001K`, this module refuses it.
 
-use crate::{
-    BlockSpec, BlocksError, Source,
-    blocks::{Point, Sample, Span, wrong},
-    text::{
-        shortened,
-        time::{DAY, format_time, is_date, is_time, parse_time, prefix},
-    },
+use super::{
+    blocks::{BlockSpec, BlocksError, Point, Sample, Span, wrong},
+    shortened::shortened,
+    time::{DAY, format_time, is_date, is_time, parse_time, prefix},
 };
 use std::{fmt, str::FromStr};
 
@@ -64,36 +61,8 @@ pub fn since_until(
     }
 }
 
-/// Reads the first block of a range: a number such as `18M`, or a date or a time, which stands
-/// for the first block at or after it.
-///
-/// # Errors
-///
-/// If it is neither, or the source has no block at or after it.
-pub fn first_block(source: &Source, text: &str) -> crate::Result<u64> {
-    match time_or_number(text)? {
-        Point::Time(seconds) => source.block_at(seconds),
-        Point::Number(number) => Ok(number),
-        Point::Latest => source.tip(),
-    }
-}
-
-/// Reads the last block of a range: a number such as `18M`, or a date or a time, which stands
-/// for the last block before it. The state at the end of that block is the state at that time.
-///
-/// # Errors
-///
-/// If it is neither, or the source has no block before it.
-pub fn last_block(source: &Source, text: &str) -> crate::Result<u64> {
-    let Point::Time(seconds) = time_or_number(text)? else {
-        return first_block(source, text);
-    };
-    let next = source.block_at(seconds)?;
-    let last = next.checked_sub(1);
-    Ok(last.ok_or_else(|| wrong(text, "no block is before it: the first one is block 0"))?)
-}
-
-fn time_or_number(text: &str) -> Result<Point, BlocksError> {
+/// Reads a start or an end of a range.
+pub(crate) fn time_or_number(text: &str) -> Result<Point, BlocksError> {
     if is_time(text) {
         let seconds = parse_time(text).map_err(|reason| wrong(text, &reason))?;
         return Ok(Point::Time(seconds));

@@ -1,16 +1,87 @@
-//! The labels of a question, and the addresses at which it stops because of them.
+//! How to search, as it is written: with labels, and the addresses at which the search stops.
 
-use super::{Columns, SearchArgs, SelectionArgs, labels, shortened, stop_list};
-use crate::{Error, Result, Source};
+use super::{
+    columns::Columns,
+    labels::{labels, stop_list},
+    lists::addresses,
+    selection::SelectionArgs,
+};
+use crate::{
+    Error, Hops, Result, SearchOptions, Source,
+    grammar::{list, shortened},
+};
 use alloy_primitives::Address;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, path::Path};
+use txgraph_export::TokenList;
 use txgraph_labels::Labels;
+use txgraph_transfers::Direction;
 
 /// Categories that a message lists.
 const CATEGORIES_LISTED: usize = 20;
 
+/// How to search: what `graph` and `analyze` have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct SearchArgs {
+    /// Which transfers.
+    #[serde(flatten)]
+    pub selection: SelectionArgs,
+    /// Addresses to start from.
+    #[serde(deserialize_with = "list")]
+    pub root: Vec<String>,
+    /// How far to follow; absent: one hop.
+    pub hops: Option<Hops>,
+    /// The direction; absent: out.
+    pub direction: Option<Direction>,
+    /// Follow a transfer only if it happened after the tokens arrived.
+    pub time_respecting: bool,
+    /// Do not expand vertices with more counterparties.
+    pub max_degree: Option<u32>,
+    /// File of addresses that are not expanded, with labels.
+    pub stop_at: Option<String>,
+    /// Categories of labelled addresses that are not expanded.
+    #[serde(deserialize_with = "list")]
+    pub stop_at_category: Vec<String>,
+    /// Files with names of addresses, in the order of their priority.
+    #[serde(deserialize_with = "list")]
+    pub labels: Vec<String>,
+    /// The largest number of vertices.
+    pub max_vertices: Option<u64>,
+    /// The largest number of edges.
+    pub max_edges: Option<u64>,
+    /// Expand the zero address, too.
+    pub expand_zero: bool,
+}
+
+impl SearchArgs {
+    /// Reads the text. Amounts in units need the decimals of tokens from a list.
+    pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<SearchOptions> {
+        let checksum = self.selection.checksum();
+        let roots = addresses(&self.root, checksum)?;
+        if roots.is_empty() && !self.root.is_empty() {
+            return Err(Error::usage("the list of roots is empty"));
+        }
+        let (stop_at, labels) = stops(self, source)?;
+        Ok(SearchOptions {
+            labels,
+            selection: self.selection.read(source, list)?,
+            roots,
+            hops: self.hops.unwrap_or_default(),
+            direction: self.direction.unwrap_or_default(),
+            time_respecting: self.time_respecting,
+            max_degree: self.max_degree,
+            stop_at,
+            max_vertices: self.max_vertices,
+            max_edges: self.max_edges,
+            top: None,
+            expand_zero: self.expand_zero,
+        })
+    }
+}
+
 /// The addresses that are not expanded, and all labels. Those of the stop list come last.
-pub(super) fn stops(search: &SearchArgs, source: &Source) -> Result<(BTreeSet<Address>, Labels)> {
+fn stops(search: &SearchArgs, source: &Source) -> Result<(BTreeSet<Address>, Labels)> {
     let mut labels = read_labels(&search.labels, &search.selection, source)?;
     let mut stop_at = BTreeSet::new();
     if let Some(path) = &search.stop_at {

@@ -1,6 +1,6 @@
 //! Dates and times, in UTC.
 
-use super::shortened;
+use super::shortened::shortened;
 use jiff::{Timestamp, civil, tz::TimeZone};
 
 /// The seconds of a day.

@@ -1,0 +1,84 @@
+//! Asking again after a reorganization.
+
+use crate::{ErrorKind, Result, Source};
+use std::time::Duration;
+use txgraph_transfers::SourceError;
+use txgraph_work::{CancelFlag, Next, Retry};
+
+/// The attempts at a question whose chain is reorganised in the meantime, within 3.5 s: a
+/// node that removes many blocks needs seconds until its tip is as high as before.
+const QUESTION: Retry = Retry {
+    attempts: 4,
+    backoff: Duration::from_millis(500),
+};
+
+/// Asks again when the chain was reorganised in the meantime, see [`QUESTION`].
+pub(crate) fn restarting<T>(source: &Source, ask: impl FnMut() -> Result<T>) -> Result<T> {
+    retry(QUESTION, &source.control.cancel, ask)
+}
+
+fn retry<T>(retry: Retry, cancel: &CancelFlag, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut attempts = retry.start();
+    loop {
+        match ask() {
+            Err(error) if error.kind == ErrorKind::Reorged => {
+                let attempt = attempts.number();
+                match attempts.next(&|| cancel.is_cancelled()) {
+                    Next::Retry => tracing::warn!(attempt, "{error}; starting again"),
+                    Next::Exhausted => return Err(error),
+                    Next::Stopped => return Err(SourceError::Interrupted.into()),
+                }
+            }
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reorganisation_starts_the_question_again() {
+        let at_once = Retry {
+            backoff: Duration::ZERO,
+            ..QUESTION
+        };
+        let cancel = CancelFlag::new();
+        for (failures, asked, right) in [(0, 1, true), (3, 4, true), (4, 4, false), (9, 4, false)] {
+            let mut count = 0;
+            let answer = retry(at_once, &cancel, || {
+                count += 1;
+                if count <= failures {
+                    Err(SourceError::Reorged { block: 7 }.into())
+                } else {
+                    Ok(())
+                }
+            });
+            assert_eq!((count, answer.is_ok()), (asked, right));
+        }
+        // No other error does.
+        let mut count = 0;
+        let answer: Result<()> = retry(at_once, &cancel, || {
+            count += 1;
+            Err(SourceError::Interrupted.into())
+        });
+        assert_eq!(
+            (count, answer.unwrap_err().kind),
+            (1, ErrorKind::Interrupted)
+        );
+    }
+
+    #[test]
+    fn cancelling_ends_the_pause_before_another_start() {
+        let cancel = CancelFlag::new();
+        let mut asked = 0;
+        let end: Result<()> = retry(QUESTION, &cancel, || {
+            asked += 1;
+            cancel.cancel();
+            Err(SourceError::Reorged { block: 7 }.into())
+        });
+        assert_eq!(end.unwrap_err().kind, ErrorKind::Interrupted);
+        assert_eq!(asked, 1);
+    }
+}
