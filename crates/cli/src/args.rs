@@ -10,7 +10,10 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use serde::Serialize;
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 use txgraph::{
     ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
     TableFormat, TokenStandard, U256Type,
@@ -189,6 +192,11 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// The scheduler of a cluster, and the folder of a run there.
+    pub(crate) fn of_cluster(&self) -> (Option<&str>, Option<&Path>) {
+        (self.cluster.as_deref(), self.run.as_deref())
+    }
+
     /// The settings, completed from the environment and the file.
     pub(crate) fn config(&self) -> txgraph::Result<Config> {
         let mut sources = self.source.iter().cloned().map(SourceSpec::from);
@@ -429,13 +437,6 @@ pub(crate) struct ColumnArgs {
         help_heading = "Output"
     )]
     types: Option<String>,
-}
-
-/// A path as text. Saved questions can contain only UTF-8 paths.
-pub(crate) fn text(path: PathBuf) -> String {
-    path.into_os_string()
-        .into_string()
-        .unwrap_or_else(|path| path.to_string_lossy().into_owned())
 }
 
 pub(crate) fn table_formats() -> PossibleValuesParser {

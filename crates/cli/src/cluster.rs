@@ -3,7 +3,6 @@
 //! The plain program does not contain the cluster. It replaces itself with the driver
 //! `txgraph-cluster`, a second program over this library that opens sources with a [`Cluster`].
 
-use crate::{Command, args::Global};
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -51,35 +50,36 @@ pub struct ClusterQuestion {
 
 impl ClusterQuestion {
     /// Returns the question for the cluster, or `None` for one that this machine answers.
+    /// `scheduler` and `run` are those of the options; `can_ask` is whether a cluster can answer
+    /// the command.
     ///
     /// The environment variable applies to the commands that a cluster can answer; others
     /// ignore it, but refuse the option.
     pub(crate) fn new(
-        global: &Global,
-        command: &Command,
+        (scheduler, run): (Option<&str>, Option<&Path>),
+        can_ask: bool,
         args: &[OsString],
     ) -> Result<Option<Self>> {
-        let can_ask = command.asks_transfers();
-        if !can_ask && (global.cluster.is_some() || global.run.is_some()) {
+        if !can_ask && (scheduler.is_some() || run.is_some()) {
             return Err(Error::usage(
                 "--cluster and --run apply only to transfers, graph, analyze and query",
             ));
         }
-        let scheduler = match &global.cluster {
-            Some(scheduler) => Some(scheduler.clone()),
+        let scheduler = match scheduler {
+            Some(scheduler) => Some(scheduler.to_owned()),
             None if can_ask => from_env()?,
             None => None,
         };
         match scheduler {
             Some(scheduler) => Ok(Some(Self {
                 scheduler,
-                run: global.run.clone(),
+                run: run.map(Path::to_path_buf),
                 args: args
                     .iter()
                     .map(|arg| arg.to_string_lossy().into_owned())
                     .collect(),
             })),
-            None if global.run.is_some() => Err(Error::usage(format!(
+            None if run.is_some() => Err(Error::usage(format!(
                 "--run needs a cluster: pass --cluster HOST:PORT, or set {CLUSTER_ENV}"
             ))),
             None => Ok(None),

@@ -1,8 +1,7 @@
 //! The command line with its help texts. The options of every command are described in one
 //! place, `txgraph help options`, and not in the help of each command.
 
-use crate::Cli;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
 /// The name of the topic.
 pub(crate) const OPTIONS: &str = "options";
@@ -16,8 +15,7 @@ Options of every command:
   All of them: txgraph help options";
 
 /// The command line as it is parsed.
-pub(crate) fn command() -> Command {
-    let command = Cli::command();
+pub(crate) fn complete(command: Command) -> Command {
     let shared: Vec<Arg> = (command.get_arguments())
         .filter(|arg| arg.is_global_set())
         .cloned()

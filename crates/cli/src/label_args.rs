@@ -1,6 +1,5 @@
 //! The option for names of addresses.
 
-use crate::args::text;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -30,4 +29,11 @@ impl LabelArgs {
         let paths: Vec<_> = self.labels.iter().cloned().map(text).collect();
         labels(&paths, Checksum::Verify, source.chain()?.chain_id)
     }
+}
+
+/// A path as text. Saved questions can contain only UTF-8 paths.
+pub(crate) fn text(path: PathBuf) -> String {
+    path.into_os_string()
+        .into_string()
+        .unwrap_or_else(|path| path.to_string_lossy().into_owned())
 }

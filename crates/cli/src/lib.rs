@@ -4,6 +4,8 @@
 //! The program `txgraph` is [`main`]. A second program with the same command line, which opens
 //! sources on a cluster, is [`run`] with a [`Cluster`]. The other functions give commands of
 //! its own the same messages, exit statuses and signals.
+//!
+//! Modules, each using only those before it: closed, progress, interrupt, hints, exit, units, stats, output, table, movements, cluster, block_args, label_args, args, rewrite, help, commands.
 
 mod args;
 mod block_args;
@@ -24,7 +26,7 @@ mod table;
 mod units;
 
 use args::Global;
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{Context, ask};
 use output::Terminal;
 use stats::StatsFile;
@@ -192,7 +194,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluste
 
 /// Parses a command line.
 fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
-    let mut command = help::command();
+    let mut command = help::complete(Cli::command());
     let args = rewrite::rewrite(args.iter().cloned());
     let mut matches = command.try_get_matches_from_mut(args)?;
     if matches.subcommand_name() == Some(help::OPTIONS) {
@@ -204,7 +206,8 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
 }
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
-    let question = ClusterQuestion::new(&cli.global, &cli.command, args)?;
+    let question =
+        ClusterQuestion::new(cli.global.of_cluster(), cli.command.asks_transfers(), args)?;
     let on_cluster = match (question, cluster) {
         (None, _) => None,
         (Some(_), None) => return Err(cluster::hand_over(args)),
@@ -215,8 +218,12 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         Some(_) => CLUSTER_GRACE,
         None => GRACE,
     })?;
-    let terminal = Terminal::new(&cli.global, cancel);
-    let stats = StatsFile::open(&cli.global, cli.command.name())?;
+    let terminal = Terminal::new(cli.global.quiet, cancel);
+    let stats = (cli.global.stats.as_deref()).map(|path| {
+        let config = cli.global.config().unwrap_or_default();
+        StatsFile::open(path, config, cli.command.name())
+    });
+    let stats = stats.transpose()?;
     let done = dispatch(cli, &terminal, on_cluster);
     if let Some(file) = stats {
         let written = file.finish(&terminal.stats, done.as_ref().err());
@@ -288,15 +295,14 @@ fn dispatch(
         #[cfg(feature = "lake")]
         Command::Lake(args) => commands::lake::run(&args, context),
         Command::Evm(args) => commands::evm::run(args, context),
-        Command::Completions(args) => commands::completions::run(&args, context),
-        Command::Man(args) => commands::man::run(&args, context),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Man(args) => commands::man::run(&args, Cli::command()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use commands::query::arguments;
     use std::collections::BTreeSet;
     use txgraph::text::{AnalyzeQuery, GraphQuery, TransfersQuery};
@@ -362,7 +368,7 @@ mod tests {
     #[test]
     fn arguments_are_well_formed() {
         Cli::command().debug_assert();
-        help::command().debug_assert();
+        help::complete(Cli::command()).debug_assert();
     }
 
     #[test]

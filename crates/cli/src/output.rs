@@ -1,6 +1,6 @@
 //! Messages on stderr, results on stdout, and the width of the terminal.
 
-use crate::{args::Global, progress, stats::Stats, table::thousands};
+use crate::{progress, stats::Stats, units::thousands};
 use serde::Serialize;
 use std::{
     borrow::Cow,
@@ -28,9 +28,9 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn new(global: &Global, cancel: CancelFlag) -> Self {
+    pub(crate) fn new(quiet: bool, cancel: CancelFlag) -> Self {
         Self {
-            quiet: global.quiet,
+            quiet,
             cancel,
             stats: Stats::new(),
         }

@@ -1,6 +1,5 @@
 //! `--stats`: what a command cost, as JSON.
 
-use crate::args::Global;
 use nix::sys::{
     resource::{UsageWho, getrusage},
     time::TimeValLike,
@@ -8,7 +7,7 @@ use nix::sys::{
 use serde_json::{Map, Value, json};
 use std::{
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -123,20 +122,15 @@ impl Stats {
 }
 
 impl StatsFile {
-    /// Opens the file that the options name, if they name one. It must be outside the data
-    /// directory. One that exists is replaced.
-    pub(crate) fn open(global: &Global, command: &'static str) -> Result<Option<Self>> {
-        let Some(path) = &global.stats else {
-            return Ok(None);
-        };
-        let config = global.config().unwrap_or_default();
+    /// Opens the file. It must be outside the data directory. One that exists is replaced.
+    pub(crate) fn open(path: &Path, config: Config, command: &'static str) -> Result<Self> {
         config.protected().check(path)?;
-        Ok(Some(Self {
-            out: LineWriter::new(&path.clone().into(), true)?,
-            path: path.clone(),
+        Ok(Self {
+            out: LineWriter::new(&path.to_path_buf().into(), true)?,
+            path: path.to_path_buf(),
             command,
             config,
-        }))
+        })
     }
 
     /// Writes the file.

@@ -3,7 +3,9 @@
 pub(crate) mod names;
 mod words;
 
-use crate::output::number;
+pub(crate) use crate::units::thousands;
+
+use crate::{output::number, units::grouped};
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use txgraph::{Address, Cell, CellKind, Labels, Table, TokenList, printable};
 use words::Words;
@@ -329,23 +331,6 @@ pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) 
         .any(|column| column.kind == CellKind::Amount);
     let unknown = |cell: &Cell| matches!(cell, Cell::Address(address) if tokens.lookup(chain_id, *address).is_none());
     amounts && place(table, TOKEN).is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
-}
-
-/// `1,234,567`.
-pub(crate) fn thousands(number: u64) -> String {
-    grouped(&number.to_string())
-}
-
-/// Decimal digits, in groups of three.
-fn grouped(digits: &str) -> String {
-    let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

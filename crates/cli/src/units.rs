@@ -1,4 +1,4 @@
-//! Amounts in units.
+//! Amounts in units, and numbers in groups of digits.
 
 use alloy_primitives::{U256, utils::format_units};
 
@@ -15,6 +15,23 @@ pub(crate) fn in_units(amount: U256, decimals: u8) -> String {
         // More decimals than a number of 256 bits has digits.
         Err(_) => format!("{amount}e-{decimals}"),
     }
+}
+
+/// `1,234,567`.
+pub(crate) fn thousands(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+/// Decimal digits, in groups of three.
+pub(crate) fn grouped(digits: &str) -> String {
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! `txgraph completions`.
 
-use super::Context;
 use crate::output::print_data;
-use clap::{Args, Command, CommandFactory, builder::PossibleValuesParser};
+use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 use std::collections::BTreeSet;
 use txgraph::{Measure, Result, text::QueryFile};
@@ -25,8 +24,8 @@ Examples:
 ";
 
 /// Runs the command.
-pub(crate) fn run(args: &CompletionsArgs, _: &Context<'_>) -> Result<()> {
-    let mut command = with_names(crate::Cli::command())?;
+pub(crate) fn run(args: &CompletionsArgs, command: Command) -> Result<()> {
+    let mut command = with_names(command)?;
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
     if args.shell == Shell::Fish {

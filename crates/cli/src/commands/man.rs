@@ -1,8 +1,7 @@
 //! `txgraph man`.
 
-use super::Context;
 use crate::output::{print_data, stdout_error};
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use txgraph::{Error, Result};
 
@@ -26,8 +25,7 @@ Examples:
 ";
 
 /// Runs the command.
-pub(crate) fn run(args: &ManArgs, _: &Context<'_>) -> Result<()> {
-    let mut command = crate::Cli::command();
+pub(crate) fn run(args: &ManArgs, mut command: Command) -> Result<()> {
     // Gives every subcommand the global options and its full name.
     command.build();
     let mut page = &command;

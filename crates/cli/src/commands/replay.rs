@@ -5,7 +5,8 @@ mod trees;
 
 use super::Context;
 use crate::{
-    args::{BlockArgs, LabelArgs, text as path_text, words},
+    args::{BlockArgs, LabelArgs, words},
+    label_args::text as path_text,
     movements::{self, Form},
     output::{Terminal, number},
     table::thousands,
