@@ -46,6 +46,9 @@ struct Cli {
     command: Command,
     #[command(flatten)]
     global: Global,
+    /// The name of the command.
+    #[arg(skip)]
+    name: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -77,35 +80,6 @@ enum Command {
 }
 
 impl Command {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Info(_) => "info",
-            Self::Transfers(_) => "transfers",
-            Self::Graph(_) => "graph",
-            Self::Analyze(_) => "analyze",
-            Self::Replay(_) => "replay",
-            Self::Call(_) => "call",
-            Self::Token(_) => "token",
-            Self::Path(_) => "path",
-            Self::Common(_) => "common",
-            Self::Address(_) => "address",
-            Self::Tx(_) => "tx",
-            Self::Balance(_) => "balance",
-            Self::Nonce(_) => "nonce",
-            Self::Code(_) => "code",
-            Self::Storage(_) => "storage",
-            Self::Query(_) => "query",
-            Self::Evm(_) => "evm",
-            #[cfg(feature = "index")]
-            Self::Index(_) => "index",
-            Self::Era(_) => "era",
-            #[cfg(feature = "lake")]
-            Self::Lake(_) => "lake",
-            Self::Completions(_) => "completions",
-            Self::Man(_) => "man",
-        }
-    }
-
     /// Whether this command asks for transfers, so that a cluster can answer it.
     const fn asks_transfers(&self) -> bool {
         matches!(
@@ -202,7 +176,10 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
         let topic = ["txgraph", "help", help::OPTIONS];
         command.try_get_matches_from_mut(topic)?;
     }
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let cli = Cli::from_arg_matches_mut(&mut matches);
+    let cli = cli.map_err(|error| error.format(&mut command))?;
+    Ok(Cli { name, ..cli })
 }
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
@@ -221,7 +198,7 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
     let terminal = Terminal::new(cli.global.quiet, cancel);
     let stats = (cli.global.stats.as_deref()).map(|path| {
         let config = cli.global.config().unwrap_or_default();
-        StatsFile::open(path, config, cli.command.name())
+        StatsFile::open(path, config, cli.name.clone())
     });
     let stats = stats.transpose()?;
     let done = dispatch(cli, &terminal, on_cluster);

@@ -34,7 +34,7 @@ struct Done {
 pub(crate) struct StatsFile {
     path: PathBuf,
     out: LineWriter,
-    command: &'static str,
+    command: String,
     config: Config,
 }
 
@@ -123,7 +123,7 @@ impl Stats {
 
 impl StatsFile {
     /// Opens the file. It must be outside the data directory. One that exists is replaced.
-    pub(crate) fn open(path: &Path, config: Config, command: &'static str) -> Result<Self> {
+    pub(crate) fn open(path: &Path, config: Config, command: String) -> Result<Self> {
         config.protected().check(path)?;
         Ok(Self {
             out: LineWriter::new(&path.to_path_buf().into(), true)?,

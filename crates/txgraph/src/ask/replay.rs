@@ -45,7 +45,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
-use txgraph_base::KnownChain;
+use txgraph_base::{KnownChain, words};
 use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
 use txgraph_replay::{
@@ -59,31 +59,17 @@ use txgraph_work::ProgressGuard;
 /// Mismatches that a summary lists.
 const MISMATCHES_MAX: usize = 20;
 
-/// What is written of each transaction, instead of its transfers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trace {
-    /// Its call frames, as in the node's `callTracer`.
-    Call,
-    /// Its instructions (EIP-3155); of one transaction only.
-    Struct,
-    /// Its state changes, as in the node's `prestateTracer` in diff mode.
-    Diff,
-    /// Where the gas of all transactions went: folded stacks, for flame graphs.
-    Gas,
-}
-
-impl Trace {
-    /// All of them.
-    pub const ALL: &[Self] = &[Self::Call, Self::Struct, Self::Diff, Self::Gas];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Call => "call",
-            Self::Struct => "struct",
-            Self::Diff => "diff",
-            Self::Gas => "gas",
-        }
+words! {
+    /// What is written of each transaction, instead of its transfers.
+    pub enum Trace: "trace" {
+        /// Its call frames, as in the node's `callTracer`.
+        Call = "call",
+        /// Its instructions (EIP-3155); of one transaction only.
+        Struct = "struct",
+        /// Its state changes, as in the node's `prestateTracer` in diff mode.
+        Diff = "diff",
+        /// Where the gas of all transactions went: folded stacks, for flame graphs.
+        Gas = "gas",
     }
 }
 

@@ -41,6 +41,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use toml::Table;
+use txgraph_base::words;
 
 use ParamValue as Value;
 /// A value in a saved question, of a default or an option.
@@ -84,52 +85,35 @@ impl Param {
     }
 }
 
-/// The type of a parameter. Values are checked before anything is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ParamKind {
-    /// One address.
-    Address,
-    /// Addresses, with commas or as `@FILE`.
-    Addresses,
-    /// Tokens: addresses, `eth`, `all`.
-    Tokens,
-    /// Block ranges.
-    Blocks,
-    /// A whole number.
-    Integer,
-    /// A smallest amount, in the smallest unit or in units of tokens.
-    Amount,
-    /// A number of hops, or `all`.
-    Hops,
-    /// `out`, `in` or `both`.
-    Direction,
-    /// The path of a file.
-    File,
-    /// `true` or `false`.
-    Flag,
-    /// Any text.
-    Text,
+words! {
+    /// The type of a parameter. Values are checked before anything is read.
+    pub enum ParamKind: "type" {
+        /// One address.
+        Address = "address",
+        /// Addresses, with commas or as `@FILE`.
+        Addresses = "addresses",
+        /// Tokens: addresses, `eth`, `all`.
+        Tokens = "tokens",
+        /// Block ranges.
+        Blocks = "blocks",
+        /// A whole number.
+        Integer = "integer",
+        /// A smallest amount, in the smallest unit or in units of tokens.
+        Amount = "amount",
+        /// A number of hops, or `all`.
+        Hops = "hops",
+        /// `out`, `in` or `both`.
+        Direction = "direction",
+        /// The path of a file.
+        File = "file",
+        /// `true` or `false`.
+        Flag = "flag",
+        /// Any text.
+        Text = "text",
+    }
 }
 
 impl ParamKind {
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::Addresses => "addresses",
-            Self::Tokens => "tokens",
-            Self::Blocks => "blocks",
-            Self::Integer => "integer",
-            Self::Amount => "amount",
-            Self::Hops => "hops",
-            Self::Direction => "direction",
-            Self::File => "file",
-            Self::Flag => "flag",
-            Self::Text => "text",
-        }
-    }
-
     /// Checks a value, given as text, and converts it to a value of a file.
     fn value(self, text: &str) -> Result<Value, String> {
         // Checksums are checked when the question is asked, because that is optional.

@@ -308,7 +308,7 @@ fn saved_questions_are_asked() {
         .resolve(&[("address".into(), PEELER.to_string())])
         .unwrap();
     let Query::Analyze(query) = query else {
-        panic!("{query}")
+        panic!("{query:?}")
     };
     let fixture = small();
     let source = open(&fixture);
