@@ -68,15 +68,11 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
             "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), or write \
              DOT, GraphML or GEXF and open it in Gephi"
         }
-        Advice::GiveParameters {
-            question,
-            required,
-            optional,
-        } => {
-            let required = required.iter().map(|param| format!(" --set {param}"));
-            let optional = optional.iter().map(|param| format!(" [--set {param}]"));
+        Advice::GiveParameters(of) => {
+            let required = of.required.iter().map(|param| format!(" --set {param}"));
+            let optional = of.optional.iter().map(|param| format!(" [--set {param}]"));
             let all: String = required.chain(optional).collect();
-            return Cow::Owned(format!("usage: txgraph query {question}{all}"));
+            return Cow::Owned(format!("usage: txgraph query {}{all}", of.question));
         }
         Advice::ListQuestions => {
             "`txgraph query --list` lists the questions; a file is named by its path"

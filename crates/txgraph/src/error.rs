@@ -3,12 +3,10 @@
 //! Nothing here names an option of a command line. A program that has such options maps
 //! [`Advice`] to them.
 
-use crate::{BlocksError, Capability, SourceSpec, grammar::AddressError};
+use crate::{Advice, BlocksError, Capability, SourceSpec, grammar::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
-use txgraph_transfers::{
-    BlockRange, BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable,
-};
+use txgraph_transfers::{BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable};
 
 /// Result of a user action.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -31,145 +29,6 @@ pub enum ErrorKind {
     BrokenPipe,
     /// Everything else: damaged files, full disks, no permission.
     Failed,
-}
-
-/// What to do about an [`Error`].
-///
-/// `Display` gives the advice without naming options. Programs with options of their own
-/// match the variants and name the option that does it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Advice {
-    /// A sentence without options.
-    Text(String),
-    /// Name a source.
-    NameSource,
-    /// Name the chain id.
-    NameChainId,
-    /// Do not name a chain id.
-    DropChainId,
-    /// Name the genesis file of the chain.
-    NameChainFile,
-    /// Name the directory of the static files.
-    NameStaticFiles,
-    /// Name the directory of RocksDB.
-    NameRocksDb,
-    /// Name a list of tokens, or give the address of the token.
-    NameTokenList,
-    /// Name a directory for the index.
-    NameIndex,
-    /// Use another index, or none.
-    OtherIndex,
-    /// Build an index.
-    BuildIndex,
-    /// Delete the index and build it again.
-    RebuildIndex,
-    /// Accept addresses without a valid checksum.
-    IgnoreChecksum,
-    /// List the blocks that exist.
-    ListBlocks,
-    /// Accept a partial answer, or ask for blocks that exist.
-    AllowPartial {
-        /// The newest range of blocks that exist.
-        newest: BlockRange,
-    },
-    /// Index only blocks that exist.
-    IndexExisting {
-        /// The newest range of blocks that exist.
-        newest: BlockRange,
-    },
-    /// Name an address to search from.
-    NameRoot,
-    /// Choose one direction.
-    ChooseDirection,
-    /// Find transfers by replay, too.
-    AddInternal,
-    /// Name a single transaction.
-    NameTransaction,
-    /// Choose one of these formats.
-    ChooseFormat {
-        /// The words of the formats.
-        known: String,
-    },
-    /// Choose formats by file extension.
-    FormatByExtension,
-    /// Replace the file, or choose another name.
-    Overwrite,
-    /// Write to a file, which is restarted on a reorganisation.
-    WriteToFile,
-    /// Reduce the size of the graph.
-    NarrowGraph,
-    /// Give the parameters of a saved question.
-    GiveParameters {
-        /// Name of the question.
-        question: String,
-        /// Parameters that it needs, each as `NAME=<TYPE>`.
-        required: Vec<String>,
-        /// Parameters that can be left out.
-        optional: Vec<String>,
-    },
-    /// List the saved questions.
-    ListQuestions,
-}
-
-impl fmt::Display for Advice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text(text) => text,
-            Self::NameSource => "name the data directory of a node, or another source",
-            Self::NameChainId => "set the chain id",
-            Self::DropChainId => "do not set the chain id",
-            Self::NameChainFile => "set the genesis file of the chain",
-            Self::NameStaticFiles => "set the directory of the static files",
-            Self::NameRocksDb => "set the directory of RocksDB",
-            Self::NameTokenList => "name a token list, or the address of the token",
-            Self::NameIndex => "set the directory of the index",
-            Self::OtherIndex => "use another index, or none",
-            Self::BuildIndex => "build the index first",
-            Self::RebuildIndex => {
-                "delete the index and build it again; answer without it until then"
-            }
-            Self::IgnoreChecksum => {
-                "mixed case is a checksum: check for a typing error, write the address in lower \
-                 case, or ignore checksums"
-            }
-            Self::ListBlocks => "the description of the source lists the blocks that exist",
-            Self::AllowPartial { newest } => {
-                return write!(
-                    f,
-                    "accept a partial answer, or ask for blocks that exist: {newest}"
-                );
-            }
-            Self::IndexExisting { newest } => {
-                return write!(f, "index only blocks that exist: {newest}");
-            }
-            Self::NameRoot => "give at least one root",
-            Self::ChooseDirection => "choose one direction, out or in",
-            Self::AddInternal => "include internal transfers",
-            Self::NameTransaction => "name one transaction, by its hash or by block and index",
-            Self::ChooseFormat { known } => {
-                return write!(f, "choose a format: {known}");
-            }
-            Self::FormatByExtension => "choose the format of each file by its extension",
-            Self::Overwrite => "choose another name, or allow the file to be replaced",
-            Self::WriteToFile => {
-                "discard what was printed and ask again, or write to a file, which is restarted"
-            }
-            Self::NarrowGraph => {
-                "reduce hops, degree or edges, or raise the smallest amount; or write DOT, GraphML \
-                 or GEXF and open it in Gephi"
-            }
-            Self::GiveParameters {
-                question,
-                required,
-                optional,
-            } => {
-                let all = [&required[..], optional].concat();
-                return write!(f, "parameters of `{question}`: {}", all.join(", "));
-            }
-            Self::ListQuestions => "name a saved question, or the path of its file",
-        })
-    }
 }
 
 /// A failed user action.

@@ -5,7 +5,8 @@
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
 //! nothing, and names no option of a command line.
 //!
-//! Modules, each using only those before it: grammar, capability, spec, error, files, kinds, options, protected, config, source, dates, select, outputs, ask, frames, text.
+//! Modules, each using only those before it: grammar, capability, spec, advice, error, files, kinds,
+//! options, protected, config, source, dates, select, outputs, ask, frames, text.
 //!
 //! ```no_run
 //! use txgraph::{Source, address};
@@ -45,6 +46,7 @@
 //! is copied on the way to polars. A frame is that of polars 0.55, so a program that uses polars
 //! itself needs the same minor version.
 
+mod advice;
 mod ask;
 mod capability;
 mod config;
@@ -64,13 +66,14 @@ mod source;
 mod spec;
 pub mod text;
 
+pub use advice::{Advice, Parameters};
 pub use ask::*;
 pub use capability::{Capabilities, Capability};
 pub use config::{
     CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
     SOURCE_ENV, THREADS_ENV,
 };
-pub use error::{Advice, Error, ErrorKind, Gaps, Result};
+pub use error::{Error, ErrorKind, Gaps, Result};
 pub use grammar::{BlockSpec, BlocksError};
 pub use kinds::{SourceKind, source_kinds};
 pub use protected::Protected;

@@ -30,7 +30,7 @@ use super::{
     query_args::Query,
 };
 use crate::{
-    Advice, Error, Hops, Result,
+    Advice, Error, Hops, Parameters, Result,
     files::read_text,
     grammar::{Checksum, parse_address, parse_blocks, shortened},
 };
@@ -412,11 +412,11 @@ impl QueryFile {
                 .map(|(name, param)| format!("{name}=<{}>", param.kind.as_str()))
                 .collect()
         };
-        Advice::GiveParameters {
+        Advice::GiveParameters(Box::new(Parameters {
             question: self.name.clone(),
             required: words(required),
             optional: words(optional),
-        }
+        }))
     }
 }
 
@@ -533,11 +533,11 @@ mod tests {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(
             file.advice(),
-            Advice::GiveParameters {
+            Advice::GiveParameters(Box::new(Parameters {
                 question: "funded".to_owned(),
                 required: words(&["root=<addresses>"]),
                 optional: words(&["hops=<hops>", "name=<text>", "token=<tokens>"]),
-            }
+            }))
         );
     }
 

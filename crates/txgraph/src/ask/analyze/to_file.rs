@@ -1,0 +1,134 @@
+//! Writing measures.
+
+use super::{Analysis, MeasuredGraph, Result, value};
+use crate::{
+    Error,
+    outputs::{Format, Planned},
+};
+use serde_json::json;
+use std::{path::Path, str::FromStr};
+use txgraph_export::{TableFormat, Target, Written};
+
+/// The format of an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnalysisFormat {
+    /// Tables for people, which the caller draws.
+    Tables,
+    /// One document with everything.
+    Json,
+    /// One of the tables, as data.
+    Table(TableFormat),
+}
+
+impl AnalysisFormat {
+    /// The words for the formats.
+    pub fn words() -> Vec<&'static str> {
+        let tables = TableFormat::ALL.iter().map(|format| format.as_str());
+        ["table", "json"].into_iter().chain(tables).collect()
+    }
+}
+
+impl Format for AnalysisFormat {
+    const ON_STDOUT: Self = Self::Tables;
+
+    fn by_extension(path: &Path) -> Option<Self> {
+        let format = path.extension()?.to_str()?.parse().ok();
+        format.filter(|format| *format != Self::Tables)
+    }
+
+    /// Those of data.
+    fn words() -> Vec<&'static str> {
+        Self::words().split_off(1)
+    }
+}
+
+impl FromStr for AnalysisFormat {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        match word {
+            "table" => Ok(Self::Tables),
+            "json" => Ok(Self::Json),
+            _ => word.parse().map(Self::Table).map_err(|_| {
+                let known = Self::words().join(", ");
+                let word = crate::grammar::shortened(word);
+                Error::usage(format!("unknown format `{word}`; one of {known}"))
+            }),
+        }
+    }
+}
+
+/// Where an analysis is written, and how.
+#[derive(Clone, Debug)]
+pub struct AnalysisOutput {
+    /// The file, or standard output.
+    pub target: Target,
+    /// The format.
+    pub format: AnalysisFormat,
+    /// The table by its name, for formats that contain one; absent: the main one.
+    pub table: Option<String>,
+    /// Whether a file that exists is replaced.
+    pub overwrite: bool,
+}
+
+impl Planned for AnalysisOutput {
+    fn targets(&self) -> Vec<(&Target, bool)> {
+        let side = matches!(
+            self.format,
+            AnalysisFormat::Table(format) if format.has_metadata_file()
+        );
+        vec![(&self.target, side)]
+    }
+}
+
+impl Analysis<'_> {
+    /// Writes the analysis to each output, except as tables for people: those the caller
+    /// draws. Returns the files in order of the outputs.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written, or there is no such table. The outputs before it are
+    /// complete then.
+    pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
+        let overwrite = outputs.iter().all(|output| output.overwrite);
+        self.source.check_outputs(outputs, overwrite)?;
+        let written = outputs.iter().map(|output| self.write_one(output));
+        written.filter_map(Result::transpose).collect()
+    }
+
+    fn write_one(&self, output: &AnalysisOutput) -> Result<Option<Written>> {
+        let MeasuredGraph {
+            chain,
+            blocks,
+            scan,
+            limits,
+            ..
+        } = &self.graph;
+        let mut about = self.description.metadata(chain, blocks, scan);
+        about.limits.clone_from(limits);
+        self.trail_ends.describe(&mut about);
+        let AnalysisOutput {
+            target,
+            format,
+            table,
+            overwrite,
+        } = output;
+        Ok(match format {
+            AnalysisFormat::Tables => None,
+            AnalysisFormat::Json => {
+                let document = json!({
+                    "metadata": value(&about)?,
+                    "measure": self.measure.as_str(),
+                    "result": self.result,
+                });
+                Some(txgraph_export::write_json(&document, target, *overwrite)?)
+            }
+            AnalysisFormat::Table(format) => {
+                let table = self.table(table.as_deref())?;
+                Some(txgraph_export::write_table(
+                    table, *format, &about, target, *overwrite,
+                )?)
+            }
+        })
+    }
+}
