@@ -5,7 +5,8 @@
 //! sources on a cluster, is [`run`] with a [`Cluster`]. The other functions give commands of
 //! its own the same messages, exit statuses and signals.
 //!
-//! Modules, each using only those before it: closed, progress, interrupt, hints, exit, units, stats, output, table, movements, cluster, block_args, label_args, args, rewrite, help, commands.
+//! Modules, each using only those before it: closed, progress, interrupt, hints, exit, units,
+//! stats, output, table, movements, cluster, block_args, label_args, args, rewrite, help, commands.
 
 mod args;
 mod block_args;
@@ -55,7 +56,7 @@ struct Cli {
 enum Command {
     Info(commands::info::InfoArgs),
     Transfers(commands::transfers::TransfersArgs),
-    Graph(commands::graph::GraphArgs),
+    Graph(Box<commands::graph::GraphArgs>),
     Analyze(commands::analyze::AnalyzeArgs),
     Path(commands::relations::PathArgs),
     Common(commands::relations::CommonArgs),

@@ -11,8 +11,7 @@ use super::{
     ends::{self, TrailEnds},
     measure::Measure,
     retry::restarting,
-    search::{self, Hops, SearchOptions, no_root},
-    search_methods::search_methods,
+    search::{self, Hops, SearchOptions, no_root, search_methods},
     trace,
 };
 use crate::{Error, Result, Source, options::given, select::Resolved};

@@ -20,7 +20,6 @@ pub(crate) mod replay;
 mod retry;
 mod routes;
 mod search;
-mod search_methods;
 mod trace;
 mod transfers;
 

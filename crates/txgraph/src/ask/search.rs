@@ -1,10 +1,15 @@
 //! The graph around some addresses.
 
+#[cfg(feature = "export")]
+mod to_file;
+
+#[cfg(feature = "export")]
+pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
+
 use super::{
     describe::Description,
     ends::{self, TrailEnds},
     retry::restarting,
-    search_methods::search_methods,
 };
 use crate::{
     Advice, Error, MEMORY_DEFAULT, Result, Selection, Source,
@@ -174,6 +179,98 @@ pub(super) fn no_root() -> Error {
     Error::usage("a search needs an address to start from").advise(Advice::NameRoot)
 }
 
+/// Methods of a question that change its [`SearchOptions`], which is the field `$field`.
+macro_rules! search_methods {
+    ($($field:tt).+) => {
+        crate::select::selection_methods!($($field).+.selection);
+
+        /// Starts from this address, too.
+        pub fn root(mut self, root: alloy_primitives::Address) -> Self {
+            if !self.$($field).+.roots.contains(&root) {
+                self.$($field).+.roots.push(root);
+            }
+            self
+        }
+
+        /// How far to follow: a number, or [`Hops::All`](crate::Hops::All). Default: 1.
+        pub fn hops(mut self, hops: impl Into<crate::Hops>) -> Self {
+            self.$($field).+.hops = hops.into();
+            self
+        }
+
+        /// The direction to follow; default: out.
+        pub fn direction(mut self, direction: txgraph_transfers::Direction) -> Self {
+            self.$($field).+.direction = direction;
+            self
+        }
+
+        /// Follows a transfer only if it happened after the tokens arrived; with direction
+        /// `In`, only if it happened before they left.
+        pub fn time_respecting(mut self) -> Self {
+            self.$($field).+.time_respecting = true;
+            self
+        }
+
+        /// Does not expand addresses with more counterparties.
+        pub fn max_degree(mut self, counterparties: u32) -> Self {
+            self.$($field).+.max_degree = Some(counterparties);
+            self
+        }
+
+        /// Does not expand this address, and labels it. Call again for more addresses.
+        pub fn stop_at(
+            mut self,
+            address: alloy_primitives::Address,
+            label: impl Into<String>,
+        ) -> Self {
+            let label: String = label.into();
+            self.$($field).+.stop_at.insert(address);
+            if !label.is_empty() {
+                self.$($field).+.labels.add(address, txgraph_labels::Label::named(label));
+            }
+            self
+        }
+
+        /// Names addresses in the answer. Earlier labels have priority.
+        pub fn labels(mut self, labels: &txgraph_labels::Labels) -> Self {
+            self.$($field).+.labels.extend(labels);
+            self
+        }
+
+        /// Ends with at most this number of vertices.
+        pub fn max_vertices(mut self, vertices: u64) -> Self {
+            self.$($field).+.max_vertices = Some(vertices);
+            self
+        }
+
+        /// Ends with at most this number of edges.
+        pub fn max_edges(mut self, edges: u64) -> Self {
+            self.$($field).+.max_edges = Some(edges);
+            self
+        }
+
+        /// Follows only the counterparties with the largest amounts: this number from each
+        /// address and token.
+        pub fn largest(mut self, counterparties: u32) -> Self {
+            self.$($field).+.top = Some(counterparties);
+            self
+        }
+
+        /// Expands the zero address, too.
+        pub fn expand_zero(mut self) -> Self {
+            self.$($field).+.expand_zero = true;
+            self
+        }
+
+        /// Replaces all options of the search.
+        pub fn options(mut self, options: crate::SearchOptions) -> Self {
+            self.$($field).+ = options;
+            self
+        }
+    };
+}
+pub(super) use search_methods;
+
 /// Asks for the graph around some addresses. See [`Source::search`].
 #[derive(Clone, Debug)]
 #[must_use = "a question is asked by `run`"]
@@ -328,260 +425,5 @@ impl GraphAnswer<'_> {
     /// The graph by itself.
     pub fn into_graph(self) -> TransferGraph {
         Arc::unwrap_or_clone(self.inner)
-    }
-}
-
-#[cfg(feature = "export")]
-pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
-
-#[cfg(feature = "export")]
-mod to_file {
-    use super::{Description, GraphAnswer, Result, TrailEnds, TransferGraph, ends};
-    use crate::{
-        Columns, Error, ErrorKind, Source, TokenSources,
-        ask::{
-            facts,
-            names::{ASKED_MAX, TOKEN_COLUMNS},
-        },
-        outputs::{Format, Planned},
-    };
-    use std::{
-        ops::Deref,
-        path::PathBuf,
-        sync::{Arc, OnceLock},
-    };
-    use txgraph_export::{
-        DocumentFormat, Drawing, GraphFormat, GraphOptions, Metadata, TableFormat, Target,
-        TokenList, VertexColumn, Written,
-    };
-    use txgraph_graph::MergedEdge;
-    use txgraph_labels::Labels;
-    use txgraph_transfers::Unseen;
-
-    /// Where a graph is written, and how.
-    #[derive(Clone, Debug, Default)]
-    pub struct GraphOutputs {
-        /// Files or standard output, with their formats.
-        pub files: Vec<(GraphFormat, Target)>,
-        /// A table of the vertices.
-        pub vertices: Option<(TableFormat, Target)>,
-        /// Whether all transfers of a token from one address to another are one edge.
-        pub merge: bool,
-        /// Symbols and decimals of tokens.
-        pub tokens: Option<TokenList>,
-        /// Names of addresses, for columns on request and where the names of vertices come from.
-        pub labels: Option<Labels>,
-        /// The columns of tables.
-        pub columns: Columns,
-        /// Columns of the vertices that are written on request.
-        pub vertex_columns: Vec<VertexColumn>,
-        /// How pictures are drawn.
-        pub drawing: Drawing,
-        /// Whether files that exist are replaced.
-        pub overwrite: bool,
-    }
-
-    impl GraphOutputs {
-        /// A file whose extension chooses the format.
-        ///
-        /// # Errors
-        ///
-        /// If the extension is not that of a format for graphs.
-        pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
-            let target = Target::from(path.into());
-            Ok(Self {
-                files: vec![(GraphFormat::of(&target)?, target)],
-                ..Self::default()
-            })
-        }
-    }
-
-    impl Planned for GraphOutputs {
-        fn targets(&self) -> Vec<(&Target, bool)> {
-            let files = self.files.iter();
-            let files = files.map(|(format, target)| (target, format.has_metadata_file()));
-            let vertices = self.vertices.iter();
-            let vertices = vertices.map(|(format, target)| (target, format.has_metadata_file()));
-            files.chain(vertices).collect()
-        }
-    }
-
-    /// The outputs of a graph that were written.
-    #[derive(Debug, Default)]
-    pub struct WrittenGraph {
-        /// What was written, in order.
-        pub written: Vec<Written>,
-        /// Outputs that could not be written, although the others were.
-        pub failed: Vec<Error>,
-        /// Where the symbols of tokens come from, if an output has any.
-        pub tokens: TokenSources,
-    }
-
-    /// The metadata of a graph.
-    fn about(description: &Description, graph: &TransferGraph, ends: &TrailEnds) -> Metadata {
-        let mut about = description.metadata(&graph.chain, &graph.blocks, &graph.scan);
-        about.limits.clone_from(&graph.limits);
-        ends.describe(&mut about);
-        about
-    }
-
-    /// A graph and its question without the source, see [`GraphAnswer::detach`]. Clones share the
-    /// graph.
-    #[derive(Clone, Debug)]
-    pub struct DetachedGraph {
-        inner: Arc<TransferGraph>,
-        unseen: Unseen,
-        description: Description,
-    }
-
-    impl DetachedGraph {
-        /// The answer again, to be written. `source` is the one that was asked.
-        pub fn attach<'s>(&self, source: &'s Source) -> GraphAnswer<'s> {
-            GraphAnswer {
-                inner: self.inner.clone(),
-                unseen: self.unseen.clone(),
-                ends: OnceLock::new(),
-                source,
-                description: self.description.clone(),
-            }
-        }
-    }
-
-    impl Deref for DetachedGraph {
-        type Target = TransferGraph;
-
-        fn deref(&self) -> &TransferGraph {
-            &self.inner
-        }
-    }
-
-    impl GraphAnswer<'_> {
-        /// The graph and its question without the source, for callers that keep the source
-        /// elsewhere.
-        pub fn detach(self) -> DetachedGraph {
-            DetachedGraph {
-                inner: self.inner,
-                unseen: self.unseen,
-                description: self.description,
-            }
-        }
-
-        /// All transfers of a token from one address to another as one edge.
-        ///
-        /// # Errors
-        ///
-        /// If the threads of the source cannot be started.
-        pub fn merged_edges(&self) -> Result<Vec<MergedEdge>> {
-            let merged = self.inner.merged(&self.source.control.threads);
-            merged.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
-        }
-
-        /// Writes the graph to a new file, whose extension chooses the format.
-        ///
-        /// # Errors
-        ///
-        /// If the file exists, is inside the data directory, or cannot be written.
-        pub fn write(&self, path: impl Into<PathBuf>) -> Result<Written> {
-            let mut done = self.write_all(&GraphOutputs::to(path)?)?;
-            match done.failed.pop() {
-                Some(error) => Err(error),
-                None => (done.written.pop()).ok_or_else(|| Error::usage("there is no output")),
-            }
-        }
-
-        /// The tokens of the graph by name, if an output shows names.
-        fn names(&self, outputs: &GraphOutputs) -> Result<(Option<TokenList>, TokenSources)> {
-            let columns = &outputs.columns.columns;
-            let in_tables = TOKEN_COLUMNS
-                .iter()
-                .any(|name| columns.iter().any(|it| it == name));
-            // JSON has amounts in the smallest unit only.
-            let json = GraphFormat::from(DocumentFormat::Json);
-            let is_named = |format: &GraphFormat| match format.table() {
-                Some(_) => in_tables,
-                None => *format != json,
-            };
-            if !outputs.files.iter().any(|(format, _)| is_named(format)) {
-                return Ok((outputs.tokens.clone(), TokenSources::default()));
-            }
-            let mut list = outputs.tokens.clone().unwrap_or_default();
-            let assets = self.inner.assets();
-            let tokens = assets.iter().filter_map(|asset| asset.token_address);
-            let limit = if in_tables { usize::MAX } else { ASKED_MAX };
-            let named =
-                (self.source).name_tokens(&mut list, tokens.take(limit), &self.inner.blocks)?;
-            Ok((Some(list), named))
-        }
-
-        /// Writes the graph to every output. An output that fails does not prevent the
-        /// others.
-        ///
-        /// # Errors
-        ///
-        /// If an output cannot be written for a reason that is known before, the reader of
-        /// an output closed it, or the caller asked to stop.
-        pub fn write_all(&self, outputs: &GraphOutputs) -> Result<WrittenGraph> {
-            let source = self.source;
-            source.check_outputs([outputs], outputs.overwrite)?;
-            let mut options = GraphOptions::new(self.chain.chain_id);
-            options.table.threads = source.control.threads.clone();
-            outputs.columns.apply(&mut options.table)?;
-            let (tokens, named) = self.names(outputs)?;
-            options.table.tokens.clone_from(&tokens);
-            options.table.labels.clone_from(&outputs.labels);
-            let columns = &outputs.columns.columns;
-            if (facts::COLUMNS.iter()).any(|name| columns.iter().any(|it| it == name)) {
-                let edges = self.inner.graph.edge_weights();
-                let transfers = edges.map(|edge| &edge.transfer);
-                source.add_transactions(&mut options.table.transactions, transfers)?;
-            }
-            options.merge = outputs.merge;
-            options.tokens = tokens;
-            options.drawing.clone_from(&outputs.drawing);
-            options.vertex_columns.clone_from(&outputs.vertex_columns);
-            if outputs.labels.is_some() {
-                let chosen = &outputs.vertex_columns;
-                let more = VertexColumn::OF_LABELS.into_iter();
-                (options.vertex_columns).extend(more.filter(|column| !chosen.contains(column)));
-            }
-            let asked = outputs.vertex_columns.contains(&VertexColumn::IsContract);
-            if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
-                options.contracts = ends::contracts_of(source, &self.inner, asked)?;
-            }
-            let about = about(&self.description, &self.inner, self.trail_ends()?);
-            let mut done = WrittenGraph {
-                tokens: named,
-                ..WrittenGraph::default()
-            };
-            let mut note = |written: txgraph_export::Result<Written>| {
-                match written.map_err(Error::from) {
-                    Ok(written) => done.written.push(written),
-                    Err(error) if error.kind == ErrorKind::BrokenPipe => return Err(error),
-                    Err(error) => done.failed.push(error),
-                }
-                source.check_interrupted()
-            };
-            for (format, target) in &outputs.files {
-                note(txgraph_export::write_graph(
-                    &self.inner,
-                    *format,
-                    &options,
-                    &about,
-                    target,
-                    outputs.overwrite,
-                ))?;
-            }
-            if let Some((format, target)) = &outputs.vertices {
-                note(txgraph_export::write_vertices(
-                    &self.inner,
-                    *format,
-                    &options,
-                    &about,
-                    target,
-                    outputs.overwrite,
-                ))?;
-            }
-            Ok(done)
-        }
     }
 }
