@@ -103,7 +103,7 @@ enum Task {
 fn main() -> Result<()> {
     match Args::parse().task {
         Task::Measure { stdout, command } => {
-            say(measure::measure_here(&command, &stdout)?);
+            console::say(measure::measure_here(&command, &stdout)?);
             Ok(())
         }
         Task::Sweep(options) => sweep::run(&options),

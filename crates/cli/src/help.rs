@@ -49,6 +49,7 @@ fn with_foot(command: Command) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
     use std::collections::BTreeSet;
     use txgraph_testkit::pages::{Page, pages, split};
 
@@ -116,7 +117,7 @@ mod tests {
     /// Commands and options in a page which the command line does not have. `others` loses the
     /// options that the page names.
     fn unknown(page: &Page, others: &mut BTreeSet<String>) -> Vec<String> {
-        let mut root = command();
+        let mut root = complete(crate::Cli::command());
         root.build();
         let mut found = Vec::new();
         let mut check = |at: usize, words: &[String], is_command: bool| {

@@ -8,7 +8,8 @@
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
 //! Modules, each using only those before it: amounts, csr, events, gaps, log, sieve, time,
-//! views, counts, transfer, filter, frames, testing, unseen, wrap, decode, source, indexable.
+//! views, counts, transfer, fields, filter, frames, testing, unseen, wrap, decode, source,
+//! indexable.
 
 mod amounts;
 mod counts;
