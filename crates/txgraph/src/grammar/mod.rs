@@ -17,5 +17,7 @@ pub use time::utc;
 
 pub(crate) use blocks::{DateIs, Point, wrong};
 pub(crate) use ranges::time_or_number;
-pub(crate) use scalar::{Scalar, list, text, words};
+pub(crate) use scalar::Scalar;
+#[cfg(feature = "export")]
+pub(crate) use scalar::{list, text, words};
 pub(crate) use shortened::shortened;

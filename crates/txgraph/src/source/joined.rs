@@ -8,7 +8,8 @@ mod plan;
 mod read;
 
 #[cfg(feature = "rpc")]
-pub(crate) use plan::{JoinedTransfers, Member, Seam};
+pub(crate) use plan::Seam;
+pub(crate) use plan::{JoinedTransfers, Member};
 
 use super::backend::Backend;
 use crate::{Capabilities, Error, ErrorKind, Protected, Result, SourceSpec};

@@ -4,11 +4,9 @@ use crate::{Advice, Error, Result, grammar::list, outputs::Format};
 #[cfg(feature = "replay")]
 use crate::{ReplayOutput, grammar::shortened};
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt::Display,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+#[cfg(feature = "replay")]
+use std::path::Path;
+use std::{fmt::Display, path::PathBuf, str::FromStr};
 #[cfg(feature = "replay")]
 use txgraph_export::TableFormat;
 use txgraph_export::Target;
