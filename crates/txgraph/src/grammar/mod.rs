@@ -4,6 +4,8 @@
 mod address;
 mod amount;
 mod blocks;
+#[cfg(feature = "export")]
+mod fields;
 mod ranges;
 mod scalar;
 mod shortened;
@@ -16,8 +18,8 @@ pub use ranges::{parse_blocks, since_until};
 pub use time::utc;
 
 pub(crate) use blocks::{DateIs, Point, wrong};
+#[cfg(feature = "export")]
+pub(crate) use fields::{list, text, words};
 pub(crate) use ranges::time_or_number;
 pub(crate) use scalar::Scalar;
-#[cfg(feature = "export")]
-pub(crate) use scalar::{list, text, words};
 pub(crate) use shortened::shortened;

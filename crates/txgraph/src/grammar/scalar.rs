@@ -1,8 +1,7 @@
-//! How options are written in a saved question: a number can replace a text, and one value
-//! can replace a list.
+//! A number can replace a text in a saved question.
 
-use serde::{Deserialize, Deserializer, de};
-use std::{fmt, str::FromStr};
+use serde::Deserialize;
+use std::fmt;
 
 /// A text, or a number where a file could have a text.
 #[derive(Deserialize)]
@@ -19,37 +18,4 @@ impl fmt::Display for Scalar {
             Self::Text(text) => f.write_str(text),
         }
     }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(Scalar),
-    Many(Vec<Scalar>),
-}
-
-/// Reads one value or a list of values as texts.
-pub(crate) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::One(one) => vec![one.to_string()],
-        OneOrMany::Many(many) => many.iter().map(Scalar::to_string).collect(),
-    })
-}
-
-/// Reads a text or a number as text.
-pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(Some(Scalar::deserialize(deserializer)?.to_string()))
-}
-
-/// Reads words, in a list or separated by commas.
-pub(crate) fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err: fmt::Display>,
-{
-    let texts = list(deserializer)?;
-    let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
-    words
-        .map(|word| word.parse().map_err(de::Error::custom))
-        .collect()
 }
