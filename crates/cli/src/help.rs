@@ -53,12 +53,17 @@ mod tests {
     use std::collections::BTreeSet;
     use txgraph_testkit::pages::{Page, pages, split};
 
+    /// Options of builds with more features.
+    const FEATURES: [&str; 1] = ["--engine"];
+
     /// Options of other programs that pages name without the program. One that no page names is
     /// a fault.
-    const OTHER: [&str; 4] = [
+    const OTHER: [&str; 6] = [
         "--engine.num-state-masking-blocks",
         "--features",
+        "--include-columns",
         "--listen",
+        "--pid",
         "--run",
     ];
 
@@ -92,7 +97,7 @@ mod tests {
             }
             if is_option(word) {
                 let Some(arg) = option(&path, word) else {
-                    faults.push(word.to_owned());
+                    faults.extend((!FEATURES.contains(&word)).then(|| word.to_owned()));
                     continue;
                 };
                 let takes = arg.get_action().takes_values() && !word.contains('=');
@@ -132,8 +137,10 @@ mod tests {
             let faults = match words {
                 // An option by itself is one of any command.
                 [option, ..] if option.starts_with("--") && !is_command => {
-                    others.remove(*option);
-                    let known = OTHER.contains(option) || has_option(&root, option);
+                    let name = option.split('=').next().unwrap_or(option);
+                    others.remove(name);
+                    let known = [&OTHER[..], &FEATURES].concat().contains(&name);
+                    let known = known || has_option(&root, name);
                     (!known).then(|| (*option).to_owned()).into_iter().collect()
                 }
                 [program, "…", rest @ ..] if is_ours(program) => {
