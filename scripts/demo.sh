@@ -11,10 +11,12 @@ say "1/5 looking for the tools the demo needs (compiler, zstd, graphviz)"
 need_build
 need dot graphviz
 
-say "2/5 building txgraph and the sample chain writer (release; several minutes the first time)"
-cargo build --release --locked -p txgraph-cli -p txgraph-chaingen
-txgraph=$CARGO_TARGET_DIR/release/txgraph
-chaingen=$CARGO_TARGET_DIR/release/chaingen
+say "2/5 building txgraph and the sample chain writer (several minutes the first time)"
+# What the demo and the next examples of README.md need.
+cargo build --profile demo --locked -p txgraph-cli -p txgraph-chaingen --no-default-features \
+    --features txgraph-cli/export,txgraph-cli/index,txgraph-cli/replay
+txgraph=$CARGO_TARGET_DIR/demo/txgraph
+chaingen=$CARGO_TARGET_DIR/demo/chaingen
 
 mkdir -p demo
 rm -rf demo/datadir demo/small

@@ -58,13 +58,6 @@ struct Recent {
     tip: Tip,
 }
 
-impl Recent {
-    fn first_tx(&self) -> u64 {
-        let count = self.block.transactions.len() + self.block.op_transactions.len();
-        self.tip.transactions - count as u64
-    }
-}
-
 impl BlockWriter {
     /// Creates a data directory with block 0 and `genesis.json` in `folder`, which must
     /// be empty or not exist. The header must have the state root of `accounts`.
@@ -415,10 +408,11 @@ impl BlockWriter {
 
     fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
         let Recent { block, tip } = gone;
-        let hashes = block.hashes();
+        let hashes: Vec<_> = block.rows().iter().map(|row| row.hash).collect();
+        let first_tx = tip.transactions - hashes.len() as u64;
         let layout = self.storage.layout;
         let place = (tip.number, tip.hash);
-        Segments::take_back(changes, layout, place, gone.first_tx(), &hashes)?;
+        Segments::take_back(changes, layout, place, first_tx, &hashes)?;
         if layout == Layout::V2 {
             return Ok(());
         }

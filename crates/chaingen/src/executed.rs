@@ -4,8 +4,10 @@
 //! instead provides receipts, and every account and slot that a block changed, before and
 //! after.
 
+#[cfg(feature = "op")]
+use super::OpTransaction;
 use super::{
-    Error, OpTransaction,
+    Error,
     encode::{Account, StoredRow},
     header::{self, blob_params},
 };
@@ -47,6 +49,7 @@ pub struct ExecutedBlock {
     /// Transactions, in order.
     pub transactions: Vec<ExecutedTransaction>,
     /// The transactions of a block of the OP stack, which has no others.
+    #[cfg(feature = "op")]
     pub op_transactions: Vec<OpTransaction>,
     /// Withdrawals, paid after the transactions.
     pub withdrawals: Vec<Withdrawal>,
@@ -102,16 +105,9 @@ impl ExecutedBlock {
         })
     }
 
-    /// The hashes of the transactions.
-    pub(super) fn hashes(&self) -> Vec<B256> {
-        let ethereum = self.transactions.iter().map(|it| *it.transaction.tx_hash());
-        let op = self.op_transactions.iter().map(OpTransaction::hash);
-        ethereum.chain(op).collect()
-    }
-
     /// What is stored of every transaction.
     pub(super) fn rows(&self) -> Vec<StoredRow> {
-        let ethereum = self.transactions.iter().map(|it| {
+        let rows = self.transactions.iter().map(|it| {
             let mut row = StoredRow {
                 hash: *it.transaction.tx_hash(),
                 sender: it.sender,
@@ -122,8 +118,9 @@ impl ExecutedBlock {
             it.receipt.to_compact(&mut row.receipt);
             row
         });
-        let op = self.op_transactions.iter().map(OpTransaction::row);
-        ethereum.chain(op).collect()
+        #[cfg(feature = "op")]
+        let rows = rows.chain(self.op_transactions.iter().map(OpTransaction::row));
+        rows.collect()
     }
 
     /// Whether the block changes accounts, slots or code.

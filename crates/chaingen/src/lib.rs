@@ -43,8 +43,11 @@ mod jar;
 mod live;
 mod logged_sample;
 mod masking;
+#[cfg(feature = "op")]
 mod op;
+#[cfg(feature = "op")]
 mod op_recorded;
+#[cfg(feature = "op")]
 mod op_sample;
 mod sample;
 mod scenarios;
@@ -72,8 +75,11 @@ pub use executed::{
     next_header,
 };
 pub use live::{LiveNode, serve, serve_if_asked};
+#[cfg(feature = "op")]
 pub use op::{OpTransaction, op_receipt};
+#[cfg(feature = "op")]
 pub use op_recorded::{op_block, op_block_of_receipts};
+#[cfg(feature = "op")]
 pub use op_sample::receipts_root;
 pub use sample::BlockSample;
 pub use signers::Signer;

@@ -3,7 +3,7 @@
 use super::{Error, encode::StoredRow};
 use alloy_consensus::{Receipt, Sealed, Typed2718, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{Address, B256, Bytes, Log};
+use alloy_primitives::{Address, Bytes, Log};
 use op_alloy_consensus::{OpDepositReceipt, OpReceipt, OpTxEnvelope, TxDeposit};
 use reth_codecs_op::Compact;
 use serde_json::Value;
@@ -54,15 +54,10 @@ impl OpTransaction {
         self.transaction.ty()
     }
 
-    /// The transaction hash.
-    pub(super) fn hash(&self) -> B256 {
-        self.transaction.trie_hash()
-    }
-
     /// What is stored of the transaction.
     pub(super) fn row(&self) -> StoredRow {
         let mut row = StoredRow {
-            hash: self.hash(),
+            hash: self.transaction.trie_hash(),
             sender: self.sender,
             transaction: Vec::new(),
             receipt: Vec::new(),
