@@ -41,7 +41,7 @@ pub use cluster::{Cluster, ClusterQuestion};
 /// Reads the database of an Ethereum node (reth 1.x or 2.x) on this machine, read-only, even while
 /// the node runs, and answers questions about transfers of tokens and of the native coin.
 #[derive(Debug, Parser)]
-#[command(name = "txgraph", version, max_term_width = 100, after_long_help = MANUAL)]
+#[command(name = "txgraph", version = txgraph::version(), max_term_width = 100, after_long_help = MANUAL)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -16,7 +16,7 @@ use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, StateUsed, Unseen};
 /// It contains no time and no thread count, so the same question gives the same bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metadata {
-    /// Program and version: `txgraph 0.1.0`.
+    /// Program and version: `txgraph 0.2.0`, which a caller may state in more detail.
     pub tool: String,
     /// The command: `transfers`, `graph`, the name of a saved query.
     pub command: String,

@@ -65,6 +65,7 @@ mod select;
 mod source;
 mod spec;
 pub mod text;
+mod version;
 
 pub use advice::{Advice, Parameters};
 pub use ask::*;
@@ -130,3 +131,4 @@ pub use txgraph_transfers::{
     TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable,
     Unseen, WrappedNative,
 };
+pub use version::version;

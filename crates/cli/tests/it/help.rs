@@ -97,10 +97,20 @@ fn help_is_a_manual_page() {
         page.stdout
     );
     let version = run(bare(folder.path()).arg("--version"));
+    let stated = version
+        .stdout
+        .strip_prefix(concat!("txgraph ", env!("CARGO_PKG_VERSION"), " ("));
+    let (commit, tested) = stated.unwrap().split_once(", ").unwrap();
+    assert!(commit == "unknown" || commit.len() >= 7, "{version:?}");
     assert_eq!(
-        version.stdout,
-        format!("txgraph {}\n", env!("CARGO_PKG_VERSION"))
+        tested,
+        format!("tested with reth {})\n", txgraph::NEWEST_TESTED)
     );
+    // Metadata of answers name the same.
+    let tool = format!("\"tool\":\"{}\"", version.stdout.trim_end());
+    let graph =
+        Sample::small().ok("graph -r 0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529 --format json");
+    assert!(graph.stdout.contains(&tool), "{graph:?}");
 }
 
 /// The options of every command are in one place.

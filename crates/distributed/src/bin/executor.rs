@@ -8,7 +8,7 @@ use txgraph_distributed::executor::{ExecutorArgs, run};
 ///
 /// It has no authentication. docs/cluster.md describes how to protect it.
 #[derive(Debug, Parser)]
-#[command(name = "txgraph-executor", version, max_term_width = 100)]
+#[command(name = "txgraph-executor", version = txgraph::version(), max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     args: ExecutorArgs,

@@ -8,7 +8,7 @@ use txgraph_distributed::scheduler::{SchedulerArgs, run};
 ///
 /// It has no authentication. docs/cluster.md describes how to protect it.
 #[derive(Debug, Parser)]
-#[command(name = "txgraph-scheduler", version, max_term_width = 100)]
+#[command(name = "txgraph-scheduler", version = txgraph::version(), max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     args: SchedulerArgs,

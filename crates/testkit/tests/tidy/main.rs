@@ -311,3 +311,35 @@ fn no_path_of_one_machine_is_committed() {
     }
     fail_on("paths of one machine", &faults);
 }
+
+/// The versions of reth in the code are those of the page about compatibility.
+#[test]
+fn tested_versions_are_those_of_the_documentation() {
+    let code = read(&workspace().join("crates/nodedb/src/version.rs"));
+    let constant = |name: &str| {
+        let line = code.lines().find(|line| line.contains(name)).unwrap();
+        line.split('"').nth(1).unwrap().to_owned()
+    };
+    let page = read(&workspace().join("docs/compatibility.md"));
+    let (_, tested) = page.split_once("## What was tested").unwrap();
+    let (tested, later) = tested.split_once("\n## ").unwrap();
+    let is_version = |word: &&str| {
+        word.split('.')
+            .filter(|part| part.parse::<u64>().is_ok())
+            .count()
+            == 3
+    };
+    let releases = tested
+        .lines()
+        .filter_map(|line| line.strip_prefix("- reth "));
+    let releases = releases
+        .filter_map(|item| item.split(':').next())
+        .filter(is_version);
+    assert_eq!(releases.last().unwrap(), constant("NEWEST_TESTED: "));
+    // The last row of the table of later versions.
+    let rows = later.lines().filter_map(|line| line.strip_prefix("| "));
+    let known = rows
+        .filter_map(|row| row.split([' ', ',']).next())
+        .filter(is_version);
+    assert_eq!(known.last().unwrap(), constant("NEWEST_KNOWN: "));
+}

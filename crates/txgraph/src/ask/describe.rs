@@ -32,6 +32,7 @@ impl Description {
     ) -> txgraph_export::Metadata {
         let question = self.options.clone().into();
         let mut metadata = txgraph_export::Metadata::new(self.command, question);
+        metadata.tool = format!("txgraph {}", crate::version());
         metadata.chain = Some(chain.clone());
         metadata.requested = blocks.clone();
         metadata.scan = scan.clone();
