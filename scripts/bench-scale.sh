@@ -8,6 +8,8 @@
 #
 # Needs 22 GB of disk for 4 million blocks: 17 in the build cache, 5 for indexes in SCRATCH.
 # Every index is verified against its node. Result: benchmarks/results/scale.{md,tsv}.
+# The arguments of `graph` are words.
+# shellcheck disable=SC2046
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -75,10 +77,8 @@ questions() {
     measure 'index verify' 1 "$count" index verify --datadir "$chain" --index "$index"
     say "the chain of $size blocks: questions"
     addresses >"$scratch/frontier.csv"
-    # shellcheck disable=SC2046
     measure 'frontier of 1,000, one token' 3 rows \
         $(graph "@$scratch/frontier.csv" 1 --token "$token")
-    # shellcheck disable=SC2046
     measure 'frontier of 1,000, all tokens' 1 rows $(graph "@$scratch/frontier.csv" 1)
     # Addresses with 1 to 100 transfers, and the first whose search is large.
     root='' count=0
@@ -86,7 +86,6 @@ questions() {
         edges=$(("$("$programs/txgraph" $(graph "$address" 1) 2>/dev/null | wc -l)" - 1))
         if [ "$edges" -ge 1 ] && [ "$edges" -le 100 ]; then
             if [ "$count" -lt 20 ]; then
-                # shellcheck disable=SC2046
                 measure "address $count" 5 rows $(graph "$address" 1)
                 count=$((count + 1))
             fi
@@ -99,7 +98,6 @@ questions() {
         if [ "$count" -ge 20 ] && [ -n "$root" ]; then break; fi
     done < <(tail -n +2 "$scratch/frontier.csv")
     [ -n "$root" ] || die "no address leads to a large graph"
-    # shellcheck disable=SC2046
     measure '3 hops, degree limit 1,000' 3 rows $(graph "$root" 3 --max-degree 1000)
     count=$(sed -n "s/^$size\tindex verify\t\([0-9]*\)\t.*/\1/p" "$results")
     measure 'summary of the chain' 1 "$count" \

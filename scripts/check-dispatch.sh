@@ -10,10 +10,8 @@
 #   When they cross a line, short loops of the EVM take up to 57 % longer.
 #
 #   scripts/check-dispatch.sh [PROGRAM]    default: builds a small one (release)
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 # About 150 opcodes and fused instructions end with the same code at different addresses.
 ways_min=80

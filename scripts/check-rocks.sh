@@ -6,10 +6,8 @@
 #
 #   scripts/check-rocks.sh                        everything, 10 to 20 minutes after the build
 #   TXGRAPH_ROCKS_KEYS=400000 scripts/check-rocks.sh    a smaller database
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 say "looking for the tools that the build needs (C++ compiler, libclang)"
 need_build

@@ -8,10 +8,8 @@
 #
 # TXGRAPH_SOURCE or TXGRAPH_DATADIR names the source of the executors; without it they read lakes.
 # TXGRAPH_CLUSTER_PORT is the port of the scheduler (15050). The state is in the build cache.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 profile=${TXGRAPH_CLUSTER_PROFILE:-release}
 state=${TXGRAPH_CLUSTER_STATE:-$CARGO_TARGET_DIR/cluster-state}
@@ -105,5 +103,5 @@ case ${1:-} in
     status) status ;;
     logs) logs ;;
     down) down ;;
-    *) sed -n '2,12p' "$0" | sed 's/^# \{0,1\}//'; exit 2 ;;
+    *) sed -n '2,12p' scripts/cluster.sh | sed 's/^# \{0,1\}//'; exit 2 ;;
 esac

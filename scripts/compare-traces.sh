@@ -5,10 +5,8 @@
 #
 #   scripts/compare-traces.sh                  all programs
 #   scripts/compare-traces.sh a.prog b.prog
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 lines=${LINES_MAX:-200000}
 txgraph=${TXGRAPH:-$CARGO_TARGET_DIR/release/txgraph}
@@ -20,7 +18,7 @@ if [ $# -eq 0 ]; then
 fi
 
 # Traces are cut, so a writer may get a broken pipe.
-own() { "$txgraph" evm run --program "$1" --trace 2>&1 >/dev/null || true; }
+own() { { "$txgraph" evm run --program "$1" --trace >/dev/null || true; } 2>&1; }
 geth() { scripts/peers-geth.sh -trace "$1" 2>/dev/null || true; }
 steps() { grep '^{"pc"' | head -n "$lines" || true; }
 

@@ -7,10 +7,8 @@
 #   scripts/count-instructions.sh --write    write the current counts to the file
 #
 # Figures: benchmarks/instructions.toml. Counts of this run: benchmarks/results/instructions.toml.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 figures=benchmarks/instructions.toml
 write=
@@ -25,8 +23,7 @@ need valgrind valgrind
 say "building the workloads (release)"
 cargo build --release --locked -p txgraph-bench --features count
 program=$CARGO_TARGET_DIR/release/txgraph-bench
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/txgraph-count.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch"
 "$program" count prepare --datadir "$scratch" --out "$scratch/rows"
 
@@ -54,7 +51,7 @@ for work in scan-all scan-token hashes fact1000 arithmix10k memsweep; do
     # The cost of two more rounds, so that process start is not counted.
     few=$(instructions "$work" 1)
     many=$(instructions "$work" 3)
-    [ -n "$few" ] && [ -n "$many" ] || die "valgrind did not count $work"
+    [[ -n $few && -n $many ]] || die "valgrind did not count $work"
     count=$(((many - few) / 2))
     echo "$work = $count" >>"$counts"
     figure=$(sed -n "s/^$work = //p" "$figures" 2>/dev/null || true)

@@ -2,10 +2,8 @@
 # From nothing to a picture: installs what is missing, builds txgraph, writes a
 # sample chain in reth's own format, traces a token through it, and leaves
 # demo/graph.{dot,svg,csv,parquet}.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 say "1/5 looking for the tools the demo needs (compiler, zstd, graphviz)"
 need_build

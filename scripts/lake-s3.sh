@@ -5,21 +5,13 @@
 #
 #   scripts/lake-s3.sh
 #   TXGRAPH_KILLS=100 scripts/lake-s3.sh
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 [ $# -eq 0 ] || die "usage: scripts/lake-s3.sh"
 need_build
 venv=$CARGO_TARGET_DIR/lake-s3-venv
-if [ ! -x "$venv/bin/moto_server" ]; then
-    say "installing moto ($venv)"
-    if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q 'moto[s3,server]>=5.1,<6'; }; then
-        say "skipped: python3 with venv and pip, or moto, cannot be installed"
-        exit 0
-    fi
-fi
+need_venv "$venv" 'moto[s3,server]>=5.1,<6'
 say "building the tests"
 cargo test --locked -p txgraph-lake --features s3 --no-run
 

@@ -1,29 +1,38 @@
-# Functions shared by the scripts. Source this file, do not run it.
+# Functions shared by the scripts, which run in the root of the repository. Source this file, do not
+# run it.
 # shellcheck shell=bash
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# The build cache is outside the clone, so that the clone stays small and a second clone
-# builds fast. CARGO_TARGET_DIR overrides it.
-: "${CARGO_TARGET_DIR:=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/target}"
+# Tools that scripts build, and the build cache. They are outside the clone, so that it stays small and a
+# second clone builds fast. CARGO_TARGET_DIR overrides the latter.
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph
+: "${CARGO_TARGET_DIR:=$tools/target}"
 export CARGO_TARGET_DIR
 
-# need COMMAND PACKAGE: installs a Debian package when its command is missing.
-need() {
-    command -v "$1" >/dev/null 2>&1 && return
-    command -v apt-get >/dev/null 2>&1 || die "\`$1\` is missing; install $2 and run this again"
-    say "installing $2 (for \`$1\`)"
+# install_package PACKAGE: installs a Debian package.
+install_package() {
+    command -v apt-get >/dev/null 2>&1 || die "install $1 and run this again"
+    say "installing $1"
     local as_root=()
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null 2>&1 || die "\`$1\` is missing; run as root: apt-get install $2"
+        command -v sudo >/dev/null 2>&1 || die "run as root: apt-get install $1"
         as_root=(sudo)
     fi
     if [ -z "${TXGRAPH_APT_UPDATED:-}" ]; then
         "${as_root[@]}" apt-get update -qq >&2
         export TXGRAPH_APT_UPDATED=1
     fi
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >&2
+}
+
+# need COMMAND PACKAGE: installs a Debian package when its command is missing.
+need() {
+    command -v "$1" >/dev/null 2>&1 && return
+    install_package "$2"
     command -v "$1" >/dev/null 2>&1 || die "\`$1\` is still missing after installing $2"
 }
 
@@ -40,26 +49,58 @@ need_build() {
         die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
 }
 
-# go_peer NAME: builds a Go program outside the repository, from the Go module proxy, and sets $peer
-# to it and $geth to the version of go-ethereum (GETH overrides it). The program is scripts/NAME, or
-# go-ethereum's own cmd/NAME.
+# make_scratch: sets $scratch to a new folder in $SCRATCH, which is deleted at the end.
+make_scratch() {
+    scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph.XXXXXX")
+    trap 'rm -rf "$scratch"' EXIT
+}
+
+# need_txgraph [PATH]: sets $txgraph to PATH, or to the program that is built for tests.
+need_txgraph() {
+    txgraph=${1:-}
+    [ -z "$txgraph" ] || return 0
+    need_build
+    say "building txgraph"
+    cargo build --locked -p txgraph-cli
+    txgraph=$CARGO_TARGET_DIR/debug/txgraph
+}
+
+# need_venv FOLDER REQUIREMENT…: makes a Python environment in which these requirements of pip are
+# installed.
+need_venv() {
+    local folder=$1
+    shift
+    need python3 python3
+    [ "$(cat "$folder/.requirements" 2>/dev/null)" != "$*" ] || return 0
+    python3 -c 'import ensurepip' 2>/dev/null || install_package python3-venv
+    say "installing $* ($folder)"
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install -q --disable-pip-version-check "$@" >&2 || die "pip cannot install $*"
+    echo "$*" >"$folder/.requirements"
+}
+
+# go_program NAME PACKAGE@VERSION: sets $program to a program from the Go module proxy.
+go_program() {
+    local home=$tools/$1-${2##*@}
+    program=$home/$1
+    [ ! -x "$program" ] || return 0
+    command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
+    say "building $2 in $home"
+    GOBIN=$home go install "$2" >&2
+}
+
+# go_peer NAME: builds scripts/NAME with go-ethereum, outside the repository, and sets $peer to it and
+# $geth to the version of go-ethereum (GETH overrides it).
+geth=${GETH:-v1.17.10}
 go_peer() {
-    local home
-    geth=${GETH:-v1.17.10}
-    home=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/$1-$geth
+    local home=$tools/$1-$geth
     peer=$home/$1
     command -v go >/dev/null 2>&1 || die "Go is missing: https://go.dev/dl"
-    mkdir -p "$home"
-    if [ ! -d "scripts/$1" ]; then
-        [ -x "$peer" ] && return
-        say "building $1 of geth $geth in $home"
-        GOBIN=$home go install "github.com/ethereum/go-ethereum/cmd/$1@$geth" >&2
-        return
-    fi
     if cmp -s "scripts/$1/main.go" "$home/main.go" && [ -x "$peer" ]; then
         return
     fi
     say "building $1 with geth $geth in $home"
+    mkdir -p "$home"
     cp "scripts/$1/main.go" "$home/main.go"
     (
         cd "$home"
@@ -69,6 +110,12 @@ go_peer() {
         go build -o "$1" . >&2
     )
 }
+
+# What libFuzzer needs of the compiler, without the address sanitizer.
+# shellcheck disable=SC2034
+fuzz_flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares"
 
 # bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. The chain depends only
 # on the seed and is kept in the build cache between runs.
@@ -140,4 +187,25 @@ bench_setup() {
     echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$changes;"
     echo "$(date -u +%Y-%m-%d); $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores,"
     echo "$(awk '/MemTotal/ {printf "%.0f GiB", $2/1048576}' /proc/meminfo) memory; $(uname -sr); $(rustc --version)"
+}
+
+# features: every feature of our crates as PACKAGE/FEATURE, except the one that builds RocksDB.
+features() {
+    need python3 python3
+    cargo metadata --no-deps --format-version 1 --locked | python3 -c '
+import json, sys
+for package in json.load(sys.stdin)["packages"]:
+    for feature in sorted(package["features"].keys() - {"default"}):
+        print(package["name"] + "/" + feature)' | grep -vx txgraph-rocks/oracle
+}
+
+# need_deny: sets $deny to cargo-deny, which is built in the cache folder.
+need_deny() {
+    local release=0.20.2
+    deny=$tools/cargo-deny-$release/bin/cargo-deny
+    [ ! -x "$deny" ] || return 0
+    say "building cargo-deny $release"
+    # Little optimization: it runs for a second.
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        cargo install --locked "cargo-deny@$release" --root "$tools/cargo-deny-$release"
 }

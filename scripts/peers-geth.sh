@@ -9,10 +9,8 @@
 #
 # Results go to stdout, in CPU time including garbage collection. Compare them with the column
 # `own, frame` of `./bench.sh evm`, which also times single frames.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 go_peer peers-geth
 

@@ -3,34 +3,15 @@
 # on the small chain, and compares their answers with those of txgraph.
 #
 #   scripts/recipes.sh [PATH OF txgraph]
-#
-# Spark runs if Java is installed.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
-need_build
-txgraph=${1:-}
-if [ -z "$txgraph" ]; then
-    say "building txgraph"
-    cargo build --locked -p txgraph-cli
-    txgraph=$CARGO_TARGET_DIR/debug/txgraph
-fi
+need java default-jre-headless
+need_txgraph "${1:-}"
 venv=$CARGO_TARGET_DIR/recipes-venv
-packages=(duckdb polars pyarrow pandas)
-if command -v java >/dev/null 2>&1; then
-    packages+=(pyspark)
-fi
-if ! "$venv/bin/python" -c "import $(IFS=,; echo "${packages[*]}")" 2>/dev/null; then
-    say "installing ${packages[*]} ($venv)"
-    if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q "${packages[@]}"; }; then
-        say "skipped: python3 with venv and pip, or the packages, cannot be installed"
-        exit 0
-    fi
-fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+mapfile -t libraries < <(grep -E '^(duckdb|pandas|polars|pyarrow)==' python/requirements-test.txt)
+need_venv "$venv" "${libraries[@]}" pyspark==4.3.0
+make_scratch
 mkdir "$scratch/node"
 tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch/node"
 "$txgraph" lake build -q --datadir "$scratch/node" --reorg-buffer 0 --partition-blocks 16 \

@@ -14,10 +14,8 @@
 # A tool that is missing is skipped and listed at the end. miri needs a nightly toolchain
 # (rustup toolchain install nightly --component miri,rust-src), and so does asan. The fuzzer's
 # corpus is in TXGRAPH_FUZZ_CORPUS, by default in the build cache.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 need_build
 
 [ $# -gt 0 ] || set -- miri valgrind asan
@@ -57,12 +55,7 @@ with_asan() {
     local corpus=${TXGRAPH_FUZZ_CORPUS:-$CARGO_TARGET_DIR/fuzz-corpus}/evm
     mkdir -p "$corpus"
     say "building the fuzz target with AddressSanitizer"
-    local flags="--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module"
-    flags="$flags -Cllvm-args=-sanitizer-coverage-level=4"
-    flags="$flags -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
-    flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table"
-    flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares"
-    CARGO_TARGET_DIR=$CARGO_TARGET_DIR/asan RUSTFLAGS=$flags cargo +nightly build --release \
+    CARGO_TARGET_DIR=$CARGO_TARGET_DIR/asan RUSTFLAGS="-Zsanitizer=address $fuzz_flags" cargo +nightly build --release \
         --target x86_64-unknown-linux-gnu --manifest-path fuzz/Cargo.toml --no-default-features --bin evm
     local program=$CARGO_TARGET_DIR/asan/x86_64-unknown-linux-gnu/release/evm
     say "AddressSanitizer: $(find "$corpus" -type f | wc -l) known inputs, then new ones"

@@ -19,45 +19,34 @@
 #
 # Servers listen on free ports of 127.0.0.1 and end with the script. Peers are installed in the cache
 # folder, at fixed versions. Without their registries the script fails.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 need python3 python3
-if [ -z "${TXGRAPH:-}" ]; then
-    need_build
-    say "building txgraph"
-    cargo build --locked -p txgraph-cli
-    TXGRAPH=$CARGO_TARGET_DIR/debug/txgraph
-fi
+need_txgraph "${TXGRAPH:-}"
 
 geth_amsterdam() {
-    go_peer geth
+    go_program geth "github.com/ethereum/go-ethereum/cmd/geth@$geth"
     say "geth $geth: a chain that activates Amsterdam"
-    python3 -B scripts/sources/geth.py --geth "$peer" --txgraph "$TXGRAPH" \
+    python3 -B scripts/sources/geth.py --geth "$program" --txgraph "$txgraph" \
         --seed "${SEED:-1}" --count "${COUNT:-120}"
 }
 
 anvil() {
-    local home=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph/sources-anvil-1.7.1-cryo-0.3.2-etl-2.4.2
-    local program=$home/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
-    go_peer geth
+    local anvil=$tools/anvil-1.7.1 exporters=$tools/cryo-0.3.2-etl-2.4.2
+    local server=$anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
+    go_program geth "github.com/ethereum/go-ethereum/cmd/geth@$geth"
     command -v npm >/dev/null 2>&1 || die "npm is missing: https://nodejs.org"
-    if [ ! -e "$home/.complete" ]; then
-        say "installing anvil, cryo and ethereum-etl in $home"
-        mkdir -p "$home"
-        npm install --prefix "$home" --no-fund --no-audit --no-save --silent \
+    if [ ! -x "$server" ]; then
+        say "installing anvil in $anvil"
+        mkdir -p "$anvil"
+        npm install --prefix "$anvil" --no-fund --no-audit --no-save --silent \
             @foundry-rs/anvil-linux-amd64@1.7.1 || die "anvil cannot be installed"
-        python3 -m venv "$home/python" ||
-            { need ensurepip python3-venv; python3 -m venv "$home/python"; }
-        "$home/python/bin/pip" install --quiet --disable-pip-version-check cryo==0.3.2 \
-            ethereum-etl==2.4.2 setuptools==80.9.0 || die "cryo and ethereum-etl cannot be installed"
-        touch "$home/.complete"
     fi
+    need_venv "$exporters" cryo==0.3.2 ethereum-etl==2.4.2 setuptools==80.9.0
     say "anvil: every source is compared with every other"
-    python3 -B scripts/sources/servers.py --anvil "$program" --geth "$peer" \
-        --python "$home/python/bin/python" --txgraph "$TXGRAPH" \
+    python3 -B scripts/sources/servers.py --anvil "$server" --geth "$program" \
+        --python "$exporters/bin/python" --txgraph "$txgraph" \
         --seed "${SEED:-1}" --count "${COUNT:-120}"
 }
 

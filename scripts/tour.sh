@@ -3,23 +3,14 @@
 # commands. Every answer is checked.
 #
 #   scripts/tour.sh [PATH OF txgraph]
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 need tar tar
 need zstd zstd
-txgraph=${1:-}
-if [ -z "$txgraph" ]; then
-    need_build
-    say "building txgraph"
-    cargo build --locked -p txgraph-cli
-    txgraph=$CARGO_TARGET_DIR/debug/txgraph
-fi
+need_txgraph "${1:-}"
 chain=$PWD/testdata/small/v2
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 mkdir "$scratch/node"
 tar --zstd -xSf "$chain/datadir.tar.zst" -C "$scratch/node"
 cd "$scratch"

@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates the expected outputs in testdata/golden. Review the diff before you commit it:
 # users will see that change.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 need_build
 
 say "running every saved question on the sample chain (testdata/golden/queries)"
