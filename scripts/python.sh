@@ -1,54 +1,48 @@
 #!/usr/bin/env bash
 # Builds the Python package into an environment of its own, and runs its tests against the
-# command line and against the newest releases of the libraries that it hands data to.
+# command line and against the libraries that it hands data to (python/requirements-test.txt).
 #
 #   scripts/python.sh                 wheel, tests, notebook
 #   scripts/python.sh -k graphs       tests whose name contains `graphs`
+#   NEWEST=1 scripts/python.sh        with the newest releases of the libraries
 #   TXGRAPH_PROMPT=0.1 scripts/python.sh -k signal    fails if an interrupt takes longer than 0.1 s
-#   scripts/python.sh wheel           only an optimised wheel; prints its path
+#   scripts/python.sh wheel           only an optimized wheel; prints its path. Options go to maturin
 #   scripts/python.sh bench CHAIN     transfers to polars, compared with Arrow IPC of the command line
 #
 # The environment and the wheels are in the build cache. Tests use the profile of the other tests,
 # whose crates are built already.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 need_build
-need python3 python3
 need dot graphviz
 
 home=$CARGO_TARGET_DIR/python
-if [ ! -x "$home/venv/bin/pip" ]; then
-    say "making a Python environment in $home/venv"
-    python3 -m venv "$home/venv" || { need ensurepip python3-venv; python3 -m venv "$home/venv"; }
-fi
+need_venv "$home/venv" 'maturin>=1.9,<2'
 python=$home/venv/bin/python
 
-# wheel PROFILE FOLDER: builds the wheel, and nothing else is in the folder afterwards.
+# wheel PROFILE FOLDER [OPTION…]: builds the wheel, and nothing else is in the folder afterwards.
 wheel() {
     say "building the wheel (profile $1)"
-    "$python" -m pip install -q --disable-pip-version-check 'maturin>=1.9,<2' >&2
     rm -rf "$2"
     PATH=$home/venv/bin:$PATH "$python" -m maturin build --locked --profile "$1" \
-        --manifest-path python/Cargo.toml --interpreter "$python" --out "$2" >&2
+        --manifest-path python/Cargo.toml --interpreter "$python" --out "$2" "${@:3}" >&2
 }
 
 libraries() {
-    say "installing the libraries that take data from it, in their newest releases"
-    "$python" - >"$home/libraries.txt" <<'END'
-import re
-text = open("python/pyproject.toml").read()
-print(*re.findall(r'"(.*?)"', re.search(r"^test = \[(.*?)\]", text, re.M | re.S)[1]), sep="\n")
-END
-    "$python" -m pip install -q --disable-pip-version-check --upgrade -r "$home/libraries.txt"
+    local list=python/requirements-test.txt
+    if [ -n "${NEWEST:-}" ]; then
+        sed 's/==.*//' "$list" >"$home/newest.txt"
+        list=$home/newest.txt
+    fi
+    say "installing the libraries that take data from it ($list)"
+    "$python" -m pip install -q --disable-pip-version-check --upgrade -r "$list"
     "$python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps "$1"/*.whl
 }
 
 case ${1:-} in
 wheel)
-    wheel release "$home/release"
+    wheel release "$home/release" "${@:2}"
     echo "$home"/release/*.whl
     exit
     ;;
