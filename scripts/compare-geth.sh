@@ -6,14 +6,15 @@
 #   scripts/compare-geth.sh                        20,000 blocks, about 50,000 transactions
 #   CASES=500 SEED=7 scripts/compare-geth.sh       500 blocks from seed 7 on
 #   GETH=v1.17.10 scripts/compare-geth.sh
-set -euo pipefail
-cd "$(dirname "$0")/.."
+#   PROFILE=dev scripts/compare-geth.sh            with the build cache of the tests
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 need_build
 go_peer compare-geth
 say "building our side"
-cargo build --release --locked -p txgraph-bench --features evm
+profile=${PROFILE:-release}
+cargo build --profile "$profile" --locked -p txgraph-bench --features evm
 say "comparing with geth $geth"
-exec "$CARGO_TARGET_DIR/release/txgraph-bench" geth "$peer" --cases "${CASES:-20000}" --seed "${SEED:-0}"
+exec "$CARGO_TARGET_DIR/${profile/#dev/debug}/txgraph-bench" geth "$peer" --cases "${CASES:-20000}" \
+    --seed "${SEED:-0}"

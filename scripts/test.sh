@@ -10,17 +10,39 @@
 #
 #   scripts/test.sh                  all of them
 #   scripts/test.sh reorg            tests whose name contains `reorg`
+#   scripts/test.sh plain            after a run of all: those that want a large data directory, without it
 #   TXGRAPH_REQUIRE_FIXTURES=1 scripts/test.sh    missing fixtures are failures
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Package folder, program and name of every test that wants a large data directory.
+wanting=$CARGO_TARGET_DIR/tests-with-fixtures.tsv
+
+if [ "${1:-}" = plain ]; then
+    [ -s "$wanting" ] || die "$wanting is missing; run scripts/test.sh before"
+    export TXGRAPH_FIXTURES=/nonexistent TXGRAPH_EVM_CASES=1000
+    unset TXGRAPH_REQUIRE_FIXTURES
+    cut -f1,2 "$wanting" | sort -u | while IFS=$'\t' read -r folder program; do
+        mapfile -t names < <(awk -F'\t' -v program="$program" '$2 == program { print $3 }' "$wanting" | sort -u)
+        known=$("$program" --list --format terse)
+        for name in "${names[@]}"; do
+            # A thread that a test has started: run all tests of the program.
+            grep -qxF "$name: test" <<<"$known" || names=()
+        done
+        (cd "$folder" && "$program" --exact "${names[@]}" </dev/null)
+    done
+    exit
+fi
 
 say "looking for the tools that the tests need (compiler, tar, zstd, graphviz)"
 need_build
 need dot graphviz
 
 say "running all tests (build cache: $CARGO_TARGET_DIR)"
+if [ $# -eq 0 ]; then
+    rm -f "$wanting"
+    export TXGRAPH_FIXTURES_WANTED=$wanting
+fi
 # The oracle compares our interpreter with revm during replay.
 cargo test --workspace --exclude txgraph-distributed --exclude txgraph-python \
     --features txgraph-replay/oracle --locked "$@"

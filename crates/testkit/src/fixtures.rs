@@ -21,6 +21,10 @@ pub const FIXTURES_ENV: &str = "TXGRAPH_FIXTURES";
 /// test.
 pub const REQUIRE_ENV: &str = "TXGRAPH_REQUIRE_FIXTURES";
 
+/// If this environment variable names a file, a line is added to it for every request: package folder,
+/// program and test. `scripts/test.sh` runs these tests again without large fixtures.
+const WANTED_ENV: &str = "TXGRAPH_FIXTURES_WANTED";
+
 /// The folder of this workspace.
 pub(crate) fn workspace() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -39,11 +43,24 @@ pub fn testdata() -> PathBuf {
 /// Returns the folder of the large fixtures, if it exists: `$TXGRAPH_FIXTURES`, or
 /// `../shared/fixtures` next to the workspace.
 pub fn root() -> Option<PathBuf> {
+    if let Some(list) = std::env::var_os(WANTED_ENV) {
+        note_test(Path::new(&list)).expect("the list of tests can be written");
+    }
     let root = match std::env::var_os(FIXTURES_ENV) {
         Some(folder) => PathBuf::from(folder),
         None => workspace().parent()?.join("shared/fixtures"),
     };
     root.is_dir().then_some(root)
+}
+
+fn note_test(list: &Path) -> io::Result<()> {
+    let folder = std::env::current_dir()?;
+    let program = std::env::current_exe()?;
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default();
+    let line = format!("{}\t{}\t{test}\n", folder.display(), program.display());
+    let mut list = File::options().append(true).create(true).open(list)?;
+    list.write_all(line.as_bytes())
 }
 
 /// A private copy of a data directory, deleted on drop.
