@@ -43,13 +43,13 @@ choose_glibc() {
     local venv=$tools/zig
     zig=""
     glibc=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)
-    if (need_venv "$venv" cargo-zigbuild==0.24.0 ziglang==0.15.2); then
+    if [ -z "$binary" ] && (need_venv "$venv" cargo-zigbuild==0.24.1 ziglang==0.15.2); then
         zig=1 glibc=2.28
         export PATH=$venv/bin:$PATH
         CARGO_ZIGBUILD_ZIG_PATH=$("$venv/bin/python" -c 'import ziglang; print(ziglang.__path__[0])')/zig
         export CARGO_ZIGBUILD_ZIG_PATH
     fi
-    say "building for glibc $glibc${zig:+ with zig}"
+    say "the release is for glibc $glibc${zig:+, linked with zig}"
 }
 
 # build_program: sets $binary.
