@@ -19,7 +19,7 @@ go_program actionlint github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 need_deny
 say "dependencies: licenses, bans, sources"
-"$deny" check licenses bans sources
+"$deny" check --hide-inclusion-graph licenses bans sources
 say "dependencies: advisories"
 if "$deny" fetch db; then
     "$deny" check advisories

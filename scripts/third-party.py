@@ -27,7 +27,7 @@ def main():
     users = {}
     for package in packages:
         license = package["license"] or "see its file"
-        print(f"{package['name']} {package['version']}: {license}, {package['repository']}")
+        print(f"{package['name']} {package['version']}: {license}, {package['repository'] or 'no repository'}")
         for path in texts(package):
             text = path.read_text(errors="replace").strip()
             users.setdefault(text, []).append(f"{package['name']} {package['version']}")

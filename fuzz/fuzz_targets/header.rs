@@ -6,6 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use txgraph_nodedb::fuzzing::header;
 
 fuzz_target!(|row: &[u8]| {
-    let Ok(header) = header(row, B256::ZERO) else { return };
+    let Ok(header) = header(row, B256::ZERO) else {
+        return;
+    };
     assert_eq!(header.recompute_hash(), header.to_alloy().hash_slow());
 });

@@ -17,15 +17,23 @@ const ADDRESSES: [Address; 5] = [
     address!("00000000000000000000000000000000000a11ce"),
     address!("0000000000000000000000000000000000000b0b"),
 ];
-const TOPICS: [B256; 6] =
-    [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH, DEPOSIT, WITHDRAWAL, B256::ZERO];
+const TOPICS: [B256; 6] = [
+    TRANSFER,
+    TRANSFER_SINGLE,
+    TRANSFER_BATCH,
+    DEPOSIT,
+    WITHDRAWAL,
+    B256::ZERO,
+];
 
 /// The input as a sequence of choices, which are zero after its end.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
     fn byte(&mut self) -> u8 {
-        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        let Some((first, rest)) = self.0.split_first() else {
+            return 0;
+        };
         self.0 = rest;
         *first
     }
@@ -40,7 +48,10 @@ impl Choices<'_> {
 
     fn address(&mut self) -> Address {
         let place = self.below(6);
-        ADDRESSES.get(place).copied().unwrap_or_else(|| Address::from(self.bytes()))
+        ADDRESSES
+            .get(place)
+            .copied()
+            .unwrap_or_else(|| Address::from(self.bytes()))
     }
 
     /// An address, with or without dirty upper bytes, a number that may be an offset, or any bytes.
@@ -57,12 +68,18 @@ impl Choices<'_> {
         let mut filter = TransferFilter::default();
         if self.byte() & 1 == 1 {
             let tokens = [self.address(), self.address()].into_iter().collect();
-            filter.tokens = TokenFilter::Only { tokens, native: self.byte() & 1 == 1 };
+            filter.tokens = TokenFilter::Only {
+                tokens,
+                native: self.byte() & 1 == 1,
+            };
         }
         if self.byte() & 1 == 1 {
             let direction = [Direction::Out, Direction::In, Direction::Both][self.below(3)];
             let addresses = [self.address()].into_iter().collect();
-            filter.touching = Some(Touching { addresses, direction });
+            filter.touching = Some(Touching {
+                addresses,
+                direction,
+            });
         }
         filter.min_value = U256::from(self.below(3));
         let (standards, kinds) = (self.byte(), self.byte());
@@ -73,7 +90,11 @@ impl Choices<'_> {
 }
 
 fn chosen<T: Copy>(all: &[T], bits: u8) -> Vec<T> {
-    (0..8).zip(all).filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, one)| *one).collect()
+    (0..8)
+        .zip(all)
+        .filter(|(bit, _)| bits >> bit & 1 == 1)
+        .map(|(_, one)| *one)
+        .collect()
 }
 
 struct Log {
@@ -93,9 +114,18 @@ fn log(choices: &mut Choices<'_>) -> Log {
     if let Some(topic0) = topics.first_mut() {
         *topic0 = TOPICS[choices.below(7)].0;
     }
-    let mut data: Vec<u8> = (0..choices.below(12)).flat_map(|_| choices.word()).collect();
-    data.truncate(data.len().saturating_sub(choices.below(64).saturating_sub(32)));
-    Log { address, topics, data }
+    let mut data: Vec<u8> = (0..choices.below(12))
+        .flat_map(|_| choices.word())
+        .collect();
+    data.truncate(
+        data.len()
+            .saturating_sub(choices.below(64).saturating_sub(32)),
+    );
+    Log {
+        address,
+        topics,
+        data,
+    }
 }
 
 fn block(choices: &mut Choices<'_>) -> Block {
@@ -108,7 +138,10 @@ fn block(choices: &mut Choices<'_>) -> Block {
                 value: U256::from(choices.below(3)),
                 success: choices.byte() & 1 == 1,
             };
-            (transaction, (0..choices.below(6)).map(|_| log(choices)).collect())
+            (
+                transaction,
+                (0..choices.below(6)).map(|_| log(choices)).collect(),
+            )
         })
         .collect();
     let withdrawals = (0..choices.below(3))
@@ -117,7 +150,10 @@ fn block(choices: &mut Choices<'_>) -> Block {
             amount_gwei: u64::from_be_bytes(choices.bytes()),
         })
         .collect();
-    Block { transactions, withdrawals }
+    Block {
+        transactions,
+        withdrawals,
+    }
 }
 
 fn decode(
@@ -159,7 +195,10 @@ fuzz_target!(|input: &[u8]| {
     let blocks: Vec<_> = (0..choices.below(4)).map(|_| block(&mut choices)).collect();
 
     let (all, counts) = decode(chain_id, &wrapped, &TransferFilter::default(), &blocks);
-    assert!(all.is_sorted_by(|a, b| a.position() < b.position()), "total order");
+    assert!(
+        all.is_sorted_by(|a, b| a.position() < b.position()),
+        "total order"
+    );
     assert_eq!(counts.transfers, all.len() as u64);
     assert!(counts.malformed + counts.dirty_addresses <= counts.logs);
     assert!(counts.malformed_erc1155 <= counts.malformed);
@@ -167,6 +206,9 @@ fuzz_target!(|input: &[u8]| {
     let (some, filtered) = decode(chain_id, &wrapped, &filter, &blocks);
     let seen = |counts: &DecodeCounts| (counts.blocks, counts.transactions, counts.logs);
     assert_eq!(seen(&filtered), seen(&counts));
-    let wanted: Vec<_> = all.into_iter().filter(|transfer| filter.wants(transfer)).collect();
+    let wanted: Vec<_> = all
+        .into_iter()
+        .filter(|transfer| filter.wants(transfer))
+        .collect();
     assert_eq!(some, wanted);
 });
