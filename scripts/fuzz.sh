@@ -9,8 +9,8 @@
 need_build
 make_scratch
 
+targets=("$@")
 [ $# -gt 0 ] || mapfile -t targets < <(sed -n 's/^path = "fuzz_targets\/\(.*\)\.rs"/\1/p' fuzz/Cargo.toml)
-[ $# -eq 0 ] || targets=("$@")
 say "building ${#targets[@]} fuzz targets"
 bins=()
 for target in "${targets[@]}"; do bins+=(--bin "$target"); done
@@ -18,10 +18,11 @@ for target in "${targets[@]}"; do bins+=(--bin "$target"); done
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS=$fuzz_flags cargo build --locked --manifest-path fuzz/Cargo.toml --target "$host" "${bins[@]}"
 
+failed=()
 for target in "${targets[@]}"; do
     say "fuzzing $target"
     mkdir "$scratch/$target"
     "$CARGO_TARGET_DIR/$host/debug/$target" -max_total_time="${TXGRAPH_FUZZ_SECONDS:-60}" \
-        -print_final_stats=1 -verbosity=0 -artifact_prefix="$PWD/fuzz/" "$scratch/$target" ||
-        die "fuzz target $target failed; its input is in fuzz/"
+        -print_final_stats=1 -verbosity=0 -artifact_prefix="$PWD/fuzz/" "$scratch/$target" || failed+=("$target")
 done
+[ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}; the inputs are in fuzz/"

@@ -112,7 +112,7 @@ fn log(choices: &mut Choices<'_>) -> Log {
     let address = choices.address();
     let mut topics: Vec<_> = (0..choices.below(5)).map(|_| choices.word()).collect();
     if let Some(topic0) = topics.first_mut() {
-        *topic0 = TOPICS[choices.below(7)].0;
+        *topic0 = TOPICS[choices.below(6)].0;
     }
     let mut data: Vec<u8> = (0..choices.below(12))
         .flat_map(|_| choices.word())
