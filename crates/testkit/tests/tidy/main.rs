@@ -323,23 +323,13 @@ fn tested_versions_are_those_of_the_documentation() {
     let page = read(&workspace().join("docs/compatibility.md"));
     let (_, tested) = page.split_once("## What was tested").unwrap();
     let (tested, later) = tested.split_once("\n## ").unwrap();
-    let is_version = |word: &&str| {
-        word.split('.')
-            .filter(|part| part.parse::<u64>().is_ok())
-            .count()
-            == 3
+    // The last version that a line begins with, after `start`.
+    let last = |text: &str, start: &str| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(start));
+        let words = lines.filter_map(|line| line.split([' ', ',', ':']).next());
+        let mut versions = words.filter(|word| word.split('.').count() == 3);
+        versions.next_back().unwrap().to_owned()
     };
-    let releases = tested
-        .lines()
-        .filter_map(|line| line.strip_prefix("- reth "));
-    let releases = releases
-        .filter_map(|item| item.split(':').next())
-        .filter(is_version);
-    assert_eq!(releases.last().unwrap(), constant("NEWEST_TESTED: "));
-    // The last row of the table of later versions.
-    let rows = later.lines().filter_map(|line| line.strip_prefix("| "));
-    let known = rows
-        .filter_map(|row| row.split([' ', ',']).next())
-        .filter(is_version);
-    assert_eq!(known.last().unwrap(), constant("NEWEST_KNOWN: "));
+    assert_eq!(last(tested, "- reth "), constant("NEWEST_TESTED: "));
+    assert_eq!(last(later, "| "), constant("NEWEST_KNOWN: "));
 }
