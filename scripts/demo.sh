@@ -12,7 +12,7 @@ need dot graphviz
 say "2/5 building txgraph and the sample chain writer (several minutes the first time)"
 # What the demo and the next examples of README.md need.
 cargo build --profile demo --locked -p txgraph-cli -p txgraph-chaingen --no-default-features \
-    --features txgraph-cli/export,txgraph-cli/index,txgraph-cli/replay
+    --features txgraph-cli/index
 txgraph=$CARGO_TARGET_DIR/demo/txgraph
 chaingen=$CARGO_TARGET_DIR/demo/chaingen
 
