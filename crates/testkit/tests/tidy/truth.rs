@@ -30,11 +30,9 @@ const FOREIGN: &[&str] = &[
     "L1FeeVault",
     "OperatorFeeVault",
     "SequencerFeeVault",
-    // To come with the first release
-    "scripts/release.sh",
     // object_store
     "AWS_CONDITIONAL_PUT=disabled",
-    // Commit 976c437, which docs/gas-accounting.md describes
+    // Commit 976c437, which docs/notes/gas-accounting.md describes
     "crates/evm-bench/src/ladder",
     "scripts/gas-share.sh",
 ];
