@@ -105,6 +105,7 @@ impl Context<'_> {
     }
 
     /// The same with the threads of the configuration, for work without a source.
+    #[cfg(feature = "lake")]
     pub(crate) fn control_with_threads(&self) -> Result<Control> {
         self.control().with_threads(&self.global.config()?)
     }
