@@ -45,5 +45,5 @@ if [ $# -eq 0 ]; then
 fi
 # The oracle compares our interpreter with revm during replay.
 cargo test --workspace --exclude txgraph-distributed --exclude txgraph-python \
-    --features txgraph-replay/oracle --locked "$@"
+    --features txgraph-replay/oracle,txgraph-bench/evm --locked "$@"
 say "all tests passed"
