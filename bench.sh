@@ -23,10 +23,8 @@
 #   CHUNKS=500,5000       blocks per chunk; 0 is the default of txgraph
 #
 # Results: benchmarks/results/{summary.md,raw.csv}.
-set -euo pipefail
-cd "$(dirname "$0")"
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/scripts/lib.sh"
 
 # Help never builds anything, whatever else is asked for.
 for word in "$@"; do

@@ -10,10 +10,8 @@
 # Sizes of 4 million and more run once. BENCH_CHAIN is a sample chain that is long enough; without
 # it, one is written. TXGRAPH_CLUSTER_PROFILE is the cargo profile (release). Results:
 # benchmarks/results/cluster.md and cluster.csv.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 sizes=${TRANSFERS:-1 4 16}
 export TXGRAPH_CLUSTER_PROFILE=${TXGRAPH_CLUSTER_PROFILE:-release}
@@ -34,7 +32,7 @@ if [ -z "${BENCH_CHAIN:-}" ]; then
     say "building the chain writer (release)"
     cargo build --release --locked -p txgraph-chaingen
 fi
-program=$CARGO_TARGET_DIR/$TXGRAPH_CLUSTER_PROFILE/txgraph-cluster
+program=$CARGO_TARGET_DIR/${TXGRAPH_CLUSTER_PROFILE/#dev/debug}/txgraph-cluster
 out=benchmarks/results
 work=$CARGO_TARGET_DIR/bench-cluster
 mkdir -p "$out" "$work"

@@ -10,10 +10,8 @@
 #
 # Programs: ../shared/fixtures/evm/programs (or TXGRAPH_FIXTURES) when present, else
 # the ones in testdata/. Results: benchmarks/results/evm/{summary,precompiles}.md and raw JSON.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 settings=(--rounds 7 --ms 200)
 rest=()
@@ -27,10 +25,9 @@ done
 need_build
 say "building the interpreter and its peers (release)"
 cargo build --release --locked -p txgraph-bench --features evm
-programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
-[ -d "$programs" ] || programs=testdata/evm/programs
+evm_programs
 
-setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
+setup="$(bench_setup); $(revm_version)"
 
 say "timing (programs of $programs)"
 "$CARGO_TARGET_DIR/release/txgraph-bench" evm --programs "$programs" \

@@ -12,10 +12,8 @@
 # Blocks: ../shared/fixtures/mainnet/blocks (or TXGRAPH_FIXTURES, or BUNDLES). Any folder of
 # bundles will do: `txgraph replay --write-bundle` makes one. The profile needs `perf`. Results:
 # summary.md and raw.json in benchmarks/results/mainnet and .../mainnet-consecutive.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 rounds=11
 rest=()
@@ -35,10 +33,9 @@ cargo build --release --locked -p txgraph-bench --features evm
 cargo build --release --locked -p txgraph-cli
 cargo build --release --locked -p txgraph-chaingen --features executed
 bench=$CARGO_TARGET_DIR/release/txgraph-bench
-scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-mainnet.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 
-setup="$(bench_setup); $(sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock)"
+setup="$(bench_setup); $(revm_version)"
 
 # measure NAME RESULTS BUNDLES [ARGS...]
 measure() {

@@ -10,10 +10,8 @@
 # `execgen` generates the chain with revm; it is kept in the build cache. Fixtures are read
 # from ../shared/fixtures (or TXGRAPH_FIXTURES) if present. The profile needs `perf`.
 # Result: benchmarks/results/replay.md.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 blocks=1000 layouts=(v1 v2) rounds=${ROUNDS:-9}
 case "${1:-}" in
@@ -27,8 +25,7 @@ say "building the replay and the chain writer (release)"
 cargo build --release --locked -p txgraph-chaingen --features executed
 cargo build --release --locked -p txgraph-replay --features oracle --example replay
 replay=$CARGO_TARGET_DIR/release/examples/replay
-scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-replay.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 mkdir -p benchmarks/results
 result=$scratch/replay.md
 
@@ -48,7 +45,7 @@ shares() { # NAME DATADIR GENESIS
 {
     printf '# Replay: our interpreter compared with revm\n\n'
     bench_setup
-    sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock
+    revm_version
     cat <<'EOF'
 
 Each round runs every engine with every number of threads, one after the other; ratios are

@@ -10,10 +10,8 @@
 # Every index is verified against its node. Result: benchmarks/results/scale.{md,tsv}.
 # The arguments of `graph` are words.
 # shellcheck disable=SC2046
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 [ $# -eq 0 ] || die "usage: ./bench.sh scale"
 blocks=${BLOCKS:-4000000}
@@ -21,8 +19,7 @@ need_build
 say "building (release)"
 cargo build --release --locked -p txgraph-cli -p txgraph-chaingen -p txgraph-bench
 programs=$CARGO_TARGET_DIR/release
-scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-scale.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 mkdir -p benchmarks/results
 results=$scratch/scale.tsv
 

@@ -8,10 +8,8 @@
 # The ERC-20 transfers of the sample chain are written as tables of each tool. The question reads
 # and decodes every row and finds nothing. A second question counts the rows of each table.
 # Result: benchmarks/results/sources.tsv.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 [ $# -eq 0 ] || die "usage: ./bench.sh sources"
 need_build
@@ -19,12 +17,8 @@ say "building (release)"
 cargo build --release --locked -p txgraph-cli -p txgraph-chaingen
 bench_chain "${BLOCKS:-200000}"
 venv=$CARGO_TARGET_DIR/sources-venv
-if ! "$venv/bin/python" -c 'import polars, pyarrow' 2>/dev/null; then
-    say "installing polars and pyarrow ($venv)"
-    python3 -m venv "$venv" && "$venv/bin/pip" install -q polars pyarrow
-fi
-scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-sources.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+need_venv "$venv" polars pyarrow
+make_scratch
 mkdir -p benchmarks/results
 "$CARGO_TARGET_DIR/release/txgraph" transfers -q --datadir "$chain" --standard erc20 \
     --kind transfer --format csv -o "$scratch/all.csv"

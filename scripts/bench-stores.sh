@@ -8,10 +8,8 @@
 #   RUNS=9 SCRATCH=/fast/disk ./bench.sh lake
 #
 # Result: benchmarks/results/index.txt or lake.txt.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 store=${1:-}
 case "$# $store" in
@@ -22,8 +20,7 @@ need_build
 say "building (release)"
 cargo build --release --locked -p txgraph-chaingen -p txgraph-bench --features txgraph-bench/stores
 bench_chain 200000
-scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-$store.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 mkdir -p benchmarks/results
 value() { sed -n "s/^$1 = \"\(.*\)\"/\1/p" benchmarks/workloads.toml | sed -n "$2p"; }
 # measure NAME OPTIONS...

@@ -7,10 +7,8 @@
 #   ROUNDS=9 SCRATCH=/fast/disk ./bench.sh writers
 #
 # Results: benchmarks/results/writers/{summary.md,raw.csv,table.csv}.
-set -euo pipefail
-cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
-. scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 quick=()
 case "${1:-}" in
@@ -24,8 +22,7 @@ cargo build --release --locked -p txgraph-bench --features writers
 
 cores=$(nproc)
 setup="$(bench_setup); $(cat --version | head -1)"
-scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph-writers.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
+make_scratch
 "$CARGO_TARGET_DIR/release/txgraph-bench" writers --definitions benchmarks/writers.toml \
     --scratch "$scratch" --out benchmarks/results/writers --rounds "${ROUNDS:-5}" \
     --threads "${THREADS:-$cores}" --setup "$setup" "${quick[@]}"

@@ -22,6 +22,5 @@ export TXGRAPH_ROCKS_CASES=${TXGRAPH_ROCKS_CASES:-200}
 export TXGRAPH_DAMAGED_FILES=${TXGRAPH_DAMAGED_FILES:-10000}
 # Our part and its LZ4 as in a release build, as RocksDB is.
 cargo test --locked -p txgraph-rocks --features oracle \
-    --config 'profile.dev.package.txgraph-rocks.opt-level=3' \
-    --config 'profile.dev.package.lz4_flex.opt-level=3' "$@" -- --nocapture --test-threads 1
+    --config 'profile.dev.package.txgraph-rocks.opt-level=3' "$@" -- --nocapture --test-threads 1
 say "all answers are RocksDB's"

@@ -14,7 +14,7 @@
 profile=${TXGRAPH_CLUSTER_PROFILE:-release}
 state=${TXGRAPH_CLUSTER_STATE:-$CARGO_TARGET_DIR/cluster-state}
 port=${TXGRAPH_CLUSTER_PORT:-15050}
-bin=$CARGO_TARGET_DIR/$profile
+bin=$CARGO_TARGET_DIR/${profile/#dev/debug}
 
 # alive NAME: whether the process with the recorded id is still the one that was started.
 alive() {
@@ -103,5 +103,5 @@ case ${1:-} in
     status) status ;;
     logs) logs ;;
     down) down ;;
-    *) sed -n '2,12p' scripts/cluster.sh | sed 's/^# \{0,1\}//'; exit 2 ;;
+    *) sed -n '2,10p' scripts/cluster.sh | sed 's/^# \{0,1\}//'; exit 2 ;;
 esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares EIP-3155 traces of our interpreter with those of geth (scripts/peers-geth.sh), step
 # by step: program counter, opcode, gas, cost, stack, memory size, depth, refund. Traces are
-# cut after LINES lines.
+# cut after LINES_MAX lines.
 #
 #   scripts/compare-traces.sh                  all programs
 #   scripts/compare-traces.sh a.prog b.prog
@@ -12,8 +12,7 @@ lines=${LINES_MAX:-200000}
 txgraph=${TXGRAPH:-$CARGO_TARGET_DIR/release/txgraph}
 [ -x "$txgraph" ] || die "$txgraph is missing: cargo build --release -p txgraph-cli, or set TXGRAPH"
 if [ $# -eq 0 ]; then
-    programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
-    [ -d "$programs" ] || programs=testdata/evm/programs
+    evm_programs
     set -- "$programs"/*.prog
 fi
 

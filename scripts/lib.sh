@@ -2,6 +2,7 @@
 # run it.
 # shellcheck shell=bash
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 say() { printf '\n== %s\n' "$*" >&2; }
@@ -11,6 +12,7 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 # second clone builds fast. CARGO_TARGET_DIR overrides the latter.
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/txgraph
 : "${CARGO_TARGET_DIR:=$tools/target}"
+CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR")
 export CARGO_TARGET_DIR
 
 # install_package PACKAGE: installs a Debian package.
@@ -55,9 +57,12 @@ make_scratch() {
     trap 'rm -rf "$scratch"' EXIT
 }
 
+# given_path PATH: the absolute path of what the caller named.
+given_path() { (cd "$caller" && realpath "$1"); }
+
 # need_txgraph [PATH]: sets $txgraph to PATH, or to the program that is built for tests.
 need_txgraph() {
-    txgraph=${1:-}
+    txgraph=${1:+$(given_path "$1")}
     [ -z "$txgraph" ] || return 0
     need_build
     say "building txgraph"
@@ -101,6 +106,8 @@ go_peer() {
     fi
     say "building $1 with geth $geth in $home"
     mkdir -p "$home"
+    # A build that fails must not leave the program of other sources.
+    rm -f "$peer"
     cp "scripts/$1/main.go" "$home/main.go"
     (
         cd "$home"
@@ -116,6 +123,17 @@ go_peer() {
 fuzz_flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares"
+
+# evm_programs: sets $programs to the folder of EVM programs, that of the fixtures if it exists.
+evm_programs() {
+    programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
+    [ -d "$programs" ] || programs=testdata/evm/programs
+}
+
+# revm_version: the release of revm that is compared with.
+revm_version() {
+    sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock
+}
 
 # bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. The chain depends only
 # on the seed and is kept in the build cache between runs.

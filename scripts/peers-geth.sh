@@ -18,8 +18,7 @@ if [ "${1:-}" = -trace ]; then
     exec "$peer" "$@"
 fi
 if [ $# -eq 0 ]; then
-    programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
-    [ -d "$programs" ] || programs=testdata/evm/programs
+    evm_programs
     set -- "$programs"/*.prog
 fi
 say "timing $# programs on geth $geth"

@@ -18,7 +18,7 @@ while [ $# -gt 0 ]; do
     case $1 in
         --no-wheels) wheels= ;;
         --no-images) images= ;;
-        --binary) binary=$(realpath "${2:?}") && shift ;;
+        --binary) binary=$(given_path "${2:?}") && shift ;;
         *) die "usage: scripts/release.sh [--no-wheels] [--no-images] [--binary PATH]" ;;
     esac
     shift
