@@ -7,7 +7,7 @@ use crate::{
 use std::sync::Arc;
 
 /// The rows at some moment, which do not change. Tables are opened when they are read; the
-/// writer may have deleted them by then ([`Error::Changed`]).
+/// writer may have deleted them by then ([`crate::Error::Changed`]).
 #[derive(Debug)]
 pub struct State {
     pub(crate) shared: Arc<Shared>,
