@@ -3,7 +3,9 @@
 use crate::{
     ColumnType, Value,
     decimal::{LIMBS_MAX, big_endian, push_decimal, to_f64},
+    fields::Get,
 };
+use alloy_primitives::U256;
 use arrow_array::{
     ArrayRef,
     builder::{
@@ -14,6 +16,7 @@ use arrow_array::{
     types::Int32Type,
 };
 use arrow_schema::{ArrowError, DataType, TimeUnit};
+use txgraph_transfers::Transfer;
 
 /// Milliseconds of a second. Parquet has no timestamps in seconds.
 const MILLISECONDS: u64 = 1_000;
@@ -72,6 +75,59 @@ impl ColumnBuilder {
 
     pub(crate) fn word() -> Self {
         Self::Word(StringDictionaryBuilder::new())
+    }
+
+    /// Appends a field of transfers, without a [`Value`] for each of them. Returns `false`, and appends
+    /// nothing, if the column takes this field only as values.
+    pub(crate) fn extend<'a>(
+        &mut self,
+        get: Get,
+        mut transfers: impl Iterator<Item = &'a Transfer>,
+    ) -> Result<bool, ArrowError> {
+        match (get, self) {
+            (Get::U32(get), Self::U32(column)) => {
+                transfers.for_each(|it| column.append_option(get(it)));
+            }
+            (Get::U64(get) | Get::Time(get), Self::U64(column)) => {
+                transfers.for_each(|it| column.append_option(get(it)));
+            }
+            (Get::Address(get), Self::Bytes(column)) => {
+                transfers.for_each(|it| column.append_option(get(it)));
+            }
+            (Get::Hash(get), Self::Bytes(column)) => {
+                transfers.for_each(|it| column.append_option(get(it)));
+            }
+            (Get::Amount(get), Self::Bytes(column)) => {
+                transfers.for_each(|it| column.append_option(get(it).map(U256::to_be_bytes::<32>)));
+            }
+            (Get::Address(get), Self::Fixed(20, column)) => {
+                transfers.try_for_each(|it| append_fixed(column, get(it)))?;
+            }
+            (Get::Hash(get), Self::Fixed(32, column)) => {
+                transfers.try_for_each(|it| append_fixed(column, get(it)))?;
+            }
+            (Get::Amount(get), Self::Fixed(32, column)) => transfers
+                .try_for_each(|it| append_fixed(column, get(it).map(U256::to_be_bytes::<32>)))?,
+            (Get::Amount(get), Self::Text(column)) => {
+                let mut digits = Vec::new();
+                transfers.for_each(|it| match get(it) {
+                    Some(number) => push_digits(column, number.as_limbs(), &mut digits),
+                    None => column.append_null(),
+                });
+            }
+            (Get::Amount(get), Self::F64(column)) => {
+                let double = |number: &U256| to_f64(number.as_limbs());
+                transfers.for_each(|it| column.append_option(get(it).map(double)));
+            }
+            (Get::Word(get), Self::Text(column)) => {
+                transfers.for_each(|it| column.append_value(get(it)));
+            }
+            (Get::Word(get), Self::ShortText(column)) => {
+                transfers.for_each(|it| column.append_value(get(it)));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     pub(crate) fn data_type(&self) -> DataType {
@@ -174,7 +230,20 @@ impl ColumnBuilder {
 }
 
 /// Appends a number in decimal. `digits` is space.
-pub(crate) fn push_digits(column: &mut LargeStringBuilder, limbs: &[u64], digits: &mut Vec<u8>) {
+fn append_fixed(
+    column: &mut FixedSizeBinaryBuilder,
+    bytes: Option<impl AsRef<[u8]>>,
+) -> Result<(), ArrowError> {
+    match bytes {
+        Some(bytes) => column.append_value(bytes),
+        None => {
+            column.append_null();
+            Ok(())
+        }
+    }
+}
+
+fn push_digits(column: &mut LargeStringBuilder, limbs: &[u64], digits: &mut Vec<u8>) {
     digits.clear();
     push_decimal(digits, limbs);
     // Digits are ASCII.

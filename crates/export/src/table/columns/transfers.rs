@@ -1,10 +1,8 @@
 //! Transfers in columns.
 
-use super::{ColumnBuilder, Container, Groups, builder::push_digits};
+use super::{ColumnBuilder, Container, Groups};
 use crate::{
     ColumnTypes, Error, Metadata, Result, TableFormat, TransferTableOptions, Written,
-    decimal::to_f64,
-    fields::Get,
     output::Output,
     schema::{BLOCK_NUMBER, KIND, TIMESTAMP, TOKEN_STANDARD, TRANSACTION_INDEX},
     table::{
@@ -13,7 +11,6 @@ use crate::{
         values::Values,
     },
 };
-use alloy_primitives::U256;
 use std::ops::Range;
 
 /// Rows that are appended column by column before the next ones, so that they stay in the cache.
@@ -68,39 +65,10 @@ impl Transfers {
         let Some(get) = self.values.get(at) else {
             return self.extend_by_value(at, rows, numbers);
         };
-        match (get, &mut self.groups.builders[at]) {
-            (Get::U32(get), ColumnBuilder::U32(column)) => {
-                transfers.for_each(|it| column.append_option(get(it)));
-            }
-            (Get::U64(get) | Get::Time(get), ColumnBuilder::U64(column)) => {
-                transfers.for_each(|it| column.append_option(get(it)));
-            }
-            (Get::Address(get), ColumnBuilder::Bytes(column)) => {
-                transfers.for_each(|it| column.append_option(get(it)));
-            }
-            (Get::Hash(get), ColumnBuilder::Bytes(column)) => {
-                transfers.for_each(|it| column.append_option(get(it)));
-            }
-            (Get::Amount(get), ColumnBuilder::Bytes(column)) => {
-                transfers.for_each(|it| column.append_option(get(it).map(U256::to_be_bytes::<32>)));
-            }
-            (Get::Amount(get), ColumnBuilder::Text(column)) => {
-                let mut digits = Vec::new();
-                transfers.for_each(|it| match get(it) {
-                    Some(number) => push_digits(column, number.as_limbs(), &mut digits),
-                    None => column.append_null(),
-                });
-            }
-            (Get::Amount(get), ColumnBuilder::F64(column)) => {
-                let double = |number: &U256| to_f64(number.as_limbs());
-                transfers.for_each(|it| column.append_option(get(it).map(double)));
-            }
-            (Get::Word(get), ColumnBuilder::Text(column)) => {
-                transfers.for_each(|it| column.append_value(get(it)));
-            }
-            _ => return self.extend_by_value(at, rows, numbers),
+        if self.groups.builders[at].extend(get, transfers)? {
+            return Ok(());
         }
-        Ok(())
+        self.extend_by_value(at, rows, numbers)
     }
 
     fn extend_by_value(
