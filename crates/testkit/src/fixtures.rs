@@ -26,7 +26,8 @@ pub const REQUIRE_ENV: &str = "TXGRAPH_REQUIRE_FIXTURES";
 const WANTED_ENV: &str = "TXGRAPH_FIXTURES_WANTED";
 
 /// The folder of this workspace.
-pub(crate) fn workspace() -> PathBuf {
+#[must_use]
+pub fn workspace() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
     crates
         .ancestors()

@@ -3,15 +3,11 @@
 use crate::harness::{bare, run};
 use std::{
     io::Write,
-    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
+use txgraph_testkit::fixtures::workspace;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_txgraph");
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn evm(args: &[&str], input: &str) -> Output {
     let mut child = Command::new(PROGRAM)

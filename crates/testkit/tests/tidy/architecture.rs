@@ -1,6 +1,7 @@
 //! ARCHITECTURE.md's tables against the manifests and the sources. A table is found by
 //! the first cells of its head, so that the page may be ordered freely.
 
+use crate::modules::tokens;
 use crate::{dependencies, fail_on, manifests, our_crate, read, relative, sources, workspace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,21 +125,11 @@ fn unsafe_code_is_where_the_table_states() {
     let mut faults = Vec::new();
     let mut found = BTreeSet::new();
     for path in sources() {
-        // Code only: comments and strings may contain the word.
-        let is_unsafe = read(&path).lines().any(|line| {
-            let code = line.split("//").next().unwrap_or_default();
-            let is_part = |c: char| c.is_alphanumeric() || "_\"".contains(c);
-            [
-                "unsafe {",
-                "unsafe fn",
-                "unsafe impl",
-                "unsafe extern",
-                "unsafe(",
-            ]
-            .into_iter()
-            .flat_map(|form| code.match_indices(form))
-            .any(|(at, _)| !code[..at].ends_with(is_part))
-        });
+        let forms = ["{", "fn", "impl", "extern", "("];
+        let text = read(&path);
+        let is_unsafe = tokens(&text)
+            .windows(2)
+            .any(|pair| pair[0] == "unsafe" && forms.contains(&pair[1]));
         if is_unsafe {
             found.insert(relative(&path));
         }

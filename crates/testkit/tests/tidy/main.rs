@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use toml::{Table, Value};
+use txgraph_testkit::fixtures::workspace;
 
 /// Lines of a source file at most, without its unit tests.
 const LINES_MAX: usize = 600;
@@ -31,14 +32,6 @@ const LONGER: [(&str, &str); 3] = [
         "cases, one after the other, of one function",
     ),
 ];
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .unwrap()
-        .to_path_buf()
-}
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

@@ -16,7 +16,7 @@ const ORDER: &str = "Modules, each using only those before it:";
 type Module = Vec<String>;
 
 /// The words and signs of a source file, without comments and literals.
-fn tokens(text: &str) -> Vec<&str> {
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens = Vec::new();
     let mut rest = text;
