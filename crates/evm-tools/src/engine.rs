@@ -1,7 +1,7 @@
 //! The interface of engines that the test runner uses, and the interpreter behind it.
 
 use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
-use txgraph_block::PlainState;
+use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{
     Account, AccountChange, Block, Error, Evm, Fork, MemoryState, MemoryStateError, Message,
     Outcome, State, StateSource, Status, Transaction,
@@ -73,6 +73,22 @@ pub fn in_memory(state: &PlainState) -> MemoryState {
         }
     }
     memory
+}
+
+/// Copies a state into sorted maps, the reverse of [`in_memory`].
+pub fn in_order(state: &MemoryState) -> PlainState {
+    let account = |(address, account): (&Address, &Account)| {
+        let plain = PlainAccount {
+            balance: account.balance,
+            nonce: account.nonce,
+            code: (state.codes.get(&account.code_hash))
+                .cloned()
+                .unwrap_or_default(),
+            storage: state.storage.get(address).cloned().unwrap_or_default(),
+        };
+        (*address, plain)
+    };
+    state.accounts.iter().map(account).collect()
 }
 
 /// Returns the result of `BLOCKHASH` in state tests: Keccak-256 of the number in decimal.

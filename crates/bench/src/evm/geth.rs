@@ -9,11 +9,12 @@ use std::{
     io::{BufRead, BufReader, BufWriter, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
-use txgraph_block::{
-    BlockRules, BlockSteps, Deposits, GenesisAccounts, PlainState, Receipts, state_root,
+use txgraph_block::{BlockRules, BlockSteps, Deposits, GenesisAccounts, Receipts, state_root};
+use txgraph_evm::{BlobSchedule, Error, Evm, Fork, Outcome, Transaction};
+use txgraph_evm_tools::{
+    block_run::BlockRun,
+    engine::{changed, in_order},
 };
-use txgraph_evm::{Account, BlobSchedule, Error, Evm, Fork, MemoryState, Outcome, Transaction};
-use txgraph_evm_tools::{block_run::BlockRun, engine::changed};
 use txgraph_revm_peer::{
     block_case::{BlockCase, block_case, key_of},
     case::CHAIN_ID,
@@ -229,7 +230,7 @@ fn execute(evm: &mut Evm, case: &BlockCase) -> Result<Value> {
     };
     run.end_step();
     let (state, access_list) = run.finish();
-    let after = changed(&plain(&case.state), state.changes());
+    let after = changed(&in_order(&case.state), state.changes());
     Ok(json!({
         "transactions": transactions,
         "fault": false,
@@ -256,28 +257,11 @@ fn of_outcome(outcome: &Outcome) -> Value {
     })
 }
 
-fn plain(state: &MemoryState) -> PlainState {
-    let account = |(address, account): (&Address, &Account)| {
-        let plain = txgraph_block::PlainAccount {
-            balance: account.balance,
-            nonce: account.nonce,
-            code: state
-                .codes
-                .get(&account.code_hash)
-                .cloned()
-                .unwrap_or_default(),
-            storage: state.storage.get(address).cloned().unwrap_or_default(),
-        };
-        (*address, plain)
-    };
-    state.accounts.iter().map(account).collect()
-}
-
 /// The block as a line for the other process.
 fn to_json(case: &BlockCase) -> Result<Value> {
     let block = &case.block;
     let transactions: Result<Vec<_>> = case.transactions.iter().map(of_transaction).collect();
-    let alloc = plain(&case.state).into_iter().map(|(address, account)| {
+    let alloc = in_order(&case.state).into_iter().map(|(address, account)| {
         let storage = account.storage.into_iter();
         let storage = storage.map(|(key, value)| (word(key), json!(word(value))));
         let account = json!({

@@ -3,30 +3,14 @@
 
 use crate::support::{Present, database, genesis};
 use std::path::Path;
-use txgraph_block::{PlainAccount, PlainState, state_root};
+use txgraph_block::state_root;
 use txgraph_evm::MemoryState;
+use txgraph_evm_tools::engine::in_order;
 use txgraph_nodedb::NodeDb;
 use txgraph_replay::{
     ChainRules, Difference, Error, Genesis, Mismatch, Record, ReplayOptions, Replayer,
 };
 use txgraph_testkit::fixtures::{self, Fixture};
-
-fn all(state: &MemoryState) -> PlainState {
-    let accounts = state.accounts.iter().map(|(address, account)| {
-        let account = PlainAccount {
-            balance: account.balance,
-            nonce: account.nonce,
-            code: state
-                .codes
-                .get(&account.code_hash)
-                .cloned()
-                .unwrap_or_default(),
-            storage: state.storage.get(address).cloned().unwrap_or_default(),
-        };
-        (*address, account)
-    });
-    accounts.collect()
-}
 
 /// Executes all blocks up to the tip and compares the state root every `root_every` blocks.
 fn replay_chain(name: &str, db: &NodeDb, genesis: Genesis, root_every: u64) {
@@ -49,7 +33,7 @@ fn replay_chain(name: &str, db: &NodeDb, genesis: Genesis, root_every: u64) {
         let present = replayer.history();
         present.advance(number, replay.hash, &replay.changes);
         if number % root_every == 0 || number == snapshot.tip() {
-            let root = state_root(&all(&present.get()));
+            let root = state_root(&in_order(&present.get()));
             let header = snapshot.header(number).unwrap();
             assert_eq!(
                 root, header.state_root,
