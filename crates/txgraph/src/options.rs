@@ -18,9 +18,18 @@ pub(crate) fn all(options: &impl Serialize) -> Result<Options> {
     read(serde_json::to_value(options).map_err(unreadable)?)
 }
 
-/// The options that have a value, ordered by name. `false` and an empty list are no values.
-pub(crate) fn given(options: &impl Serialize) -> Result<Options> {
-    let mut options = all(options)?;
+/// The options of a struct that have a value, ordered by name.
+///
+/// # Errors
+///
+/// If a value cannot be written, such as a path that is not UTF-8.
+pub fn given(options: &impl Serialize) -> Result<Map<String, Value>> {
+    all(options).map(with_value)
+}
+
+/// Leaves out options without a value, and orders the others by name. `false` and an empty list are
+/// no values.
+pub(crate) fn with_value(mut options: Options) -> Options {
     options.retain(|_, value| match value {
         Value::Null | Value::Bool(false) => false,
         Value::Array(items) => !items.is_empty(),
@@ -28,7 +37,7 @@ pub(crate) fn given(options: &impl Serialize) -> Result<Options> {
         _ => true,
     });
     options.sort_keys();
-    Ok(options)
+    options
 }
 
 /// Reads options into a struct.

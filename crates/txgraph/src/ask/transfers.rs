@@ -438,6 +438,8 @@ mod to_file {
         pub fn write(&self, output: &TransfersOutput) -> Result<TransfersAnswer> {
             let source = self.source;
             source.check_outputs([output], output.overwrite)?;
+            let targets = output.targets();
+            let is_stream = targets.iter().any(|(target, _)| target.is_stream());
             let mut streamed = false;
             restarting(source, || {
                 let mut writers = vec![self.writer(output)?];
@@ -452,11 +454,7 @@ mod to_file {
                 let mut sought = Sought::of(&self.request.filter);
                 let scan = self.for_each(|batch| {
                     sought.see(&batch.transfers);
-                    streamed |= !batch.transfers.is_empty()
-                        && output
-                            .targets()
-                            .iter()
-                            .any(|(target, _)| target.is_stream());
+                    streamed |= is_stream && !batch.transfers.is_empty();
                     names.add(source, &mut writers, &batch.transfers, &self.request.blocks)?;
                     for writer in &mut writers {
                         if let Some(facts) = writer.transactions() {

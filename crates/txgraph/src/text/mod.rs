@@ -33,6 +33,8 @@ mod transaction;
 pub use crate::grammar::{
     AddressError, Checksum, parse_address, parse_amount, parse_blocks, parse_size, since_until, utc,
 };
+#[cfg(feature = "export")]
+pub use crate::options::given;
 pub use bounds::{first_block, last_block};
 #[cfg(feature = "export")]
 pub use columns::Columns;
@@ -50,8 +52,7 @@ pub use picture::Picture;
 pub use query::{GraphQuery, TransfersQuery};
 #[cfg(feature = "export")]
 pub use query_analyze::AnalyzeQuery;
-#[cfg(feature = "export")]
-pub use query_args::{Options, Query, given};
+pub use query_args::{Options, Query};
 #[cfg(feature = "export")]
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
 #[cfg(feature = "export")]

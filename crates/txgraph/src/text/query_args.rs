@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{Error, Result, grammar::shortened, options};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
 
 /// A question: a command and its options.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,22 +35,13 @@ pub trait Options: Default + Serialize + DeserializeOwned {
         // serde cannot refuse unknown fields of flattened structs.
         let known = options::all(&Self::default())?;
         match all.keys().find(|key| !known.contains_key(*key)) {
-            None => options::read(options::given(&all)?.into()),
+            None => options::read(options::with_value(all).into()),
             Some(key) => {
                 let command = Self::COMMAND;
                 Err(Error::usage(format!("`{command}` has no option `{key}`")))
             }
         }
     }
-}
-
-/// The options of a struct that have a value, by name.
-///
-/// # Errors
-///
-/// If a value cannot be written, such as a path that is not UTF-8.
-pub fn given(options: &impl Serialize) -> Result<Map<String, Value>> {
-    options::given(options)
 }
 
 impl Options for TransfersQuery {
@@ -109,8 +99,9 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::given;
     use crate::{Hops, Measure};
-    use serde_json::json;
+    use serde_json::{Value, json};
     use txgraph_transfers::TokenStandard;
 
     fn read(command: &str, options: &str) -> Result<Query> {
