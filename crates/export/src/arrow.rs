@@ -5,10 +5,9 @@
 
 use crate::{
     ColumnType, Target,
-    fields::{FIELDS, Get, TransferField},
+    fields::{FIELDS, TransferField},
     table::columns::ColumnBuilder,
 };
-use alloy_primitives::B256;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use std::{
@@ -174,12 +173,8 @@ pub fn transfer_schema() -> SchemaRef {
 pub fn transfer_batch(transfers: &[Transfer]) -> Result<RecordBatch, ArrowError> {
     let column = |field: &TransferField| {
         let mut column = exact_builder(field);
-        for transfer in transfers {
-            column.push(&match field.get {
-                Get::Amount(get) => get(transfer).copied().map(B256::from).into(),
-                get => get.value(transfer),
-            })?;
-        }
+        // A column that did not take the field has no rows, which `try_new` refuses.
+        column.extend(field.get, transfers.iter())?;
         Ok(column.take())
     };
     let columns = FIELDS

@@ -134,24 +134,14 @@ impl<'a> Arrows<'a> {
         &self.legend
     }
 
-    /// Returns the colour of an asset (`#rrggbb`) and the width of an arrow in tenths: 50
-    /// for the whole amount of the asset, 4 less for each halving of the share, at least 8.
-    /// Integers only, so that every machine draws the same.
-    pub(crate) fn color_and_width(
-        &self,
-        asset: &Asset,
-        amount: AmountSum,
-    ) -> (&'static str, usize) {
-        let (color, total) = self.styles.get(asset).map_or((OTHER_COLOR, 0), |style| {
-            (style.color, style.total.bit_len())
-        });
-        let halvings = total.saturating_sub(amount.bit_len());
-        (color, 50usize.saturating_sub(4 * halvings).max(8))
+    /// Returns the color of an asset (`#rrggbb`).
+    pub(crate) fn color(&self, asset: &Asset) -> &'static str {
+        (self.styles.get(asset)).map_or(OTHER_COLOR, |style| style.color)
     }
 
-    /// Returns the colour of an asset (`#rrggbb`).
-    pub(crate) fn color(&self, asset: &Asset) -> &'static str {
-        self.color_and_width(asset, AmountSum::ZERO).0
+    /// Returns the sum of the amounts of an asset.
+    pub(crate) fn total(&self, asset: &Asset) -> AmountSum {
+        (self.styles.get(asset)).map_or(AmountSum::ZERO, |style| style.total)
     }
 }
 
@@ -199,6 +189,13 @@ fn count_styles(
         },
     )?;
     Ok(all)
+}
+
+/// Returns the width of an arrow in tenths: 50 for the whole amount of the asset, 4 less for each
+/// halving of the share, at least 8. Integers only, so that every machine draws the same.
+pub(crate) fn width(total: AmountSum, amount: AmountSum) -> usize {
+    let halvings = total.bit_len().saturating_sub(amount.bit_len());
+    50usize.saturating_sub(4 * halvings).max(8)
 }
 
 /// The columns `source` and `target`, which come first in merged rows.

@@ -78,7 +78,7 @@ fn draw(
         let name = picture::layout_name(layout);
         format!("{name} is larger than {PNG_SIDE_MAX} pixels on a side")
     };
-    let mut layout = picture::layout_of(picture, drawing);
+    let mut layout = picture.layout;
     let (mut drawn, mut notes) = (image(layout)?, Vec::new());
     if is_scaled(&drawn) && drawing.layout == Layout::Auto && layout != Layout::Force {
         let force = picture::layout_name(Layout::Force);

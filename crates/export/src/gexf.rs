@@ -5,7 +5,7 @@
 
 use crate::{
     Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, VertexColumn, Written,
-    arrows::{Arrow, Arrows, arrow_label},
+    arrows::{Arrow, Arrows, arrow_label, width},
     decimal::to_f64,
     output::Output,
     text::short_address,
@@ -109,7 +109,7 @@ pub(crate) fn write(
         out.extend_from_slice(b">\n");
         push_row(out, &edge_columns, &arrow.row);
         push_color(out, arrows.color(&arrow.asset));
-        let (_, width) = arrows.color_and_width(&arrow.asset, arrow.amount);
+        let width = width(arrows.total(&arrow.asset), arrow.amount);
         out.extend_from_slice(b"        <viz:thickness");
         push_attribute(out, "value", &format!("{}.{}", width / 10, width % 10));
         out.extend_from_slice(b"/>\n      </edge>\n");

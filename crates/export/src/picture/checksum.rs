@@ -2,7 +2,9 @@
 //! for each vertex, several at a time, and kept as 40 bits.
 
 use alloy_primitives::{Address, B256, hex};
+use std::ops::ControlFlow;
 use txgraph_keccak::{LANES_MAX, keccak256_each};
+use txgraph_work::{CancelFlag, Threads, ThreadsError, ordered};
 
 /// Which of the 40 digits of an address are capitals, the first in the lowest bit.
 #[derive(Clone, Copy, Default)]
@@ -40,37 +42,90 @@ impl Capitals {
         text[1] = b'x';
         let encoded = hex::encode_to_slice(address, &mut text[2..]);
         debug_assert!(encoded.is_ok(), "the text is twice the bytes");
-        for (at, digit) in text[2..].iter_mut().enumerate() {
-            // The bit that differs between `a` and `A`.
-            *digit ^= u8::from(self.0 >> at & 1 == 1) << 5;
+        let (digits, _) = text[2..].as_chunks_mut::<8>();
+        for (eight, bits) in digits.iter_mut().zip(self.0.to_le_bytes()) {
+            let cased = u64::from_le_bytes(*eight) ^ CASE_BITS[usize::from(bits)];
+            *eight = cased.to_le_bytes();
         }
         text
     }
 }
 
-/// The capitals of addresses, in order.
-pub(super) fn all_capitals(addresses: &[Address]) -> Vec<Capitals> {
-    let mut capitals = vec![Capitals::default(); addresses.len()];
-    let places = capitals.chunks_mut(LANES_MAX);
-    for (places, addresses) in places.zip(addresses.chunks(LANES_MAX)) {
-        Capitals::of_each(addresses, places);
+/// For each set bit of a byte, the bit that differs between `a` and `A`.
+const CASE_BITS: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut bits = 0;
+    while bits < table.len() {
+        let mut byte = 0;
+        while byte < 8 {
+            table[bits] |= ((bits as u64 >> byte) & 1) << (8 * byte + 5);
+            byte += 1;
+        }
+        bits += 1;
     }
-    capitals
+    table
+};
+
+/// The capitals of addresses, in order, found by up to `threads` threads.
+pub(super) fn all_capitals(
+    addresses: &[Address],
+    threads: &Threads,
+) -> Result<Vec<Capitals>, ThreadsError> {
+    /// Fewer addresses are not worth a thread.
+    const PART: usize = 4096;
+    let find = |addresses: &[Address], capitals: &mut [Capitals]| {
+        let places = capitals.chunks_mut(LANES_MAX);
+        for (places, addresses) in places.zip(addresses.chunks(LANES_MAX)) {
+            Capitals::of_each(addresses, places);
+        }
+    };
+    let mut capitals = vec![Capitals::default(); addresses.len()];
+    let part = addresses.len().div_ceil(threads.count()).max(PART);
+    if addresses.len() <= part {
+        find(addresses, &mut capitals);
+        return Ok(capitals);
+    }
+    ordered(
+        threads,
+        threads.count(),
+        &CancelFlag::new(),
+        addresses.chunks(part).zip(capitals.chunks_mut(part)),
+        || (),
+        |(), (addresses, capitals)| {
+            find(addresses, capitals);
+            ControlFlow::Continue(())
+        },
+        |()| ControlFlow::<()>::Continue(()),
+    )?;
+    Ok(capitals)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::keccak256;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn capitals_are_those_of_the_standard(bytes in prop::collection::vec(any::<[u8; 20]>(), 1..20)) {
             let addresses: Vec<_> = bytes.into_iter().map(Address::from).collect();
-            for (address, capitals) in addresses.iter().zip(all_capitals(&addresses)) {
+            let all = all_capitals(&addresses, &Threads::one()).unwrap();
+            for (address, capitals) in addresses.iter().zip(all) {
                 let text = String::from_utf8(capitals.text(*address).to_vec()).unwrap();
                 prop_assert_eq!(text, address.to_checksum(None));
             }
+        }
+    }
+    #[test]
+    fn threads_find_the_same_capitals() {
+        let addresses: Vec<_> = (0..9000u64)
+            .map(|number| Address::from_word(keccak256(number.to_be_bytes())))
+            .collect();
+        let one = all_capitals(&addresses, &Threads::one()).unwrap();
+        let two = all_capitals(&addresses, &Threads::new(2).unwrap()).unwrap();
+        for ((address, one), two) in addresses.iter().zip(one).zip(two) {
+            assert_eq!(one.text(*address), two.text(*address));
         }
     }
 }

@@ -8,7 +8,6 @@
 use super::{
     Picture,
     layout::centre,
-    layout_of,
     style::VertexStyle,
     text::{Text, push},
 };
@@ -36,7 +35,7 @@ pub(crate) fn write(
     output: Output,
 ) -> Result<Written> {
     let picture = Picture::new(graph, options, metadata)?;
-    let layout = layout_of(&picture, &options.drawing);
+    let layout = picture.layout;
     let mut text = TextOutput::with_threads(output, &options.table.threads);
     push_head(&mut text.buffer, &picture, layout, &metadata.to_json()?);
     text.write_items(picture.nodes.len(), &|numbers, out| {
@@ -97,7 +96,6 @@ fn push_head(out: &mut Vec<u8>, picture: &Picture<'_>, layout: Layout, comment: 
 
 /// The attributes of the engine.
 fn settings(picture: &Picture<'_>, layout: Layout) -> String {
-    let (root, _) = centre(picture);
     match layout {
         Layout::Auto | Layout::Hops => {
             let splines = if picture.arrows.len() > 200 {
@@ -111,7 +109,7 @@ fn settings(picture: &Picture<'_>, layout: Layout) -> String {
             let leaves = picture.nodes.len().min(100_000) as f64;
             let radius = (leaves * RING_SPACE / std::f64::consts::TAU).max(1.6);
             let mut id = Vec::new();
-            if let Some(node) = picture.nodes.get(root) {
+            if let Some(node) = picture.nodes.get(centre(picture).0) {
                 picture.push_id(node, &mut id);
             }
             let id = String::from_utf8_lossy(&id);
@@ -188,10 +186,8 @@ fn markup(text: &str) -> String {
 
 /// A heading for each column, and the nodes of a column below each other.
 fn push_columns(out: &mut Vec<u8>, picture: &Picture<'_>) {
-    let mut all: Vec<_> = picture.nodes.iter().map(|node| node.column).collect();
-    all.sort_unstable();
-    all.dedup();
-    for column in &all {
+    let columns = picture.columns();
+    for (column, nodes) in &columns {
         let heading = match column.unsigned_abs() {
             0 => "start".to_owned(),
             hop => format!("hop {hop}"),
@@ -204,19 +200,19 @@ fn push_columns(out: &mut Vec<u8>, picture: &Picture<'_>) {
                  fontcolor=\"#777777\" fillcolor=\"#FFFFFF\"]"
             ),
         );
-        for node in picture.nodes.iter().filter(|node| node.column == *column) {
+        for number in nodes {
             out.extend_from_slice(b"\n    \"");
-            picture.push_id(node, out);
+            picture.push_id(&picture.nodes[*number], out);
             out.push(b'"');
         }
         out.extend_from_slice(b"\n  }\n");
     }
-    for pair in all.windows(2) {
+    for pair in columns.windows(2) {
         push(
             out,
             format_args!(
                 "  \"column {}\" -> \"column {}\"[style=invis weight=1000]\n",
-                pair[0], pair[1]
+                pair[0].0, pair[1].0
             ),
         );
     }

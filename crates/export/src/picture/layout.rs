@@ -1,8 +1,7 @@
 //! The choice of a layout by the shape of a picture.
 
 use super::{Picture, PictureArrow};
-use crate::{Drawing, Layout};
-use std::collections::BTreeMap;
+use crate::Layout;
 
 /// Arrows up to which columns are tried. Graphviz needs more than a minute for 1,200 arrows
 /// between 500 vertices.
@@ -16,8 +15,8 @@ const RADIAL_NODES_MAX: usize = 400;
 
 /// The layout of a picture: the chosen one, else by its shape and size. It never depends on the speed of
 /// a machine, so that a picture is the same everywhere.
-pub(crate) fn layout_of(picture: &Picture<'_>, drawing: &Drawing) -> Layout {
-    match drawing.layout {
+pub(super) fn layout_of(picture: &Picture<'_>, chosen: Layout) -> Layout {
+    match chosen {
         Layout::Auto => by_shape(picture),
         chosen => chosen,
     }
@@ -26,23 +25,24 @@ pub(crate) fn layout_of(picture: &Picture<'_>, drawing: &Drawing) -> Layout {
 /// Columns for what fits, rings for a star, springs for everything else.
 fn by_shape(picture: &Picture<'_>) -> Layout {
     let (nodes, arrows) = (picture.nodes.len(), picture.arrows.len());
-    let mut columns: BTreeMap<i64, usize> = BTreeMap::new();
-    for node in &picture.nodes {
-        *columns.entry(node.column).or_default() += 1;
-    }
-    let largest = columns.values().max().copied().unwrap_or(0);
-    let column = |node: usize| picture.nodes[node].column;
-    let is_back = |arrow: &&PictureArrow| column(arrow.source) >= column(arrow.target);
-    let back = picture.arrows.iter().filter(is_back).count();
-    let is_ordered = arrows <= 60 || 4 * back <= arrows;
-    if arrows <= HOPS_ARROWS_MAX && largest <= COLUMN_MAX && is_ordered {
+    if arrows <= HOPS_ARROWS_MAX && fits_columns(picture) {
         return Layout::Hops;
     }
-    let (_, busiest) = centre(picture);
-    if nodes <= RADIAL_NODES_MAX && 10 * busiest >= 8 * arrows {
+    if nodes <= RADIAL_NODES_MAX && 10 * centre(picture).1 >= 8 * arrows {
         return Layout::Radial;
     }
     Layout::Force
+}
+
+/// Whether no column is too long, and most arrows lead to a later one.
+fn fits_columns(picture: &Picture<'_>) -> bool {
+    let arrows = picture.arrows.len();
+    let column = |node: usize| picture.nodes[node].column;
+    let is_back = |arrow: &&PictureArrow| column(arrow.source) >= column(arrow.target);
+    let back = || picture.arrows.iter().filter(is_back).count();
+    let columns = picture.columns();
+    columns.iter().all(|(_, nodes)| nodes.len() <= COLUMN_MAX)
+        && (arrows <= 60 || 4 * back() <= arrows)
 }
 
 /// Returns the node with most arrows, and their number.

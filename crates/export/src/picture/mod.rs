@@ -27,7 +27,7 @@ pub use link::{Link, WrongLink};
 pub use unit::rounded_amount;
 pub use words::short_addresses;
 
-pub(crate) use layout::{layout_of, name as layout_name};
+pub(crate) use layout::name as layout_name;
 
 use crate::{
     Error, GraphOptions, Layout, Metadata, Result, TokenList,
@@ -39,6 +39,7 @@ use crate::{
 use alloy_primitives::map::HashMap;
 use arrow::PictureArrow;
 use checksum::{Capitals, all_capitals};
+use layout::layout_of;
 use node::Node;
 use std::cmp::Reverse;
 use text::Text;
@@ -61,6 +62,8 @@ pub(crate) struct Picture<'a> {
     /// Values of the arrows by given prices.
     values: Option<Vec<Option<f64>>>,
     pub(crate) legend: Vec<LegendEntry>,
+    /// The chosen layout, or the one that fits. Never [`Layout::Auto`].
+    pub(crate) layout: Layout,
     /// The kinds of labelled addresses.
     pub(crate) categories: Vec<CategoryEntry>,
     /// The place of each asset in the legend of [`Arrows`].
@@ -112,13 +115,13 @@ impl<'a> Picture<'a> {
         let hidden: usize = groups.iter().map(Vec::len).sum();
         let mut notes = Vec::new();
         if hidden > 0 {
+            arrow::fold(&mut arrows, &place, place.len() - hidden);
             let folded = counted(groups.len() as u64, "vertex").replace("vertexs", "vertices");
             notes.push(format!(
                 "{hidden} addresses with a single counterparty are drawn as {folded}; \
                  tables and JSON contain each of them"
             ));
         }
-        arrow::fold(&mut arrows, &place, place.len() - hidden);
         let units: Vec<_> = (assets.iter())
             .map(|asset| Unit::new(tokens, chain_id, asset))
             .collect();
@@ -152,20 +155,33 @@ impl<'a> Picture<'a> {
             nodes,
             arrows,
             values,
+            layout: drawing.layout,
             legend: legend(chain_id, &styles, tokens),
             categories: categories(graph),
             colors: assets.iter().map(|asset| styles.color(asset)).collect(),
             places,
             units,
-            capitals: all_capitals(&addresses),
+            capitals: all_capitals(&addresses, threads)?,
         };
-        picture.hide_labels(layout_of(&picture, drawing));
+        picture.layout = layout_of(&picture, drawing.layout);
+        picture.hide_labels();
         Ok(picture)
     }
 
+    /// Returns the columns from left to right, each with the numbers of its nodes.
+    fn columns(&self) -> Vec<(i64, Vec<usize>)> {
+        let column = |number: &usize| self.nodes[*number].column;
+        let mut numbers: Vec<usize> = (0..self.nodes.len()).collect();
+        numbers.sort_by_key(column);
+        let columns = numbers.chunk_by(|one, next| column(one) == column(next));
+        columns
+            .map(|nodes| (column(&nodes[0]), nodes.to_vec()))
+            .collect()
+    }
+
     /// Leaves amounts out where there are too many: only the widest arrows keep theirs.
-    fn hide_labels(&mut self, layout: Layout) {
-        let (all, widest) = labels_max(layout);
+    fn hide_labels(&mut self) {
+        let (all, widest) = labels_max(self.layout);
         let arrows = &mut self.arrows;
         if arrows.len() <= all {
             return;
@@ -235,9 +251,8 @@ impl<'a> Picture<'a> {
 
     /// Returns where a click on an arrow leads.
     fn arrow_link(&self, arrow: &PictureArrow) -> Option<String> {
-        let hash = arrow.hashes(self.graph).next()?;
-        let link = self.link.filter(|_| arrow.count == 1);
-        link.and_then(|link| link.transaction(hash))
+        let link = self.link.filter(|_| arrow.count == 1)?;
+        link.transaction(arrow.hashes(self.graph).next()?)
     }
 }
 

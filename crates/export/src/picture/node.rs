@@ -7,7 +7,7 @@ use super::{
     style::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle},
     text::{Text, push},
     unit::{Unit, push_transfers},
-    words::different_digits,
+    words::{different_digits, left_out},
 };
 use crate::{
     names,
@@ -199,15 +199,11 @@ impl Picture<'_> {
             out.end_line();
         }
         let address = self.address(number);
-        match address
-            .len()
-            .checked_sub(digits)
-            .filter(|_| 2 * digits < 40)
-        {
-            Some(end) => {
-                out.put(&address[..2 + digits]);
+        match left_out(digits) {
+            Some(middle) => {
+                out.put(&address[..middle.start]);
                 out.put("…".as_bytes());
-                out.put(&address[end..]);
+                out.put(&address[middle.end..]);
             }
             None => out.put(&address),
         }
@@ -250,18 +246,25 @@ impl Picture<'_> {
         ));
         if let Some((first, last)) = vertex.blocks {
             out.end_line();
-            out.format(format_args!("blocks {first} to {last}"));
+            out.put(b"blocks ");
+            out.integer(first);
+            out.put(b" to ");
+            out.integer(last);
         }
         for totals in vertex.totals.iter().take(TOTALS_MAX) {
+            // Every asset of a vertex is the asset of an arrow.
+            let Some(place) = self.places.get(&totals.asset) else {
+                continue;
+            };
+            let unit = &self.units[*place];
             for (word, count, amount) in [
                 (&b"in "[..], totals.in_transfers, totals.in_amount),
                 (&b"out "[..], totals.out_transfers, totals.out_amount),
             ] {
-                // Every asset of a vertex is the asset of an arrow.
-                if let Some(place) = self.places.get(&totals.asset).filter(|_| count > 0) {
+                if count > 0 {
                     out.end_line();
                     out.put(word);
-                    self.units[*place].push_exact(out, amount);
+                    unit.push_exact(out, amount);
                     push_transfers(out, count);
                 }
             }

@@ -1,6 +1,6 @@
 //! Every file is read back by `graphviz-rust`, and must have the nodes, arrows and texts of the picture.
 
-use super::{dot, layout_of, *};
+use super::{dot, *};
 use crate::{fixtures::any_transfer, printable};
 use graphviz_rust::dot_structures::{
     Attribute, EdgeTy, Graph, GraphAttributes, Id, NodeId, Stmt, Vertex,
@@ -214,7 +214,7 @@ proptest! {
         options.drawing.link = linked.then(|| "https://a.org/{address}?b=c&d".parse().unwrap());
         let metadata = Metadata::new("graph", serde_json::json!({"kind": question}));
         let picture = Picture::new(&graph, &options, &metadata).unwrap();
-        let layout = layout_of(&picture, &options.drawing);
+        let layout = picture.layout;
         let text = dot::text(&picture, layout, &metadata).unwrap();
         let text = String::from_utf8(text).unwrap();
         let (ours, about) = read(&text);

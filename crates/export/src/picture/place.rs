@@ -1,6 +1,6 @@
 //! Positions of nodes, computed by Graphviz. Only numbers reach it, no label.
 
-use super::{Picture, layout::centre, layout_of};
+use super::{Picture, layout::centre};
 use crate::{Drawing, Error, Layout, Result, draw::run};
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(super) fn positions(
     picture: &Picture<'_>,
     drawing: &Drawing,
 ) -> Result<(Layout, Option<Places>)> {
-    let layout = layout_of(picture, drawing);
+    let layout = picture.layout;
     let text = skeleton(picture, layout);
     match run(drawing, &["-Tplain"], text.into_bytes()) {
         Ok(plain) => {
@@ -33,7 +33,6 @@ pub(super) fn positions(
 
 /// The nodes and arrows without labels: `n0`, `n1` and so on.
 fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
-    let (root, _) = centre(picture);
     let settings = match layout {
         Layout::Auto | Layout::Hops => {
             "layout=dot rankdir=LR newrank=true nodesep=0.3 ranksep=2 splines=line".to_owned()
@@ -41,6 +40,7 @@ fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
         Layout::Radial => {
             let leaves = picture.nodes.len().min(100_000) as f64;
             let radius = (leaves * 1.3 / std::f64::consts::TAU).max(2.5);
+            let (root, _) = centre(picture);
             format!("layout=twopi root=n{root} ranksep={radius:.2} overlap=true splines=line")
         }
         Layout::Force => "layout=sfdp overlap=prism splines=line K=1.5".to_owned(),
@@ -53,17 +53,12 @@ fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
     };
     let hops = layout == Layout::Hops;
     if hops {
-        let mut columns: Vec<_> = picture.nodes.iter().map(|node| node.column).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        for (at, column) in columns.iter().enumerate() {
+        for (at, (_, nodes)) in picture.columns().into_iter().enumerate() {
             put(format_args!(
                 "{{ rank=same c{at}[style=invis width=0.1 height=0.1]"
             ));
-            for (number, node) in picture.nodes.iter().enumerate() {
-                if node.column == *column {
-                    put(format_args!(" n{number}"));
-                }
+            for number in nodes {
+                put(format_args!(" n{number}"));
             }
             put(format_args!(" }}\n"));
             if at > 0 {

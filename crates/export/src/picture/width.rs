@@ -1,7 +1,7 @@
 //! Widths of arrows, in tenths of a point. Integers only, so that every machine draws the same.
 
 use super::arrow::PictureArrow;
-use crate::arrows::Arrows;
+use crate::arrows::{Arrows, width};
 use txgraph_graph::Asset;
 use txgraph_transfers::TokenStandard;
 
@@ -34,12 +34,13 @@ pub(super) fn set_widths(
         );
         assets.len() == 1 || (is_amount && *count >= 3 && 10 * count >= arrows.len())
     };
-    let matters: Vec<_> = assets.iter().zip(&counts).map(matters).collect();
+    let totals: Vec<_> = assets
+        .iter()
+        .zip(&counts)
+        .map(|(asset, count)| matters((asset, count)).then(|| styles.total(asset)))
+        .collect();
     for arrow in arrows {
-        arrow.width = match matters[arrow.asset] {
-            true => styles.color_and_width(&assets[arrow.asset], arrow.amount).1,
-            false => CONSTANT,
-        };
+        arrow.width = totals[arrow.asset].map_or(CONSTANT, |total| width(total, arrow.amount));
     }
 }
 

@@ -4,6 +4,7 @@ use super::arrow::Moment;
 use crate::decimal::push_integer;
 use alloy_primitives::Address;
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::Offset};
+use std::ops::Range;
 use txgraph_transfers::BlockTime;
 
 /// Hex digits of an address.
@@ -123,15 +124,20 @@ pub(super) fn push_moment(out: &mut Vec<u8>, (block, time): Moment) {
     push_integer(out, block);
 }
 
+/// Returns the part of the text of an address that a short one leaves out; `None` if it leaves out nothing.
+pub(super) fn left_out(digits: usize) -> Option<Range<usize>> {
+    (2 * digits < ADDRESS_DIGITS).then(|| 2 + digits..2 + ADDRESS_DIGITS - digits)
+}
+
 /// Returns each address as `0x1234…abcd`, with more digits where two would look the same.
 /// Capitals do not count as a difference.
 pub fn short_addresses(addresses: &[Address]) -> Vec<String> {
     let short = addresses.iter().zip(different_digits(addresses));
     let short = short.map(|(address, digits)| {
         let full = address.to_checksum(None);
-        match 2 * digits < ADDRESS_DIGITS {
-            true => format!("{}…{}", &full[..2 + digits], &full[full.len() - digits..]),
-            false => full,
+        match left_out(digits) {
+            Some(middle) => format!("{}…{}", &full[..middle.start], &full[middle.end..]),
+            None => full,
         }
     });
     short.collect()
