@@ -60,9 +60,15 @@ make_scratch() {
 # given_path PATH: the absolute path of what the caller named.
 given_path() { (cd "$caller" && realpath "$1"); }
 
-# need_txgraph [PATH]: sets $txgraph to PATH, or to the program that is built for tests.
+# What the tests are built from. Another choice of packages or features compiles many crates again.
+# The oracle compares our interpreter with revm during replay.
+tested=(--workspace --exclude txgraph-distributed --exclude txgraph-python --locked
+    --features "txgraph-replay/oracle,txgraph-bench/evm,txgraph-lake/s3")
+
+# need_txgraph [PATH]: sets $txgraph to PATH, to TXGRAPH, or to a program that is built now.
 need_txgraph() {
-    txgraph=${1:+$(given_path "$1")}
+    local named=${1:-${TXGRAPH:-}}
+    txgraph=${named:+$(given_path "$named")}
     [ -z "$txgraph" ] || return 0
     need_build
     say "building txgraph"

@@ -58,14 +58,18 @@ esac
 wheel dev "$home/wheels"
 libraries "$home/wheels"
 
-say "building the command line, to compare with, and a chain of 600,000 transfers"
-cargo build --locked -q -p txgraph-cli -p txgraph-chaingen
-export TXGRAPH_CLI=$CARGO_TARGET_DIR/debug/txgraph
+need_txgraph
+export TXGRAPH_CLI=$txgraph
 export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
+    say "writing a chain of 600,000 transfers"
     rm -rf "$TXGRAPH_LARGE_CHAIN"
-    "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 \
-        --txs-per-block 8 --seed 7
+    chaingen=$(dirname "$txgraph")/chaingen
+    if [ ! -x "$chaingen" ]; then
+        cargo build --locked -q -p txgraph-chaingen
+        chaingen=$CARGO_TARGET_DIR/debug/chaingen
+    fi
+    "$chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
     touch "$TXGRAPH_LARGE_CHAIN/.complete"
 fi
 if [ -d ../shared/fixtures ]; then

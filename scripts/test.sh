@@ -43,7 +43,5 @@ if [ $# -eq 0 ]; then
     rm -f "$wanting"
     export TXGRAPH_FIXTURES_WANTED=$wanting
 fi
-# The oracle compares our interpreter with revm during replay.
-cargo test --workspace --exclude txgraph-distributed --exclude txgraph-python \
-    --features txgraph-replay/oracle,txgraph-bench/evm --locked "$@"
+cargo test "${tested[@]}" "$@"
 say "all tests passed"
