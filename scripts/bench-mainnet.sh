@@ -10,7 +10,7 @@
 #   ./bench.sh mainnet --filter pevm
 #
 # Blocks: ../shared/fixtures/mainnet/blocks (or TXGRAPH_FIXTURES, or BUNDLES). Any folder of
-# bundles will do: `txgraph replay --write-bundle` makes one. The profile needs `perf`. Results:
+# bundles will do: `txgraph replay bundle` makes one. The profile needs `perf`. Results:
 # summary.md and raw.json in benchmarks/results/mainnet and .../mainnet-consecutive.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -54,6 +54,6 @@ measure "real blocks" mainnet "$bundles" "${rest[@]}"
 
 contract_chain v1 150
 say "writing bundles of 100 consecutive blocks"
-"$CARGO_TARGET_DIR/release/txgraph" replay --datadir "$chain" --chain "$chain/genesis.json" \
-    --blocks 1:101 --write-bundle "$scratch/bundles" >/dev/null
+"$CARGO_TARGET_DIR/release/txgraph" replay bundle "$scratch/bundles" --datadir "$chain" --chain "$chain/genesis.json" \
+    --blocks 1:101 >/dev/null
 measure "consecutive blocks" mainnet-consecutive "$scratch/bundles"

@@ -45,7 +45,7 @@ printf '$ txgraph graph --root %s --token %s --hops all --token-list demo/tokens
     --token-list demo/tokens.csv -o demo/graph.dot -o demo/graph.svg -o demo/graph.csv -o demo/graph.parquet
 
 say "summary: txgraph analyze summary --root $root"
-"$txgraph" -q analyze summary --root "$root" --token "$token" --hops all --top 5 \
+"$txgraph" -q analyze summary --root "$root" --token "$token" --hops all --limit 5 \
     --token-list demo/tokens.csv
 
 say "done. The picture is demo/graph.svg, the transfers demo/graph.csv and demo/graph.parquet;"

@@ -98,10 +98,10 @@ found 0x67f45b40987d38b5ef087a4c4fee25bd1e697a00
 absent 0xdca8cfb25054150dfd47b438fa4aab41c2b2916d
 
 say "What moved inside of a transaction, and what was undone"
-ask replay --tx 4:0
+ask replay transfers --tx 4:0
 found 0x1aaeb68a29c5fb6f5de51f04da8e33a1267dfb22
 absent 0x48836b4920297ccdace7bc4b605e01f9b85923a8
-ask replay --tx 4:0 --trace call --format tree
+ask replay trace call --tx 4:0 --format tree
 found "CALL 0x" gas
 
 say "The storage of a contract at two blocks"
@@ -139,7 +139,7 @@ found "transfer(address,uint256)" USD6
 
 say "What if the token had refused the transfer?"
 printf '{"state": {"%s": {"code": "0x5f5ffd"}}}' "$usd6" >if.json
-ask replay --tx 13:5 --override if.json --trace call --format tree
+ask replay trace call --tx 13:5 --override if.json --format tree
 found reverted
 
 say "done: every scenario was found"

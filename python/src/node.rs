@@ -205,7 +205,7 @@ impl Node {
         let query =
             options::question::<AnalyzeQuery>(options).map_err(|error| raise(py, &error))?;
         self.session.run(py, move |source| {
-            // A format for data: tables for people are cut.
+            // A format for data: human-readable tables are cut.
             let query = AnalyzeQuery {
                 table: None,
                 output: Output {

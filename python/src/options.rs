@@ -28,7 +28,7 @@ struct Settings {
     threads: Option<usize>,
     chunk_blocks: Option<u64>,
     memory: Option<String>,
-    verify: Option<bool>,
+    check_roots: Option<bool>,
     cache: Option<PathBuf>,
     token_list: Option<PathBuf>,
     head: Option<String>,
@@ -37,7 +37,7 @@ struct Settings {
     chain: Option<PathBuf>,
     chain_id: Option<u64>,
     covers: Option<String>,
-    columns: Option<String>,
+    source_columns: Option<String>,
 }
 
 /// Reads settings. What they do not name comes from the environment and the configuration file,
@@ -53,7 +53,7 @@ pub(crate) fn config(json: &str) -> Result<Config> {
         rocksdb: settings.rocksdb,
         chain_id: settings.chain_id,
         covers: settings.covers,
-        columns: settings.columns,
+        source_columns: settings.source_columns,
         chain: settings.chain,
         threads: settings.threads,
         chunk_blocks: settings.chunk_blocks,
@@ -61,7 +61,7 @@ pub(crate) fn config(json: &str) -> Result<Config> {
         index: settings
             .index
             .map(|index| IndexChoice::parse(OsStr::new(&index))),
-        verify: settings.verify,
+        check_roots: settings.check_roots,
         cache: settings.cache,
         token_list: settings.token_list,
     };

@@ -153,7 +153,7 @@ def test_saved_questions_equal(node, chain, command_line, tmp_path):
 
 def test_replays_equal(node, chain, command_line, tmp_path):
     path = tmp_path / "r.arrow"
-    command_line(chain, "replay", "-b", "1:30", "-o", path)
+    command_line(chain, "replay", "transfers", "-b", "1:30", "-o", path)
     replay = node.replay("1:30")
     assert same(replay.table, file(path)) > 0
     assert replay.report["blocks"] == 29

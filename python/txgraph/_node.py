@@ -164,7 +164,7 @@ class Node:
         stop_at: Optional[_Path] = None,
         stop_at_category: Optional[Union[str, Sequence[str]]] = None,
         labels: Optional[_Paths] = None,
-        top: Optional[int] = None,
+        follow_top: Optional[int] = None,
         max_vertices: Optional[int] = None,
         max_edges: Optional[int] = None,
         expand_zero: bool = False,
@@ -188,7 +188,7 @@ class Node:
         :param stop_at: file of addresses that are not expanded, with labels
         :param stop_at_category: categories of labels that are not expanded, e.g. ``"exchange"``
         :param labels: files with names of addresses, the most important first
-        :param top: follow only the counterparties with the largest amounts
+        :param follow_top: follow only the counterparties with the largest amounts
         :param max_vertices: end with at most this number of addresses
         :param max_edges: end with at most this number of transfers
         :param expand_zero: expand the zero address, too
@@ -205,7 +205,7 @@ class Node:
             "stop_at": None if stop_at is None else _options.text("stop_at", stop_at),
             "stop_at_category": _options.texts("stop_at_category", stop_at_category),
             "labels": _options.texts("labels", labels),
-            "top": _options.integer("top", top),
+            "follow_top": _options.integer("follow_top", follow_top),
             "max_vertices": _options.integer("max_vertices", max_vertices),
             "max_edges": _options.integer("max_edges", max_edges),
             "expand_zero": _options.flag("expand_zero", expand_zero),
@@ -218,7 +218,7 @@ class Node:
         or ``trace``.
 
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
-        transfers that match. ``top`` limits rankings, ``order`` (amount, count, address) orders
+        transfers that match. ``limit`` limits rankings, ``order`` (amount, count, address) orders
         pairs.
         """
         read = {
@@ -226,7 +226,7 @@ class Node:
             "hops": _options.hops(options.pop("hops", None)),
         }
         if not options.pop("check_checksums", True):
-            read["no_checksum"] = True
+            read["allow_bad_checksum"] = True
         many = (
             *("root", "token", "token_id", "standard", "kind", "wrapped_native"),
             *("labels", "stop_at_category", "token_list"),

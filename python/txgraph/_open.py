@@ -20,7 +20,7 @@ def open(
     threads: Optional[int] = None,
     chunk_blocks: Optional[int] = None,
     memory: Optional[Union[int, str]] = None,
-    verify: Optional[bool] = None,
+    check_roots: Optional[bool] = None,
     cache: Optional[_Path] = None,
     token_list: Optional[_Path] = None,
     static_files: Optional[_Path] = None,
@@ -28,7 +28,7 @@ def open(
     chain: Optional[_Path] = None,
     chain_id: Optional[int] = None,
     covers: Optional[str] = None,
-    columns: Optional[str] = None,
+    source_columns: Optional[str] = None,
     progress: Union[bool, Callback, None] = None,
 ) -> Node:
     """Opens a source: the data directory of a reth node, or ``KIND:LOCATION``, as
@@ -41,13 +41,13 @@ def open(
     :param threads: default: one for each core
     :param chunk_blocks: blocks that a thread reads at a time
     :param memory: bytes of transfers that a search keeps, or text like ``"4G"``
-    :param verify: recompute the roots of every block that is read
+    :param check_roots: recompute the roots of every block that is read
     :param cache: directory of indexes and names of tokens
     :param token_list: file with symbols and decimals of tokens
     :param chain: genesis file, to replay chains that are not built in
     :param chain_id: for data that does not contain it
     :param covers: blocks that files of other tools cover completely
-    :param columns: columns of such files by role: ``from=sender,to=receiver``
+    :param source_columns: columns of such files by role: ``from=sender,to=receiver``
     :param progress: ``True`` for a bar of tqdm, if it is installed; or a function that is called
         with the blocks done, the blocks in all, how many were found, and of what
     :raises Failed: if nothing can be opened there
@@ -71,11 +71,11 @@ def open(
         "chain": path("chain", chain),
         "chain_id": _options.integer("chain_id", chain_id),
         "covers": covers,
-        "columns": columns,
+        "source_columns": source_columns,
     }
     settings = _options.given(settings)
-    if verify is not None:
-        settings["verify"] = _options.flag("verify", verify)
+    if check_roots is not None:
+        settings["check_roots"] = _options.flag("check_roots", check_roots)
     return Node(_native.open(json.dumps(settings), callback(progress)))
 
 

@@ -119,7 +119,7 @@ def selection(given: Dict[str, Any]) -> Dict[str, Any]:
         **{name: None if given[name] is None else text(name, given[name]) for name in _TEXTS},
         **{name: texts(name, given[name]) for name in _LISTS},
         **{name: flag(name, given[name]) for name in _FLAGS},
-        "no_checksum": not flag("check_checksums", given["check_checksums"]),
+        "allow_bad_checksum": not flag("check_checksums", given["check_checksums"]),
     }
 
 

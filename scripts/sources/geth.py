@@ -126,9 +126,9 @@ def replayed(node, txgraph, home, tip, expected):
             "witness": node.ask("debug_executionWitness", hex(number)),
         }
         (bundles / f"{number}.json").write_text(json.dumps(bundle))
-    txgraph.run("replay", "--bundle", bundles, "--verify-only")
+    txgraph.run("replay", "verify", "--source", f"bundle:{bundles}")
     print(f"replay: {tip} blocks end in their state roots")
-    rows = [placed(row) for row in txgraph.rows("replay", "--bundle", bundles)]
+    rows = [placed(row) for row in txgraph.rows("replay", "transfers", "--source", f"bundle:{bundles}")]
     equal("movements of the replay", rows, [it for it in expected if it[6] != "value"])
 
 
@@ -148,7 +148,7 @@ def compare(node, txgraph, home, receipts):
     tokens = txgraph.transfers(source, everything, "--standard", "erc20")
     assert tokens and all(row["token_address"] != "0x" + "ff" * 19 + "fe" for row in tokens)
     print(f"tokens: {len(tokens)} rows, none of the protocol")
-    verified = native(txgraph.transfers(source, everything, *eth, inside, "--verify"))
+    verified = native(txgraph.transfers(source, everything, *eth, inside, "--check-roots"))
     equal("movements, verified", verified, expected)
     with without_traces(node) as server:
         untraced = f"rpc:{server.url}"

@@ -8,7 +8,7 @@ QUESTIONS = {
     "tokens": ("--standard", "erc20,erc721,erc1155"),
     "values": ("--kind", "transfer,mint,burn,wrap,unwrap,value"),
     "inside": ("--with-internal", "--kind", "value,internal,burn,fee,priority"),
-    "verified": ("--verify",),
+    "verified": ("--check-roots",),
     # Some of these transfers are always replaced.
     "graph": ("--root", SENDERS[1], "--hops", "2"),
 }

@@ -52,7 +52,7 @@ def compare(node, txgraph, home, options, receipts, has_parity):
     equal("tokens", [tokens.placed(it) for it in rows if it["token_address"]], logged, "their logs")
     paid = ask([source], "--with-internal", "--token", "eth", "--kind", f"{KINDS},fee,priority")
     balances(node.initial(), node.accounts(), paid)
-    equal("verified", ask([source], *INSIDE, "--verify"), rows, "unverified")
+    equal("verified", ask([source], *INSIDE, "--check-roots"), rows, "unverified")
     equal("single requests", ask([f"{source}#batch=1,range=7"], *INSIDE), rows, "batches")
 
     exports = Exports(options.python, node, home, has_parity)

@@ -10,10 +10,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use serde::Serialize;
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
     ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
     TableFormat, TokenStandard, U256Type,
@@ -23,9 +20,10 @@ use txgraph::{
 /// Which source, and how to run; the same for every command.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// Data directory of the node, with `db` and `static_files`; short for --source reth:DIR
+    /// Data directory of a node; short for --source reth:DIR
     ///
-    /// Opened read-only; the node can be running. Environment: TXGRAPH_DATADIR, else RETH_DATADIR.
+    /// The directory with `db` and `static_files`. It is opened read-only; the node can be running.
+    /// Environment: TXGRAPH_DATADIR, else RETH_DATADIR.
     #[arg(
         long,
         global = true,
@@ -35,14 +33,13 @@ pub(crate) struct Global {
     )]
     datadir: Option<PathBuf>,
 
-    /// Source of the transfers: a kind and a location, or the data directory of a node
+    /// Source of the transfers; repeat it to join sources of one chain
     ///
-    /// The kind `reth` is the data directory of a reth node. `era` is a file with archived blocks
-    /// (.ere, .era1), or a directory of such files. `lake` is a lake, `rpc` the URL of a JSON-RPC server,
-    /// `bundle` files with a block and the state that it reads. `cryo`, `etl`, `dune` and `csv` are files
-    /// or directories that other tools wrote. Several sources of one chain are joined: repeat the
-    /// option. A block is answered by the first that has it; hashes of blocks show that all are of
-    /// one branch. Environment: TXGRAPH_SOURCE.
+    /// Kinds: `reth` (data directory of a node), `era` (archived blocks: .ere or .era1 files, or a
+    /// directory of them), `lake`, `rpc` (URL of a JSON-RPC server), `bundle` (blocks with the state
+    /// that they read), and `cryo`, `etl`, `dune`, `csv` (files or directories that other tools wrote).
+    /// A location without a kind is a data directory. Each block is read from the first source that has
+    /// it; block hashes prove that all sources follow the same branch. Environment: TXGRAPH_SOURCE.
     #[arg(
         long,
         global = true,
@@ -51,10 +48,10 @@ pub(crate) struct Global {
     )]
     source: Vec<OsString>,
 
-    /// URL of the node's own JSON-RPC server, for blocks that are not on disk yet
+    /// URL of the node's JSON-RPC server, for blocks that are not on disk yet
     ///
-    /// A node writes its newest blocks, up to ten minutes, in batches. With this option they are part
-    /// of the answer, and the head is the tip. State and replay end with the blocks on disk.
+    /// A node writes its newest blocks in batches, up to ten minutes late. With this option the result
+    /// includes them, and the head is the tip. State and replay end with the blocks on disk.
     /// Environment: TXGRAPH_HEAD.
     #[arg(long, global = true, value_name = "URL", help_heading = "Node")]
     head: Option<OsString>,
@@ -81,55 +78,55 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "ID", help_heading = "Node")]
     chain_id: Option<u64>,
 
-    /// Blocks that files of other tools cover completely, e.g. 18M:18.1M
+    /// Blocks that the files of another tool cover completely, e.g. 18M:18.1M
     ///
-    /// For files that do not state it. cryo and ethereum-etl do so in file names.
+    /// For files whose names do not state the range, as those of cryo and ethereum-etl do.
     #[arg(long, global = true, value_name = "RANGE", help_heading = "Node")]
     covers: Option<String>,
 
-    /// Columns of files that are not recognized, e.g. from=sender,to=receiver,value=amount
+    /// Columns of unrecognized files, e.g. from=sender,to=receiver,value=amount
     ///
     /// Roles: block, from, to, value, token, token-id, log-index, tx, tx-index, time, chain-id.
     #[arg(long, global = true, value_name = "ROLE=NAME,…", help_heading = "Node")]
     source_columns: Option<String>,
 
-    /// Genesis file of the chain (geth or reth JSON), to replay chains that are not built in
+    /// Genesis file (geth or reth JSON), to replay a chain that is not built in
     ///
-    /// Built in are mainnet, Sepolia, Holesky, Hoodi and `reth --dev`. Default for others: genesis.json
-    /// in the data directory.
+    /// Built in: mainnet, Sepolia, Holesky, Hoodi and `reth --dev`. For other chains, genesis.json in the
+    /// data directory is read if it exists.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
     chain: Option<PathBuf>,
 
-    /// Configuration file (TOML)
+    /// Configuration file (TOML) [default: ./txgraph.toml if it exists]
     ///
-    /// Environment: TXGRAPH_CONFIG. Without either, ./txgraph.toml is read if it exists. Flags take
+    /// Environment: TXGRAPH_CONFIG. Flags take
     /// precedence over the environment, and the environment over the file.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Node")]
     config: Option<PathBuf>,
 
-    /// Threads; default: one for each core
+    /// Number of threads [default: one for each core]
     ///
-    /// Environment: RAYON_NUM_THREADS. Answers do not depend on it.
+    /// Results do not depend on it. Environment: TXGRAPH_THREADS, else RAYON_NUM_THREADS.
     #[arg(long, global = true, value_name = "N", help_heading = "Running")]
     threads: Option<usize>,
 
     /// Blocks that a thread reads at a time
     ///
-    /// Default: chosen by the range, its number of transactions, and the threads. Answers do not
+    /// Without it, the range, its number of transactions and the threads decide. Results do not
     /// depend on it.
     #[arg(long, global = true, value_name = "N", help_heading = "Running")]
     chunk_blocks: Option<u64>,
 
-    /// Memory for the transfers of a search, e.g. 512M or 4G; default: 1G
+    /// Memory for the transfers of a search, e.g. 512M or 4G [default: 1G]
     ///
     /// If they fit, blocks are read once for all hops; otherwise, once for each hop.
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, help_heading = "Running")]
     memory: Option<u64>,
 
-    /// Index to answer from: a directory, `auto` or `off`; default: auto
+    /// Index to read: a directory, `auto` or `off` [default: auto]
     ///
-    /// `auto` uses the one in the default directory of `txgraph index build`, if it is of this
-    /// chain. Environment: TXGRAPH_INDEX. Answers do not depend on it.
+    /// `auto` is the index in the default directory of `txgraph index build`, if it belongs to this
+    /// chain. Results do not depend on it. Environment: TXGRAPH_INDEX.
     #[arg(
         long,
         global = true,
@@ -138,41 +135,23 @@ pub(crate) struct Global {
     )]
     index: Option<PathBuf>,
 
-    /// Recompute the roots of every block that is read, and stop at the first that differs
+    /// Recompute the roots of every block read; stop at the first that differs
     ///
     /// Proves that blocks, receipts and senders match the headers. Reads all transactions and
-    /// receipts, which costs many times as much, and no index.
+    /// receipts instead of an index, which costs many times as much.
     #[arg(long, global = true, help_heading = "Running")]
-    verify: bool,
+    check_roots: bool,
 
-    /// Scheduler of a cluster whose executors answer, instead of this machine
+    /// Print the plan: how the query would run, and why
     ///
-    /// For transfers, graph, analyze and query. The program txgraph-cluster asks the cluster. It is
-    /// next to txgraph or on PATH. Environment: TXGRAPH_CLUSTER, which other commands ignore.
-    #[arg(
-        long,
-        global = true,
-        value_name = "HOST:PORT",
-        value_parser = crate::cluster::scheduler,
-        help_heading = "Cluster"
-    )]
-    pub(crate) cluster: Option<String>,
-
-    /// Folder that keeps the run on the cluster: question, hops, answer
-    ///
-    /// Only with a cluster.
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Cluster")]
-    pub(crate) run: Option<PathBuf>,
-
-    /// Print how a question would be answered, and why
-    ///
-    /// For transfers, graph, analyze and query, which then print no answer. A replay goes on.
+    /// transfers, graph, analyze, query, path and common print only the plan; replay prints it and
+    /// continues.
     #[arg(long, global = true, help_heading = "Running")]
     pub(crate) explain: bool,
 
-    /// Write what the command cost into a file: JSON with phases, seconds, blocks, threads
+    /// Write a JSON file with what the command cost: phases, seconds, blocks, threads
     ///
-    /// An existing file is replaced. Of a command that fails, it has the error.
+    /// Overwrites the file. If the command fails, the file contains the error.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Running")]
     pub(crate) stats: Option<PathBuf>,
 
@@ -192,11 +171,6 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// The scheduler of a cluster, and the folder of a run there.
-    pub(crate) fn of_cluster(&self) -> (Option<&str>, Option<&Path>) {
-        (self.cluster.as_deref(), self.run.as_deref())
-    }
-
     /// The settings, completed from the environment and the file.
     pub(crate) fn config(&self) -> txgraph::Result<Config> {
         let mut sources = self.source.iter().cloned().map(SourceSpec::from);
@@ -209,7 +183,7 @@ impl Global {
             rocksdb: self.rocksdb.clone(),
             chain_id: self.chain_id,
             covers: self.covers.clone(),
-            columns: self.source_columns.clone(),
+            source_columns: self.source_columns.clone(),
             chain: self.chain.clone(),
             threads: self.threads,
             chunk_blocks: self.chunk_blocks,
@@ -218,7 +192,7 @@ impl Global {
                 .index
                 .as_ref()
                 .map(|path| IndexChoice::parse(path.as_os_str())),
-            verify: self.verify.then_some(true),
+            check_roots: self.check_roots.then_some(true),
             cache: None,
             token_list: None,
         };
@@ -234,13 +208,14 @@ pub(crate) struct SelectionArgs {
     #[serde(flatten)]
     blocks: BlockArgs,
 
-    /// Tokens: addresses, `eth` (or `native`) for the native coin, `all`; default: all
+    /// Tokens: addresses, symbols of --token-list, `eth` or `all` [default: all]
     ///
-    /// Symbols are those of --token-list. For several, use commas or repeat the option; @FILE reads the first column of a file.
+    /// `eth` or `native` is the native coin. For several tokens, use commas or repeat the option; @FILE
+    /// reads the first column of a file.
     #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
     token: Vec<String>,
 
-    /// Smallest amount: 1000000 or 1e18 smallest units, 1.5 or USDC=100,WETH=0.1 in units of tokens
+    /// Smallest amount: 1e18 smallest units, 1.5 or USDC=100,WETH=0.1 tokens
     ///
     /// A whole number without a unit is in the smallest unit of every token. 1.5 applies to each
     /// token of --token, by its decimals. USDC=100 (or '100 USDC') limits only that token: a symbol
@@ -249,7 +224,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = "Which transfers")]
     min_value: Option<String>,
 
-    /// Only these token ids, decimal or 0x…; for several, use commas or repeat the option
+    /// Only these token ids, decimal or 0x…
     #[arg(
         long, value_name = "ID", value_delimiter = ',', value_parser = token_id,
         help_heading = "Which transfers"
@@ -272,7 +247,9 @@ pub(crate) struct SelectionArgs {
     )]
     kind: Vec<Kind>,
 
-    /// Contracts whose Deposit and Withdrawal events wrap and unwrap the native coin
+    /// Contracts that wrap the native coin [default: auto]
+    ///
+    /// Their Deposit and Withdrawal events wrap and unwrap it.
     ///
     /// `auto`: the wrapped coin of the chain (every contract on chains that are not built in);
     /// `any`: every contract; `none`; or addresses.
@@ -285,23 +262,23 @@ pub(crate) struct SelectionArgs {
 
     /// Also transfers of the native coin by calls inside transactions
     ///
-    /// Blocks of Amsterdam have logs of them. In older blocks they leave no log: every transaction is
-    /// executed again, which costs many times as much as a scan and needs the state before each block. `--kind fee,priority` adds fees. See `txgraph replay`.
-    /// Chains of the OP stack are not executed. Their fees are computed if no other movements are
-    /// requested: `--kind fee,priority,l1-fee,operator-fee`.
+    /// Blocks of Amsterdam have logs of them. Older blocks do not: every transaction is executed again,
+    /// which costs many times as much as a scan and needs the state before each block.
+    /// `--kind fee,priority` adds fees. Chains of the OP stack are not executed; their fees alone are
+    /// computed: `--kind fee,priority,l1-fee,operator-fee`.
     #[arg(long, help_heading = "Which transfers")]
     with_internal: bool,
 
-    /// Answer with the blocks that exist if some are missing or pruned
+    /// Accept missing or pruned blocks; the result states the gap
     ///
-    /// The gap is stated on stderr and in the metadata of the output. Without this option, missing
-    /// blocks end the command with status 3.
+    /// On stderr and in the metadata of the output. Without this option, missing blocks end the
+    /// command with status 3.
     #[arg(long, help_heading = "Which transfers")]
     pub(crate) allow_partial: bool,
 
-    /// Accept addresses in mixed case without a valid checksum (EIP-55)
+    /// Accept addresses with a wrong EIP-55 checksum
     #[arg(long, help_heading = "Which transfers")]
-    no_checksum: bool,
+    allow_bad_checksum: bool,
 }
 
 /// How to search.
@@ -314,7 +291,7 @@ pub(crate) struct SearchArgs {
     #[arg(short, long, value_name = "ADDRESS", help_heading = "Search")]
     root: Vec<String>,
 
-    /// How far to follow: 1 finds only the transfers of the roots, `all` has no limit; default: 1
+    /// How far to follow; 1 is the transfers of the roots [default: 1]
     #[arg(
         short = 'n',
         long,
@@ -324,9 +301,9 @@ pub(crate) struct SearchArgs {
     )]
     hops: Option<Hops>,
 
-    /// Direction: `out` where tokens went, `in` where they came from, `both`; default: out
+    /// Where tokens went (out), where they came from (in), or both [default: out]
     #[arg(
-        short, long, value_name = "WAY",
+        short, long, value_name = "out|in|both", hide_possible_values = true,
         value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Search"
     )]
     direction: Option<Direction>,
@@ -337,21 +314,23 @@ pub(crate) struct SearchArgs {
     #[arg(long, help_heading = "Search")]
     time_respecting: bool,
 
-    /// Show, but do not expand, addresses with more counterparties than this
+    /// Do not expand addresses with more counterparties
+    ///
+    /// They are in the result.
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_degree: Option<u32>,
 
-    /// Show, but do not expand, the addresses in this file
+    /// Do not expand the addresses in this file
     ///
-    /// One address per line, CSV with address,label, or any format of --labels. Labels appear in the
-    /// output.
+    /// They are in the result, with their labels. One address per line, CSV with address,label, or any
+    /// format of --labels.
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     stop_at: Option<String>,
 
-    /// Show, but do not expand, addresses with a label of these categories: exchange,mixer,bridge
+    /// Do not expand addresses of these categories, e.g. exchange,mixer
     ///
-    /// Words of the files of --labels, or the kinds that have colours: sanctioned, scam, mixer,
-    /// bridge, dex, exchange, defi, token, user, other.
+    /// A category is a word of the files of --labels, or one of sanctioned, scam, mixer, bridge, dex,
+    /// exchange, defi, token, user, other.
     #[arg(
         long,
         value_name = "CATEGORY",
@@ -368,7 +347,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_edges: Option<u64>,
 
-    /// Expand the zero address, too; all mints and burns go through it
+    /// Also expand the zero address, which all mints and burns involve
     #[arg(long, help_heading = "Search")]
     expand_zero: bool,
 

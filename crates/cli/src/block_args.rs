@@ -11,7 +11,7 @@ use txgraph::{
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct BlockArgs {
-    /// Blocks; default: all up to the tip
+    /// Blocks or dates, e.g. 18M:18.1M, -1000:, 2024-01-01: [default: all]
     ///
     /// 18M:18.1M is 18,000,000 to 18,099,999: the end is excluded. 17M: goes to the tip, :1000
     /// starts at block 0, -1000: is the last thousand, 15M:+1000 a thousand from there, 17_000_000 one
@@ -23,18 +23,18 @@ pub(crate) struct BlockArgs {
     pub(crate) blocks: Vec<String>,
 
     /// First block, instead of --blocks
-    #[arg(long, value_name = "N", conflicts_with = "blocks")]
+    #[arg(long, value_name = "N", conflicts_with = "blocks", hide = true)]
     pub(crate) from_block: Option<u64>,
 
     /// Last block, included, instead of --blocks
-    #[arg(long, value_name = "N", conflicts_with = "blocks")]
+    #[arg(long, value_name = "N", conflicts_with = "blocks", hide = true)]
     pub(crate) to_block: Option<u64>,
 
-    /// First block or date, instead of --blocks: 2024-01-01, 2024-01-01T12:00, 17M
+    /// First block or date, e.g. 17M, 2024-01-01, 2024-01-01T12:00
     #[arg(long, value_name = "DATE|N", conflicts_with_all = ["blocks", "from_block", "to_block"])]
     pub(crate) since: Option<String>,
 
-    /// Block or date before which the blocks end, instead of --blocks
+    /// Block or date before which the blocks end
     #[arg(long, value_name = "DATE|N", conflicts_with_all = ["blocks", "from_block", "to_block"])]
     pub(crate) until: Option<String>,
 }
@@ -52,8 +52,7 @@ impl BlockArgs {
 /// The block whose state is read.
 #[derive(Args, Debug)]
 pub(crate) struct StateBlockArgs {
-    /// Block at whose end the state is read, or a date (UTC), before which; default: the newest with a
-    /// state
+    /// State after this block, or before this UTC date [default: the newest]
     #[arg(long, value_name = "DATE|N")]
     block: Option<String>,
 }

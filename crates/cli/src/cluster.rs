@@ -3,6 +3,7 @@
 //! The plain program does not contain the cluster. It replaces itself with the driver
 //! `txgraph-cluster`, a second program over this library that opens sources with a [`Cluster`].
 
+use clap::Args;
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -18,6 +19,27 @@ pub(crate) const CLUSTER_ENV: &str = "TXGRAPH_CLUSTER";
 
 /// The file name of the driver.
 const DRIVER: &str = "txgraph-cluster";
+
+/// A cluster that runs the query.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterArgs {
+    /// Scheduler of a cluster that runs the query
+    ///
+    /// Needs the program txgraph-cluster, next to txgraph or on PATH. Environment: TXGRAPH_CLUSTER.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        value_parser = scheduler,
+        help_heading = "Cluster"
+    )]
+    pub(crate) cluster: Option<String>,
+
+    /// Directory that keeps a run on a cluster: query, hops, result
+    ///
+    /// The same command continues a run that was interrupted. Only with a cluster.
+    #[arg(long, value_name = "DIR", help_heading = "Cluster")]
+    pub(crate) run: Option<PathBuf>,
+}
 
 /// Opens sources whose questions a cluster answers.
 pub trait Cluster: fmt::Debug {
@@ -49,31 +71,17 @@ pub struct ClusterQuestion {
 }
 
 impl ClusterQuestion {
-    /// Returns the question for the cluster, or `None` for one that this machine answers.
-    /// `scheduler` and `run` are those of the options; `can_ask` is whether a cluster can answer
-    /// the command.
-    ///
-    /// The environment variable applies to the commands that a cluster can answer; others
-    /// ignore it, but refuse the option.
-    pub(crate) fn new(
-        (scheduler, run): (Option<&str>, Option<&Path>),
-        can_ask: bool,
-        args: &[OsString],
-    ) -> Result<Option<Self>> {
-        if !can_ask && (scheduler.is_some() || run.is_some()) {
-            return Err(Error::usage(
-                "--cluster and --run apply only to transfers, graph, analyze and query",
-            ));
-        }
-        let scheduler = match scheduler {
-            Some(scheduler) => Some(scheduler.to_owned()),
-            None if can_ask => from_env()?,
-            None => None,
+    /// Returns the query for the cluster, or `None` for one that this machine runs.
+    pub(crate) fn new(asked: &ClusterArgs, args: &[OsString]) -> Result<Option<Self>> {
+        let run = asked.run.clone();
+        let scheduler = match &asked.cluster {
+            Some(scheduler) => Some(scheduler.clone()),
+            None => from_env()?,
         };
         match scheduler {
             Some(scheduler) => Ok(Some(Self {
                 scheduler,
-                run: run.map(Path::to_path_buf),
+                run,
                 args: args
                     .iter()
                     .map(|arg| arg.to_string_lossy().into_owned())

@@ -1,10 +1,50 @@
-//! The command line with its help texts. The options of every command are described in one
-//! place, `txgraph help options`, and not in the help of each command.
+//! The help texts of the command line. Commands are listed in groups. `-h` fits on one page:
+//! options that are used rarely are in `--help` only. `txgraph help options` describes the options
+//! of every command. Options of earlier versions are refused with what replaced them.
 
-use clap::{Arg, Command};
+use clap::{
+    Arg, Command,
+    error::{ContextKind, ContextValue},
+};
 
 /// The name of the topic.
 pub(crate) const OPTIONS: &str = "options";
+
+/// The commands by purpose, in the order of the help.
+const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "Follow transfers",
+        &["graph", "transfers", "analyze", "path", "common", "query"],
+    ),
+    ("Look up", &["info", "address", "tx", "token"]),
+    ("State", &["balance", "nonce", "code", "storage", "call"]),
+    ("Execute", &["replay", "evm"]),
+    ("Store", &["index", "lake", "era"]),
+    ("Setup", &["completions", "man"]),
+];
+
+/// Options that `-h` does not list.
+const RARE: [&str; 19] = [
+    "allow-bad-checksum",
+    "code-format",
+    "expand-zero",
+    "failures",
+    "fold",
+    "link",
+    "max-edges",
+    "max-vertices",
+    "partition-blocks",
+    "prices",
+    "refresh",
+    "reorg-buffer",
+    "run",
+    "sample",
+    "segment-blocks",
+    "standard",
+    "stop-at-category",
+    "token-id",
+    "wrapped-native",
+];
 
 /// The end of every help text.
 const FOOT: &str = "\
@@ -13,6 +53,39 @@ Options of every command:
   --config FILE, --threads N, --index DIR  how to run
   --explain, --verbose, --quiet            what to print on stderr
   All of them: txgraph help options";
+
+/// Options of version 0.1, with what replaced them.
+const RENAMED: [(&str, &str); 12] = [
+    ("--against", "`txgraph replay compare FILE`"),
+    ("--bundle", "`--source bundle:PATH`"),
+    ("--fees", "`txgraph replay transfers --fees`"),
+    ("--ms", "`--time`"),
+    ("--no-checksum", "`--allow-bad-checksum`"),
+    ("--state-at", "`--block`"),
+    ("--top", "`--limit`, and `--follow-top` for a graph"),
+    ("--trace", "`txgraph replay trace KIND`"),
+    ("--verify", "`--check-roots`"),
+    ("--verify-balances", "`txgraph replay balances TOKEN`"),
+    ("--verify-only", "`txgraph replay verify`"),
+    ("--write-bundle", "`txgraph replay bundle DIR`"),
+];
+
+/// Names what replaced an option, if the error is about an option of version 0.1.
+pub(crate) fn name_successor(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let option = option.split('=').next();
+    if let Some((old, new)) = RENAMED.iter().find(|(old, _)| Some(*old) == option) {
+        let tip = format!("{old} is {new} since version 0.2");
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    }
+    error
+}
 
 /// The command line as it is parsed.
 pub(crate) fn complete(command: Command) -> Command {
@@ -24,18 +97,45 @@ pub(crate) fn complete(command: Command) -> Command {
         .about("Options of every command")
         .hide(true)
         .args(shared);
+    let template = template(&command);
     let hide = |arg: Arg| {
-        if arg.is_global_set() {
-            arg.hide(true)
-        } else {
-            arg
-        }
+        let is_global = arg.is_global_set();
+        arg.hide(is_global)
     };
-    with_foot(command.mut_args(hide)).subcommand(topic)
+    with_foot(command.mut_args(hide))
+        .help_template(template)
+        .subcommand(topic)
 }
 
-/// Adds the end to the help of a command and of its subcommands.
+/// The help of the program, with commands in groups.
+fn template(command: &Command) -> String {
+    let style = command.get_styles().get_header();
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (title, names) in GROUPS {
+        text += &format!("\n{style}{title}:{style:#}\n");
+        // Some commands are features of the build.
+        for command in names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+        {
+            let about = command.get_about().map(ToString::to_string);
+            text += &format!(
+                "  {:11}  {}\n",
+                command.get_name(),
+                about.unwrap_or_default()
+            );
+        }
+    }
+    text + &format!("\n{style}Options:{style:#}\n{{options}}{{after-help}}")
+}
+
+/// Adds the end to the help of a command and of its subcommands, and shortens `-h`.
 fn with_foot(command: Command) -> Command {
+    let shorten = |arg: Arg| {
+        let is_rare = arg.get_long().is_some_and(|name| RARE.contains(&name));
+        arg.hide_short_help(is_rare)
+    };
+    let command = command.mut_args(shorten);
     let long = match command.get_after_long_help() {
         Some(text) => format!("{}\n\n{FOOT}", text.to_string().trim_end()),
         None => FOOT.to_owned(),
@@ -175,6 +275,47 @@ mod tests {
     fn has_option(command: &Command, word: &str) -> bool {
         option(&[command], word).is_some()
             || (command.get_subcommands()).any(|command| has_option(command, word))
+    }
+
+    /// Calls `see` for a command and all below it, with its path.
+    fn walk(command: &Command, path: &str, see: &mut impl FnMut(&str, &Command)) {
+        let path = format!("{path} {}", command.get_name());
+        see(&path, command);
+        for command in command.get_subcommands() {
+            walk(command, &path, see);
+        }
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let known: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        let all = crate::Cli::command();
+        let all: BTreeSet<&str> = all.get_subcommands().map(Command::get_name).collect();
+        assert!(all.is_subset(&known.iter().copied().collect()), "{all:?}");
+        assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), known.len());
+    }
+
+    #[test]
+    fn first_lines_fit_in_one_line() {
+        let mut long = Vec::new();
+        let mut rare = BTreeSet::from(RARE);
+        walk(&crate::Cli::command(), "", &mut |path, command| {
+            let about = command.get_about().map(|text| ("", text.to_string()));
+            let args = command.get_arguments().filter(|arg| !arg.is_hide_set());
+            let args = args.filter_map(|arg| {
+                rare.remove(arg.get_long().unwrap_or_default());
+                Some((arg.get_id().as_str(), arg.get_help()?.to_string()))
+            });
+            let texts = about.into_iter().chain(args);
+            let texts = texts.filter(|(_, text)| text.chars().count() > 70);
+            long.extend(texts.map(|(name, text)| format!("{path} {name}: {text}")));
+        });
+        assert!(long.is_empty(), "{long:#?}");
+        assert!(rare.is_empty(), "no command has {rare:?}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
         }
         Advice::IgnoreChecksum => {
             "mixed case is a checksum: check for a typing error, write the address in lower case, \
-             or pass --no-checksum"
+             or pass --allow-bad-checksum"
         }
         Advice::ListBlocks => "`txgraph info` lists the blocks that exist",
         Advice::AllowPartial { newest } => {

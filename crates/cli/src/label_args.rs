@@ -12,10 +12,10 @@ use txgraph::{
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct LabelArgs {
-    /// Names of addresses: CSV, JSON, TagPacks, the list of OFAC, token lists; or a directory
+    /// Names of addresses: CSV, JSON, TagPack, the OFAC list, token lists
     ///
-    /// Repeat the option for more files. The first name of an address counts, so name your own file
-    /// first. The format is recognised by the content; docs/labels.md describes all.
+    /// A file or a directory; repeat the option for more. If files disagree about an address, the first
+    /// file wins. The content tells the format; docs/labels.md describes all formats.
     #[arg(long, value_name = "FILE", help_heading = "Labels")]
     pub(crate) labels: Vec<PathBuf>,
 }

@@ -28,6 +28,7 @@ mod units;
 
 use args::Global;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use cluster::ClusterArgs;
 use commands::{Context, ask};
 use output::Terminal;
 use stats::StatsFile;
@@ -38,8 +39,8 @@ pub use cluster::{Cluster, ClusterQuestion};
 
 /// Where did these tokens go? Transfer graphs from a local reth node
 ///
-/// Reads the database of an Ethereum node (reth 1.x or 2.x) on this machine, read-only, even while
-/// the node runs, and answers questions about transfers of tokens and of the native coin.
+/// Reads the database of an Ethereum node (reth 1.x or 2.x) on this machine, read-only, also while the
+/// node runs, and queries its transfers of tokens and of the native coin.
 #[derive(Debug, Parser)]
 #[command(name = "txgraph", version = txgraph::version(), max_term_width = 100, after_long_help = MANUAL)]
 struct Cli {
@@ -81,12 +82,15 @@ enum Command {
 }
 
 impl Command {
-    /// Whether this command asks for transfers, so that a cluster can answer it.
-    const fn asks_transfers(&self) -> bool {
-        matches!(
-            self,
-            Self::Transfers(_) | Self::Graph(_) | Self::Analyze(_) | Self::Query(_)
-        )
+    /// The cluster, of a command that a cluster can run.
+    const fn cluster(&self) -> Option<&ClusterArgs> {
+        match self {
+            Self::Transfers(args) => Some(&args.cluster),
+            Self::Graph(args) => Some(&args.cluster),
+            Self::Analyze(args) => Some(&args.cluster),
+            Self::Query(args) => Some(&args.cluster),
+            _ => None,
+        }
     }
 }
 
@@ -94,7 +98,7 @@ const MANUAL: &str = "\
 Exit status:
   0    done
   1    failed: damaged files, no space, no permission
-  2    the question or the configuration is wrong, or the source cannot answer it
+  2    the query or the configuration is wrong, or the source cannot answer it
   3    blocks are missing, pruned or above the tip (see --allow-partial)
   130  interrupted (Ctrl-C, SIGTERM)
 
@@ -110,13 +114,13 @@ Environment:
   SSL_CERT_FILE                   certificates for https, instead of those of the system
   XDG_CACHE_HOME                  where caches are, instead of ~/.cache
   AWS_*                           keys and region of buckets (lakes with --source lake:s3://…)
-  RAYON_NUM_THREADS               threads
+  TXGRAPH_THREADS                 threads; RAYON_NUM_THREADS is read after it
   RUST_LOG                        what to log, e.g. txgraph_reader=debug
-  NO_COLOR                        no colours
+  NO_COLOR                        no colors
 
 Files:
   txgraph.toml, configs/*.toml    configurations: which node, how to run
-  queries/*.toml                  saved questions
+  queries/*.toml                  saved queries
   ~/.cache/txgraph/index/         indexes, unless --index names a directory
 
 Examples (for the small chain that scripts/demo.sh unpacks; TXGRAPH_DATADIR=demo/small):
@@ -170,8 +174,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluste
 /// Parses a command line.
 fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
     let mut command = help::complete(Cli::command());
-    let args = rewrite::rewrite(args.iter().cloned());
-    let mut matches = command.try_get_matches_from_mut(args)?;
+    let args = rewrite::several_blocks(args.iter().cloned());
+    let matches = command.try_get_matches_from_mut(args);
+    let mut matches = matches.map_err(help::name_successor)?;
     if matches.subcommand_name() == Some(help::OPTIONS) {
         // It has no other meaning than its help.
         let topic = ["txgraph", "help", help::OPTIONS];
@@ -184,8 +189,9 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
 }
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
-    let question =
-        ClusterQuestion::new(cli.global.of_cluster(), cli.command.asks_transfers(), args)?;
+    let asked = cli.command.cluster();
+    let question = asked.map(|asked| ClusterQuestion::new(asked, args));
+    let question = question.transpose()?.flatten();
     let on_cluster = match (question, cluster) {
         (None, _) => None,
         (Some(_), None) => return Err(cluster::hand_over(args)),
@@ -307,7 +313,7 @@ mod tests {
             kind = ['mint', 'value']
             wrapped-native = ['any']
             allow-partial = true
-            no-checksum = true
+            allow-bad-checksum = true
             output = ['-']
             format = 'csv'
             overwrite = true
@@ -331,12 +337,12 @@ mod tests {
         let own = match command {
             "transfers" => format!("address = ['0xcc']\ntoken-list = 'l.json'\n{columns}"),
             "graph" => format!(
-                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\ntop = 3\n\
+                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\nfollow-top = 3\n\
                  layout = 'hops'\nfold = '7'\nlink = 'https://x.org/{{tx}}'\n\
                  prices = 'p.csv'\n{search}{columns}"
             ),
             _ => format!(
-                "measure = 'pairs'\ntop = 3\norder = 'count'\ntable = 'pairs'\ntoken-list = 'l'\n\
+                "measure = 'pairs'\nlimit = 3\norder = 'count'\ntable = 'pairs'\ntoken-list = 'l'\n\
                  method = 'lifo'\n{search}"
             ),
         };
@@ -375,7 +381,7 @@ mod tests {
             let mut options: BTreeSet<String> = ids.collect();
             let all = serde_json::to_value(full(name)).unwrap();
             let keys: BTreeSet<String> = all.as_object().unwrap().keys().cloned().collect();
-            options.retain(|option| option != "help");
+            options.retain(|option| !["help", "cluster", "run"].contains(&option.as_str()));
             assert_eq!(options, keys, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! Transfers as a table for people, and a graph as a tree.
+//! Transfers as a human-readable table, and a graph as a tree.
 
 mod tree;
 
@@ -15,10 +15,10 @@ use txgraph::{
     widen,
 };
 
-/// Rows of a table for people. More are not read by a person.
+/// Rows of a human-readable table. More are not read by a person.
 pub(crate) const ROWS_MAX: usize = 1_000;
 
-/// A form for people.
+/// A human-readable form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Table,
@@ -44,12 +44,12 @@ impl Form {
             _ => return Ok(None),
         };
         if output.output.iter().any(|path| path != "-") {
-            return Err(Error::usage("tables for people go to standard output")
+            return Err(Error::usage("human-readable tables go to standard output")
                 .hint("name a file like t.csv without --format, or redirect the output"));
         }
         if !is_default {
             return Err(
-                Error::usage("the columns of a table for people cannot be chosen")
+                Error::usage("the columns of a human-readable table cannot be chosen")
                     .hint("columns are chosen with --format csv, jsonl, parquet or ipc"),
             );
         }

@@ -1,4 +1,4 @@
-//! Tables for people: EIP-55 addresses, amounts in units of the token.
+//! Human-readable tables: EIP-55 addresses, amounts in units of the token.
 
 pub(crate) mod names;
 mod words;

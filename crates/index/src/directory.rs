@@ -46,7 +46,7 @@ pub struct Index {
     runs: Vec<Run>,
 }
 
-/// A summary of an index for people.
+/// A human-readable summary of an index.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Its directory.

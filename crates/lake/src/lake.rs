@@ -60,7 +60,7 @@ pub(crate) struct Partition {
     addresses: OnceLock<Vec<[u8; 20]>>,
 }
 
-/// A summary of a lake for people.
+/// A human-readable summary of a lake.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Its directory or location.

@@ -26,8 +26,8 @@ pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
 pub const INDEX_ENV: &str = "TXGRAPH_INDEX";
 /// Names the node's own JSON-RPC server, as a URL.
 pub const HEAD_ENV: &str = "TXGRAPH_HEAD";
-/// The number of threads, as for every program that uses rayon.
-pub const THREADS_ENV: &str = "RAYON_NUM_THREADS";
+/// Name the number of threads; the second is that of every program that uses rayon, and comes last.
+pub const THREADS_ENV: [&str; 2] = ["TXGRAPH_THREADS", "RAYON_NUM_THREADS"];
 
 /// The default for the bytes of transfers that a search keeps in memory.
 pub const MEMORY_DEFAULT: u64 = txgraph_graph::SearchRequest::MEMORY_BYTES_MAX_DEFAULT;
@@ -50,7 +50,7 @@ pub struct Config {
     /// The blocks that files of other tools cover completely, as a range.
     pub covers: Option<String>,
     /// The columns of files of other tools by role: `from=sender,to=receiver`.
-    pub columns: Option<String>,
+    pub source_columns: Option<String>,
     /// The genesis file of the chain, if its rules are not known by its genesis hash.
     pub chain: Option<PathBuf>,
     /// The number of threads; default: one for each core.
@@ -63,7 +63,7 @@ pub struct Config {
     /// The index; default [`IndexChoice::Auto`].
     pub index: Option<IndexChoice>,
     /// Whether the roots of every block that is read are recomputed; default: no.
-    pub verify: Option<bool>,
+    pub check_roots: Option<bool>,
     /// The directory for files that can be made again: `XDG_CACHE_HOME`, else `~/.cache`.
     /// Indexes are kept below it unless a directory is named.
     pub cache: Option<PathBuf>,
@@ -113,7 +113,7 @@ struct Node {
     rocksdb: Option<String>,
     chain_id: Option<u64>,
     covers: Option<String>,
-    columns: Option<String>,
+    source_columns: Option<String>,
     chain: Option<String>,
 }
 
@@ -124,7 +124,7 @@ struct Run {
     chunk_blocks: Option<u64>,
     #[serde(deserialize_with = "size")]
     memory: Option<u64>,
-    verify: Option<bool>,
+    check_roots: Option<bool>,
     index: Option<String>,
 }
 
@@ -218,7 +218,7 @@ impl Config {
             rocksdb: place(file.node.rocksdb)?,
             chain_id: file.node.chain_id,
             covers: file.node.covers,
-            columns: file.node.columns,
+            source_columns: file.node.source_columns,
             chain: place(file.node.chain)?,
             threads: file.run.threads,
             chunk_blocks: file.run.chunk_blocks,
@@ -227,22 +227,23 @@ impl Config {
                 Some(word @ ("auto" | "off")) => Some(IndexChoice::parse(word.as_ref())),
                 _ => place(file.run.index)?.map(IndexChoice::At),
             },
-            verify: file.run.verify,
+            check_roots: file.run.check_roots,
             cache: None,
             token_list: place(file.output.token_list)?,
         })
     }
 
     fn from_env(env: &Env<'_>) -> Result<Self> {
-        let threads = match set(env, THREADS_ENV) {
+        let mut threads = THREADS_ENV.iter();
+        let threads = match threads.find_map(|name| Some((name, set(env, name)?))) {
             None => None,
             // As in rayon, 0 means one for each core.
-            Some(text) => match text.to_str().and_then(|text| text.trim().parse().ok()) {
+            Some((name, text)) => match text.to_str().and_then(|text| text.trim().parse().ok()) {
                 Some(0) => None,
                 Some(threads) => Some(threads),
                 None => {
                     return Err(Error::usage(format!(
-                        "{THREADS_ENV}={} is not a number of threads",
+                        "{name}={} is not a number of threads",
                         text.display()
                     )));
                 }
@@ -278,7 +279,7 @@ impl Config {
                 rocksdb: None,
                 chain_id: None,
                 covers: None,
-                columns: None,
+                source_columns: None,
                 chain: None,
                 ..lower
             }
@@ -293,13 +294,13 @@ impl Config {
             rocksdb: self.rocksdb.or(lower.rocksdb),
             chain_id: self.chain_id.or(lower.chain_id),
             covers: self.covers.or(lower.covers),
-            columns: self.columns.or(lower.columns),
+            source_columns: self.source_columns.or(lower.source_columns),
             chain: self.chain.or(lower.chain),
             threads: self.threads.or(lower.threads),
             chunk_blocks: self.chunk_blocks.or(lower.chunk_blocks),
             memory: self.memory.or(lower.memory),
             index: self.index.or(lower.index),
-            verify: self.verify.or(lower.verify),
+            check_roots: self.check_roots.or(lower.check_roots),
             cache: self.cache.or(lower.cache),
             token_list: self.token_list.or(lower.token_list),
         }
@@ -599,13 +600,13 @@ mod tests {
             rocksdb: Some(_),
             chain_id: Some(_),
             covers: Some(_),
-            columns: Some(_),
+            source_columns: Some(_),
             chain: Some(_),
             threads: Some(_),
             chunk_blocks: Some(_),
             memory: Some(_),
             index: Some(_),
-            verify: Some(_),
+            check_roots: Some(_),
             // Not a setting of the file.
             cache: None,
             token_list: Some(_),

@@ -16,7 +16,7 @@ use txgraph::{
     text::{Checksum, addresses, parse_address, utc},
 };
 
-/// Who is this? Account, creator, first funder, balances and counterparties of an address
+/// Show one address: creator, first funder, balances, counterparties
 ///
 /// Reads all transfers of the address: in milliseconds from an index (`txgraph index build`), else
 /// by a scan of the blocks.
@@ -27,32 +27,34 @@ pub(crate) struct AddressArgs {
     #[arg(value_name = "ADDRESS")]
     address: String,
 
-    /// Tokens whose balances are read, by address; default: the ten with the most transfers
+    /// Tokens whose balances are read [default: the ten most transferred]
     #[arg(short, long, value_name = "TOKEN")]
     token: Vec<String>,
 
     #[command(flatten)]
     block: StateBlockArgs,
 
-    /// Counterparties that are listed in each direction, those with the most transfers first
+    /// Counterparties listed in each direction, by number of transfers
     #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    limit: usize,
 
     #[command(flatten)]
     blocks: BlockArgs,
 
-    /// Also transfers inside transactions, for the first funder and the counterparties
+    /// Also transfers inside transactions
     ///
     /// Every transaction is executed again, which costs many times as much as a scan and needs the
     /// state before each block.
     #[arg(long)]
     with_internal: bool,
 
-    /// Answer with the blocks that exist if some are missing or pruned
+    /// Accept missing or pruned blocks; the result states the gap
     #[arg(long)]
     allow_partial: bool,
 
-    /// Symbols and decimals of tokens, for those it lists instead of what they claim; repeat it for more
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
+    ///
+    /// They take precedence over what the contracts claim.
     #[arg(long, value_name = "FILE")]
     token_list: Vec<PathBuf>,
 
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;
     let address = parse_address(&args.address, Checksum::Verify)?;
-    let mut question = source.profile(address).top(args.top);
+    let mut question = source.profile(address).top(args.limit);
     for blocks in args.blocks.read()? {
         question = question.blocks(blocks);
     }

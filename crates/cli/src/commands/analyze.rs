@@ -3,6 +3,7 @@
 use super::{Context, ends, names};
 use crate::{
     args::{SearchArgs, words},
+    cluster::ClusterArgs,
     movements,
     output::Terminal,
     table::{self, Page, Style, View},
@@ -17,9 +18,9 @@ use txgraph::{
 
 /// Measure the graph around some addresses, or of all transfers
 ///
-/// With --root, the graph is the one that `txgraph graph` finds with the same options. Without, it
-/// is that of all transfers that match the selection. The memory depends on how many addresses,
-/// and combinations of sender, receiver and token, there are.
+/// With --root, the graph is the one that `txgraph graph` finds with the same options. Without it,
+/// the graph has all transfers that match the selection. Memory grows with the number of addresses
+/// and of combinations of sender, receiver and token.
 ///
 /// Measures:
 ///   summary     counts, totals for each token, top senders and receivers, concentration
@@ -40,11 +41,11 @@ pub(crate) struct AnalyzeArgs {
     #[serde(flatten)]
     search: SearchArgs,
 
-    /// Rows of a ranking; default: 20 (summary: 5) in tables for people, else all
+    /// Rows of a ranking [default: tables 20 (summary 5), data all]
     ///
     /// Data has 10 rows of each ranking of a summary, and 100 hubs.
     #[arg(long, value_name = "N", help_heading = "Output")]
-    top: Option<usize>,
+    limit: Option<usize>,
 
     /// Order of pairs: by token and amount, by number of transfers, or by address
     #[arg(
@@ -53,12 +54,12 @@ pub(crate) struct AnalyzeArgs {
     )]
     order: Option<PairOrder>,
 
-    /// For `trace`: which tokens of an account leave first; default: fifo
+    /// For `trace`: which tokens of an account leave first [default: fifo]
     ///
     /// `fifo`: those that arrived first; `lifo`: those that arrived last; `haircut`: the same share of
     /// all; `poison`: everything that leaves after a traced token arrived is traced.
     #[arg(
-        long, value_name = "RULE",
+        long, value_name = "METHOD",
         value_parser = words(TraceMethod::ALL, TraceMethod::as_str), help_heading = "Output"
     )]
     method: Option<TraceMethod>,
@@ -69,27 +70,31 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     table: Option<String>,
 
-    /// File to write, or `-` for stdout; default: stdout. For several, repeat the option
+    /// Output file, or `-`; repeat the option for more [default: stdout]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// Format; default: by the file's extension, tables for people on stdout
+    /// Format [default: by extension; on stdout human-readable tables]
     #[arg(
         short, long, value_name = "FORMAT",
         value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
     )]
     format: Option<String>,
 
-    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// For several files, repeat the option. Tokens that are not listed are asked for what they claim, if
-    /// the source has a state.
+    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
+    /// unlisted tokens are read from their contracts if the source has state.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 
     /// Replace the file if it exists
     #[arg(long, help_heading = "Output")]
     overwrite: bool,
+
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -184,7 +189,7 @@ fn print_tables(
         .partition(|table| !is_page || SUMMARY_SHOWN.contains(&table.id));
     let chain_id = analysis.graph.chain.chain_id;
     // A table that was asked for by name is shown whole.
-    let rows_max = match (&query.table, query.top) {
+    let rows_max = match (&query.table, query.limit) {
         (Some(_), _) => usize::MAX,
         (None, top) => top.unwrap_or(ROWS_SHOWN).max(ROWS_SHOWN),
     };

@@ -10,7 +10,7 @@ use txgraph::{
     text::{self, Checksum},
 };
 
-/// Call a contract on the state of any block, without changing anything
+/// Call a contract on the state of any block
 ///
 /// With the signature of a function, `balanceOf(address)(uint256)`, the arguments are encoded, and
 /// the returned values are printed, one on each line. Otherwise the returned bytes are printed in
@@ -22,11 +22,11 @@ pub(crate) struct CallArgs {
     #[arg(value_name = "CONTRACT", conflicts_with = "to")]
     contract: Option<String>,
 
-    /// Function: name, types of the arguments, and types of what it returns
+    /// Function with the types of its arguments and of what it returns
     #[arg(value_name = "SIGNATURE", conflicts_with = "data")]
     function: Option<String>,
 
-    /// Arguments: decimal or hex numbers, `1ether`, addresses, `[1,2]`, `(1,0x…)`
+    /// Arguments: numbers, `1ether`, addresses, `[1,2]`, `(1,0x…)`
     #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
     arguments: Vec<String>,
 
@@ -34,7 +34,7 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "ADDRESS")]
     to: Option<String>,
 
-    /// Caller; default: the zero address
+    /// Caller [default: the zero address]
     #[arg(long, value_name = "ADDRESS")]
     from: Option<String>,
 
@@ -46,17 +46,14 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "AMOUNT")]
     value: Option<String>,
 
-    /// Gas limit; default: 50000000
+    /// Gas limit [default: 50000000]
     #[arg(long, value_name = "N")]
     gas: Option<u64>,
 
     #[command(flatten)]
     block: StateBlockArgs,
 
-    /// What if the state were different? Accounts that are changed before the call
-    ///
-    /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
-    /// "0x1"}}}}. Everything can be absent.
+    /// Override accounts before the call: a JSON file (docs/replay.md)
     #[arg(long = "override", value_name = "FILE")]
     what_if: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 use super::{Context, ends, names, picture::PictureArgs, poisoning};
 use crate::{
     args::{ColumnArgs, SearchArgs, graph_formats},
+    cluster::ClusterArgs,
     movements::{self, Form},
     output::{Terminal, print_page},
 };
@@ -16,9 +17,9 @@ use txgraph::{
 
 /// Follow transfers from some addresses and write the graph around them
 ///
-/// A breadth-first search. Without --hops it has one hop: the transfers of the roots. Roots are hop 0; each hop expands the addresses that the hop before it
-/// reached. Addresses that are not expanded (hubs, the stop list, the zero address, the last hop)
-/// are in the output, with the reason why the search ended there.
+/// A breadth-first search. Roots are hop 0; each hop expands the addresses that the previous hop
+/// reached. The result includes addresses that are not expanded (hubs, the stop list, the zero
+/// address, the last hop), with the reason why the search ended there.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES)]
@@ -27,48 +28,50 @@ pub(crate) struct GraphArgs {
     #[serde(flatten)]
     search: SearchArgs,
 
-    /// File to write, or `-` for stdout; repeat it for more files from one search
+    /// Output file, or `-`; repeat the option for more [default: stdout]
     ///
     /// Extensions choose formats: csv, jsonl, parquet and ipc contain the transfers, with the hop at
     /// which each was found; json, graphml and gexf the whole graph; dot is the language of Graphviz,
-    /// which draws svg and png; html is a page to explore the graph in a browser. A file gets its name when it is complete.
+    /// which draws svg and png; html is a page to explore the graph in a browser. A file gets its name
+    /// when it is complete.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// Format; default: by the file's extension; on stdout CSV, on a terminal a table for people
+    /// Format [default: by extension; on a terminal table, else csv]
     ///
-    /// `table` and `tree` are for people, on stdout: a row for each transfer; or a line for each
-    /// sender, receiver and token, indented by hop. They have at most 1,000 rows. A note says if
+    /// `table` and `tree` are human-readable, on stdout: a row for each transfer, or a line for each
+    /// sender, receiver and token, indented by hop. They have at most 1,000 rows; a note says if
     /// there are more.
     #[arg(short, long, value_name = "FORMAT", value_parser = graph_formats(), help_heading = "Output")]
     format: Option<String>,
 
-    /// Also write the vertices: address, hop, degrees, and why it was not expanded
+    /// Also write the vertices: address, hop, degrees, stop reason
     ///
     /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written. `--columns
     /// is_contract,end_reason` adds whether each is a contract, and why the trail ends there.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vertices: Option<PathBuf>,
 
-    /// Follow only the largest N counterparties of each address and token, by summed amount
+    /// Follow only the N largest counterparties of each address and token
     ///
-    /// Among equal sums, the lower address. The number of transfers left out is stated.
+    /// By summed amount; ties go to the lower address. The number of transfers left out is stated.
     #[arg(
         long, value_name = "N", help_heading = "Search",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
-    top: Option<u32>,
+    follow_top: Option<u32>,
 
-    /// One edge for all transfers of a token from one address to another
+    /// Merge transfers of one sender, receiver and token into one edge
     ///
-    /// With their number, the sum of amounts, and first and last block.
+    /// With their number, the sum of amounts, and the first and last block.
     #[arg(long, help_heading = "Output")]
     merge: bool,
 
-    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// For several files, repeat the option. Tokens that are not listed are asked for what they claim, if
-    /// the source has a state. Amounts of all others are in the smallest unit; decimals are never guessed.
+    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
+    /// unlisted tokens are read from their contracts if the source has state. Amounts of all others are
+    /// in the smallest unit; decimals are never guessed.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 
@@ -83,6 +86,10 @@ pub(crate) struct GraphArgs {
     #[command(flatten)]
     #[serde(flatten)]
     columns: ColumnArgs,
+
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -202,7 +202,7 @@ fn done(index: IndexHandle<'_>, built: &BuildReport, terminal: &Terminal) -> Res
     Ok(())
 }
 
-/// The page for people.
+/// The human-readable page.
 fn page(state: &IndexState) -> String {
     let status = &state.status;
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]

@@ -61,7 +61,7 @@ struct WithHead<'a> {
     head: Option<u64>,
 }
 
-/// The page for people.
+/// The human-readable page.
 fn page(info: &Info, head: Option<u64>) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let mut line = |name, text: String| lines.push((name, text));

@@ -224,7 +224,7 @@ fn verified(report: &LakeVerifyReport, terminal: &Terminal) {
     }
 }
 
-/// The page for people.
+/// The human-readable page.
 fn page(status: &LakeStatus) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let per_transfer = |bytes: u64| bytes as f64 / status.transfers.max(1) as f64;

@@ -33,9 +33,7 @@ use crate::{
     progress,
 };
 use std::{ops::ControlFlow, sync::Arc};
-use txgraph::{
-    Config, Control, Error, Explain, Result, ScanRequest, Source, SourceSpec, text::Query,
-};
+use txgraph::{Control, Error, Explain, Result, ScanRequest, Source, text::Query};
 
 /// What every verb runs with.
 #[derive(Debug)]
@@ -49,21 +47,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Opens the source of the configuration, with progress, and stopped by Ctrl-C.
     pub(crate) fn open(&self) -> Result<Source> {
-        self.open_with(&self.global.config()?)
-    }
-
-    /// Opens another source with the settings of the configuration.
-    pub(crate) fn open_source(&self, source: SourceSpec) -> Result<Source> {
-        let config = self.global.config()?;
-        self.open_with(&Config {
-            source: Some(source),
-            joined: Vec::new(),
-            head: None,
-            ..config
-        })
-    }
-
-    fn open_with(&self, config: &Config) -> Result<Source> {
+        let config = &self.global.config()?;
         let source = match &self.cluster {
             Some(_) if config.head.is_some() => {
                 return Err(Error::usage(

@@ -3,6 +3,7 @@
 use super::{Context, ask};
 use crate::{
     args::{ColumnArgs, LabelArgs},
+    cluster::ClusterArgs,
     hints::hint,
     output::print_page,
 };
@@ -15,16 +16,16 @@ use txgraph::{
     text::{ParamValue, Query, QueryFile, given},
 };
 
-/// Ask a saved question
+/// Run a saved query
 ///
-/// A saved question is a file with its purpose, its parameters and a command. Some are built in;
-/// `./queries/NAME.toml` adds more. Where the question was found is printed on stderr.
+/// A saved query is a file with its purpose, its parameters and a command. Some are built in;
+/// `./queries/NAME.toml` adds more. The file that is used is printed on stderr.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct QueryArgs {
-    /// Name of a question, or path of its file
-    #[arg(value_name = "FILE", required_unless_present = "list")]
+    /// Name of a saved query, or path of its file
+    #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
     #[serde(skip)]
     file: Option<String>,
 
@@ -33,21 +34,21 @@ pub(crate) struct QueryArgs {
     #[serde(skip)]
     set: Vec<(String, String)>,
 
-    /// List the saved questions
-    #[arg(long, conflicts_with_all = ["file", "set", "explain"])]
+    /// List the saved queries
+    #[arg(long, conflicts_with_all = ["file", "set", "show"])]
     #[serde(skip)]
     list: bool,
 
-    /// Print the purpose, the parameters and, if the required ones are set, the command; ask nothing
+    /// Print purpose, parameters and command; run nothing
     #[arg(long)]
     #[serde(skip)]
-    explain: bool,
+    show: bool,
 
-    /// File to write; for several files, repeat the option
+    /// Output file, or `-`; repeat the option for more [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 
-    /// Format, instead of that of the question
+    /// Format, instead of the one in the file
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
@@ -55,9 +56,9 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     overwrite: bool,
 
-    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// For several files, repeat the option.
+    /// JSON is that of `txgraph token`. For several files, repeat the option.
     #[arg(long, value_name = "FILE")]
     token_list: Vec<PathBuf>,
 
@@ -69,15 +70,19 @@ pub(crate) struct QueryArgs {
     #[serde(flatten)]
     columns: ColumnArgs,
 
-    /// Answer with the blocks that exist if some are missing
+    /// Accept missing or pruned blocks; the result states the gap
     #[arg(long)]
     allow_partial: bool,
+
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph query --list
-    $ txgraph query who-funded --explain
+    $ txgraph query who-funded --show
     $ txgraph query trace-token-out --set root=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
     $ txgraph query closed-loops --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
     $ txgraph query airdrop-fan-out -o airdrop.svg \\
@@ -97,8 +102,8 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
         return list();
     };
     let file = QueryFile::open(name)?;
-    if args.explain {
-        return explain(&file, args);
+    if args.show {
+        return show(&file, args);
     }
     let query = resolve(&file, args)?;
     terminal.note(format_args!("{}", file.purpose));
@@ -181,7 +186,7 @@ fn list() -> Result<()> {
     print_page(&queries.iter().map(line).collect::<String>())
 }
 
-fn explain(file: &QueryFile, args: &QueryArgs) -> Result<()> {
+fn show(file: &QueryFile, args: &QueryArgs) -> Result<()> {
     let mut text = format!("{}\n\n{}\n", file.purpose, hint(&file.advice()));
     let width = file.params.keys().map(String::len).max().unwrap_or(0);
     for (name, param) in &file.params {

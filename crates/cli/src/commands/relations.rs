@@ -17,11 +17,11 @@ use txgraph::{
     text::{GraphQuery, Options, parse_address},
 };
 
-/// Find how tokens went from one address to another
+/// Find routes of tokens from one address to another
 ///
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
-/// route happened after the one before it. A route shows contacts. It does not show that one amount
-/// went all the way: `txgraph analyze trace` follows amounts.
+/// route happened after the previous one. A route shows contacts, not that one amount went all the
+/// way: `txgraph analyze trace` follows amounts.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]
@@ -36,7 +36,7 @@ pub(crate) struct PathArgs {
     #[serde(skip)]
     to: String,
 
-    /// Longest route, in transfers, or `all`
+    /// Longest route, in transfers
     #[arg(
         short = 'n',
         long,
@@ -47,12 +47,12 @@ pub(crate) struct PathArgs {
     )]
     hops: Hops,
 
-    /// Also routes whose transfers did not happen in this order
+    /// Also routes whose transfers happened in another order
     #[arg(long, help_heading = "Search")]
     #[serde(skip)]
     any_order: bool,
 
-    /// No routes through addresses with more counterparties, such as exchanges
+    /// No routes through addresses with more counterparties
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_degree: Option<u32>,
 
@@ -60,7 +60,7 @@ pub(crate) struct PathArgs {
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     stop_at: Option<String>,
 
-    /// No routes through addresses with a label of these categories: exchange,mixer,bridge
+    /// No routes through addresses of these categories, e.g. exchange,mixer
     #[arg(
         long,
         value_name = "CATEGORY",
@@ -89,22 +89,22 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 With an index (`txgraph index build`), routes are found in milliseconds.
 ";
 
-/// Find the counterparties that all of some addresses have
+/// Find counterparties common to several addresses
 ///
-/// Prints each address that sent tokens to, or received tokens from, every one of them.
+/// Prints each address that sent tokens to, or received tokens from, all of them.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = COMMON)]
 pub(crate) struct CommonArgs {
-    /// Two addresses or more, separated by blanks or commas; @FILE reads the first column of a file
+    /// Two or more addresses; @FILE reads the first column of a file
     #[arg(required = true, value_name = "ADDRESS")]
     #[serde(rename = "root")]
     addresses: Vec<String>,
 
-    /// Counterparties that a table shows, those with the most transfers first
+    /// Rows of the table, by number of transfers
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Output")]
     #[serde(skip)]
-    top: usize,
+    limit: usize,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -125,7 +125,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownArgs {
-    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 
@@ -285,7 +285,7 @@ fn routes_as_json(found: &Routes, has_internal: bool) -> Value {
 /// Runs `common`.
 pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
-    let (is_json, top) = (args.shown.json, args.top);
+    let (is_json, top) = (args.shown.json, args.limit);
     let source = context.open()?;
     let query = GraphQuery::from_table(args)?;
     let (question, outputs) = query.on(&source)?;

@@ -11,140 +11,92 @@ use crate::{
     output::{Terminal, number},
     table::thousands,
 };
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Instant};
 use trees::CallTrees;
+#[cfg(feature = "oracle")]
+use txgraph::EngineKind;
 use txgraph::{
-    EngineKind, Error, ErrorKind, Labels, Mismatch, PreparedReplay, Replay, ReplayOutput,
-    ReplaySummary, Result, Source, SourceSpec, Trace, WhatIf,
+    Error, ErrorKind, Labels, Mismatch, PreparedReplay, Replay, ReplayOutput, ReplaySummary,
+    Result, Source, Target, Trace, WhatIf,
     text::{self, Checksum},
 };
 
-/// Replay transactions: transfers inside them, traces, and verification of receipts
+/// Execute past transactions again: verify, trace, find internal transfers
 ///
-/// The embedded EVM executes every transaction on the past state that the node keeps, and compares
-/// the result with what the node stored: status, gas and logs of each receipt; gas, receipts root
-/// and bloom filter of each block; and the accounts and slots that each block changed. Without
-/// --trace, transfers of the native coin inside transactions are written, which leave no log. A
-/// difference ends the command with status 1.
+/// The embedded EVM executes transactions on the past state that the node keeps, and compares the
+/// result with what the node stored: status, gas and logs of each receipt; gas, receipts root and
+/// bloom filter of each block; and the accounts and slots that each block changed. A difference ends
+/// the command with status 1. Blocks of bundles are replayed without a node: `--source bundle:PATH`.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    #[command(flatten, next_help_heading = "What")]
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Verify(VerifyArgs),
+    Trace(Box<TraceArgs>),
+    Transfers(Box<TransfersArgs>),
+    Balances(BalancesArgs),
+    Compare(CompareArgs),
+    Bundle(BundleArgs),
+}
+
+/// Which transactions.
+#[derive(Args, Debug)]
+struct ScopeArgs {
+    #[command(flatten, next_help_heading = "Which transactions")]
     blocks: BlockArgs,
 
-    /// Replay a bundle, or all bundles of a directory, instead of blocks of a node
+    /// Only this transaction
     ///
-    /// A bundle is a file with a block and the state that it reads: accounts and slots, or an
-    /// execution witness (docs/bundles.md). For a witness, the state root after the block is compared
-    /// with the header. State that a bundle lacks is an error.
+    /// A hash is looked up in the node's index. If that is pruned or missing, the given blocks are
+    /// searched, or all blocks backwards from the tip.
     #[arg(
-        long, value_name = "PATH", conflicts_with_all = ["datadir", "source"], help_heading = "What"
+        long,
+        value_name = "HASH|BLOCK:INDEX",
+        help_heading = "Which transactions"
     )]
-    bundle: Option<PathBuf>,
-
-    /// Write bundles of the blocks into a directory, instead of transfers
-    ///
-    /// Each file, NUMBER.json.zst, contains everything that --bundle needs to replay the block
-    /// without the node; with --verify-balances also the balances of these tokens. A file that exists
-    /// is replaced with --overwrite only.
-    #[arg(
-        long, value_name = "DIR",
-        conflicts_with_all = [
-            "bundle", "tx", "trace", "fees", "verify_only", "against", "output", "format",
-        ],
-        help_heading = "Output"
-    )]
-    write_bundle: Option<PathBuf>,
-
-    /// One transaction: its hash, or BLOCK:INDEX
-    ///
-    /// A hash is looked up in the node's index. If that is pruned or missing, the blocks that are
-    /// given are searched, or all blocks backwards from the tip.
-    #[arg(long, value_name = "TX", help_heading = "What")]
     tx: Option<String>,
-
-    /// What if it had been different? Changes accounts right before the transaction, or the
-    /// transaction itself
-    ///
-    /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
-    /// "0x1"}}}, "transaction": {"from": "0x…", "to": "0x…", "input": "0x…", "value": "0", "gas": 1}}.
-    /// Everything can be absent. Nothing is compared with what the node stored.
-    #[arg(
-        long = "override", value_name = "FILE", requires = "tx",
-        conflicts_with_all = ["verify_only", "against"], help_heading = "What"
-    )]
-    what_if: Option<PathBuf>,
-
-    /// Write nothing; only compare with what the node stored
-    ///
-    /// Also proves the transactions root of each block and the signer of each transaction.
-    #[arg(long, conflicts_with_all = ["trace", "fees", "output", "format"], help_heading = "What")]
-    verify_only: bool,
-
-    /// Instead of transfers, report balances that disagree with the token's logs
-    ///
-    /// Before and after every transaction that calls the token, `balanceOf` is called for both sides
-    /// of its transfers, the sender, the recipient, and every address in the call frames and their
-    /// calldata. A balance whose holder occurs nowhere in the transaction is not checked.
-    #[arg(
-        long, value_name = "TOKEN",
-        conflicts_with_all = ["trace", "fees", "verify_only", "against"], help_heading = "What"
-    )]
-    verify_balances: Vec<String>,
-
-    /// Compare step by step with another client's trace of the transaction: the answer of
-    /// debug_traceTransaction (struct logs), or lines of EIP-3155
-    #[arg(
-        long, value_name = "FILE", requires = "tx",
-        conflicts_with_all = ["trace", "fees", "verify_only", "output", "format"],
-        help_heading = "What"
-    )]
-    against: Option<PathBuf>,
-
-    /// Instead of transfers, write `call` frames (like callTracer), `struct` logs of one transaction
-    /// (EIP-3155), the `diff` of the state (like prestateTracer), or where the `gas` went (folded
-    /// stacks, for flame graphs)
-    #[arg(
-        long, value_name = "WHAT", value_parser = words(Trace::ALL, |trace| trace.as_str()),
-        help_heading = "What"
-    )]
-    trace: Option<Trace>,
-
-    /// Names for --format tree: an ABI file, a directory of them, or lines such as
-    /// `0xa9059cbb transfer(address,uint256)`
-    ///
-    /// Common functions, events and errors are built in.
-    #[arg(long, value_name = "PATH", help_heading = "What")]
-    abi: Vec<PathBuf>,
-
-    #[command(flatten)]
-    labels: LabelArgs,
 
     /// Engine: `own`, `revm`, or `both`, compared instruction by instruction
     #[cfg(feature = "oracle")]
     #[arg(
         long, value_name = "ENGINE", default_value = "own",
-        value_parser = words(ENGINES, engine_word), help_heading = "What"
+        value_parser = words(ENGINES, engine_word), help_heading = "Which transactions"
     )]
     engine: EngineKind,
+}
 
-    /// Also write fees: what is burnt, and what the beneficiary of the block receives
-    #[arg(long, conflicts_with = "trace", help_heading = "What")]
-    fees: bool,
-
-    /// File to write, or `-` for stdout; default: stdout. For several, repeat the option
+/// State overrides.
+#[derive(Args, Debug)]
+struct OverrideArgs {
+    /// Override accounts or the transaction before the replay: a JSON file
     ///
-    /// It gets its name when it is complete.
+    /// {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0": "0x1"}}},
+    /// "transaction": {"from": "0x…", "to": "0x…", "input": "0x…", "value": "0", "gas": 1}}; every part
+    /// is optional. Nothing is compared with what the node stored.
+    #[arg(long = "override", value_name = "FILE", requires = "tx")]
+    what_if: Option<PathBuf>,
+}
+
+/// The files to write.
+#[derive(Args, Debug)]
+struct OutputArgs {
+    /// Output file, or `-`; repeat the option for more [default: stdout]
+    ///
+    /// A file gets its name when it is complete.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// table, csv, jsonl, parquet or ipc; default: by the file's extension, else CSV. With --trace
-    /// call also `tree`, the default on a terminal
+    /// Format [default: by extension, else csv; on a terminal human-readable]
     ///
-    /// On a terminal, transfers are a table for people with at most 1,000 rows.
-    /// Without a format, `call` and `diff` traces are JSON lines, and `gas` is written as folded
-    /// stacks, also to files *.txt. `struct` logs are always JSON lines (EIP-3155).
+    /// Tables are csv, jsonl, parquet or ipc. Transfers are also a human-readable `table` with at most
+    /// 1,000 rows, and call frames a `tree`. Without a format, call and diff traces are JSON lines, and
+    /// gas is written as folded stacks. Struct logs are always JSON lines (EIP-3155).
     #[arg(short, long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<String>,
 
@@ -153,27 +105,137 @@ pub(crate) struct ReplayArgs {
     overwrite: bool,
 }
 
+/// Compare every block with what the node stored; write nothing
+///
+/// Also proves the transactions root of each block and the signer of each transaction.
+#[derive(Args, Debug)]
+struct VerifyArgs {
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+/// Write call frames, struct logs, state changes or gas
+#[derive(Args, Debug)]
+struct TraceArgs {
+    /// What to record
+    ///
+    /// `call`: frames, as callTracer; `struct`: the steps of one transaction (EIP-3155); `diff`:
+    /// the changes of the state, as prestateTracer; `gas`: folded stacks, for flame graphs.
+    #[arg(value_name = "KIND", value_parser = words(Trace::ALL, |trace| trace.as_str()))]
+    trace: Trace,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+
+    #[command(flatten)]
+    changes: OverrideArgs,
+
+    /// Names for call trees: an ABI file, a directory, or lines of signatures
+    ///
+    /// A line is `0xa9059cbb transfer(address,uint256)`. Common functions, events and errors are
+    /// built in.
+    #[arg(long, value_name = "PATH", help_heading = "Output")]
+    abi: Vec<PathBuf>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
+
+    #[command(flatten)]
+    files: OutputArgs,
+}
+
+/// Write the native coin's transfers inside transactions, which leave no log
+#[derive(Args, Debug)]
+struct TransfersArgs {
+    #[command(flatten)]
+    scope: ScopeArgs,
+
+    #[command(flatten)]
+    changes: OverrideArgs,
+
+    /// Also fees: what is burnt, and what the block's beneficiary receives
+    #[arg(long, help_heading = "Which transactions")]
+    fees: bool,
+
+    #[command(flatten)]
+    labels: LabelArgs,
+
+    #[command(flatten)]
+    files: OutputArgs,
+}
+
+/// Write balances of tokens that disagree with the tokens' logs
+///
+/// Before and after every transaction that calls the token, `balanceOf` is called for both sides of
+/// its transfers, the sender, the recipient, and every address in the call frames and their calldata.
+/// A balance whose holder occurs nowhere in the transaction is not checked.
+#[derive(Args, Debug)]
+struct BalancesArgs {
+    /// Tokens
+    #[arg(value_name = "TOKEN", required = true)]
+    tokens: Vec<String>,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+
+    #[command(flatten)]
+    files: OutputArgs,
+}
+
+/// Compare a transaction step by step with another client's trace
+#[derive(Args, Debug)]
+struct CompareArgs {
+    /// The trace: struct logs of debug_traceTransaction, or EIP-3155 lines
+    #[arg(value_name = "FILE")]
+    trace: PathBuf,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+/// Write blocks with the state that they read, to replay them without a node
+///
+/// Each file, NUMBER.json.zst, contains everything that `--source bundle:PATH` needs to replay the
+/// block (docs/bundles.md).
+#[derive(Args, Debug)]
+struct BundleArgs {
+    /// Directory for the files
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+
+    /// Also the state for `replay balances` of this token; repeat it for more
+    #[arg(long, value_name = "TOKEN", help_heading = "Output")]
+    balances: Vec<String>,
+
+    /// Replace files that exist
+    #[arg(long, help_heading = "Output")]
+    overwrite: bool,
+}
+
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   Verify everything that the node stores:
-    $ txgraph replay --verify-only --chain testdata/small/v2/genesis.json
+    $ txgraph replay verify --chain testdata/small/v2/genesis.json
 
   Transfers inside the transactions of the last ten blocks, with fees:
-    $ txgraph replay --blocks -10: --fees --chain testdata/small/v2/genesis.json
+    $ txgraph replay transfers --blocks -10: --fees --chain testdata/small/v2/genesis.json
 
   The same transfers of all blocks, as Parquet:
-    $ txgraph replay -o internal.parquet --chain testdata/small/v2/genesis.json
+    $ txgraph replay transfers -o internal.parquet --chain testdata/small/v2/genesis.json
 
   The call tree of one transaction, with names, events and gas:
-    $ txgraph replay --tx 20:3 --trace call --format tree --chain testdata/small/v2/genesis.json
+    $ txgraph replay trace call --tx 20:3 --format tree --chain testdata/small/v2/genesis.json
 
   Do the logs of a token that takes fees account for all changes of balances?
-    $ txgraph replay --verify-balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \\
+    $ txgraph replay balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \\
         --chain testdata/small/v2/genesis.json
 
   Write a block with the state that it reads, and replay it without the node:
-    $ txgraph replay --blocks 20 --write-bundle bundles --chain testdata/small/v2/genesis.json
-    $ txgraph replay --bundle bundles --verify-only
+    $ txgraph replay bundle bundles --blocks 20 --chain testdata/small/v2/genesis.json
+    $ txgraph replay verify --source bundle:bundles
 
   Transfers of the native coin, including those inside transactions:
     $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
@@ -195,33 +257,102 @@ const fn engine_word(engine: EngineKind) -> &'static str {
 pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
-    let source = match &args.bundle {
-        Some(path) => context.open_source(SourceSpec::bundle(path))?,
-        None => context.open()?,
+    let source = context.open()?;
+    let prepare = |question| prepare(question, terminal);
+    let (scope, summary) = match &args.action {
+        Action::Verify(args) => {
+            let question = prepare(args.scope.of(&source)?.verify_only())?;
+            (&args.scope, question.write(&[])?)
+        }
+        Action::Compare(args) => {
+            let question = prepare(args.scope.of(&source)?.against(&args.trace))?;
+            (&args.scope, question.write(&[])?)
+        }
+        Action::Bundle(args) => {
+            let question = with_balances(args.scope.of(&source)?, &args.balances)?;
+            let summary = prepare(question)?.write_bundles(&args.directory, args.overwrite)?;
+            terminal.note(format_args!(
+                "wrote {} into {}",
+                number(summary.report.blocks, "bundle", "bundles"),
+                args.directory.display()
+            ));
+            if !args.balances.is_empty() {
+                note_compared(&summary, terminal);
+            }
+            (&args.scope, summary)
+        }
+        Action::Balances(args) => {
+            let question = prepare(with_balances(args.scope.of(&source)?, &args.tokens)?)?;
+            let summary = question.write(&args.files.read(false, terminal)?)?;
+            note_compared(&summary, terminal);
+            (&args.scope, summary)
+        }
+        Action::Trace(args) => {
+            let labels = args.labels.read(&source)?;
+            terminal.labels(&labels);
+            let question = args
+                .changes
+                .apply(args.scope.of(&source)?)?
+                .trace(args.trace);
+            if let Some(trees) = CallTrees::wanted(args, &labels, terminal)? {
+                return trees.print(question, &source, terminal);
+            }
+            let files = args.files.read(true, terminal)?;
+            (&args.scope, prepare(question)?.write(&files)?)
+        }
+        Action::Transfers(args) => {
+            let labels = args.labels.read(&source)?;
+            terminal.labels(&labels);
+            let mut question = args.changes.apply(args.scope.of(&source)?)?;
+            if args.fees {
+                question = question.fees();
+            }
+            let summary = if args.files.is_table(terminal)? {
+                terminal.check_stdout([&Target::Stdout])?;
+                show(&prepare(question)?, &source, &labels, terminal)?
+            } else {
+                let files = args.files.read(false, terminal)?;
+                prepare(question)?.write(&files)?
+            };
+            if summary
+                .written
+                .first()
+                .is_some_and(|written| written.rows == 0)
+            {
+                terminal.note(format_args!(
+                    "no native coin moved inside of transactions; transfers of tokens: `txgraph \
+                     transfers`"
+                ));
+            }
+            (&args.scope, summary)
+        }
     };
-    let labels = args.labels.read(&source)?;
-    terminal.labels(&labels);
-    if let Some(trees) = CallTrees::wanted(args, &labels, terminal)? {
-        return trees.print(question(args, &source)?, &source, terminal);
-    }
-    let (question, outputs) = prepare(args, &source)?;
-    let writes_bundles = args.write_bundle.is_some();
-    if !writes_bundles && !args.verify_only && args.against.is_none() {
-        terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
-    }
+    report(summary, scope, start, &source, terminal)
+}
+
+/// Prepares a question, and prints its blocks.
+fn prepare<'s>(question: Replay<'s>, terminal: &Terminal) -> Result<PreparedReplay<'s>> {
+    let question = question.prepare()?;
     if let Some(blocks) = question.blocks() {
         terminal.blocks(blocks);
     }
+    Ok(question)
+}
+
+/// Says what was replayed. Differences are an error.
+fn report(
+    summary: ReplaySummary,
+    scope: &ScopeArgs,
+    start: Instant,
+    source: &Source,
+    terminal: &Terminal,
+) -> Result<()> {
     let ReplaySummary {
         report,
         mismatches,
         steps,
         written,
-    } = match &args.write_bundle {
-        Some(directory) => question.write_bundles(directory, args.overwrite)?,
-        None if is_table(args, terminal)? => show(&question, &source, &labels, terminal)?,
-        None => question.write(&outputs)?,
-    };
+    } = summary;
     terminal.stats.phase("replay");
     for (name, count) in [
         ("blocks", report.blocks),
@@ -231,18 +362,11 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         terminal.stats.count(name, count);
     }
     terminal.written(&written);
-    if let Some(directory) = &args.write_bundle {
-        terminal.note(format_args!(
-            "wrote {} into {}",
-            number(report.blocks, "bundle", "bundles"),
-            directory.display()
-        ));
-    }
     let seconds = start.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = report.gas_used as f64 / 1e6 / seconds.max(1e-9);
     let transactions = number(report.transactions, "transaction", "transactions");
-    let replayed = match args.tx {
+    let replayed = match scope.tx {
         Some(_) => transactions,
         None => format!(
             "{}, {transactions}",
@@ -253,18 +377,9 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         "replayed {replayed}, {} gas; {seconds:.1} s, {rate:.0} Mgas/s",
         thousands(report.gas_used),
     ));
-    if writes_transfers(args) && written.first().is_some_and(|written| written.rows == 0) {
-        terminal.note(format_args!(
-            "no native coin moved inside of transactions; transfers of tokens: `txgraph transfers`"
-        ));
-    }
     if let Some(steps) = steps {
         let steps = number(steps, "step agrees", "steps agree");
         terminal.note(format_args!("{steps} with the trace"));
-    }
-    if question.compares_balances() {
-        let compared = number(report.balances_compared, "balance", "balances");
-        terminal.note(format_args!("compared {compared} with the logs"));
     }
     for (count, one, many) in [
         (
@@ -295,31 +410,6 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
         &mismatches,
         source.is_sample_chain()?,
     ))
-}
-
-/// Whether the answer is transfers.
-fn writes_transfers(args: &ReplayArgs) -> bool {
-    args.trace.is_none()
-        && args.verify_balances.is_empty()
-        && !args.verify_only
-        && args.against.is_none()
-}
-
-/// Whether transfers are shown to people.
-fn is_table(args: &ReplayArgs, terminal: &Terminal) -> Result<bool> {
-    let is_transfers = writes_transfers(args);
-    let asked = args.format.as_deref() == Some(Form::WORDS[0]);
-    let is_stdout = (args.output.iter()).all(|path| path.as_os_str() == "-");
-    match (asked, is_transfers && is_stdout) {
-        (true, false) => Err(Error::usage(
-            "a table for people has transfers, and goes to standard output",
-        )),
-        (true, true) => Ok(true),
-        (false, is_possible) => {
-            let is_default = args.format.is_none() && args.output.is_empty();
-            Ok(is_possible && is_default && terminal.is_seen())
-        }
-    }
 }
 
 /// Shows the first transfers.
@@ -375,63 +465,72 @@ fn disagreement(count: u64, mismatches: &[Mismatch], is_sample: bool) -> Error {
     )
 }
 
-/// Reads the question.
-fn question<'s>(args: &ReplayArgs, source: &'s Source) -> Result<Replay<'s>> {
-    let mut question = source.replay().engine(engine(args));
-    for blocks in args.blocks.read()? {
-        question = question.blocks(blocks);
+impl ScopeArgs {
+    /// A replay of the transactions.
+    fn of<'s>(&self, source: &'s Source) -> Result<Replay<'s>> {
+        let mut question = source.replay();
+        #[cfg(feature = "oracle")]
+        {
+            question = question.engine(self.engine);
+        }
+        for blocks in self.blocks.read()? {
+            question = question.blocks(blocks);
+        }
+        if let Some(name) = &self.tx {
+            question = question.transaction(text::parse_transaction(name)?);
+        }
+        Ok(question)
     }
-    if let Some(name) = &args.tx {
-        question = question.transaction(text::parse_transaction(name)?);
+}
+
+impl OverrideArgs {
+    fn apply<'s>(&self, question: Replay<'s>) -> Result<Replay<'s>> {
+        Ok(match &self.what_if {
+            Some(path) => question.what_if(WhatIf::open(path)?),
+            None => question,
+        })
     }
-    if let Some(path) = &args.what_if {
-        question = question.what_if(WhatIf::open(path)?);
+}
+
+impl OutputArgs {
+    /// Whether transfers are shown to people.
+    fn is_table(&self, terminal: &Terminal) -> Result<bool> {
+        let is_stdout = self.output.iter().all(|path| path.as_os_str() == "-");
+        match self.format.as_deref() {
+            Some(format) if format == Form::WORDS[0] && !is_stdout => Err(Error::usage(
+                "a human-readable table goes to standard output",
+            )),
+            Some(format) => Ok(format == Form::WORDS[0]),
+            None => Ok(self.output.is_empty() && terminal.is_seen()),
+        }
     }
-    if let Some(trace) = args.trace {
-        question = question.trace(trace);
+
+    /// The files of a table, or of a trace.
+    fn read(&self, is_trace: bool, terminal: &Terminal) -> Result<Vec<ReplayOutput>> {
+        let given = text::Output {
+            output: self.output.iter().cloned().map(path_text).collect(),
+            format: self.format.clone(),
+            overwrite: self.overwrite,
+        };
+        let outputs = text::replay_outputs(&given, is_trace)?;
+        terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
+        Ok(outputs)
     }
-    if args.fees {
-        question = question.fees();
-    }
-    if args.verify_only {
-        question = question.verify_only();
-    }
-    let tokens = text::addresses(&args.verify_balances, Checksum::Verify)?;
-    if tokens.is_empty() && !args.verify_balances.is_empty() {
+}
+
+fn note_compared(summary: &ReplaySummary, terminal: &Terminal) {
+    let compared = number(summary.report.balances_compared, "balance", "balances");
+    terminal.note(format_args!("compared {compared} with the logs"));
+}
+
+/// Adds the tokens whose balances are compared.
+fn with_balances<'s>(mut question: Replay<'s>, tokens: &[String]) -> Result<Replay<'s>> {
+    let read = text::addresses(tokens, Checksum::Verify)?;
+    if read.is_empty() && !tokens.is_empty() {
         return Err(Error::usage("the list of tokens is empty"));
     }
-    for token in tokens {
+    for token in read {
         question = question.balances(token);
     }
-    if let Some(trace) = &args.against {
-        question = question.against(trace);
-    }
     Ok(question)
-}
-
-/// Reads the arguments, and prepares the question and its outputs.
-fn prepare<'s>(
-    args: &ReplayArgs,
-    source: &'s Source,
-) -> Result<(PreparedReplay<'s>, Vec<ReplayOutput>)> {
-    let question = question(args, source)?;
-    // A table for people is not written as data.
-    let format = (args.format.clone()).filter(|word| *word != Form::WORDS[0]);
-    let given = text::Output {
-        output: args.output.iter().cloned().map(path_text).collect(),
-        format,
-        overwrite: args.overwrite,
-    };
-    let outputs = text::replay_outputs(&given, args.trace.is_some())?;
-    Ok((question.prepare()?, outputs))
-}
-
-#[cfg(feature = "oracle")]
-const fn engine(args: &ReplayArgs) -> EngineKind {
-    args.engine
-}
-
-#[cfg(not(feature = "oracle"))]
-const fn engine(_: &ReplayArgs) -> EngineKind {
-    EngineKind::Own
 }

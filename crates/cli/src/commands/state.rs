@@ -26,15 +26,15 @@ struct StateArgs {
 
 /// Print balances of the native coin and of tokens
 ///
-/// The unit of a token is what the token itself states. --json has the amounts without a point, too.
+/// The token itself states its decimals. --json also has the amounts in the smallest unit.
 #[derive(Args, Debug)]
 #[command(after_long_help = BALANCE)]
 pub(crate) struct BalanceArgs {
-    /// Addresses, separated by blanks or commas; @FILE reads the first column of a file
+    /// Addresses; @FILE reads the first column of a file
     #[arg(required = true, value_name = "ADDRESS")]
     addresses: Vec<String>,
 
-    /// Tokens instead of the native coin; `eth` is the native coin
+    /// Tokens, instead of the native coin; `eth` is the native coin
     #[arg(short, long, value_name = "TOKEN", value_delimiter = ',')]
     token: Vec<String>,
 
@@ -51,12 +51,12 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 
 /// Print the nonces of accounts
 ///
-/// The number of transactions that an account sent. For a contract, that of the contracts that it
-/// created, plus one.
+/// The nonce of an account is the number of transactions that it sent. The nonce of a contract is the
+/// number of contracts that it created, plus one.
 #[derive(Args, Debug)]
 #[command(after_long_help = NONCE)]
 pub(crate) struct NonceArgs {
-    /// Addresses, separated by blanks or commas; @FILE reads the first column of a file
+    /// Addresses; @FILE reads the first column of a file
     #[arg(required = true, value_name = "ADDRESS")]
     addresses: Vec<String>,
 

@@ -12,21 +12,21 @@ use txgraph::{
     text::{Checksum, addresses},
 };
 
-/// Ask tokens for their symbol, decimals and name
+/// Print symbol, decimals and name of tokens
 ///
-/// Calls the contracts on the state of the node. Answers at the newest block are cached in
-/// ~/.cache/txgraph/tokens. Any contract can return any name: a token called USDC need not be USDC.
+/// Calls the contracts on the state of the node. Results at the newest block are cached in
+/// ~/.cache/txgraph/tokens. Any contract can return any name: a token called USDC may not be USDC.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TokenArgs {
-    /// Addresses of tokens, separated by blanks or commas; @FILE reads the first column of a file
+    /// Tokens; @FILE reads the first column of a file
     #[arg(required = true, value_name = "ADDRESS")]
     tokens: Vec<String>,
 
     #[command(flatten)]
     block: StateBlockArgs,
 
-    /// Ask again, even if the answer is cached
+    /// Call the contracts even if the result is cached
     #[arg(long)]
     refresh: bool,
 

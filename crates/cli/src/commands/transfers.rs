@@ -3,6 +3,7 @@
 use super::{Context, ends, names};
 use crate::{
     args::{ColumnArgs, LabelArgs, SelectionArgs, table_formats, words},
+    cluster::ClusterArgs,
     movements::{self, Form},
 };
 use clap::Args;
@@ -18,26 +19,26 @@ use txgraph::{Direction, Result, Source, text::TransfersQuery};
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TransfersArgs {
-    /// Only transfers that one of these addresses sends or receives
+    /// Only transfers of these addresses
     ///
     /// For several, use commas or repeat the option; @FILE reads the first column of a file.
     #[arg(short, long, value_name = "ADDRESS", help_heading = "Which transfers")]
     address: Vec<String>,
 
-    /// Match --address as sender (`out`) or receiver (`in`); default: both
+    /// Match --address as sender (out), receiver (in) or both [default: both]
     #[arg(
-        short, long, value_name = "WAY", requires = "address",
+        short, long, value_name = "out|in|both", hide_possible_values = true, requires = "address",
         value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Which transfers"
     )]
     direction: Option<Direction>,
 
-    /// Only transfers of this transaction: its hash, or BLOCK:INDEX; repeat it for more
+    /// Only transfers of this transaction; repeat the option for more
     ///
-    /// Instead of blocks. A hash is looked up in the node's index. Without one, it is searched
+    /// Instead of blocks. A hash is looked up in the node's index; without one, it is searched
     /// backwards from the tip.
     #[arg(
         long,
-        value_name = "TX",
+        value_name = "HASH|BLOCK:INDEX",
         value_delimiter = ',',
         conflicts_with_all = ["blocks", "from_block", "to_block", "since", "until"],
         help_heading = "Which transfers"
@@ -48,16 +49,16 @@ pub(crate) struct TransfersArgs {
     #[serde(flatten)]
     selection: SelectionArgs,
 
-    /// File to write, or `-` for stdout; default: stdout; repeat it for more files from one scan
+    /// Output file, or `-`; repeat the option for more [default: stdout]
     ///
-    /// It gets its name when it is complete. The metadata of CSV and JSONL files is written to
+    /// One scan writes all of them. A file gets its name when it is complete. The metadata of CSV and JSONL files is written to
     /// FILE.meta.json; the other formats contain it.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// Format; default: by the file's extension; on stdout CSV, on a terminal a table for people
+    /// Format [default: by extension; on a terminal table, else csv]
     ///
-    /// A table for people has at most 1,000 rows. A note says if there are more.
+    /// `table` is human-readable and has at most 1,000 rows; a note says if there are more.
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats(), help_heading = "Output")]
     format: Option<String>,
 
@@ -65,10 +66,10 @@ pub(crate) struct TransfersArgs {
     #[arg(long, help_heading = "Output")]
     overwrite: bool,
 
-    /// Symbols and decimals of tokens: a Uniswap token list, CSV, or JSON of `txgraph token`
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// For several files, repeat the option. Tokens that are not listed are asked for what they claim, if
-    /// the source has a state.
+    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
+    /// unlisted tokens are read from their contracts if the source has state.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 
@@ -79,6 +80,10 @@ pub(crate) struct TransfersArgs {
     #[command(flatten)]
     #[serde(flatten)]
     columns: ColumnArgs,
+
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 const EXAMPLES: &str = "\

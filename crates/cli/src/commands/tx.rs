@@ -15,28 +15,31 @@ use txgraph::{
     text::{parse_transaction, utc},
 };
 
-/// What happened in a transaction?
+/// Show one transaction: transfers, fee, net balance changes
 ///
-/// Prints sender, receiver, method, status and fee, every movement of tokens and of the native coin,
-/// also inside of the transaction, and what each address has more or less afterwards.
+/// Prints sender, receiver, method, status and fee, all transfers of tokens and of the native coin,
+/// including internal ones, and the net balance change of each address.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TxArgs {
-    /// Hash, or BLOCK:INDEX
+    /// Hash, or block and index
     ///
     /// A hash is looked up in the node's index. Without one, it is searched backwards from the tip.
-    #[arg(value_name = "TX")]
+    #[arg(value_name = "HASH|BLOCK:INDEX")]
     transaction: String,
 
-    /// Symbols and decimals of tokens, for those it lists instead of what they claim; repeat it for more
+    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
+    ///
+    /// They take precedence over what the contracts claim.
     #[arg(long, value_name = "FILE")]
     token_list: Vec<PathBuf>,
 
     #[command(flatten)]
     labels: LabelArgs,
 
-    /// Names of methods: an ABI file, a directory of them, or lines such as
-    /// `0xa9059cbb transfer(address,uint256)`
+    /// Names of methods: an ABI file, a directory, or lines of signatures
+    ///
+    /// A line is `0xa9059cbb transfer(address,uint256)`.
     #[arg(long, value_name = "PATH")]
     abi: Vec<PathBuf>,
 

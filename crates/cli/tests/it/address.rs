@@ -201,7 +201,7 @@ fn contracts_of_factories_have_their_factory() {
     for receipt in blocks.values().take(4) {
         let hash = receipt["transactionHash"].as_str().unwrap();
         let trace = sample.ok(&format!(
-            "replay --tx {hash} --trace call -q --chain genesis.json"
+            "replay trace call --tx {hash} -q --chain genesis.json"
         ));
         for line in trace.stdout.lines() {
             let frame: Value = serde_json::from_str(line).unwrap();

@@ -144,7 +144,7 @@ fn the_largest_counterparties_are_followed() {
     ranked.sort_unstable();
     assert!(ranked.len() > 2, "{ranked:?}");
     let kept: Vec<_> = ranked[..2].iter().map(|(_, to)| *to).collect();
-    let answer = sample.ok(&format!("{question} --top 2"));
+    let answer = sample.ok(&format!("{question} --follow-top 2"));
     let found = rows(&answer.stdout);
     let expected = all
         .iter()

@@ -65,7 +65,7 @@ fn pairs_are_sums_of_transfers() {
     let top = rows(
         &sample
             .ok(&format!(
-                "analyze pairs -q {line} -f csv --order count --top 2"
+                "analyze pairs -q {line} -f csv --order count --limit 2"
             ))
             .stdout,
     );

@@ -13,28 +13,30 @@ use txgraph_testkit::fixtures;
 fn bundles_replay_without_the_node() {
     let sample = Sample::small();
     let chain = chain();
-    let written = sample.ok(&format!("replay --write-bundle bundles {chain}"));
+    let written = sample.ok(&format!("replay bundle bundles {chain}"));
     assert_eq!(written.stdout, "");
     assert!(
         written.stderr.contains("wrote 40 bundles into bundles"),
         "{written:?}"
     );
-    let again = sample.run(&format!("replay --blocks 3 --write-bundle bundles {chain}"));
+    let again = sample.run(&format!("replay bundle bundles --blocks 3 {chain}"));
     assert_eq!(again.status, 2, "{again:?}");
     assert!(
         again.stderr.contains("3.json.zst") && again.stderr.contains("--overwrite"),
         "{again:?}"
     );
     sample.ok(&format!(
-        "replay --blocks 3 --write-bundle bundles --overwrite {chain}"
+        "replay bundle bundles --blocks 3 --overwrite {chain}"
     ));
 
     let folder = tempfile::tempdir().unwrap();
     let bundles = sample.path("bundles");
     let bundle = |line: &str| {
         let mut command = bare(folder.path());
-        command.arg("replay").arg("--bundle").arg(&bundles);
-        run(command.args(line.split_whitespace()))
+        command
+            .arg("--source")
+            .arg(format!("bundle:{}", bundles.display()));
+        run(command.arg("replay").args(line.split_whitespace()))
     };
     let sorted = |text: &str| {
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
@@ -42,12 +44,12 @@ fn bundles_replay_without_the_node() {
         lines
     };
     for outputs in [
-        "-q --fees",
-        "-q --trace call",
-        "-q --trace diff",
-        "-q --trace gas",
-        "-q --tx 20:3 --trace struct",
-        "-q --blocks 5:8",
+        "transfers -q --fees",
+        "trace call -q",
+        "trace diff -q",
+        "trace gas -q",
+        "trace struct -q --tx 20:3",
+        "transfers -q --blocks 5:8",
     ] {
         let node = sample.ok(&format!("replay {outputs} {chain}"));
         let run = bundle(outputs);
@@ -57,13 +59,13 @@ fn bundles_replay_without_the_node() {
         assert_eq!(sorted(&run.stdout), sorted(&node.stdout), "{outputs}");
     }
     sample.ok(&format!(
-        "replay -q --tx 20:3 --trace struct -o trace.jsonl {chain}"
+        "replay trace struct -q --tx 20:3 -o trace.jsonl {chain}"
     ));
     let trace = sample.path("trace.jsonl");
-    let against = bundle(&format!("--tx 20:3 --against {}", trace.display()));
+    let against = bundle(&format!("compare --tx 20:3 {}", trace.display()));
     assert_eq!(against.status, 0, "{against:?}");
     assert!(against.stderr.contains("steps agree"), "{against:?}");
-    let verified = bundle("--verify-only");
+    let verified = bundle("verify");
     assert_eq!(verified.status, 0, "{verified:?}");
     assert!(
         verified
@@ -77,9 +79,9 @@ fn bundles_replay_without_the_node() {
             .contains("40 blocks whose changes could not be compared"),
         "{verified:?}"
     );
-    let absent = bundle("--blocks 100");
+    let absent = bundle("transfers --blocks 100");
     assert_ne!(absent.status, 0, "{absent:?}");
-    let other = bundle("--tx 99:0 --trace call");
+    let other = bundle("trace call --tx 99:0");
     assert_eq!(other.status, 3, "{other:?}");
     assert!(
         other.stderr.contains("no bundle contains block 99"),
@@ -94,7 +96,7 @@ fn bundles_are_not_overwritten_by_outputs() {
     let file = folder.path().join("20.jsonl");
     fs::copy(from, &file).unwrap();
     let mut command = bare(folder.path());
-    let line = "replay --bundle 20.jsonl --trace call --output 20.jsonl --overwrite";
+    let line = "replay trace call --source bundle:20.jsonl --output 20.jsonl --overwrite";
     let run = run(command.args(line.split_whitespace()));
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.stderr.contains("file of the source"), "{run:?}");
@@ -107,8 +109,8 @@ fn witness_is_verified_completely() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path());
     let run = run(command
-        .args(["replay", "--verify-only", "--bundle"])
-        .arg(file));
+        .args(["replay", "verify", "--source"])
+        .arg(format!("bundle:{}", file.display())));
     assert_eq!(run.status, 0, "{run:?}");
     assert!(!run.stderr.contains("warning"), "{run:?}");
 }
@@ -134,7 +136,7 @@ fn missing_state_is_named_with_status_3() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.json"), json.to_string()).unwrap();
     let mut command = bare(folder.path());
-    let run = run(command.args(["replay", "--bundle", "x.json"]));
+    let run = run(command.args(["replay", "transfers", "--source", "bundle:x.json"]));
     assert_eq!(run.status, 3, "{run:?}");
     let error = run.stderr.to_lowercase();
     assert!(
@@ -168,21 +170,20 @@ fn bundles_have_the_balances_that_they_were_written_with() {
         let note = run.stderr.lines().find(|line| line.contains("compared"));
         note.unwrap_or_else(|| panic!("{run:?}")).to_owned()
     };
-    let balances = format!("--verify-balances {TOKEN}");
-    let node = sample.ok(&format!("replay {balances} {chain}"));
+    let node = sample.ok(&format!("replay balances {TOKEN} {chain}"));
     assert!(!compared(&node).contains("compared 0 "), "{node:?}");
     let folder = tempfile::tempdir().unwrap();
     let bundle = |name: &str| {
         let mut command = bare(folder.path());
-        command.args(["replay", "--bundle"]).arg(sample.path(name));
-        run(command.args(balances.split_whitespace()))
+        let source = format!("bundle:{}", sample.path(name).display());
+        run(command.args(["replay", "balances", TOKEN, "--source", &source]))
     };
-    let written = sample.ok(&format!("replay --write-bundle with {balances} {chain}"));
+    let written = sample.ok(&format!("replay bundle with --balances {TOKEN} {chain}"));
     assert_eq!(compared(&written), compared(&node));
     let with = bundle("with");
     assert_eq!((with.status, &with.stdout), (0, &node.stdout), "{with:?}");
     assert_eq!(compared(&with), compared(&node));
-    sample.ok(&format!("replay --write-bundle without {chain}"));
+    sample.ok(&format!("replay bundle without {chain}"));
     let without = bundle("without");
     assert_eq!(without.status, 3, "{without:?}");
     assert!(

@@ -68,7 +68,7 @@ fn states_are_read_at_dates() {
     // NUMBER, and return it.
     let run = |at: &str| {
         let code = "--code 435f5260205ff3 --json";
-        sample.ok(&format!("evm run {code} --state-at {at} {chain}"))
+        sample.ok(&format!("evm run {code} --block {at} {chain}"))
     };
     let returned = |at: &str| -> serde_json::Value {
         let answer: serde_json::Value = serde_json::from_str(&run(at).stdout).unwrap();

@@ -31,7 +31,7 @@ fn an_archive_of_mainnet_gives_the_answers_of_the_node() {
     let hash = &blocks[19].hash.to_string()[2..10];
     // Without block 0, the name of the network is not known for certain.
     assert_eq!(name, format!("chain1-01831-{hash}-noproofs.ere"));
-    for options in ["", "--verify", "--wrapped-native any"] {
+    for options in ["", "--check-roots", "--wrapped-native any"] {
         let line = format!("transfers -q --from-block 15000001 {options}");
         let node = ok(folder, &format!("{line} --datadir data")).stdout;
         let archive = ok(folder, &format!("{line} --source era:archive")).stdout;
@@ -68,11 +68,7 @@ fn missing_blocks_and_wrong_files_have_their_status() {
             "page.ere: not a complete .ere",
         ),
         ("transfers --source era:none", 1, "none: "),
-        (
-            "replay --verify-only --source era:archive",
-            2,
-            "cannot replay",
-        ),
+        ("replay verify --source era:archive", 2, "cannot replay"),
         ("info --source era:archive", 2, "cannot describe"),
         ("index build --source era:archive", 2, "cannot be indexed"),
         (

@@ -109,7 +109,7 @@ fn answers_equal_those_of_the_server_alone() {
         let whole = format!("--source rpc:{}", server.url());
         for question in [
             "transfers -q -f csv -o -".to_owned(),
-            "transfers -q --verify -f csv -o -".to_owned(),
+            "transfers -q --check-roots -f csv -o -".to_owned(),
             "transfers -q --threads 3 --chunk-blocks 5 -f csv -o -".to_owned(),
             format!("transfers -q -t {token} -b 90: -f csv -o -"),
             "transfers -q -b -20: -f csv -o -".to_owned(),
@@ -345,8 +345,8 @@ fn what_only_files_have_ends_with_them() {
         for line in [
             format!("balance {account} --block 150"),
             format!("call {account} f() --block 150"),
-            "replay --verify-only -b 150".to_owned(),
-            "replay --tx 150:0 --trace call".to_owned(),
+            "replay verify -b 150".to_owned(),
+            "replay trace call --tx 150:0".to_owned(),
             "era export -o e -b 150".to_owned(),
         ] {
             let run = sample.run(&format!("{line} {head}"));

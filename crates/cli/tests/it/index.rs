@@ -108,7 +108,7 @@ fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
         "{explained:?}"
     );
     let read = sample.ok(&format!(
-        "graph -r {ROOT} -n 1 --format csv --explain --verify"
+        "graph -r {ROOT} -n 1 --format csv --explain --check-roots"
     ));
     assert!(!read.stderr.contains("answered from the index"), "{read:?}");
 

@@ -246,7 +246,7 @@ fn errors_have_the_right_status() {
         "cannot replay",
     );
     failed(
-        "transfers --source lake:x.lake --verify -o x.csv",
+        "transfers --source lake:x.lake --check-roots -o x.csv",
         2,
         "no receipts",
     );

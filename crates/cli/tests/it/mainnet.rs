@@ -79,7 +79,7 @@ fn transfers_and_graph_of_a_mainnet_directory_equal_the_naive_ones() {
         let all = "transfers -q --from-block 15000001 --format csv -o -";
         let plain = ok(folder, all).stdout;
         assert_eq!(rows(&plain).len(), expected.len());
-        assert_eq!(ok(folder, &format!("{all} --verify")).stdout, plain);
+        assert_eq!(ok(folder, &format!("{all} --check-roots")).stdout, plain);
         let usdt = format!(
             "transfers -q -t {} -b 15000001:15000005 --format csv -o -",
             mainnet::USDT
@@ -125,7 +125,7 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
         for line in [
             "transfers".to_owned(),
             "transfers -b 14999990:15000003".to_owned(),
-            "transfers --verify --from-block 15000000".to_owned(),
+            "transfers --check-roots --from-block 15000000".to_owned(),
             format!("graph -r {root} -n 2"),
             "analyze summary".to_owned(),
             "index build --index index --reorg-buffer 0".to_owned(),

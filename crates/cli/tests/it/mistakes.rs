@@ -39,8 +39,8 @@ const MISTAKES: &[&str] = &[
     "query who-funded --set root=me",
     "info --config nosuch.toml",
     "graph -r @nosuch",
-    "replay --tx 20",
-    "replay --tx 20:9999",
+    "replay transfers --tx 20",
+    "replay transfers --tx 20:9999",
     "evm run",
 ];
 
@@ -244,6 +244,6 @@ fn roots_that_are_not_looked_up_are_counted() {
     );
     let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(document["metadata"]["unchecked"]["roots"], 5);
-    let none = sample.run("graph -r @roots.txt --top 0");
+    let none = sample.run("graph -r @roots.txt --follow-top 0");
     assert_eq!(none.status, 2, "{none:?}");
 }

@@ -59,7 +59,7 @@ fn commands_answer_from_an_op_directory() {
             assert_eq!(row["value"], expected.value.to_string());
             assert_eq!(row["sub_index"], expected.sub_index.to_string());
         }
-        assert_eq!(ok(folder, &format!("{all} --verify")).stdout, plain);
+        assert_eq!(ok(folder, &format!("{all} --check-roots")).stdout, plain);
 
         let graph = format!("graph -q -r {root} -n 2 -b 50: --format csv -o -");
         let found = ok(folder, &graph).stdout;
@@ -79,7 +79,7 @@ fn commands_answer_from_an_op_directory() {
 fn replay_of_an_op_directory_is_refused() {
     let (_, folders) = directories();
     for folder in &folders {
-        for line in ["replay -b 52", "transfers -b 52 --with-internal"] {
+        for line in ["replay transfers -b 52", "transfers -b 52 --with-internal"] {
             let run = ask(folder.path(), line);
             assert_eq!(run.status, 2, "{line}: {run:?}");
             let expected = "blocks of the OP stack cannot be replayed";

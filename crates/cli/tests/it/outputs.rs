@@ -20,9 +20,9 @@ fn verbs() -> Vec<String> {
         format!("graph {ROOT} -o free.csv --vertices OUT.csv"),
         "analyze degrees -o OUT -f json".to_owned(),
         "analyze degrees -o OUT -f csv".to_owned(),
-        format!("replay -o OUT -f csv {chain}"),
-        format!("replay --tx 20:3 --trace call -o OUT -f jsonl {chain}"),
-        format!("replay --tx 20:3 --trace struct -o OUT -f jsonl {chain}"),
+        format!("replay transfers -o OUT -f csv {chain}"),
+        format!("replay trace call --tx 20:3 -o OUT -f jsonl {chain}"),
+        format!("replay trace struct --tx 20:3 -o OUT -f jsonl {chain}"),
         "query closed-loops --set token=all -f json -o OUT".to_owned(),
         "evm asm code.txt -o OUT".to_owned(),
         "evm disasm code.hex -o OUT".to_owned(),
@@ -259,14 +259,14 @@ fn several_files_are_written_at_once() {
         ),
         (format!("replay {chain}"), &tables),
         (
-            format!("replay --tx 20:3 --trace call {chain}"),
+            format!("replay trace call --tx 20:3 {chain}"),
             &["json", "csv"],
         ),
         (
-            format!("replay --tx 20:3 --trace struct {chain}"),
+            format!("replay trace struct --tx 20:3 {chain}"),
             &["json", "txt"],
         ),
-        (format!("replay --trace gas {chain}"), &["txt", "csv"]),
+        (format!("replay trace gas {chain}"), &["txt", "csv"]),
     ] {
         let named = |name: &str, extension: &&str| format!("{name}.{extension}");
         let outputs = extensions.iter().map(|it| format!(" -o all.{it}"));

@@ -16,7 +16,7 @@ pub(crate) fn chain() -> String {
 #[test]
 fn genesis_files_are_found() {
     let sample = Sample::small();
-    let (data, question) = (sample.fixture.path(), "replay -q --blocks 10:12");
+    let (data, question) = (sample.fixture.path(), "replay transfers -q --blocks 10:12");
     let file = fixtures::testdata().join("small/v2/genesis.json");
     let expected = sample.ok(&format!("{question} {}", chain())).stdout;
     let refused = sample.run(question);
@@ -40,7 +40,7 @@ fn genesis_files_are_found() {
 fn everything_that_a_node_stores_is_verified() {
     for sample in Sample::both() {
         let chain = chain();
-        let run = sample.ok(&format!("replay --verify-only --explain {chain}"));
+        let run = sample.ok(&format!("replay verify --explain {chain}"));
         assert_eq!(run.stdout, "");
         assert!(
             run.stderr.contains("plan: the state before each block"),
@@ -58,7 +58,11 @@ fn everything_that_a_node_stores_is_verified() {
 fn replay_and_transfers_find_the_same_internal_transfers() {
     for sample in Sample::both() {
         let chain = chain();
-        let replayed = rows(&sample.ok(&format!("replay -q --fees {chain}")).stdout);
+        let replayed = rows(
+            &sample
+                .ok(&format!("replay transfers -q --fees {chain}"))
+                .stdout,
+        );
         let internal = |row: &&_| {
             let row: &std::collections::BTreeMap<String, String> = row;
             row["kind"] == "internal" || row["kind"] == "burn"
@@ -66,7 +70,9 @@ fn replay_and_transfers_find_the_same_internal_transfers() {
         let count = replayed.iter().filter(internal).count();
         assert!(count > 0);
         assert!(replayed.len() > count + 500, "fees of every transaction");
-        let lines = sample.ok(&format!("replay -q -f jsonl {chain}")).stdout;
+        let lines = sample
+            .ok(&format!("replay transfers -q -f jsonl {chain}"))
+            .stdout;
         assert_eq!(lines.lines().count(), count);
 
         let merged = format!("transfers -q -t eth --with-internal {chain}");
@@ -100,7 +106,7 @@ fn replay_and_transfers_find_the_same_internal_transfers() {
 fn a_graph_follows_coins_through_contracts() {
     let sample = Sample::small();
     let chain = chain();
-    let inside = rows(&sample.ok(&format!("replay -q {chain}")).stdout);
+    let inside = rows(&sample.ok(&format!("replay transfers -q {chain}")).stdout);
     let from = &inside[0]["from_address"];
     let graph = format!("graph -q -r {from} -t eth -n 1 --format csv -o -");
     let without = sample.ok(&graph).stdout.lines().count();
@@ -119,7 +125,7 @@ fn traces_are_json_lines() {
     let chain = chain();
     let json = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
     for trace in ["call", "diff"] {
-        let run = sample.ok(&format!("replay -q --blocks 10:20 --trace {trace} {chain}"));
+        let run = sample.ok(&format!("replay trace {trace} -q --blocks 10:20 {chain}"));
         let lines: Vec<Value> = run.stdout.lines().map(json).collect();
         assert!(lines.len() > 10);
         for line in &lines {
@@ -135,11 +141,11 @@ fn traces_are_json_lines() {
             hash.to_owned(),
             format!("{}:{}", first["block"], first["index"]),
         ] {
-            let one = sample.ok(&format!("replay -q --tx {tx} --trace {trace} {chain}"));
+            let one = sample.ok(&format!("replay trace {trace} -q --tx {tx} {chain}"));
             assert_eq!(&json(&one.stdout), first, "{tx}");
         }
     }
-    let all = sample.ok(&format!("replay -q --trace call {chain}")).stdout;
+    let all = sample.ok(&format!("replay trace call -q {chain}")).stdout;
     // Not those with a thousand nested calls: serde has a lower limit.
     let shallow = all
         .lines()
@@ -147,7 +153,7 @@ fn traces_are_json_lines() {
     let longest = shallow.max_by_key(|line: &Value| line.to_string().len());
     let tx = longest.unwrap()["txHash"].as_str().unwrap().to_owned();
     let steps = sample
-        .ok(&format!("replay -q --tx {tx} --trace struct {chain}"))
+        .ok(&format!("replay trace struct -q --tx {tx} {chain}"))
         .stdout;
     let steps: Vec<Value> = steps.lines().map(json).collect();
     assert!(steps.len() > 100);
@@ -163,13 +169,13 @@ fn traces_are_json_lines() {
 fn finds_transactions_by_hash() {
     for sample in Sample::both() {
         let chain = chain();
-        let traces = format!("replay -q --blocks 18:22 --trace call {chain}");
+        let traces = format!("replay trace call -q --blocks 18:22 {chain}");
         let traces = sample.ok(&traces).stdout;
         let lines: Vec<&str> = traces.lines().collect();
         for line in [lines[0], lines[lines.len() - 1]] {
             let trace: Value = serde_json::from_str(line).unwrap();
             let hash = trace["txHash"].as_str().unwrap();
-            let ask = format!("replay -q --tx {hash} --trace call {chain}");
+            let ask = format!("replay trace call -q --tx {hash} {chain}");
             assert_eq!(sample.ok(&ask).stdout.trim_end(), line);
             let inside = sample.ok(&format!("{ask} --from-block 18 --to-block 21"));
             assert_eq!(inside.stdout.trim_end(), line);
@@ -183,11 +189,11 @@ fn finds_transactions_by_hash() {
             assert!(outside.stderr.contains(&message), "{outside:?}");
         }
         let unknown = format!("0x{}", "ee".repeat(32));
-        let run = sample.run(&format!("replay --tx {unknown} {chain}"));
+        let run = sample.run(&format!("replay transfers --tx {unknown} {chain}"));
         assert_eq!(run.status, 3, "{run:?}");
         let message = format!("transaction {unknown} is not in blocks 0");
         assert!(run.stderr.contains(&message), "{run:?}");
-        let both = sample.run(&format!("replay --tx 20:3 --blocks 20 {chain}"));
+        let both = sample.run(&format!("replay transfers --tx 20:3 --blocks 20 {chain}"));
         assert_eq!(both.status, 2, "{both:?}");
     }
 }
@@ -223,14 +229,22 @@ fn wrong_questions_and_wrong_rules_are_reported() {
     let sample = Sample::small();
     let right = chain();
     for (line, status, word) in [
-        ("replay --verify-only".to_owned(), 2, "--chain"),
-        (format!("replay --blocks 30:50 {right}"), 3, "tip"),
-        (format!("replay --tx 5:100 {right}"), 3, "block 5"),
-        (format!("replay --tx 0x1234 {right}"), 2, "BLOCK:INDEX"),
-        (format!("replay --trace struct {right}"), 2, "--tx"),
-        ("replay --chain nowhere.json".to_owned(), 1, "nowhere.json"),
-        (format!("replay --tx 1000:0 {right}"), 3, "1000"),
-        (format!("replay --verify-balances 0x12 {right}"), 2, "0x12"),
+        ("replay verify".to_owned(), 2, "--chain"),
+        (format!("replay transfers --blocks 30:50 {right}"), 3, "tip"),
+        (format!("replay transfers --tx 5:100 {right}"), 3, "block 5"),
+        (
+            format!("replay transfers --tx 0x1234 {right}"),
+            2,
+            "BLOCK:INDEX",
+        ),
+        (format!("replay trace struct {right}"), 2, "--tx"),
+        (
+            "replay transfers --chain nowhere.json".to_owned(),
+            1,
+            "nowhere.json",
+        ),
+        (format!("replay transfers --tx 1000:0 {right}"), 3, "1000"),
+        (format!("replay balances 0x12 {right}"), 2, "0x12"),
     ] {
         let run = sample.run(&line);
         assert_eq!(run.status, status, "{line}: {run:?}");
@@ -241,14 +255,14 @@ fn wrong_questions_and_wrong_rules_are_reported() {
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     genesis["config"]["chainId"] = 77.into();
     fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
-    let other = sample.run("replay --verify-only --chain id.json");
+    let other = sample.run("replay verify --chain id.json");
     assert_eq!(other.status, 2, "{other:?}");
     assert!(other.stderr.contains("for chain 77"), "{other:?}");
     if let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") {
         let genesis = pruned.full_chain().unwrap().genesis;
         let pruned = Sample::new(pruned);
         fs::write(pruned.path("genesis.json"), genesis.to_string()).unwrap();
-        let run = pruned.run("replay --blocks 100:120 --chain genesis.json");
+        let run = pruned.run("replay transfers --blocks 100:120 --chain genesis.json");
         assert_eq!((run.status, run.stdout.as_str()), (3, ""), "{run:?}");
         assert!(run.stderr.contains("pruned up to block 449"), "{run:?}");
     }
@@ -257,7 +271,7 @@ fn wrong_questions_and_wrong_rules_are_reported() {
     let config = genesis["config"].as_object_mut().unwrap();
     config.retain(|key, _| key != "pragueTime" && key != "osakaTime");
     fs::write(sample.path("other.json"), genesis.to_string()).unwrap();
-    let other = sample.run("replay --verify-only --chain other.json");
+    let other = sample.run("replay verify --chain other.json");
     assert_eq!(other.status, 1, "{other:?}");
     assert!(other.stderr.contains("block "), "{other:?}");
 }
@@ -272,12 +286,12 @@ fn balances_that_disagree_with_logs() {
     };
     let [honest, wrapped, multi] = ["oza", "weth", "multi"].map(|key| token(&sample, key));
     let run = sample.ok(&format!(
-        "replay --verify-balances {honest},{wrapped} --verify-balances {} {chain}",
+        "replay balances {honest},{wrapped} {} {chain}",
         token(&sample, "fee")
     ));
     assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
     assert!(run.stderr.contains("balances with the logs"), "{run:?}");
-    let run = sample.ok(&format!("replay --verify-balances {multi} {chain}"));
+    let run = sample.ok(&format!("replay balances {multi} {chain}"));
     assert!(run.stderr.contains("did not answer balanceOf"), "{run:?}");
 
     let Some(fixture) = fixtures::fixture("dev-v2") else {
@@ -287,7 +301,7 @@ fn balances_that_disagree_with_logs() {
     sample.write_genesis();
     let tokens = ["reb", "b32"].map(|key| token(&sample, key));
     let question = format!(
-        "replay -q --verify-balances {} --chain genesis.json",
+        "replay balances {} -q --chain genesis.json",
         tokens.join(",")
     );
     // One grows in a transaction, in the next the other is burnt without a log.
@@ -316,9 +330,9 @@ fn traces_of_other_clients() {
     let sample = Sample::small();
     let chain = chain();
     sample.ok(&format!(
-        "replay -q --tx 20:3 --trace struct -o steps.txt {chain}"
+        "replay trace struct -q --tx 20:3 -o steps.txt {chain}"
     ));
-    let against = |file: &str| sample.run(&format!("replay --tx 20:3 --against {file} {chain}"));
+    let against = |file: &str| sample.run(&format!("replay compare {file} --tx 20:3 {chain}"));
     let same = against("steps.txt");
     assert_eq!((same.status, same.stdout.as_str()), (0, ""), "{same:?}");
     assert!(same.stderr.contains("steps agree"), "{same:?}");
@@ -351,16 +365,16 @@ fn traces_of_other_clients() {
     fs::write(sample.path("none.txt"), "{}").unwrap();
     for (line, status, word) in [
         (
-            format!("replay --tx 20:3 --against none.txt {chain}"),
+            format!("replay compare none.txt --tx 20:3 {chain}"),
             2,
             "none.txt",
         ),
         (
-            format!("replay --tx 20:3 --against absent.txt {chain}"),
+            format!("replay compare absent.txt --tx 20:3 {chain}"),
             1,
             "absent.txt",
         ),
-        (format!("replay --against steps.txt {chain}"), 2, "--tx"),
+        (format!("replay compare steps.txt {chain}"), 2, "--tx"),
     ] {
         let wrong = sample.run(&line);
         assert_eq!(wrong.status, status, "{line}: {wrong:?}");
@@ -383,9 +397,9 @@ fn verification_proves_transactions() {
     bytes[usize::try_from(u64::from_le_bytes(row)).unwrap() + 10] ^= 2;
     fs::write(&path, bytes).unwrap();
     for (line, status) in [
-        ("replay -q", 0),
-        ("replay --verify-only", 1),
-        ("replay -q --verify", 1),
+        ("replay transfers -q", 0),
+        ("replay verify", 1),
+        ("replay transfers -q --check-roots", 1),
     ] {
         let mut command = sample.command();
         command.args(format!("{line} {chain}").split_whitespace());
@@ -404,13 +418,13 @@ fn verification_proves_transactions() {
 fn genesis_cannot_be_replayed() {
     let sample = Sample::small();
     let chain = chain();
-    let run = sample.run(&format!("replay --verify-only --blocks 0 {chain}"));
+    let run = sample.run(&format!("replay verify --blocks 0 {chain}"));
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.stderr.contains("block 0 (genesis) cannot be replayed"));
     let copy = sample.fixture.unpack();
     edit::delete(copy.path(), "StageCheckpoints", b"Finish");
     let mut command = sample.command();
-    command.args(format!("replay --verify-only {chain}").split_whitespace());
+    command.args(format!("replay verify {chain}").split_whitespace());
     let run = crate::harness::run(command.arg("--datadir").arg(copy.path()));
     assert_eq!(run.status, 3, "{run:?}");
     assert!(run.stderr.contains("block 0 (genesis) only"), "{run:?}");
@@ -421,7 +435,9 @@ fn genesis_cannot_be_replayed() {
 fn damage_ends_a_replay_where_it_is() {
     let sample = Sample::small();
     let chain = chain();
-    let whole = sample.ok(&format!("replay -q --fees {chain}")).stdout;
+    let whole = sample
+        .ok(&format!("replay transfers -q --fees {chain}"))
+        .stdout;
     let copy = sample.fixture.unpack();
     let path = copy
         .path()
@@ -432,7 +448,7 @@ fn damage_ends_a_replay_where_it_is() {
     bytes[from..until].fill(0xff);
     fs::write(&path, bytes).unwrap();
     let mut command = sample.command();
-    command.args(format!("replay -q --fees {chain}").split_whitespace());
+    command.args(format!("replay transfers -q --fees {chain}").split_whitespace());
     let broken = run(command.arg("--datadir").arg(copy.path()));
     assert_eq!(broken.status, 1, "{broken:?}");
     assert!(broken.stderr.contains("row "), "{broken:?}");

@@ -67,7 +67,7 @@ fn assert_same_rows(sample: &Sample, question: &str) -> Vec<Row> {
 fn formats_contain_the_same_transfers() {
     let sample = Sample::small();
     let chain = chain();
-    let all = assert_same_rows(&sample, &format!("replay --fees {chain}"));
+    let all = assert_same_rows(&sample, &format!("replay transfers --fees {chain}"));
     let depth = |row: &Row| row["trace_address"].matches('_').count();
     assert!(all.iter().any(|row| depth(row) > 0));
     for kind in ["internal", "fee", "priority"] {
@@ -75,9 +75,9 @@ fn formats_contain_the_same_transfers() {
     }
     let one = all.iter().find(|row| row["kind"] == "internal").unwrap();
     let tx = format!("{}:{}", one["block_number"], one["transaction_index"]);
-    let of_one = assert_same_rows(&sample, &format!("replay --tx {tx} {chain}"));
+    let of_one = assert_same_rows(&sample, &format!("replay transfers --tx {tx} {chain}"));
     assert!(of_one.contains(one));
-    let run = sample.ok(&format!("replay -o t.csv {chain}"));
+    let run = sample.ok(&format!("replay transfers -o t.csv {chain}"));
     let count = rows(&sample.read("t.csv")).len();
     assert!(run.stderr.contains(&format!("{count} rows")), "{run:?}");
 }
@@ -88,7 +88,7 @@ fn formats_contain_the_same_traces() {
     let chain = chain();
     for trace in ["call", "diff"] {
         // Without the blocks that nest calls deeper than serde reads.
-        let question = format!("replay --blocks 10:14 --trace {trace} {chain}");
+        let question = format!("replay trace {trace} --blocks 10:14 {chain}");
         let lines = sample.ok(&format!("{question} -q")).stdout;
         let csv = assert_same_rows(&sample, &question);
         assert!(csv.len() > 10);
@@ -101,7 +101,7 @@ fn formats_contain_the_same_traces() {
 #[test]
 fn gas_is_written_as_stacks_or_as_table() {
     let sample = Sample::small();
-    let question = format!("replay --trace gas {}", chain());
+    let question = format!("replay trace gas {}", chain());
     let table = assert_same_rows(&sample, &question);
     assert!(table.len() > 100);
     sample.ok(&format!("{question} -o stacks.txt"));
@@ -123,7 +123,7 @@ fn formats_contain_the_same_balances() {
     sample.write_genesis();
     let [first, second] = tokens.map(|token| token.as_str().unwrap().to_owned());
     let question =
-        format!("replay --verify-balances {first},{second} --blocks 120:135 --chain genesis.json");
+        format!("replay balances {first},{second} --blocks 120:135 --chain genesis.json");
     let rows = assert_same_rows(&sample, &question);
     assert!(rows.iter().any(|row| row["actual_change"].starts_with('-')));
 }
@@ -133,11 +133,11 @@ fn refuses_formats_that_a_replay_does_not_have() {
     let sample = Sample::small();
     let chain = chain();
     for (line, words) in [
-        ("replay -f svg", "csv, jsonl, parquet, ipc"),
-        ("replay -o t.txt", "csv, jsonl, parquet, ipc"),
-        ("replay --trace call -o t.dot", "csv, jsonl, parquet, ipc"),
-        ("replay --tx 20:3 --trace struct -o t.parquet", "EIP-3155"),
-        ("replay --tx 20:3 --trace struct -f csv", "EIP-3155"),
+        ("replay transfers -f svg", "csv, jsonl, parquet, ipc"),
+        ("replay transfers -o t.txt", "csv, jsonl, parquet, ipc"),
+        ("replay trace call -o t.dot", "csv, jsonl, parquet, ipc"),
+        ("replay trace struct --tx 20:3 -o t.parquet", "EIP-3155"),
+        ("replay trace struct --tx 20:3 -f csv", "EIP-3155"),
     ] {
         let run = sample.run(&format!("{line} {chain}"));
         assert_eq!(
@@ -159,7 +159,7 @@ fn rejected_questions_print_nothing() {
     genesis["config"]["chainId"] = 77.into();
     std::fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
     for format in ["csv", "jsonl", "parquet", "ipc"] {
-        let run = sample.run(&format!("replay -f {format} --chain id.json"));
+        let run = sample.run(&format!("replay transfers -f {format} --chain id.json"));
         assert_eq!(
             (run.status, run.stdout.as_str()),
             (2, ""),

@@ -211,7 +211,7 @@ fn failures_have_their_status_and_no_keys() {
             "cannot be indexed",
         ),
         (
-            format!("replay --verify-only --source rpc:{url}"),
+            format!("replay verify --source rpc:{url}"),
             2,
             "cannot replay",
         ),

@@ -111,7 +111,7 @@ fn one_signal_ends_a_process_whose_pipe_is_full() {
         let sample = Sample::small();
         // Megabytes: more than any pipe holds.
         let mut command = sample.command();
-        command.args(["replay", "--trace", "call"]);
+        command.args(["replay", "trace", "call"]);
         command.args(chain().split_whitespace());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().unwrap();

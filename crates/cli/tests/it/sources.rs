@@ -123,7 +123,7 @@ const MEASURES: [&str; 2] = [
 ];
 const SUMMARY: &str = "analyze summary -q -r ROOT --format json";
 const IN_PARTS: &str = "transfers -q --threads 3 --chunk-blocks 5";
-const VERIFIED: &str = "transfers -q --verify";
+const VERIFIED: &str = "transfers -q --check-roots";
 
 /// The kinds that the program writes itself.
 fn written(chain: &Chain) -> Vec<Kind> {

@@ -205,9 +205,9 @@ fn call_trees_have_names_events_and_returned_values() {
     let sample = Sample::small();
     let chain = crate::replay::chain();
     let all = sample
-        .ok(&format!("replay --trace call --format tree -q {chain}"))
+        .ok(&format!("replay trace call --format tree -q {chain}"))
         .stdout;
-    let json = sample.ok(&format!("replay --trace call -q {chain}")).stdout;
+    let json = sample.ok(&format!("replay trace call -q {chain}")).stdout;
     // A header for each transaction, a line for each call.
     let calls = json.matches("\"type\":\"").count();
     let lines = |word: &str| all.lines().filter(|line| line.contains(word)).count();
@@ -223,7 +223,7 @@ fn call_trees_have_names_events_and_returned_values() {
     )
     .unwrap();
     let one = sample.ok(&format!(
-        "replay --tx 20:3 --trace call --format tree --abi names.txt {chain}"
+        "replay trace call --tx 20:3 --format tree --abi names.txt {chain}"
     ));
     assert!(one.stdout.starts_with("20:3 0x"), "{one:?}");
     assert!(one.stderr.contains("names.txt:2: "), "{one:?}");

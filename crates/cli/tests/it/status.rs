@@ -56,7 +56,7 @@ fn wrong_questions_are_status_2() {
         ),
         (
             "analyze loops -f table -o x.csv",
-            "tables for people go to standard output",
+            "human-readable tables go to standard output",
         ),
         ("query nonsense", "no saved question `nonsense`"),
         ("nonsense", "unrecognized subcommand"),
@@ -67,7 +67,7 @@ fn wrong_questions_are_status_2() {
         assert!(run.stderr.contains(message), "{line}: {}", run.stderr);
         assert_eq!(run.stdout, "", "{line}");
     }
-    let relaxed = sample.ok(&format!("graph -q -r {wrong} --no-checksum"));
+    let relaxed = sample.ok(&format!("graph -q -r {wrong} --allow-bad-checksum"));
     assert!(relaxed.stdout.lines().count() > 1);
 }
 
@@ -523,8 +523,8 @@ fn missing_files_are_status_1() {
         format!("graph -r {root} --token-list no.json"),
         "transfers -t @no.csv".to_owned(),
         "query ./no.toml".to_owned(),
-        "replay --verify-only --chain no.json".to_owned(),
-        "replay --bundle no.json.zst --verify-only".to_owned(),
+        "replay verify --chain no.json".to_owned(),
+        "replay verify --source bundle:no.json.zst".to_owned(),
         "evm run no.hex".to_owned(),
         "evm run --program no.txt".to_owned(),
         "evm asm no.asm".to_owned(),

@@ -206,11 +206,11 @@ fn degrees_name_the_hubs() {
         let most = hubs.iter().map(|hub| of(hub, name)).max().unwrap();
         assert_eq!(line["max"], most.to_string(), "{name}");
     }
-    let page = sample.ok("analyze degrees --top 3").stdout;
+    let page = sample.ok("analyze degrees --limit 3").stdout;
     assert!(page.to_lowercase().contains(&hubs[0]["address"]), "{page}");
     let top = rows(
         &sample
-            .ok("analyze degrees --top 3 -f csv --table hubs")
+            .ok("analyze degrees --limit 3 -f csv --table hubs")
             .stdout,
     );
     assert_eq!(top, hubs[..3]);
@@ -221,8 +221,8 @@ fn transfers_of_a_replay_are_a_table() {
     let sample = Sample::small();
     let chain = crate::replay::chain();
     for line in [
-        format!("replay -b -10: {chain}"),
-        format!("replay --tx 20:3 {chain}"),
+        format!("replay transfers -b -10: {chain}"),
+        format!("replay transfers --tx 20:3 {chain}"),
     ] {
         let expected = rows(&sample.ok(&line).stdout);
         let page = seen(&sample, &line, 80).stdout;
@@ -232,6 +232,6 @@ fn transfers_of_a_replay_are_a_table() {
             expected.len()
         );
     }
-    let run = sample.run(&format!("replay --trace call -f table {chain}"));
+    let run = sample.run(&format!("replay trace call -f table {chain}"));
     assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{run:?}");
 }

@@ -1,4 +1,4 @@
-//! Overrides of `replay`, `call` and `evm run --state-at`.
+//! Overrides of `replay`, `call` and `evm run --block`.
 
 use crate::harness::Sample;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn transactions_are_replayed_as_if() {
     for sample in Sample::both() {
         let chain = crate::replay::chain();
         let (hash, token) = transfer(&sample);
-        let line = format!("replay --tx {hash} --trace call {chain} -q");
+        let line = format!("replay trace call --tx {hash} {chain} -q");
         let plain: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
         let ask = |what_if: Value| -> Value {
             write(&sample, &what_if);
@@ -99,7 +99,9 @@ fn calls_are_made_as_if() {
             "{refused:?}"
         );
     }
-    let alone = sample.run(&format!("replay --blocks 3 --override if.json {chain}"));
+    let alone = sample.run(&format!(
+        "replay transfers --blocks 3 --override if.json {chain}"
+    ));
     assert_eq!(alone.status, 2, "{alone:?}");
 }
 
@@ -111,7 +113,7 @@ fn code_runs_on_the_state_of_a_block() {
         let code = format!("73{}315f5260205ff3", &HOLDER[2..]);
         for block in [5, 12, 20, 40] {
             let ran = sample.ok(&format!(
-                "evm run --code {code} --state-at {block} --json {chain}"
+                "evm run --code {code} --block {block} --json {chain}"
             ));
             let ran: Value = serde_json::from_str(&ran.stdout).unwrap();
             let mut output = ran.as_object().unwrap().values().filter_map(Value::as_str);
@@ -130,19 +132,15 @@ fn code_runs_on_the_state_of_a_block() {
             );
         }
         write(&sample, &json!({"state": {HOLDER: {"balance": "0x2a"}}}));
-        let line = format!("evm run --code {code} --state-at 12 --override if.json {chain}");
+        let line = format!("evm run --code {code} --block 12 --override if.json {chain}");
         let changed = sample.ok(&line);
         assert!(changed.stdout.contains("000000000000002a\n"), "{changed:?}");
         // NUMBER is that of the block.
-        let number = sample.ok(&format!(
-            "evm run --code 435f5260205ff3 --state-at 12 {chain}"
-        ));
+        let number = sample.ok(&format!("evm run --code 435f5260205ff3 --block 12 {chain}"));
         assert!(number.stdout.contains("000000000000000c\n"), "{number:?}");
-        let traced = sample.ok(&format!(
-            "evm run --code 4300 --state-at 12 --trace {chain}"
-        ));
+        let traced = sample.ok(&format!("evm run --code 4300 --block 12 --trace {chain}"));
         assert!(traced.stderr.contains("\"NUMBER\""), "{traced:?}");
-        let refused = sample.run(&format!("evm run --code 00 --state-at 99999 {chain}"));
+        let refused = sample.run(&format!("evm run --code 00 --block 99999 {chain}"));
         assert_eq!(refused.status, 3, "{refused:?}");
     }
 }

@@ -27,7 +27,7 @@ use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph}
 use txgraph_labels::Labels;
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, Sought, TransferSource};
 
-/// Rows of a ranking on a page for people.
+/// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
 
 /// Hubs in data: the answer does not grow with the chain.
@@ -45,7 +45,7 @@ pub struct Analyze<'s> {
     source: &'s Source,
     pub(crate) measure: Measure,
     pub(crate) search: SearchOptions,
-    pub(crate) top: Option<usize>,
+    pub(crate) limit: Option<usize>,
     pub(crate) order: PairOrder,
     pub(crate) method: TraceMethod,
     pub(crate) brief: bool,
@@ -68,7 +68,7 @@ impl<'s> Analyze<'s> {
             source,
             measure,
             search,
-            top: None,
+            limit: None,
             order: PairOrder::Amount,
             method: TraceMethod::default(),
             brief: false,
@@ -78,8 +78,8 @@ impl<'s> Analyze<'s> {
     search_methods!(search);
 
     /// The number of rows of a ranking; default: all (summary: 10, degrees: 100).
-    pub fn top(mut self, rows: usize) -> Self {
-        self.top = Some(rows);
+    pub fn limit(mut self, rows: usize) -> Self {
+        self.limit = Some(rows);
         self
     }
 
@@ -96,7 +96,7 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// Limits rankings to what a page for people shows.
+    /// Limits rankings to what a human-readable page shows.
     pub fn brief(mut self) -> Self {
         self.brief = true;
         self
@@ -106,8 +106,8 @@ impl<'s> Analyze<'s> {
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.search)?;
         options.insert("measure".into(), json!(self.measure));
-        if let Some(top) = self.top {
-            options.insert("top".into(), json!(top));
+        if let Some(rows) = self.limit {
+            options.insert("limit".into(), json!(rows));
         }
         if self.measure == Measure::Pairs && self.order != PairOrder::Amount {
             options.insert("order".into(), json!(self.order));
@@ -209,18 +209,18 @@ impl Tables {
                     // A page or two.
                     (settings.top, settings.assets) = (5, 10);
                 }
-                settings.top = question.top.unwrap_or(settings.top);
+                settings.top = question.limit.unwrap_or(settings.top);
                 answer(&summary(graph, &settings))
             })),
             Measure::Pairs => Some(Self::Merged(|question, graph| {
-                let (order, limit) = (question.order, question.limit());
+                let (order, limit) = (question.order, question.rows());
                 answer(&pairs(graph, &PairSettings { order, limit }))
             })),
             Measure::Degrees => Some(Self::Merged(|question, graph| {
-                answer(&degrees(graph, question.limit().unwrap_or(HUBS)))
+                answer(&degrees(graph, question.rows().unwrap_or(HUBS)))
             })),
             Measure::Loops => Some(Self::Merged(|question, graph| {
-                answer(&loops(graph, question.limit()))
+                answer(&loops(graph, question.rows()))
             })),
         }
     }
@@ -316,7 +316,7 @@ impl Analyze<'_> {
     /// Measures the graph of a search.
     fn of_search(&self, graph: &TransferGraph, tables: Tables) -> Result<Tabled> {
         match tables {
-            Tables::Components => answer(&components(graph, self.limit())?),
+            Tables::Components => answer(&components(graph, self.rows())?),
             Tables::Merged(measure) => measure(self, &MergedGraph::of(graph)),
         }
     }
@@ -346,7 +346,7 @@ impl Analyze<'_> {
                 connected.add(batch)
             })?;
             let about = about(scan, connected.addresses(), connected.transfers());
-            let components = connected.finish(&[], self.limit());
+            let components = connected.finish(&[], self.rows());
             return Ok((about, sought, answer(&components)?));
         };
         let mut merger = Merger::default();
@@ -361,8 +361,8 @@ impl Analyze<'_> {
     }
 
     /// Rows of a ranking.
-    fn limit(&self) -> Option<usize> {
-        self.top.or(self.brief.then_some(TOP_SHOWN))
+    fn rows(&self) -> Option<usize> {
+        self.limit.or(self.brief.then_some(TOP_SHOWN))
     }
 }
 

@@ -310,11 +310,6 @@ impl PreparedReplay<'_> {
         self.blocks.as_ref()
     }
 
-    /// Whether balances are compared with the logs of tokens.
-    pub const fn compares_balances(&self) -> bool {
-        !self.question.balances.is_empty()
-    }
-
     /// Replays the blocks, and calls `each` for every one, in order.
     ///
     /// # Errors

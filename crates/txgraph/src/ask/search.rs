@@ -135,7 +135,7 @@ pub struct SearchOptions {
     pub max_edges: Option<u64>,
     /// The number of counterparties that are followed from each address and token, those with
     /// the largest amounts.
-    pub top: Option<u32>,
+    pub follow_top: Option<u32>,
     /// Whether the zero address is expanded, too.
     pub expand_zero: bool,
 }
@@ -164,7 +164,7 @@ impl SearchOptions {
             labels: self.labels.clone(),
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
-            top: self.top,
+            top: self.follow_top,
             expand_zero: self.expand_zero,
             memory_bytes_max: source.config.memory.unwrap_or(MEMORY_DEFAULT),
             allow_partial: self.selection.allow_partial,
@@ -251,8 +251,8 @@ macro_rules! search_methods {
 
         /// Follows only the counterparties with the largest amounts: this number from each
         /// address and token.
-        pub fn largest(mut self, counterparties: u32) -> Self {
-            self.$($field).+.top = Some(counterparties);
+        pub fn follow_top(mut self, counterparties: u32) -> Self {
+            self.$($field).+.follow_top = Some(counterparties);
             self
         }
 

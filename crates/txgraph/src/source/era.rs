@@ -19,7 +19,7 @@ impl EraFiles {
         let options = EraOptions {
             chain_id: config.chain_id,
             chunk_blocks: config.chunk_blocks,
-            verify: config.verify.unwrap_or(false),
+            verify: config.check_roots.unwrap_or(false),
         };
         let archive = Archive::open(Path::new(spec.location()), &options)?;
         Ok(Self {

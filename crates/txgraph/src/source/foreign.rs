@@ -25,7 +25,11 @@ impl Foreign {
         let family = family.map_err(|error| Error::usage(error.to_string()))?;
         let mut options = ForeignOptions::new(family);
         options.chain_id = config.chain_id;
-        options.columns = config.columns.as_deref().map(Columns::parse).transpose()?;
+        options.columns = config
+            .source_columns
+            .as_deref()
+            .map(Columns::parse)
+            .transpose()?;
         let work = control.work();
         let threads = u64::try_from(work.threads.count()).unwrap_or(u64::MAX);
         let memory = config.memory.unwrap_or(crate::MEMORY_DEFAULT);

@@ -27,7 +27,7 @@ impl LakeFolder {
             ))
             .advise(Advice::DropChainId));
         }
-        if config.verify == Some(true) {
+        if config.check_roots == Some(true) {
             return Err(Error::usage(format!(
                 "{spec} has no receipts, whose roots could be recomputed"
             ))

@@ -347,8 +347,8 @@ impl SourceBuilder {
     }
 
     /// Whether the roots of every block that is read are recomputed; default: no.
-    pub fn verify(mut self, verify: bool) -> Self {
-        self.config.verify = Some(verify);
+    pub fn check_roots(mut self, check: bool) -> Self {
+        self.config.check_roots = Some(check);
         self
     }
 
@@ -380,8 +380,8 @@ impl SourceBuilder {
     }
 
     /// The columns of files of other tools by role, e.g. `from=sender,to=receiver`.
-    pub fn columns(mut self, columns: impl Into<String>) -> Self {
-        self.config.columns = Some(columns.into());
+    pub fn source_columns(mut self, columns: impl Into<String>) -> Self {
+        self.config.source_columns = Some(columns.into());
         self
     }
 

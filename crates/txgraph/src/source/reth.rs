@@ -84,7 +84,7 @@ impl RethNode {
         ScanOptions {
             threads: self.control.threads.clone(),
             chunk_blocks: self.config.chunk_blocks,
-            verify: self.config.verify.unwrap_or(false),
+            verify: self.config.check_roots.unwrap_or(false),
             explain: explain
                 .map(|explain| -> txgraph_reader::Explain { Arc::new(move |plan| explain(plan)) }),
             progress: self.control.progress.clone(),
@@ -137,7 +137,7 @@ impl RethNode {
     ) -> Result<Option<Box<dyn TransferSource + Sync + '_>>> {
         use txgraph_index::Indexed;
         // An index contains what was read before; verification has to read it again.
-        if self.config.verify == Some(true) || self.computes_fees(filter) {
+        if self.config.check_roots == Some(true) || self.computes_fees(filter) {
             return Ok(None);
         }
         let Some(index) = self.open_index()? else {

@@ -34,7 +34,7 @@ impl RpcServer {
         let options = RpcOptions {
             chain_id: config.chain_id,
             chunk_blocks: config.chunk_blocks,
-            verify: config.verify.unwrap_or(false),
+            verify: config.check_roots.unwrap_or(false),
             retry: None,
         };
         let node = RpcNode::open(endpoint, options, control.cancel.clone())?;

@@ -59,7 +59,7 @@ pub struct GraphQuery {
     pub search: SearchArgs,
     /// Follow only this number of counterparties from each address and token, those with the
     /// largest amounts.
-    pub top: Option<u32>,
+    pub follow_top: Option<u32>,
     /// One edge for all transfers of a token from one address to another.
     pub merge: bool,
     /// Another file, for the vertices.
@@ -153,7 +153,7 @@ impl GraphQuery {
     pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedSearch<'s>, GraphOutputs)> {
         let tokens = source.token_list(&self.token_list)?;
         let options = SearchOptions {
-            top: self.top,
+            follow_top: self.follow_top,
             ..self.search.read(source, tokens.as_ref())?
         };
         let labels = options.labels.clone();

@@ -18,13 +18,13 @@ pub struct AnalyzeQuery {
     /// The search for the graph. Without roots: all transfers that match the selection.
     #[serde(flatten)]
     pub search: SearchArgs,
-    /// The number of rows of a ranking; absent: 20 for people, all in data files.
-    pub top: Option<usize>,
+    /// The number of rows of a ranking; absent: 20 in human-readable tables, all in data files.
+    pub limit: Option<usize>,
     /// Order of pairs; absent: by amount.
     pub order: Option<PairOrder>,
     /// Which tokens of an account leave first, for traces; absent: those that arrived first.
     pub method: Option<TraceMethod>,
-    /// Which of the measure's tables; absent: all for people, the main one in data files.
+    /// Which of the measure's tables; absent: all in human-readable tables, the main one in data files.
     pub table: Option<String>,
     /// Files with symbols and decimals of tokens.
     #[serde(deserialize_with = "list")]
@@ -70,7 +70,7 @@ impl AnalyzeQuery {
             .options(options)
             .order(self.order.unwrap_or_default())
             .method(self.method.unwrap_or_default());
-        question.top = self.top;
+        question.limit = self.limit;
         question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
         Ok((question.prepare()?, outputs))
     }
@@ -79,7 +79,7 @@ impl AnalyzeQuery {
         let targets = self.output.targets()?;
         let is_file = |target: &Target| target.path().is_some();
         if (targets.iter()).any(|(format, at)| *format == AnalysisFormat::Tables && is_file(at)) {
-            return Err(Error::usage("tables for people go to standard output")
+            return Err(Error::usage("human-readable tables go to standard output")
                 .hint("name a file like loops.csv or loops.json, or redirect the output"));
         }
         let outputs = targets.into_iter().map(|(format, target)| AnalysisOutput {

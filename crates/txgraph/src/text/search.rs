@@ -74,7 +74,7 @@ impl SearchArgs {
             stop_at,
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
-            top: None,
+            follow_top: None,
             expand_zero: self.expand_zero,
         })
     }

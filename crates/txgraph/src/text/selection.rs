@@ -51,7 +51,7 @@ pub struct SelectionArgs {
     /// Answer with the blocks that exist.
     pub allow_partial: bool,
     /// Accept mixed-case addresses without a valid checksum.
-    pub no_checksum: bool,
+    pub allow_bad_checksum: bool,
     /// Replay transactions, for the transfers inside of them.
     pub with_internal: bool,
 }
@@ -59,7 +59,7 @@ pub struct SelectionArgs {
 impl SelectionArgs {
     /// How addresses in mixed case are read.
     pub const fn checksum(&self) -> Checksum {
-        if self.no_checksum {
+        if self.allow_bad_checksum {
             Checksum::Ignore
         } else {
             Checksum::Verify

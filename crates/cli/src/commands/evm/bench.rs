@@ -27,9 +27,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FORK", default_value_t = Fork::Cancun)]
     fork: Fork,
 
-    /// Time for each program
+    /// Time for each program, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 300)]
-    ms: u64,
+    time: u64,
 
     /// Print JSON
     #[arg(long)]
@@ -38,14 +38,14 @@ pub(crate) struct BenchArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the programs in testdata/):
-    $ txgraph evm bench testdata/evm/programs --ms 5
-    $ txgraph evm bench testdata/evm/programs/fact100.prog --ms 20 --json
+    $ txgraph evm bench testdata/evm/programs --time 5
+    $ txgraph evm bench testdata/evm/programs/fact100.prog --time 20 --json
 ";
 
 /// Runs the command.
 pub(crate) fn run(args: BenchArgs) -> Result<()> {
     let programs = Program::open_all(&args.paths).map_err(tool_error)?;
-    let time = Duration::from_millis(args.ms);
+    let time = Duration::from_millis(args.time);
     let timed = programs.iter().map(|program| {
         time_program(program, args.fork, time)
             .map_err(|error| Error::usage(program.name.clone()).because(error))

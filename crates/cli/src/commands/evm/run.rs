@@ -22,7 +22,7 @@ use txgraph_evm_tools::{
 /// Run bytecode, and show outcome, gas and return data
 ///
 /// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. The gas is that of the
-/// frame, before refunds. The time is that of the execution alone; with --state-at, it includes the
+/// frame, before refunds. The time is that of the execution alone; with --block, it includes the
 /// opening of the state.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     program: Option<PathBuf>,
 
     /// A transaction of a block instead of code: a file with the block and the state that it reads,
-    /// see `txgraph replay --write-bundle`
+    /// see `txgraph replay bundle`
     ///
     /// The transactions before it are executed first, and the time includes theirs.
     #[arg(
@@ -94,13 +94,13 @@ pub(crate) struct RunArgs {
     /// On the state of a node at the end of this block, with the rules and environment of the block;
     /// of a date (UTC), the last block before it
     #[arg(long, value_name = "DATE|N", conflicts_with_all = ["program", "state", "fork", "bundle"])]
-    state_at: Option<String>,
+    block: Option<String>,
 
     /// Accounts of that state that are changed before the run
     ///
     /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
     /// "0x1"}}}}. Everything can be absent.
-    #[arg(long = "override", value_name = "FILE", requires = "state_at")]
+    #[arg(long = "override", value_name = "FILE", requires = "block")]
     what_if: Option<PathBuf>,
 
     /// The code is init code: create a contract with it
@@ -152,7 +152,7 @@ Examples:
     $ echo 60016002015f5260205ff3 | txgraph evm run - --json
     $ txgraph evm run --bundle testdata/bundles/20.json.zst --tx 0
 
-On the state of a node: txgraph evm run --code 435f5260205ff3 --state-at 19_000_000
+On the state of a node: txgraph evm run --code 435f5260205ff3 --block 19_000_000
 ";
 
 /// Runs the command.
@@ -162,7 +162,7 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
     let (json, trace, overwrite) = (args.json, args.trace.clone(), args.overwrite);
     let execute = match (&args.bundle, args.tx) {
         (Some(path), Some(index)) => Execution::Bundled(Box::new(bundle(path, global)?), index),
-        _ => match &args.state_at {
+        _ => match &args.block {
             Some(block) => {
                 let source = context.open()?;
                 let block = last_block(&source, block)?;
@@ -338,7 +338,7 @@ fn traced<W: Write>(
     Ok((ran, out.map_err(|error| Error::io(path, error))?))
 }
 
-/// The page for people.
+/// The human-readable page.
 fn page(ran: &CallResult) -> String {
     let outcome = &ran.outcome;
     let (status, reason) = status_words(outcome.status);

@@ -1,6 +1,6 @@
-//! `txgraph replay --trace call --format tree`.
+//! `txgraph replay trace call --format tree`.
 
-use super::{ReplayArgs, call_tree::CallTree, disagreement};
+use super::{TraceArgs, call_tree::CallTree, disagreement};
 use crate::output::{Terminal, print_data};
 use std::io::IsTerminal;
 use txgraph::{
@@ -18,29 +18,28 @@ pub(super) struct CallTrees {
 impl CallTrees {
     /// The trees, if the arguments ask for them. A terminal gets a tree unless a format is named.
     pub(super) fn wanted(
-        args: &ReplayArgs,
+        args: &TraceArgs,
         labels: &Labels,
         terminal: &Terminal,
     ) -> Result<Option<Self>> {
         let is_terminal = std::io::stdout().is_terminal();
-        let is_tree = match args.format.as_deref() {
+        let is_tree = match args.files.format.as_deref() {
             Some(format) => format == "tree",
-            None => is_terminal && args.output.is_empty() && args.trace == Some(Trace::Call),
+            None => is_terminal && args.files.output.is_empty() && args.trace == Trace::Call,
         };
         if !is_tree {
             return if args.abi.is_empty() {
                 Ok(None)
             } else {
                 Err(Error::usage("ABI files give names to call trees only")
-                    .hint("add --trace call --format tree"))
+                    .hint("`txgraph replay trace call --format tree`"))
             };
         }
-        if args.trace != Some(Trace::Call) {
-            return Err(
-                Error::usage("only call frames are written as a tree").hint("add --trace call")
-            );
+        if args.trace != Trace::Call {
+            return Err(Error::usage("only call frames are written as a tree")
+                .hint("`txgraph replay trace call`"));
         }
-        if args.output.iter().any(|path| path.as_os_str() != "-") {
+        if args.files.output.iter().any(|path| path.as_os_str() != "-") {
             return Err(Error::usage("a tree is written to standard output")
                 .hint("leave --output out, and redirect the output to a file"));
         }
@@ -63,7 +62,7 @@ impl CallTrees {
             names,
             labels: labels.clone(),
             color: is_terminal && !no_color,
-            one: args.tx.is_some(),
+            one: args.scope.tx.is_some(),
         }))
     }
 

@@ -12,7 +12,7 @@ use txgraph_export::{TableFormat, Target, Written};
 /// The format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnalysisFormat {
-    /// Tables for people, which the caller draws.
+    /// Human-readable tables, which the caller draws.
     Tables,
     /// One document with everything.
     Json,
@@ -82,7 +82,7 @@ impl Planned for AnalysisOutput {
 }
 
 impl Analysis<'_> {
-    /// Writes the analysis to each output, except as tables for people: those the caller
+    /// Writes the analysis to each output, except as human-readable tables: those the caller
     /// draws. Returns the files in order of the outputs.
     ///
     /// # Errors

@@ -193,7 +193,7 @@ impl Replay<'_> {
         ReplayOptions {
             record: self.record(),
             verify: Verify {
-                transactions: self.verify_only || config.verify.unwrap_or(false),
+                transactions: self.verify_only || config.check_roots.unwrap_or(false),
                 ..Verify::default()
             },
             threads: control.threads.clone(),
