@@ -84,13 +84,13 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "RANGE", help_heading = "Node")]
     covers: Option<String>,
 
-    /// Columns of unrecognized files, e.g. from=sender,to=receiver,value=amount
+    /// Columns of unrecognized files, e.g. from=sender,to=receiver
     ///
     /// Roles: block, from, to, value, token, token-id, log-index, tx, tx-index, time, chain-id.
     #[arg(long, global = true, value_name = "ROLE=NAME,…", help_heading = "Node")]
     source_columns: Option<String>,
 
-    /// Genesis file (geth or reth JSON), to replay a chain that is not built in
+    /// Genesis file (geth or reth JSON) of a chain that is not built in
     ///
     /// Built in: mainnet, Sepolia, Holesky, Hoodi and `reth --dev`. For other chains, genesis.json in the
     /// data directory is read if it exists.
@@ -135,9 +135,9 @@ pub(crate) struct Global {
     )]
     index: Option<PathBuf>,
 
-    /// Recompute the roots of every block read; stop at the first that differs
+    /// Recompute the roots of every block that is read
     ///
-    /// Proves that blocks, receipts and senders match the headers. Reads all transactions and
+    /// Stops at the first that differs. Proves that blocks, receipts and senders match the headers. Reads all transactions and
     /// receipts instead of an index, which costs many times as much.
     #[arg(long, global = true, help_heading = "Running")]
     check_roots: bool,
@@ -149,9 +149,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = "Running")]
     pub(crate) explain: bool,
 
-    /// Write a JSON file with what the command cost: phases, seconds, blocks, threads
+    /// Write the cost of the command to a JSON file
     ///
-    /// Overwrites the file. If the command fails, the file contains the error.
+    /// Phases, seconds, blocks, threads.     /// Overwrites the file. If the command fails, the file contains the error.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Running")]
     pub(crate) stats: Option<PathBuf>,
 
@@ -208,9 +208,9 @@ pub(crate) struct SelectionArgs {
     #[serde(flatten)]
     blocks: BlockArgs,
 
-    /// Tokens: addresses, symbols of --token-list, `eth` or `all` [default: all]
+    /// Tokens: addresses, symbols, `eth` or `all` [default: all]
     ///
-    /// `eth` or `native` is the native coin. For several tokens, use commas or repeat the option; @FILE
+    /// Symbols are those of --token-list. `eth` or `native` is the native coin. For several tokens, use commas or repeat the option; @FILE
     /// reads the first column of a file.
     #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
     token: Vec<String>,
@@ -301,7 +301,7 @@ pub(crate) struct SearchArgs {
     )]
     hops: Option<Hops>,
 
-    /// Where tokens went (out), where they came from (in), or both [default: out]
+    /// Where tokens went (out) or came from (in), or both [default: out]
     #[arg(
         short, long, value_name = "out|in|both", hide_possible_values = true,
         value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Search"

@@ -311,7 +311,7 @@ mod tests {
                 Some((arg.get_id().as_str(), arg.get_help()?.to_string()))
             });
             let texts = about.into_iter().chain(args);
-            let texts = texts.filter(|(_, text)| text.chars().count() > 70);
+            let texts = texts.filter(|(_, text)| text.chars().count() > 72);
             long.extend(texts.map(|(name, text)| format!("{path} {name}: {text}")));
         });
         assert!(long.is_empty(), "{long:#?}");

@@ -47,7 +47,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "N", help_heading = "Output")]
     limit: Option<usize>,
 
-    /// Order of pairs: by token and amount, by number of transfers, or by address
+    /// Order of pairs: by amount and token, by count, or by address
     #[arg(
         long, value_name = "ORDER",
         value_parser = words(PairOrder::ALL, PairOrder::as_str), help_heading = "Output"

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Instant};
 use txgraph::Result;
 
-/// Write archives of blocks (.ere), from which txgraph answers without a node
+/// Write archives of blocks (.ere), which replace a node as a source
 ///
 /// Archives are read with --source era:PATH, a file or a directory of files. Those of other programs
 /// are read, too: .ere and .era1 with receipts (docs/sources.md).

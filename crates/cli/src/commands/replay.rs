@@ -22,7 +22,7 @@ use txgraph::{
     text::{self, Checksum},
 };
 
-/// Execute past transactions again: verify, trace, find internal transfers
+/// Execute past transactions again: verify, trace, internal transfers
 ///
 /// The embedded EVM executes transactions on the past state that the node keeps, and compares the
 /// result with what the node stored: status, gas and logs of each receipt; gas, receipts root and
@@ -144,7 +144,9 @@ struct TraceArgs {
     files: OutputArgs,
 }
 
-/// Write the native coin's transfers inside transactions, which leave no log
+/// Write transfers of the native coin inside transactions
+///
+/// They leave no log before Amsterdam.
 #[derive(Args, Debug)]
 struct TransfersArgs {
     #[command(flatten)]
@@ -193,9 +195,9 @@ struct CompareArgs {
     scope: ScopeArgs,
 }
 
-/// Write blocks with the state that they read, to replay them without a node
+/// Write blocks with the state that they read
 ///
-/// Each file, NUMBER.json.zst, contains everything that `--source bundle:PATH` needs to replay the
+/// They are replayed without a node. /// Each file, NUMBER.json.zst, contains everything that `--source bundle:PATH` needs to replay the
 /// block (docs/bundles.md).
 #[derive(Args, Debug)]
 struct BundleArgs {

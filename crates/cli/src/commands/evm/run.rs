@@ -52,9 +52,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "code"])]
     program: Option<PathBuf>,
 
-    /// A transaction of a block instead of code: a file with the block and the state that it reads,
-    /// see `txgraph replay bundle`
+    /// A transaction of a bundle instead of code
     ///
+    /// A bundle contains a block and the state that it reads (`txgraph replay bundle`).
     /// The transactions before it are executed first, and the time includes theirs.
     #[arg(
         long, value_name = "FILE", requires = "tx",
@@ -76,7 +76,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WEI", value_parser = parse_wei)]
     value: Option<U256>,
 
-    /// Gas of the frame; default: that of the program, else 1,000,000,000
+    /// Gas of the frame [default: of the program, else 1,000,000,000]
     #[arg(long, value_name = "N")]
     gas: Option<u64>,
 
@@ -91,8 +91,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     state: Option<PathBuf>,
 
-    /// On the state of a node at the end of this block, with the rules and environment of the block;
-    /// of a date (UTC), the last block before it
+    /// Run on the state of a node after this block, or before this UTC date
+    ///
+    /// With the rules and the environment of the block.
     #[arg(long, value_name = "DATE|N", conflicts_with_all = ["program", "state", "fork", "bundle"])]
     block: Option<String>,
 
@@ -107,7 +108,9 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "program")]
     create: bool,
 
-    /// Memory of the run in MiB, for all frames; again as much for logs, output and storage
+    /// Memory of all frames in MiB
+    ///
+    /// Logs, output and storage together can take as much again.
     #[arg(
         long,
         value_name = "MIB",
@@ -120,7 +123,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     json: bool,
 
-    /// Write a line of JSON for each instruction (EIP-3155), to stderr or to FILE
+    /// Write EIP-3155 lines, one for each instruction, to stderr or FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     trace: Option<Option<PathBuf>>,
 
@@ -138,7 +141,7 @@ const PROGRAM_FORK: Fork = Fork::Cancun;
 
 fn fork_help() -> String {
     format!(
-        "Fork, e.g. Frontier, London, Cancun; default: {}, for programs {PROGRAM_FORK}",
+        "Fork, e.g. London or Cancun [default: {}, for programs {PROGRAM_FORK}]",
         Fork::LATEST
     )
 }
