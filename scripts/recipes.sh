@@ -19,7 +19,7 @@ tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch/node"
 lake=(--source "lake:$scratch/transfers.lake")
 "$txgraph" transfers -q "${lake[@]}" --format csv -o "$scratch/all.csv"
 "$txgraph" transfers -q "${lake[@]}" -o "$scratch/transfers.csv.gz"
-"$txgraph" transfers -q "${lake[@]}" --types rich -o "$scratch/transfers.parquet"
+"$txgraph" transfers -q "${lake[@]}" --columns all:rich -o "$scratch/transfers.parquet"
 for page in docs/recipes.md docs/lake.md; do
     "$venv/bin/python" scripts/recipes.py "$page" "$scratch"
 done

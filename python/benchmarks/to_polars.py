@@ -18,7 +18,7 @@ import sys, time
 import polars, txgraph
 begin = time.perf_counter()
 with txgraph.open(sys.argv[1], index="off") as node:
-    frame = polars.DataFrame(node.transfers(sys.argv[2], u256=["bytes", "str", "f64"]))
+    frame = polars.DataFrame(node.transfers(sys.argv[2], columns="all:binary+string+f64"))
 print(time.perf_counter() - begin, frame.height)
 """
 

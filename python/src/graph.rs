@@ -10,8 +10,8 @@ use crate::{
 use pyo3::{intern, prelude::*, types::PyList};
 use std::sync::{Arc, Mutex};
 use txgraph::{
-    ArrowCollector, DetachedGraph, GraphOutputs, MergedEdge, Result, Source, TableFormat, Written,
-    WrittenGraph, text::GraphQuery,
+    ArrowCollector, ColumnChoice, DetachedGraph, GraphOutputs, MergedEdge, Result, Source,
+    TableFormat, Written, WrittenGraph, text::GraphQuery,
 };
 
 /// Vertices and edges between two looks for signals.
@@ -59,7 +59,8 @@ impl Graph {
         self.write_with(
             py,
             json,
-            move |outputs| {
+            move |mut outputs| {
+                ColumnChoice::with_exact_numbers(&mut outputs.columns);
                 let (files, vertices) = match of_vertices {
                     true => (Vec::new(), Some((TableFormat::Ipc, target))),
                     false => (vec![(TableFormat::Ipc.into(), target)], None),

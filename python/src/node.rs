@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use txgraph::{
-    Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, Error, IndexOptions,
-    ReplayOutput, Result, SchemaRef, TableFormat, Trace,
+    Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, ColumnChoice, Error,
+    IndexOptions, ReplayOutput, Result, SchemaRef, TableFormat, Trace,
     text::{
         self, AnalyzeQuery, Checksum, GraphQuery, Output, QueryFile, TransfersQuery, given,
         parse_address, parse_transaction,
@@ -326,6 +326,10 @@ impl Node {
     }
 
     fn transfers_query(&self, py: Python<'_>, options: &str) -> PyResult<TransfersQuery> {
-        options::question(options).map_err(|error| raise(py, &error))
+        let query = options::question(options).map_err(|error| raise(py, &error));
+        query.map(|mut query: TransfersQuery| {
+            ColumnChoice::with_exact_numbers(&mut query.columns);
+            query
+        })
     }
 }

@@ -36,19 +36,21 @@ def as_csv(table):
     return out.getvalue().encode()
 
 
-@pytest.mark.parametrize("u256", [["str"], ["bytes"], ["f64"], ["bytes", "str", "f64"]])
-def test_transfers_equal_ipc(node, chain, command_line, tmp_path, u256):
-    words = {"bytes": "binary", "str": "string", "f64": "f64"}
+@pytest.mark.parametrize(
+    "columns", ["all:string", "all:binary", "all:f64", "all:binary+string+f64", "cryo:hex+string"]
+)
+def test_transfers_equal_ipc(node, chain, command_line, tmp_path, columns):
     path = tmp_path / "t.arrow"
-    types = ",".join(words[it] for it in u256)
-    command_line(chain, "transfers", "-o", path, "--u256-types", types)
-    assert same(node.transfers(u256=u256), file(path)) > 400
+    command_line(chain, "transfers", "-o", path, "--columns", columns)
+    assert same(node.transfers(columns=columns), file(path)) > 400
+    if columns == "all:string":
+        assert same(node.transfers(), file(path)) > 400
 
 
 def test_transfers_equal_csv_to_the_byte(any_chain, command_line):
     expected = command_line(any_chain, "transfers")
     with txgraph.open(any_chain, index="off") as node:
-        found = as_csv(node.transfers(hex=True))
+        found = as_csv(node.transfers(columns="all:hex"))
     assert found.count(b"\n") > 400
     assert found == expected
 
@@ -75,23 +77,25 @@ def test_batches_are_the_same_rows(node):
         (dict(kind="withdrawal"), ["--kind", "withdrawal"]),
         (dict(min_value=10**18), ["--min-value", str(10**18)]),
         (dict(columns=["value", "block_number"]), ["--columns", "value,block_number"]),
-        (dict(exclude="chain_id"), ["--exclude", "chain_id"]),
+        (dict(columns=["all:hex", "-chain_id"]), ["--columns", "-chain_id"]),
         (dict(with_internal=True), ["--with-internal"]),
     ],
 )
 def test_options_mean_the_same(node, chain, command_line, python, options):
     expected = command_line(chain, "transfers", *options)
-    assert as_csv(node.transfers(hex=True, **python)) == expected
+    # Bytes are text in CSV.
+    asked = {"columns": "all:hex", **python}
+    assert as_csv(node.transfers(**asked)) == expected
     assert expected.count(b"\n") > 1
 
 
 def test_graphs_equal(any_chain, command_line, tmp_path):
     edges, nodes, merged = (tmp_path / name for name in ("e.arrow", "n.arrow", "m.arrow"))
     with txgraph.open(any_chain, index="off") as node:
-        first = pa.table(node.transfers(standard="erc20", hex=True))
+        first = pa.table(node.transfers(standard="erc20", columns="all:hex"))
         root = first.column("from_address")[first.num_rows // 2].as_py()
         graph = node.graph(root, hops=2)
-        asked = ["graph", "-r", root, "-n", "2", "--u256-types", "string"]
+        asked = ["graph", "-r", root, "-n", "2", "--columns", "all:string"]
         command_line(any_chain, *asked, "-o", edges, "--vertices", nodes)
         assert same(graph.edges, file(edges)) == graph.num_edges > 0
         assert same(graph.nodes, file(nodes)) == graph.num_nodes > 1
@@ -127,7 +131,7 @@ def test_measures_equal(any_chain, command_line, tmp_path, measure):
 @pytest.mark.parametrize("method", ["fifo", "lifo", "haircut", "poison"])
 def test_traces_equal(any_chain, command_line, tmp_path, method):
     with txgraph.open(any_chain, index="off") as node:
-        first = pa.table(node.transfers(standard="erc20", hex=True))
+        first = pa.table(node.transfers(standard="erc20", columns="all:hex"))
         root = first.column("from_address")[first.num_rows // 2].as_py()
         trace = node.trace(root, method=method)
     line = ["analyze", "trace", "-r", root, "--method", method]
@@ -142,7 +146,7 @@ def test_saved_questions_equal(node, chain, command_line, tmp_path):
     path = tmp_path / "q.arrow"
     command_line(
         chain, "query", "who-funded", "--set", f"root={ROOT}", "--set", "max-degree=5",
-        "-o", path, "--u256-types", "string",
+        "-o", path, "--columns", "all:string",
     )
     graph = node.query("who-funded", root=ROOT, max_degree=5)
     assert same(graph.edges, file(path)) > 0
@@ -242,7 +246,7 @@ def test_state_equals(node, chain, command_line):
 
 
 def test_transactions_equal(node, chain, command_line):
-    rows = pa.table(node.transfers(kind="transfer", hex=True)).to_pylist()
+    rows = pa.table(node.transfers(kind="transfer", columns="all:hex")).to_pylist()
     for row in rows[:: len(rows) // 10]:
         name = f"{row['block_number']}:{row['transaction_index']}"
         found = node.tx(row["transaction_hash"])

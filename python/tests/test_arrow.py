@@ -38,7 +38,7 @@ def test_buffers_have_the_same_address_everywhere(node):
 
 def test_text_in_polars_is_in_our_buffer(node):
     """Polars makes views of the bytes, which stay where they are."""
-    table = node.transfers(hex=True).collect()
+    table = node.transfers(columns="all:hex").collect()
     ours = pa.table(table).column("transaction_hash").chunk(0).buffers()[-1]
     frame = polars.DataFrame(table)
     theirs = frame["transaction_hash"].to_arrow(compat_level=polars.CompatLevel.newest())
@@ -59,7 +59,7 @@ def test_memory_outlives_the_node_and_the_table(chain):
 
 
 def test_every_library_reads_transfers(node):
-    t = node.transfers(u256="f64")
+    t = node.transfers(columns="all:f64")
     arrow = pa.table(t)
     rows = arrow.num_rows
     total = pa.compute.sum(arrow.column("value")).as_py()
@@ -111,9 +111,9 @@ def test_types_are_as_documented(node):
         "kind": "large_string",
         "chain_id": "uint64",
     }
-    names = node.transfers(u256=["bytes", "f64"], columns=["value"]).columns
+    names = node.transfers(columns="value:binary+f64").columns
     assert names == ["value_binary", "value_f64"]
-    both = pa.table(node.transfers(u256=["bytes", "str"], columns=["value"])).to_pylist()
+    both = pa.table(node.transfers(columns=["value:binary+string"])).to_pylist()
     assert len(both) > 400
     assert all(int.from_bytes(it["value_binary"], "big") == int(it["value_string"]) for it in both)
 

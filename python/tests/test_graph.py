@@ -36,7 +36,7 @@ def test_searches_reach_what_was_planted(node, truth):
 
 
 def test_every_library_has_the_same_graph(peel):
-    edges = pa.table(peel.edge_table(hex=True)).to_pylist()
+    edges = pa.table(peel.edge_table(columns="all:hex")).to_pylist()
     expected = [
         (it["from_address"], it["to_address"], int(it["value"]), it["transaction_hash"], it["hop"])
         for it in edges
@@ -153,7 +153,7 @@ def test_transfers_have_labels(node, scenario, tmp_path):
     planted = scenario("peel-chain-token")
     own = tmp_path / "own.csv"
     own.write_text(f"address,name\n{planted['root']},Mine\n")
-    columns = ["from_address", "from_label"]
-    t = node.transfers(token=planted["token"], labels=own, columns=columns, hex=True)
+    columns = ["from_address:hex", "from_label"]
+    t = node.transfers(token=planted["token"], labels=own, columns=columns)
     named = {it["from_address"] for it in pa.table(t).to_pylist() if it["from_label"] == "Mine"}
     assert named == {planted["root"]}

@@ -115,7 +115,7 @@ def test_a_signal_ends_a_scan(large_chain, ask):
 @pytest.fixture(scope="module")
 def large_graph(large_chain):
     with txgraph.open(large_chain, index="off") as node:
-        senders = pa.table(node.transfers("20000:20050", hex=True)).column("from_address")
+        senders = pa.table(node.transfers("20000:20050", columns="all:hex")).column("from_address")
         root = senders.value_counts().to_pylist()
         root = max(root, key=lambda it: it["counts"])["values"]
         yield node.graph(root, hops="all")

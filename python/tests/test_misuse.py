@@ -92,9 +92,9 @@ def test_a_head_completes_a_data_directory():
         (dict(address=[1.5]), TypeError),
         (dict(direction="up", address=ROOT), txgraph.UsageError),
         (dict(min_value=-1), txgraph.UsageError),
-        (dict(u256="int"), ValueError),
-        (dict(u256=[]), ValueError),
-        (dict(hex="yes"), TypeError),
+        (dict(columns="value:int"), ValueError),
+        (dict(columns="value:"), ValueError),
+        (dict(columns=object()), TypeError),
         (dict(columns=["vlaue"]), txgraph.UsageError),
         (dict(kind="gift"), txgraph.UsageError),
         (dict(kind="internal"), txgraph.UsageError),
@@ -127,6 +127,24 @@ def test_wrong_options(node, options, kind):
 def test_wrong_searches(node, options, kind):
     with pytest.raises(kind):
         node.graph(**options)
+
+
+@pytest.mark.parametrize(
+    "options, columns",
+    [
+        (dict(u256="str"), "all:string"),
+        (dict(u256=["bytes", "f64"]), "all:binary+f64"),
+        (dict(u256="int"), "all"),
+        (dict(hex=True), "all:hex"),
+        (dict(exclude=["kind", "chain_id"]), "all,-kind,-chain_id"),
+        (dict(columns="value", u256="f64"), "value:f64"),
+    ],
+)
+def test_parameters_that_columns_replaced(node, options, columns):
+    for ask in (node.transfers, node.graph(ROOT).edge_table):
+        with pytest.raises(ValueError, match="the list of columns replaces the options") as caught:
+            pa.table(ask(**options))
+        assert str(caught.value).endswith(f"columns: {columns}")
 
 
 def test_other_wrong_questions(node):
@@ -196,7 +214,7 @@ def test_missing_blocks_are_fields(node):
 
 def test_sources_that_cannot(node, tmp_path):
     path = tmp_path / "t.csv"
-    pyarrow.csv.write_csv(node.transfers(hex=True).to_arrow(), path)
+    pyarrow.csv.write_csv(node.transfers(columns="all:hex").to_arrow(), path)
     with txgraph.open(f"csv:{path}") as files:
         assert pa.table(files.transfers()).num_rows == pa.table(node.transfers()).num_rows
         with pytest.raises(txgraph.UnsupportedError):

@@ -57,7 +57,7 @@ def test_types_agree(tmp_path):
     program.write_text(
         "import txgraph\n"
         "with txgraph.open(txgraph.sample()) as node:\n"
-        "    table: txgraph.Table = node.transfers(range(5), u256=['str', 'f64']).collect()\n"
+        "    table: txgraph.Table = node.transfers(range(5), columns=['all:string+f64']).collect()\n"
         "    graph: txgraph.Graph = node.graph('0x12', labels=['a.csv'])\n"
         "    number: int = node.balance(b'', block=5)\n"
         "    wrong: str = node.nonce('0x12')\n"

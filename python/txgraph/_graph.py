@@ -43,25 +43,18 @@ class Graph:
         self,
         *,
         merge: bool = False,
-        u256: Union[str, Sequence[str]] = "str",
-        hex: bool = False,
-        columns: Optional[Sequence[str]] = None,
-        exclude: Optional[Sequence[str]] = None,
+        columns: Union[None, str, Sequence[str]] = None,
+        **replaced: Any,
     ) -> Table:
         """The edges as a table.
 
         :param merge: one row for all transfers of a token from one address to another, with
             ``count`` and ``sum`` (smallest unit)
-        :param u256: type of amounts: ``"str"``, ``"bytes"`` (32 bytes, big-endian), ``"f64"``,
-            or several of them
-        :param hex: addresses and hashes as text
+        :param columns: as in :meth:`Node.transfers`; with ``merge`` only types of all columns
         """
         options = {
             "merge": _options.flag("merge", merge),
-            "u256_types": _options.u256_types(u256),
-            "hex": _options.flag("hex", hex),
-            "columns": _options.texts("columns", columns),
-            "exclude": _options.texts("exclude", exclude),
+            **_options.columns(columns, replaced),
         }
         return Table(self._native.edges(_options.dump(options)))
 

@@ -103,12 +103,10 @@ class Node:
         allow_partial: bool = False,
         check_checksums: bool = True,
         with_internal: bool = False,
-        u256: Union[str, Sequence[str]] = "str",
-        hex: bool = False,
-        columns: Optional[Sequence[str]] = None,
-        exclude: Optional[Sequence[str]] = None,
+        columns: Union[None, str, Sequence[str]] = None,
         token_list: Optional[_Paths] = None,
         labels: Optional[_Paths] = None,
+        **replaced: Any,
     ) -> Transfers:
         """Asks for the transfers of blocks. Nothing is read before an answer is asked for.
 
@@ -128,11 +126,11 @@ class Node:
         :param allow_partial: answer with the blocks that exist; ``metadata`` states the gaps
         :param check_checksums: refuse addresses in mixed case without a valid checksum
         :param with_internal: replay transactions for the transfers inside of them
-        :param u256: type of amounts and ids: ``"str"`` (exact decimals), ``"bytes"`` (32 bytes,
-            big-endian), ``"f64"`` (rounded), or several of them
-        :param hex: addresses and hashes as text instead of bytes
-        :param columns: columns in order; also ``amount``, ``symbol``, ``decimals``
-        :param exclude: columns that are left out
+        :param columns: columns and their types, in order, as ``--columns``:
+            ``["value:f64", "block_number"]``; ``"all:hex"`` for addresses and hashes as text;
+            ``["all", "-chain_id", "symbol"]``. Amounts and ids are exact decimals (``string``)
+            unless a type is named: ``binary`` (32 bytes, big-endian), ``f64`` (rounded), or
+            several: ``"all:binary+f64"``
         :param token_list: files with symbols and decimals
         :param labels: files with names of addresses, for the columns ``from_label``, ``to_label``
         """
@@ -140,10 +138,7 @@ class Node:
             **_options.selection(locals()),
             "address": _options.texts("address", address),
             "direction": direction,
-            "u256_types": _options.u256_types(u256),
-            "hex": _options.flag("hex", hex),
-            "columns": _options.texts("columns", columns),
-            "exclude": _options.texts("exclude", exclude),
+            **_options.columns(columns, replaced),
             "token_list": _options.texts("token_list", token_list),
             "labels": _options.texts("labels", labels),
         }
@@ -272,10 +267,7 @@ class Node:
             return self._graph(options)
         if command == "analyze":
             return self._analyze(options)
-        # As everywhere here: one column for an amount.
-        columns = json.loads(options)
-        columns["u256-types"] = columns.get("u256-types") or ["string"]
-        return Transfers(self._native, _options.dump(columns))
+        return Transfers(self._native, options)
 
     def replay(
         self,

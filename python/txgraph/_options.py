@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional
 
-#: Types of 256-bit numbers: our words, and those of the files.
-U256 = {"bytes": "binary", "str": "string", "f64": "f64"}
+#: Parameters that ``columns`` replaced, as options.
+_REPLACED = {"u256": "u256_types", "hex": "hex", "exclude": "exclude"}
 
 
 def text(name: str, value: Any) -> str:
@@ -65,13 +65,18 @@ def blocks(value: Any) -> List[str]:
     return found
 
 
-def u256_types(value: Union[str, Sequence[str]]) -> List[str]:
-    """Types of 256-bit numbers in the words of the command line."""
-    names = [value] if isinstance(value, str) else list(value)
-    unknown = [name for name in names if name not in U256]
-    if unknown or not names:
-        raise ValueError(f"u256 is one or more of {', '.join(U256)}; not {value!r}")
-    return [U256[name] for name in names]
+def columns(value: Any, replaced: Mapping[str, Any]) -> Dict[str, Any]:
+    """Columns, and parameters that they replaced, which are refused with the list that says the
+    same."""
+    options: Dict[str, Any] = {"columns": texts("columns", value)}
+    words = {"bytes": "binary", "str": "string"}
+    for name, old in replaced.items():
+        if name not in _REPLACED:
+            raise TypeError(f"unexpected keyword argument {name!r}")
+        if not isinstance(old, bool):
+            old = [words.get(word, word) for word in texts(name, old)]
+        options[_REPLACED[name]] = old
+    return options
 
 
 def integer(name: str, value: Any) -> Optional[int]:

@@ -12,8 +12,8 @@ use clap::{
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
-    ColumnTypes, Config, Direction, GraphFormat, Hops, IndexChoice, Kind, Schema, SourceSpec,
-    TableFormat, TokenStandard, U256Type,
+    Config, Direction, GraphFormat, Hops, IndexChoice, Kind, SourceSpec, TableFormat,
+    TokenStandard,
     text::{check_min_value, parse_size, parse_token_id},
 };
 
@@ -360,61 +360,47 @@ pub(crate) struct SearchArgs {
     selection: SelectionArgs,
 }
 
-/// Names and encodings of columns.
+/// Names and types of columns.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ColumnArgs {
-    /// Names of the columns: those of txgraph, cryo or ethereum-etl
-    #[arg(
-        long, value_name = "SCHEMA",
-        value_parser = PossibleValuesParser::new(Schema::ALL.iter().map(|word| word.as_str())),
-        help_heading = "Output"
-    )]
-    schema: Option<String>,
-
-    /// Encodings of 256-bit amounts in Parquet and IPC, a column for each; default: all
-    #[arg(
-        long, value_name = "TYPE", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(U256Type::ALL.iter().map(|word| word.as_str())),
-        help_heading = "Output"
-    )]
-    u256_types: Vec<String>,
-
-    /// Columns of transfers, in this order; default: all of the schema
+    /// Columns and their types, in order: all:string,-chain_id,symbol
     ///
-    /// Besides those of the schema: amount (in units of the token), symbol and decimals, from
-    /// --token-list; from_label and to_label, from --labels; transaction_from, transaction_to, status
-    /// (1 or 0) and method of the transaction, from the data directory of a node. `value` stands for
-    /// all encodings of the amount.
+    /// NAME adds a column of transfers, -NAME leaves one out, and NAME:TYPE chooses its type: binary, string or
+    /// f64 of 256-bit numbers (several: value:binary+f64), hex of addresses and hashes, rich for
+    /// timestamps, fixed-size binary and dictionaries in Parquet. `all`, `cryo` and `etl` are all
+    /// columns with the names of txgraph, cryo or ethereum-etl.
+    ///
+    /// On request: amount (in units of the token), symbol and decimals, from --token-list;
+    /// from_label and to_label, from --labels; transaction_from, transaction_to, status (1 or 0) and
+    /// method of the transaction, from the data directory of a node.
     #[arg(
         long,
-        value_name = "NAME",
+        value_name = "NAME[:TYPE]",
         value_delimiter = ',',
+        allow_hyphen_values = true,
         help_heading = "Output"
     )]
     columns: Vec<String>,
 
-    /// Columns of transfers to leave out
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Output"
-    )]
+    #[command(flatten)]
+    #[serde(flatten)]
+    replaced: ReplacedColumnArgs,
+}
+
+/// What `--columns` replaced. It is read so that the refusal names the list that says the same.
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ReplacedColumnArgs {
+    #[arg(long, hide = true)]
+    schema: Option<String>,
+    #[arg(long, hide = true)]
+    u256_types: Vec<String>,
+    #[arg(long, hide = true)]
     exclude: Vec<String>,
-
-    /// Addresses and hashes as hexadecimal text in Parquet and IPC, as in CSV
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, hide = true)]
     hex: bool,
-
-    /// Types of columns in Parquet: `rich` has timestamps, fixed-size binary and dictionaries
-    ///
-    /// Rich files also have sorting columns, a page index and bloom filters of the addresses.
-    #[arg(
-        long, value_name = "TYPES",
-        value_parser = PossibleValuesParser::new(ColumnTypes::ALL.iter().map(|word| word.as_str())),
-        help_heading = "Output"
-    )]
+    #[arg(long, hide = true)]
     types: Option<String>,
 }
 

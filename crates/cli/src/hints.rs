@@ -59,6 +59,7 @@ pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
         Advice::ChooseFormat { known } => {
             return Cow::Owned(format!("pass --format, or an extension: {known}"));
         }
+        Advice::WriteColumns(list) => return Cow::Owned(format!("write --columns {list}")),
         Advice::FormatByExtension => "leave --format out: extensions choose the formats of files",
         Advice::Overwrite => "choose another name, or replace it with --overwrite",
         Advice::WriteToFile => {

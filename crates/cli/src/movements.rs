@@ -9,10 +9,8 @@ use crate::{
     table::{self, Page, Style, View},
 };
 use txgraph::{
-    Asset, BlockTime, Cell, CellKind, Error, Labels, MergedEdge, Result, Table, TokenList,
-    Transfer, TransferGraph, VertexId,
-    text::{Columns, Output},
-    widen,
+    Asset, BlockTime, Cell, CellKind, ColumnChoice, Error, Labels, MergedEdge, Result, Table,
+    TokenList, Transfer, TransferGraph, VertexId, text::Output, widen,
 };
 
 /// Rows of a human-readable table. More are not read by a person.
@@ -33,10 +31,10 @@ impl Form {
     /// stdout is a terminal. `None`: data.
     pub(crate) fn of(
         output: &Output,
-        columns: &Columns,
+        columns: &[ColumnChoice],
         terminal: &Terminal,
     ) -> Result<Option<Self>> {
-        let is_default = *columns == Columns::default();
+        let is_default = columns.is_empty();
         let form = match output.format.as_deref() {
             Some("table") => Self::Table,
             Some("tree") => Self::Tree,

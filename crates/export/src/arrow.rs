@@ -237,7 +237,7 @@ mod tests {
         let table = collector.take().unwrap();
         let fields = table.columns.fields().iter();
         let names: Vec<_> = fields.map(|field| field.name().clone()).collect();
-        assert_eq!(names, options.binary_columns());
+        assert_eq!(names, options.names(TableFormat::Ipc).unwrap());
         let rows = table.batches.iter().map(RecordBatch::num_rows);
         assert_eq!(rows.collect::<Vec<_>>(), [2, 2, 1]);
         let numbers = table.batches.iter().flat_map(|batch| {

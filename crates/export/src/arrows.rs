@@ -3,7 +3,7 @@
 
 use crate::{
     Column, TokenList, Value,
-    views::{merged_columns, merged_row, transfer_columns, transfer_row},
+    views::{merged_attributes, transfer_columns, transfer_row},
 };
 use alloy_primitives::{Address, map::HashMap};
 use std::{
@@ -99,15 +99,18 @@ impl<'a> Arrows<'a> {
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = Arrow> + '_> {
         let graph = self.graph;
         match &self.merged {
-            Some(merged) => Box::new(merged.iter().map(|edge| Arrow {
-                source: graph.graph[edge.source].address,
-                target: graph.graph[edge.target].address,
-                asset: edge.asset,
-                amount: edge.sum,
-                count: edge.count,
-                times: edge.first.1.zip(edge.last.1),
-                row: merged_row(graph, edge).split_off(ENDS),
-            })),
+            Some(merged) => {
+                let attributes = merged_attributes().split_off(ENDS);
+                Box::new(merged.iter().map(move |edge| Arrow {
+                    source: graph.graph[edge.source].address,
+                    target: graph.graph[edge.target].address,
+                    asset: edge.asset,
+                    amount: edge.sum,
+                    count: edge.count,
+                    times: edge.first.1.zip(edge.last.1),
+                    row: attributes.row((graph, edge)),
+                }))
+            }
             None => Box::new(graph.graph.edge_weights().map(|edge| Arrow {
                 source: edge.transfer.from_address,
                 target: edge.transfer.to_address,
@@ -123,7 +126,7 @@ impl<'a> Arrows<'a> {
     /// Returns the columns of [`Arrow::row`].
     pub(crate) fn columns(&self) -> Vec<Column> {
         if self.merged.is_some() {
-            merged_columns().split_off(ENDS)
+            merged_attributes().split_off(ENDS).columns()
         } else {
             transfer_columns()
         }

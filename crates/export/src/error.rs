@@ -1,6 +1,6 @@
 //! Errors of exports.
 
-use crate::{ColumnType, TableFormat, U256Type};
+use crate::{ColumnType, TableFormat};
 use std::{io, path::PathBuf, time::Duration};
 
 /// Result of an export.
@@ -39,12 +39,14 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A type for 256-bit numbers is listed twice.
-    #[error("256-bit numbers cannot be written as {0} twice")]
-    U256TypeTwice(U256Type),
-    /// No type for 256-bit numbers is listed.
-    #[error("no type is given for 256-bit numbers")]
-    NoU256Type,
+    /// A column cannot have a type, or has it twice.
+    #[error("`{entry}` is no type of the column, or there twice; one of {known}")]
+    WrongType {
+        /// The column, or the set of columns, and the type.
+        entry: String,
+        /// The types that it can have.
+        known: String,
+    },
     /// A chosen column does not exist.
     #[error("no column `{name}`; one of {known}")]
     UnknownColumn {
@@ -163,8 +165,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::U256TypeTwice(_)
-                | Self::NoU256Type
+            Self::WrongType { .. }
                 | Self::UnknownColumn { .. }
                 | Self::ColumnTwice(_)
                 | Self::NoColumns
@@ -190,6 +191,9 @@ impl Error {
             ),
             Self::GraphvizTooSlow { .. } => {
                 Some("choose the layout `force`, ask for less, or write DOT and draw it with sfdp")
+            }
+            Self::ColumnTwice(_) => {
+                Some("several types of a number are one entry: value:binary+string")
             }
             _ => None,
         }

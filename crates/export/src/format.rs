@@ -1,6 +1,6 @@
 //! Formats, schemas and encodings, with the words for them.
 
-use crate::compression::plain_name;
+use crate::{ColumnType, compression::plain_name};
 use std::{fmt, path::Path, str::FromStr};
 use txgraph_base::{UnknownWord, words};
 
@@ -64,38 +64,43 @@ words! {
 }
 
 words! {
-    /// A set of column names for transfers. See `docs/schemas.md`.
+    /// A set of columns of transfers. See `docs/schemas.md`.
     pub enum Schema: "schema" {
-        /// The names of txgraph.
-        Txgraph = "txgraph",
-        /// The names of cryo's datasets.
+        /// All columns, with the names of txgraph.
+        Txgraph = "all" | "txgraph",
+        /// With the names of cryo's datasets.
         Cryo = "cryo",
-        /// The names of ethereum-etl's tables.
+        /// With the names of ethereum-etl's tables.
         Etl = "etl" | "ethereum-etl",
     }
 }
 
 words! {
-    /// The type of a 256-bit number in Parquet and Arrow IPC.
-    pub enum U256Type: "u256 type" {
-        /// 32 bytes, most significant first. Exact; sorts as the numbers do.
+    /// A word for the type of a column. CSV and JSONL have hexadecimal text for bytes.
+    pub enum ColumnWord: "type" {
+        /// Bytes: 32 of a 256-bit number, most significant first. Exact; sorts as the numbers do.
         Binary = "binary",
-        /// Decimal text. Exact.
+        /// A 256-bit number as decimal text. Exact.
         String = "string",
-        /// The nearest double. Only for ranking.
+        /// The nearest double of a 256-bit number. Only for ranking.
         F64 = "f64" | "float64",
+        /// Addresses and hashes as hexadecimal text in Parquet and Arrow IPC, too.
+        Hex = "hex",
+        /// Timestamps, binary of a fixed size, and dictionaries. Parquet only.
+        Rich = "rich",
     }
 }
 
-words! {
-    /// The types of the columns of transfers in Parquet.
-    #[derive(Default)]
-    pub enum ColumnTypes: "types" {
-        /// Integers, binary and strings.
-        #[default]
-        Plain = "plain",
-        /// Timestamps, binary of a fixed size, and dictionaries.
-        Rich = "rich",
+impl ColumnWord {
+    /// The type of a 256-bit number.
+    pub(crate) const fn number(self) -> Option<ColumnType> {
+        match self {
+            // 32 bytes.
+            Self::Binary => Some(ColumnType::Hash),
+            Self::String => Some(ColumnType::Text),
+            Self::F64 => Some(ColumnType::F64),
+            Self::Hex | Self::Rich => None,
+        }
     }
 }
 
@@ -276,9 +281,5 @@ mod tests {
         }
         assert_eq!(TableFormat::from_extension(Path::new("t.svg")), None);
         assert_eq!(TableFormat::from_extension(Path::new("csv")), None);
-        assert_eq!(
-            "float".parse::<U256Type>().unwrap_err().to_string(),
-            "unknown u256 type `float`; one of binary, string, f64"
-        );
     }
 }

@@ -4,13 +4,13 @@
 //! a start and an end, so that Gephi shows a timeline.
 
 use crate::{
-    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, VertexColumn, Written,
+    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
     arrows::{Arrow, Arrows, arrow_label, width},
     decimal::to_f64,
     output::Output,
     text::short_address,
     text_output::TextOutput,
-    views::{vertex_columns, vertices},
+    views::{vertex_attributes, vertices},
     xml::{DECLARATION, push_attribute, push_text, type_word},
 };
 use txgraph_graph::{Asset, TransferGraph};
@@ -54,8 +54,8 @@ pub(crate) fn write(
     out.extend_from_slice(b">\n");
 
     // Id and label are attributes of the element itself.
-    let requested = VertexColumn::of_document(options.table.labels.is_some());
-    let vertex_columns = vertex_columns(&requested).split_off(2);
+    let vertex_attributes = vertex_attributes(&options.table, true).split_off(2);
+    let vertex_columns = vertex_attributes.columns();
     let edge_columns = arrows.columns();
     attributes(out, "node", &vertex_columns);
     attributes(out, "edge", &edge_columns);
@@ -75,7 +75,7 @@ pub(crate) fn write(
         push_attribute(out, "id", &format!("{address:#x}"));
         push_attribute(out, "label", &label);
         out.extend_from_slice(b">\n");
-        push_row(out, &vertex_columns, &vertex.row(&requested).split_off(2));
+        push_row(out, &vertex_columns, &vertex_attributes.row(vertex));
         push_color(
             out,
             if vertex.is_root {

@@ -8,7 +8,7 @@ use crate::{
     picture,
     table::{TransferRows, transfer_encoder},
     text_output::TextOutput,
-    views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
+    views::{merged_attributes, totals_column, vertex_attributes, vertices},
 };
 use serde::Serialize;
 use txgraph_analysis::{Cell, CellKind, Table};
@@ -51,10 +51,12 @@ fn write_edges(
     output: Output,
 ) -> Result<Written> {
     if options.merge {
-        let mut rows = TableWriter::with_output(format, merged_columns(), &options.table, output)?;
+        let attributes = merged_attributes();
+        let mut rows =
+            TableWriter::with_output(format, attributes.columns(), &options.table, output)?;
         let merged = graph.merged(&options.table.threads)?;
         for edge in &merged {
-            rows.push(&merged_row(graph, edge))?;
+            rows.push(&attributes.row((graph, edge)))?;
         }
         return rows.finish(Some(metadata));
     }
@@ -78,12 +80,12 @@ pub fn write_vertices(
     overwrite: bool,
 ) -> Result<Written> {
     let nested = format == TableFormat::Jsonl;
-    let requested = &options.vertex_columns;
-    let mut columns = vertex_columns(requested);
+    let attributes = vertex_attributes(&options.table, false);
+    let mut columns = attributes.columns();
     columns.extend(nested.then(totals_column));
     let mut rows = TableWriter::new(format, columns, &options.table, target, overwrite)?;
     for vertex in vertices(graph, &options.contracts) {
-        let mut row = vertex.row(requested);
+        let mut row = attributes.row(vertex);
         if nested {
             row.push(vertex.totals()?);
         }

@@ -3,13 +3,13 @@
 //! amounts are strings, each next to a rounded double.
 
 use crate::{
-    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, VertexColumn, Written,
+    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
     arrows::{Arrows, arrow_label},
     decimal::to_f64,
     output::Output,
     text::short_address,
     text_output::TextOutput,
-    views::{vertex_columns, vertices},
+    views::{vertex_attributes, vertices},
     xml::{DECLARATION, push_attribute, push_text, type_word},
 };
 use txgraph_graph::TransferGraph;
@@ -35,8 +35,8 @@ pub(crate) fn write(
     out.extend_from_slice(OPEN);
 
     // The address of a vertex is its id; every vertex has a label.
-    let requested = VertexColumn::of_document(options.table.labels.is_some());
-    let vertex_columns = vertex_columns(&requested).split_off(1);
+    let vertex_attributes = vertex_attributes(&options.table, true).split_off(1);
+    let vertex_columns = vertex_attributes.columns();
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
     for column in &vertex_columns {
@@ -68,13 +68,12 @@ pub(crate) fn write(
 
     for vertex in vertices(graph, &options.contracts) {
         let out = &mut text.buffer;
-        let mut row = vertex.row(&requested);
-        let id = row.remove(0);
+        let mut row = vertex_attributes.row(vertex);
         if let Some(label @ Value::Absent) = row.first_mut() {
             *label = short_address(vertex.vertex.address).into();
         }
         out.extend_from_slice(b"    <node id=\"");
-        id.push_plain(out);
+        Value::Address(vertex.vertex.address).push_plain(out);
         out.extend_from_slice(b"\">\n");
         push_row(out, "v_", &vertex_columns, &row);
         out.extend_from_slice(b"    </node>\n");

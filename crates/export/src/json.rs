@@ -1,14 +1,14 @@
 //! A graph as one JSON document: metadata, vertices and edges, one of each per line.
 
 use crate::{
-    GraphOptions, Metadata, Result, VertexColumn, Written,
+    GraphOptions, Metadata, Result, Written,
     json_text::push_json,
     line::Line,
     output::Output,
     table::jsonl::Keys,
     text_output::TextOutput,
     value::push_object,
-    views::{merged_columns, merged_row, totals_column, vertex_columns, vertices},
+    views::{merged_attributes, totals_column, vertex_attributes, vertices},
 };
 use txgraph_graph::TransferGraph;
 
@@ -23,26 +23,27 @@ pub(crate) fn write(
     push_json(&mut text.buffer, metadata)?;
     text.buffer
         .extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
-    let requested = VertexColumn::of_document(options.table.labels.is_some());
-    let mut columns = vertex_columns(&requested);
+    let attributes = vertex_attributes(&options.table, true);
+    let mut columns = attributes.columns();
     columns.push(totals_column());
     for (i, vertex) in vertices(graph, &options.contracts).enumerate() {
         next(&mut text, i)?;
-        let mut row = vertex.row(&requested);
+        let mut row = attributes.row(vertex);
         row.push(vertex.totals()?);
         push_object(&mut text.buffer, &columns, &row)?;
     }
     text.buffer.extend_from_slice(b"\n],\n\"edges\":[");
     if options.merge {
-        let columns = merged_columns();
+        let attributes = merged_attributes();
+        let columns = attributes.columns();
         let merged = graph.merged(&options.table.threads)?;
         for (i, edge) in merged.iter().enumerate() {
             next(&mut text, i)?;
-            push_object(&mut text.buffer, &columns, &merged_row(graph, edge))?;
+            push_object(&mut text.buffer, &columns, &attributes.row((graph, edge)))?;
             text.end_row()?;
         }
     } else {
-        let keys = Keys::new(options.table.schema, graph.chain.chain_id);
+        let keys = Keys::new(options.table.set().0, graph.chain.chain_id);
         let edges = graph.graph.raw_edges();
         text.write_rows(edges.len(), &|rows, out| {
             let mut line = Line::new();

@@ -7,8 +7,8 @@
 // What callers choose.
 mod alike;
 mod arrow;
+mod choice;
 mod claims;
-mod dataset;
 mod error;
 mod fields;
 mod format;
@@ -53,15 +53,15 @@ pub use arrow::{
 };
 pub use arrow_array::RecordBatch;
 pub use arrow_schema::SchemaRef;
+pub use choice::ColumnChoice;
 pub use claims::{Counterfeit, TokenClaim};
-pub use dataset::Dataset;
 pub use draw::check_graphviz;
 pub use error::{Error, Result};
-pub use format::{ColumnTypes, DocumentFormat, GraphFormat, Layout, Schema, TableFormat, U256Type};
+pub use format::{ColumnWord, DocumentFormat, GraphFormat, Layout, Schema, TableFormat};
 pub use graph::{write_graph, write_json, write_table, write_vertices};
 pub use lines::LineWriter;
 pub use metadata::Metadata;
-pub use options::{Drawing, GraphOptions, TransferTableOptions, VertexColumn};
+pub use options::{Drawing, GraphOptions, TransferTableOptions};
 pub use partial::{DiscardedFiles, discard_partial_files};
 pub use picture::{Fold, Link, WrongFold, WrongLink, rounded_amount, short_addresses};
 pub use prices::Prices;

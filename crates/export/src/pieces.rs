@@ -187,11 +187,11 @@ mod tests {
         let failed = text(100_000, 4, &|numbers, out| {
             out.resize(numbers.len() * 100, b'x');
             match numbers.contains(&50_000) {
-                true => Err(Error::NoU256Type),
+                true => Err(Error::NoColumns),
                 false => Ok(()),
             }
         });
-        assert!(matches!(failed, Err(Error::NoU256Type)), "{failed:?}");
+        assert!(matches!(failed, Err(Error::NoColumns)), "{failed:?}");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! and where their meaning differs.
 
 use crate::{
-    ColumnType, Schema, TransferTableOptions, U256Type,
+    Column, ColumnType, ColumnWord, Schema,
     fields::{COUNT, FIELDS},
 };
+use txgraph_transfers::TokenStandard;
 
 /// The number of columns of a transfer: its fields, and the chain.
 pub(crate) const WIDTH: usize = COUNT + 1;
@@ -46,13 +47,73 @@ const CRYO: [&str; WIDTH] = {
     names
 };
 
-/// The type of the column of a 256-bit number with this type.
-pub(crate) const fn number_type(kind: U256Type) -> ColumnType {
-    match kind {
-        // 32 bytes.
-        U256Type::Binary => ColumnType::Hash,
-        U256Type::String => ColumnType::Text,
-        U256Type::F64 => ColumnType::F64,
+/// Columns of vertices that are written on request. JSON, GraphML and GEXF have all of them; those of
+/// labels only if there are files of labels.
+pub(crate) const VERTEX_ON_REQUEST: [&str; 4] =
+    ["is_contract", "end_reason", "category", "label_source"];
+
+/// Columns that are written on request only, and names of cryo.
+const ON_REQUEST: [(&str, Field); 11] = [
+    ("amount", Field::Amount),
+    ("symbol", Field::Symbol),
+    ("decimals", Field::Decimals),
+    ("from_label", Field::FromLabel),
+    ("to_label", Field::ToLabel),
+    ("transaction_from", Field::TransactionFrom),
+    ("transaction_to", Field::TransactionTo),
+    ("status", Field::Status),
+    ("method", Field::Method),
+    ("timestamp", Field::Schema(TIMESTAMP)),
+    ("erc20", Field::Schema(TOKEN_ADDRESS)),
+];
+
+/// What a column contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// The field of the schema at this position.
+    Schema(usize),
+    /// The value, or the id of an ERC-721 token, in decimal.
+    ValueOrId,
+    Hop,
+    Amount,
+    Symbol,
+    Decimals,
+    FromLabel,
+    ToLabel,
+    TransactionFrom,
+    TransactionTo,
+    /// 1 or 0, as in receipts (EIP-658).
+    Status,
+    Method,
+}
+
+impl Field {
+    /// All columns that can be chosen, with their names.
+    fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        let schema = Schema::Txgraph.base().into_iter().enumerate();
+        let schema = schema.map(|(at, name)| (name, Self::Schema(at)));
+        schema.chain([(HOP, Self::Hop)]).chain(ON_REQUEST)
+    }
+
+    /// The names of all columns.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        Self::all().map(|(name, _)| name)
+    }
+
+    /// The column with a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::all().find_map(|(known, field)| (known == name).then_some(field))
+    }
+
+    /// The type of its values. A number of 256 bits is an amount, which has columns of other types.
+    pub(crate) const fn column_type(self) -> ColumnType {
+        match self {
+            Self::Schema(CHAIN_ID) => ColumnType::U64,
+            Self::Schema(at) => FIELDS[at].get.column_type(),
+            Self::Hop | Self::Decimals | Self::Status => ColumnType::U32,
+            Self::TransactionFrom | Self::TransactionTo => ColumnType::Address,
+            _ => ColumnType::Text,
+        }
     }
 }
 
@@ -76,44 +137,88 @@ impl Schema {
         }
         names
     }
-}
 
-impl TransferTableOptions {
-    /// Returns the columns of a transfer in Parquet and Arrow IPC, in order. A 256-bit number
-    /// has one for each type of [`Self::u256`].
-    pub fn binary_columns(&self) -> Vec<String> {
-        let mut names = Vec::with_capacity(WIDTH + 2 * self.u256.len());
-        for (i, name) in self.schema.base().into_iter().enumerate() {
-            if matches!(i, VALUE | TOKEN_ID) {
-                names.extend(self.u256_columns(name).map(|(name, _)| name));
-            } else {
-                names.push(name.to_owned());
-            }
+    /// The columns of the table of the schema's tool for transfers of these standards, by position
+    /// and in its own order, if it has such a table. cryo has one for each standard. ethereum-etl
+    /// has one for ERC-20 and ERC-721, whose `value` is the id of an ERC-721 token.
+    ///
+    /// Sources: cryo 0.3.2, `crates/freeze/src/datasets/erc20_transfers.rs` and
+    /// `erc721_transfers.rs`; ethereum-etl 2.4,
+    /// `ethereumetl/jobs/exporters/token_transfers_item_exporter.py`.
+    pub(crate) fn exact_table(self, standards: &[TokenStandard]) -> Option<&'static [usize]> {
+        use TokenStandard::{Erc20, Erc721};
+        const fn cryo(number: usize) -> [usize; 9] {
+            [
+                BLOCK_NUMBER,
+                TRANSACTION_INDEX,
+                LOG_INDEX,
+                TRANSACTION_HASH,
+                TOKEN_ADDRESS,
+                FROM_ADDRESS,
+                TO_ADDRESS,
+                number,
+                CHAIN_ID,
+            ]
         }
-        names
+        match (self, standards) {
+            (Self::Cryo, [Erc20]) => Some(&const { cryo(VALUE) }),
+            (Self::Cryo, [Erc721]) => Some(&const { cryo(TOKEN_ID) }),
+            (Self::Etl, [_, ..]) if standards.iter().all(|it| matches!(it, Erc20 | Erc721)) => {
+                Some(&[
+                    TOKEN_ADDRESS,
+                    FROM_ADDRESS,
+                    TO_ADDRESS,
+                    VALUE,
+                    TRANSACTION_HASH,
+                    LOG_INDEX,
+                    BLOCK_NUMBER,
+                ])
+            }
+            _ => None,
+        }
     }
 
-    /// Returns the columns of one 256-bit number.
-    pub(crate) fn u256_columns(&self, name: &str) -> impl Iterator<Item = (String, U256Type)> {
-        let plain = |u256_type: U256Type| match self.schema {
-            Schema::Txgraph => self.u256.len() == 1,
-            Schema::Cryo => false,
-            Schema::Etl => u256_type == U256Type::String,
-        };
-        self.u256.iter().map(move |&u256_type| {
-            let name = if plain(u256_type) {
-                name.to_owned()
-            } else {
-                format!("{name}_{u256_type}")
+    /// The columns for values of a type: one, but 256-bit numbers have one for each of the words
+    /// for them in `types`, else in `usual`. cryo's names of these always end with the word. So do
+    /// the others, unless there is one; ethereum-etl's plain name is that of the decimal text.
+    pub(crate) fn columns(
+        self,
+        Column { name, column_type }: Column,
+        types: &[ColumnWord],
+        usual: &[ColumnWord],
+    ) -> Vec<Column> {
+        match column_type {
+            ColumnType::Amount => {}
+            ColumnType::Address | ColumnType::Hash if types.contains(&ColumnWord::Hex) => {
+                return vec![Column::new(name, ColumnType::Text)];
+            }
+            _ => return vec![Column::new(name, column_type)],
+        }
+        let is_named = types.iter().any(|word| word.number().is_some());
+        let words = if is_named { types } else { usual };
+        let numbers = words
+            .iter()
+            .filter_map(|word| Some((*word, word.number()?)));
+        let is_one = numbers.clone().count() == 1;
+        let columns = numbers.map(|(word, column_type)| {
+            let is_plain = match self {
+                Self::Txgraph => is_one,
+                Self::Cryo => false,
+                Self::Etl => word == ColumnWord::String,
             };
-            (name, u256_type)
-        })
+            match is_plain {
+                true => Column::new(&*name, column_type),
+                false => Column::new(format!("{name}_{word}"), column_type),
+            }
+        });
+        columns.collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{TableFormat, TransferTableOptions};
 
     #[test]
     fn each_schema_has_its_names() {
@@ -129,23 +234,55 @@ mod tests {
         ] {
             assert_eq!(TXGRAPH[position], name);
         }
-        let mut options = TransferTableOptions::new(1);
+        let names = |list: &str| {
+            let mut options = TransferTableOptions::new(1);
+            options.columns = list
+                .split_terminator(',')
+                .map(|it| it.parse().unwrap())
+                .collect();
+            options.names(TableFormat::Parquet).unwrap()
+        };
         assert_eq!(
-            options.binary_columns().join(","),
+            names("").join(","),
             "block_number,block_timestamp,transaction_index,log_index,sub_index,\
              transaction_hash,token_address,from_address,to_address,value_binary,value_string,\
              value_f64,token_id_binary,token_id_string,token_id_f64,token_standard,kind,chain_id"
         );
-        options.u256 = vec![U256Type::String];
-        assert_eq!(options.binary_columns(), TXGRAPH);
-        options.schema = Schema::Etl;
-        assert_eq!(options.binary_columns(), TXGRAPH);
-        options.u256 = vec![U256Type::F64, U256Type::String];
-        let columns = options.u256_columns("value").map(|(name, _)| name);
-        assert_eq!(columns.collect::<Vec<_>>(), ["value_f64", "value"]);
-        options.schema = Schema::Cryo;
-        options.u256 = vec![U256Type::String];
-        assert_eq!(options.binary_columns(), Schema::Cryo.text_columns());
+        assert_eq!(names("all:string"), TXGRAPH);
+        assert_eq!(names("etl:string"), TXGRAPH);
+        let columns = names("etl:f64+string");
+        assert_eq!(columns[VALUE..VALUE + 2], ["value_f64", "value"]);
+        assert_eq!(names("cryo:string"), Schema::Cryo.text_columns());
         assert_eq!(Schema::Cryo.text_columns()[6], "erc20");
+    }
+
+    #[test]
+    fn an_exact_table_depends_on_the_standards() {
+        use TokenStandard::{Erc20, Erc721, Erc1155, Native};
+        // The column of a number, and the first column.
+        let (cryo, etl) = (
+            |number| Some((7, number, BLOCK_NUMBER)),
+            Some((3, VALUE, TOKEN_ADDRESS)),
+        );
+        for (schema, standards, table) in [
+            (Schema::Cryo, &[Erc20][..], cryo(VALUE)),
+            (Schema::Cryo, &[Erc721], cryo(TOKEN_ID)),
+            (Schema::Cryo, &[Erc20, Erc721], None),
+            (Schema::Cryo, &[Native], None),
+            (Schema::Cryo, &[], None),
+            (Schema::Etl, &[Erc721, Erc20], etl),
+            (Schema::Etl, &[Erc20, Erc1155], None),
+            (Schema::Etl, &[], None),
+            (Schema::Txgraph, &[Erc20], None),
+        ] {
+            let found = schema.exact_table(standards).map(|columns| {
+                let mut places = columns.iter();
+                let number = places
+                    .position(|at| matches!(*at, VALUE | TOKEN_ID))
+                    .unwrap();
+                (number, columns[number], columns[0])
+            });
+            assert_eq!(found, table, "{schema:?} {standards:?}");
+        }
     }
 }

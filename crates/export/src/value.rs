@@ -22,8 +22,8 @@ pub enum ColumnType {
     U32,
     /// An unsigned integer of 64 bits.
     U64,
-    /// An amount of up to 320 bits. Parquet and Arrow IPC have a column for each of
-    /// [`crate::TransferTableOptions::u256`].
+    /// An amount of up to 320 bits. Parquet and Arrow IPC have a column for each
+    /// [`crate::ColumnWord`] of numbers that [`crate::TransferTableOptions::columns`] has.
     Amount,
     /// An amount of up to 256 bits with a sign. Decimal text in every format.
     SignedAmount,
@@ -225,14 +225,6 @@ impl Column {
             column_type,
         }
     }
-}
-
-/// Columns from their names and types.
-pub(crate) fn columns(columns: &[(&str, ColumnType)]) -> Vec<Column> {
-    columns
-        .iter()
-        .map(|&(name, column_type)| Column::new(name, column_type))
-        .collect()
 }
 
 /// Checks that a row has a value of the right type, or an absent one, for each column.

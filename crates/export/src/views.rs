@@ -1,15 +1,41 @@
 //! A graph as rows: vertices, their totals, merged edges, transfers.
 
 use crate::{
-    Column, ColumnType, Result, Value, VertexColumn,
-    value::{columns, push_object},
+    Column, ColumnChoice, ColumnType, Result, TransferTableOptions, Value,
+    fields::{FIELDS, TransferField},
+    schema::{FROM_ADDRESS, HOP, TO_ADDRESS, VERTEX_ON_REQUEST},
+    value::push_object,
 };
-use txgraph_graph::{
-    AssetTotals, Contracts, Edge, EndReason, MergedEdge, TransferGraph, Vertex, VertexId,
-};
+use txgraph_graph::{AssetTotals, Contracts, Edge, EndReason, MergedEdge, TransferGraph, Vertex};
 use txgraph_transfers::BlockTime;
 
+/// A column of items: its name, its type, and the value of an item.
+type Attribute<'v, T> = (&'static str, ColumnType, fn(T) -> Value<'v>);
+
+/// The columns of items.
+pub(crate) struct Attributes<'v, T>(Vec<Attribute<'v, T>>);
+
+impl<'v, T: Copy> Attributes<'v, T> {
+    /// Leaves out the first of them.
+    pub(crate) fn split_off(mut self, count: usize) -> Self {
+        Self(self.0.split_off(count))
+    }
+
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        let columns = self.0.iter();
+        columns
+            .map(|(name, column_type, _)| Column::new(*name, *column_type))
+            .collect()
+    }
+
+    /// The values of an item.
+    pub(crate) fn row(&self, item: T) -> Vec<Value<'v>> {
+        self.0.iter().map(|(_, _, get)| get(item)).collect()
+    }
+}
+
 /// A vertex with what its row needs from the graph.
+#[derive(Clone, Copy)]
 pub(crate) struct VertexView<'a> {
     pub(crate) vertex: &'a Vertex,
     pub(crate) is_root: bool,
@@ -43,186 +69,136 @@ pub(crate) fn vertices<'a>(
     graph.graph.node_weights().zip(is_root).map(view)
 }
 
-/// Returns the columns of vertices, with some that are written on request.
-pub(crate) fn vertex_columns(requested: &[VertexColumn]) -> Vec<Column> {
-    let mut columns = columns(&[
-        ("id", ColumnType::Address),
-        ("label", ColumnType::Text),
-        ("hop", ColumnType::U32),
-        ("root", ColumnType::Bool),
-        ("expansion", ColumnType::Text),
-        ("in_degree", ColumnType::U32),
-        ("out_degree", ColumnType::U32),
-        ("in_transfers", ColumnType::U64),
-        ("out_transfers", ColumnType::U64),
-        ("assets", ColumnType::U64),
-        ("first_block", ColumnType::U64),
-        ("last_block", ColumnType::U64),
-        ("chain_id", ColumnType::U64),
-    ]);
-    columns.extend(requested.iter().map(|column| {
-        let column_type = match column {
-            VertexColumn::IsContract => ColumnType::Bool,
-            VertexColumn::EndReason | VertexColumn::Category | VertexColumn::LabelSource => {
-                ColumnType::Text
-            }
-        };
-        Column::new(column.as_str(), column_type)
-    }));
-    columns
+/// Returns the columns of vertices. Documents have those on request, too, and both have those of
+/// labels if there are labels.
+pub(crate) fn vertex_attributes<'v>(
+    options: &TransferTableOptions,
+    is_document: bool,
+) -> Attributes<'v, VertexView<'v>> {
+    use ColumnType::{Address, Bool, Text, U32, U64};
+    let mut attributes: Vec<Attribute<'v, VertexView<'v>>> = vec![
+        ("id", Address, |it| it.vertex.address.into()),
+        ("label", Text, |it| it.vertex.labels.name().into()),
+        ("hop", U32, |it| it.vertex.hop.into()),
+        ("root", Bool, |it| it.is_root.into()),
+        ("expansion", Text, |it| it.vertex.expansion.as_str().into()),
+        ("in_degree", U32, |it| it.vertex.in_degree.into()),
+        ("out_degree", U32, |it| it.vertex.out_degree.into()),
+        ("in_transfers", U64, |it| it.sum(|it| it.in_transfers)),
+        ("out_transfers", U64, |it| it.sum(|it| it.out_transfers)),
+        ("assets", U64, |it| it.sum(|_| 1)),
+        ("first_block", U64, |it| {
+            it.vertex.blocks.map(|it| it.0).into()
+        }),
+        ("last_block", U64, |it| {
+            it.vertex.blocks.map(|it| it.1).into()
+        }),
+        ("chain_id", U64, |it| it.chain_id.into()),
+    ];
+    let chosen = options.columns.iter().filter(|it| it.is_of_vertices());
+    let mut requested: Vec<_> = match is_document {
+        true => VERTEX_ON_REQUEST[..2].to_vec(),
+        false => chosen.map(ColumnChoice::name).collect(),
+    };
+    if options.labels.is_some() {
+        requested.extend(&VERTEX_ON_REQUEST[2..]);
+    }
+    for (at, name) in requested.iter().enumerate() {
+        if requested[..at].contains(name) {
+            continue;
+        }
+        attributes.push(match *name {
+            "is_contract" => ("is_contract", Bool, |it| it.is_contract.into()),
+            "end_reason" => ("end_reason", Text, |it| {
+                it.end.map(EndReason::as_str).into()
+            }),
+            "category" => ("category", Text, |it| it.vertex.labels.category().into()),
+            _ => ("label_source", Text, |it| it.vertex.labels.source().into()),
+        });
+    }
+    Attributes(attributes)
 }
 
-/// Returns the column that JSON adds to [`vertex_columns`].
+/// Returns the column that JSON adds to [`vertex_attributes`].
 pub(crate) fn totals_column() -> Column {
     Column::new("totals", ColumnType::Json)
 }
 
-impl<'a> VertexView<'a> {
-    /// Returns the values of [`vertex_columns`].
-    pub(crate) fn row(&self, requested: &[VertexColumn]) -> Vec<Value<'a>> {
-        let vertex = self.vertex;
-        let sum =
-            |count: fn(&AssetTotals) -> u64| Value::U64(vertex.totals.iter().map(count).sum());
-        let mut row = vec![
-            Value::Address(vertex.address),
-            vertex.labels.name().into(),
-            Value::U32(vertex.hop),
-            Value::Bool(self.is_root),
-            vertex.expansion.as_str().into(),
-            Value::U32(vertex.in_degree),
-            Value::U32(vertex.out_degree),
-            sum(|totals| totals.in_transfers),
-            sum(|totals| totals.out_transfers),
-            Value::U64(vertex.totals.len() as u64),
-            vertex.blocks.map(|(first, _)| first).into(),
-            vertex.blocks.map(|(_, last)| last).into(),
-            Value::U64(self.chain_id),
-        ];
-        row.extend(requested.iter().map(|column| match column {
-            VertexColumn::IsContract => self.is_contract.map_or(Value::Absent, Value::Bool),
-            VertexColumn::EndReason => self.end.map(EndReason::as_str).into(),
-            VertexColumn::Category => vertex.labels.category().into(),
-            VertexColumn::LabelSource => vertex.labels.source().into(),
-        }));
-        row
+impl VertexView<'_> {
+    fn sum(&self, count: fn(&AssetTotals) -> u64) -> Value<'static> {
+        Value::U64(self.vertex.totals.iter().map(count).sum())
     }
 
-    /// Returns the value of [`totals_column`]: an array of objects.
+    /// Returns the value of [`totals_column`]: an array of objects, one for each asset.
     pub(crate) fn totals(&self) -> Result<Value<'static>> {
-        // Without the vertex and the chain, which the row has.
-        let all = total_columns();
-        let inner = 1..all.len() - 1;
+        use ColumnType::{Address, Amount, Text, U64};
+        let attributes: Attributes<'static, &AssetTotals> = Attributes(vec![
+            ("token_address", Address, |it| it.asset.token_address.into()),
+            ("token_standard", Text, |it| {
+                it.asset.token_standard.as_str().into()
+            }),
+            ("in_transfers", U64, |it| it.in_transfers.into()),
+            ("in_amount", Amount, |it| it.in_amount.into()),
+            ("out_transfers", U64, |it| it.out_transfers.into()),
+            ("out_amount", Amount, |it| it.out_amount.into()),
+        ]);
+        let columns = attributes.columns();
         let mut json = b"[".to_vec();
-        for (i, row) in self.total_rows().enumerate() {
+        for (i, totals) in self.vertex.totals.iter().enumerate() {
             if i > 0 {
                 json.push(b',');
             }
-            push_object(&mut json, &all[inner.clone()], &row[inner.clone()])?;
+            push_object(&mut json, &columns, &attributes.row(totals))?;
         }
         json.push(b']');
         Ok(Value::Json(json))
     }
-
-    /// Returns a row of [`total_columns`] for each asset.
-    pub(crate) fn total_rows(&self) -> impl Iterator<Item = Vec<Value<'static>>> {
-        let (address, chain_id) = (self.vertex.address, self.chain_id);
-        self.vertex.totals.iter().map(move |totals| {
-            vec![
-                Value::Address(address),
-                totals.asset.token_address.into(),
-                totals.asset.token_standard.as_str().into(),
-                Value::U64(totals.in_transfers),
-                Value::Amount(totals.in_amount),
-                Value::U64(totals.out_transfers),
-                Value::Amount(totals.out_amount),
-                Value::U64(chain_id),
-            ]
-        })
-    }
-}
-
-/// Returns the columns of totals: transfers and amounts of a vertex, by asset.
-pub(crate) fn total_columns() -> Vec<Column> {
-    columns(&[
-        ("id", ColumnType::Address),
-        ("token_address", ColumnType::Address),
-        ("token_standard", ColumnType::Text),
-        ("in_transfers", ColumnType::U64),
-        ("in_amount", ColumnType::Amount),
-        ("out_transfers", ColumnType::U64),
-        ("out_amount", ColumnType::Amount),
-        ("chain_id", ColumnType::U64),
-    ])
 }
 
 /// Returns the columns of merged edges.
-pub(crate) fn merged_columns() -> Vec<Column> {
-    columns(&[
-        ("source", ColumnType::Address),
-        ("target", ColumnType::Address),
-        ("token_address", ColumnType::Address),
-        ("token_standard", ColumnType::Text),
-        ("count", ColumnType::U64),
-        ("sum", ColumnType::Amount),
-        ("first_block", ColumnType::U64),
-        ("last_block", ColumnType::U64),
-        ("first_timestamp", ColumnType::U64),
-        ("last_timestamp", ColumnType::U64),
-        ("hop", ColumnType::U32),
+pub(crate) fn merged_attributes<'g>() -> Attributes<'static, (&'g TransferGraph, &'g MergedEdge)> {
+    use ColumnType::{Address, Amount, Text, U32, U64};
+    Attributes(vec![
+        ("source", Address, |(graph, it)| {
+            graph.graph[it.source].address.into()
+        }),
+        ("target", Address, |(graph, it)| {
+            graph.graph[it.target].address.into()
+        }),
+        ("token_address", Address, |(_, it)| {
+            it.asset.token_address.into()
+        }),
+        ("token_standard", Text, |(_, it)| {
+            it.asset.token_standard.as_str().into()
+        }),
+        ("count", U64, |(_, it)| it.count.into()),
+        ("sum", Amount, |(_, it)| it.sum.into()),
+        ("first_block", U64, |(_, it)| it.first.0.into()),
+        ("last_block", U64, |(_, it)| it.last.0.into()),
+        ("first_timestamp", U64, |(_, it)| {
+            it.first.1.map(BlockTime::seconds).into()
+        }),
+        ("last_timestamp", U64, |(_, it)| {
+            it.last.1.map(BlockTime::seconds).into()
+        }),
+        ("hop", U32, |(_, it)| it.hop.into()),
     ])
 }
 
-/// Returns the values of [`merged_columns`].
-pub(crate) fn merged_row(graph: &TransferGraph, edge: &MergedEdge) -> Vec<Value<'static>> {
-    let address = |vertex: VertexId| Value::Address(graph.graph[vertex].address);
-    vec![
-        address(edge.source),
-        address(edge.target),
-        edge.asset.token_address.into(),
-        edge.asset.token_standard.as_str().into(),
-        Value::U64(edge.count),
-        Value::Amount(edge.sum),
-        Value::U64(edge.first.0),
-        Value::U64(edge.last.0),
-        edge.first.1.map(BlockTime::seconds).into(),
-        edge.last.1.map(BlockTime::seconds).into(),
-        Value::U32(edge.hop),
-    ]
+/// The fields of a transfer without its ends, as attributes of an edge.
+fn inner_fields() -> impl Iterator<Item = &'static TransferField> {
+    let inner = FIELDS.iter().enumerate();
+    inner.filter_map(|(at, field)| (![FROM_ADDRESS, TO_ADDRESS].contains(&at)).then_some(field))
 }
 
-/// Returns the columns of a transfer without its ends, as attributes of an edge.
+/// Returns the columns of a transfer without its ends.
 pub(crate) fn transfer_columns() -> Vec<Column> {
-    columns(&[
-        ("block_number", ColumnType::U64),
-        ("block_timestamp", ColumnType::U64),
-        ("transaction_index", ColumnType::U32),
-        ("log_index", ColumnType::U32),
-        ("sub_index", ColumnType::U32),
-        ("transaction_hash", ColumnType::Hash),
-        ("token_address", ColumnType::Address),
-        ("value", ColumnType::Amount),
-        ("token_id", ColumnType::Amount),
-        ("token_standard", ColumnType::Text),
-        ("kind", ColumnType::Text),
-        ("hop", ColumnType::U32),
-    ])
+    let columns = inner_fields().map(|it| Column::new(it.name, it.get.column_type()));
+    columns.chain([Column::new(HOP, ColumnType::U32)]).collect()
 }
 
 /// Returns the values of [`transfer_columns`].
 pub(crate) fn transfer_row(edge: &Edge) -> Vec<Value<'static>> {
-    let transfer = &edge.transfer;
-    vec![
-        Value::U64(transfer.block_number),
-        transfer.block_timestamp.map(BlockTime::seconds).into(),
-        Value::U32(transfer.transaction_index),
-        transfer.log_index.into(),
-        Value::U32(transfer.sub_index),
-        transfer.transaction_hash.into(),
-        transfer.token_address.into(),
-        transfer.value.into(),
-        transfer.token_id.into(),
-        transfer.token_standard.as_str().into(),
-        transfer.kind.as_str().into(),
-        Value::U32(edge.hop),
-    ]
+    let values = inner_fields().map(|it| it.get.value(&edge.transfer));
+    values.chain([edge.hop.into()]).collect()
 }

@@ -63,6 +63,8 @@ pub enum Advice {
     },
     /// Choose formats by file extension.
     FormatByExtension,
+    /// Choose columns with this list.
+    WriteColumns(String),
     /// Replace the file, or choose another name.
     Overwrite,
     /// Write to a file, which is restarted on a reorganisation.
@@ -113,6 +115,7 @@ impl fmt::Display for Advice {
             Self::ChooseFormat { known } => {
                 return write!(f, "choose a format: {known}");
             }
+            Self::WriteColumns(list) => return write!(f, "choose columns: {list}"),
             Self::FormatByExtension => "choose the format of each file by its extension",
             Self::Overwrite => "choose another name, or allow the file to be replaced",
             Self::WriteToFile => {

@@ -5,7 +5,7 @@
 //! own, which take 16 bytes each.
 
 use crate::{
-    Analysis, AnalysisFormat, AnalysisOutput, ArrowCollector, ArrowTable, Columns, Error,
+    Analysis, AnalysisFormat, AnalysisOutput, ArrowCollector, ArrowTable, ColumnChoice, Error,
     ErrorKind, GraphAnswer, GraphOutputs, PreparedTransfers, Result, TableFormat, Target,
     Transfers, TransfersOutput,
 };
@@ -32,7 +32,7 @@ impl Transfers<'_> {
     ///
     /// As [`Self::for_each`].
     pub fn to_polars(self) -> Result<DataFrame> {
-        self.prepare()?.to_polars(&Columns::default())
+        self.prepare()?.to_polars(&[])
     }
 }
 
@@ -43,13 +43,13 @@ impl PreparedTransfers<'_> {
     /// # Errors
     ///
     /// If the columns are wrong, or reading fails.
-    pub fn to_polars(&self, columns: &Columns) -> Result<DataFrame> {
+    pub fn to_polars(&self, columns: &[ColumnChoice]) -> Result<DataFrame> {
         frame(|target| {
             let output = TransfersOutput {
                 target,
                 format: TableFormat::Ipc,
                 more: Vec::new(),
-                columns: columns.clone(),
+                columns: columns.to_vec(),
                 tokens: None,
                 labels: None,
                 overwrite: false,

@@ -42,7 +42,7 @@
 //! With the feature `polars`, answers have methods `to_polars`: [`Transfers::to_polars`],
 //! [`GraphAnswer::to_polars`] for the edges of a graph, [`GraphAnswer::vertices_to_polars`],
 //! [`Analysis::to_polars`] for the tables of a measure. The columns are those of Parquet files:
-//! 256-bit numbers are 32 bytes, decimal text and doubles, and [`Columns`] chooses others. Nothing
+//! 256-bit numbers are 32 bytes, decimal text and doubles, and [`ColumnChoice`] chooses others. Nothing
 //! is copied on the way to polars. A frame is that of polars 0.55, so a program that uses polars
 //! itself needs the same minor version.
 
@@ -99,11 +99,11 @@ pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod
 pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ColumnTypes, Counterfeit,
+    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ColumnChoice, ColumnWord, Counterfeit,
     DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata,
     RecordBatch, Schema, SchemaRef, TableFormat, Target, Token, TokenClaim, TokenList,
-    TransferWriter, U256Type, VertexColumn, Written, discard_partial_files, printable,
-    rounded_amount, short_addresses, transfer_batch, transfer_schema,
+    TransferWriter, Written, discard_partial_files, printable, rounded_amount, short_addresses,
+    transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,

@@ -92,7 +92,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph transfers --blocks -10:
 
   One token, as Parquet with cryo's column names:
-    $ txgraph transfers -t 0xd601451207128971898aab8654521699f35222e2 --schema cryo \\
+    $ txgraph transfers -t 0xd601451207128971898aab8654521699f35222e2 --columns cryo \\
         -o usd6.parquet
 
   What an address received of the native coin, without dust:

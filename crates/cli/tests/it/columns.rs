@@ -19,7 +19,7 @@ fn columns_are_chosen_in_order() {
         assert_eq!(found.len(), 5);
         assert!(found.iter().all(|(name, value)| all[name] == *value));
     }
-    let answer = sample.ok("transfers -q --exclude token_id,chain_id,sub_index");
+    let answer = sample.ok("transfers -q --columns -token_id,-chain_id,-sub_index");
     assert_eq!(
         answer.stdout.lines().next(),
         Some(
@@ -101,10 +101,7 @@ fn graphs_and_saved_questions_take_columns() {
             "transfers --columns value,value",
             "the column `value` is chosen twice",
         ),
-        (
-            "transfers --columns value --exclude value",
-            "no column is left",
-        ),
+        ("transfers --columns value,-value", "no column is left"),
         (
             "query top-counterparties --set address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
              --columns value",
@@ -114,6 +111,43 @@ fn graphs_and_saved_questions_take_columns() {
         let answer = sample.run(line);
         assert_eq!(answer.status, 2, "{line} {answer:?}");
         assert!(answer.stderr.contains(message), "{line} {answer:?}");
+    }
+}
+
+#[test]
+fn options_that_columns_replaced_are_refused() {
+    let sample = Sample::small();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    fs::create_dir(sample.path("queries")).unwrap();
+    let saved = "purpose = 'Mints.'\nask = { command = 'transfers', kind = 'mint', hex = true }";
+    fs::write(sample.path("queries/mints.toml"), saved).unwrap();
+    for (line, list) in [
+        ("transfers --schema cryo", "cryo"),
+        ("transfers --hex --types rich", "all:hex+rich"),
+        ("transfers --columns kind --exclude kind", "kind,-kind"),
+        ("transfers --columns value --u256-types f64", "value:f64"),
+        (
+            &format!("graph -r {root} --exclude hop,kind"),
+            "all,-hop,-kind",
+        ),
+        (
+            &format!("query who-funded --set root={root} --hex"),
+            "all:hex",
+        ),
+        ("query mints", "all:hex"),
+    ] {
+        let answer = sample.run(line);
+        assert_eq!(answer.status, 2, "{line} {answer:?}");
+        let refusal = "the list of columns replaces the options: ";
+        assert!(answer.stderr.contains(refusal), "{line} {answer:?}");
+        let advice = format!("hint: write --columns {list}\n");
+        assert!(answer.stderr.ends_with(&advice), "{line} {answer:?}");
+    }
+    let measure = sample.run("analyze summary --hex");
+    assert_eq!(measure.status, 2, "{measure:?}");
+    let help = sample.ok("transfers --help").stdout;
+    for old in ["--schema", "--u256-types", "--exclude", "--hex", "--types"] {
+        assert!(!help.contains(old), "{old}");
     }
 }
 
@@ -144,7 +178,7 @@ fn text_is_compressed_by_its_name() {
 fn rich_types_are_written_to_parquet() {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     let sample = with_list();
-    let options = "--types rich --token-list tokens.csv";
+    let options = "--columns all:rich --token-list tokens.csv";
     sample.ok(&format!("transfers -q {options} -o t.parquet"));
     let file = fs::File::open(sample.path("t.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
@@ -179,7 +213,7 @@ fn rich_types_are_written_to_parquet() {
     assert!(
         fs::read(sample.path("t.parquet")).unwrap() == fs::read(sample.path("u.parquet")).unwrap()
     );
-    let refused = sample.run("transfers --types rich -o t.ipc");
+    let refused = sample.run("transfers --columns all:rich -o t.ipc");
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(
         refused
@@ -216,15 +250,15 @@ fn tables_of_other_tools_are_exact() {
     let etl = "token_address,from_address,to_address,value,transaction_hash,log_index,block_number";
     for (options, header) in [
         (
-            "--schema cryo --standard erc20",
+            "--columns cryo --standard erc20",
             format!("{cryo},value_binary,value_string,value_f64,chain_id"),
         ),
         (
-            "--schema cryo --standard erc721",
+            "--columns cryo --standard erc721",
             format!("{cryo},token_id_binary,token_id_string,token_id_f64,chain_id"),
         ),
-        ("--schema etl --standard erc20,erc721", etl.to_owned()),
-        ("--schema etl --standard erc721", etl.to_owned()),
+        ("--columns etl --standard erc20,erc721", etl.to_owned()),
+        ("--columns etl --standard erc721", etl.to_owned()),
     ] {
         let answer = sample.ok(&format!("transfers -q {options}"));
         assert_eq!(answer.stdout.lines().next(), Some(&*header), "{options}");
@@ -251,7 +285,7 @@ fn tables_of_other_tools_are_exact() {
     let ids = rows(&sample.ok("transfers -q --standard erc721").stdout);
     let etl = rows(
         &sample
-            .ok("transfers -q --schema etl --standard erc721")
+            .ok("transfers -q --columns etl --standard erc721")
             .stdout,
     );
     assert_eq!(ids.len(), etl.len());
@@ -266,7 +300,7 @@ fn tables_of_other_tools_are_exact() {
     let name = "cryo/ethereum__erc20_transfers__00000000_to_00000040.parquet";
     fs::create_dir(sample.path("cryo")).unwrap();
     sample.ok(&format!(
-        "transfers -q --schema cryo --standard erc20 -o {name}"
+        "transfers -q --columns cryo --standard erc20 -o {name}"
     ));
     let mut command = crate::harness::bare(sample.folder.path());
     command.args(columns.split_whitespace());

@@ -34,9 +34,9 @@ fn tables_of_txgraph_are_read_back() {
     for (name, options) in [
         ("t.csv", ""),
         ("t.jsonl", ""),
-        ("t.parquet", "--u256-types string"),
-        ("c.csv", "--schema cryo"),
-        ("c.parquet", "--schema cryo --u256-types binary"),
+        ("t.parquet", "--columns all:string"),
+        ("c.csv", "--columns cryo"),
+        ("c.parquet", "--columns cryo:binary"),
     ] {
         sample.ok(&format!("transfers -q {options} -o {name}"));
         let found = ok(&folder, &format!("csv:{name}"), all);

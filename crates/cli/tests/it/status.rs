@@ -222,13 +222,13 @@ fn pruned_blocks_are_status_3() {
 
 /// Before the search: an empty answer fails as well, and no file is made.
 #[test]
-fn repeated_u256_types_are_a_usage_error() {
+fn repeated_types_are_a_usage_error() {
     let sample = Sample::small();
     for command in [
-        "transfers -o t.parquet --u256-types binary,binary",
-        "transfers -f jsonl -o t.parquet --u256-types string,f64,string",
-        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o t.parquet --u256-types f64,f64",
-        "graph -r 0x0000000000000000000000000000000000000123 -o t.parquet --u256-types f64,f64",
+        "transfers -o t.parquet --columns all:binary+binary",
+        "transfers -f jsonl -o t.parquet --columns value:string+f64+string",
+        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o t.parquet --columns all:f64+f64",
+        "graph -r 0x0000000000000000000000000000000000000123 -o t.parquet --columns all:f64+f64",
     ] {
         let run = sample.run(command);
         assert_eq!(run.status, 2, "{command}: {}", run.stderr);

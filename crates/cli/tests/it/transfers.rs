@@ -190,6 +190,6 @@ fn schemas_rename_columns() {
         run.stdout.lines().next().unwrap().to_owned()
     };
     assert!(head("").contains(",token_address,"));
-    assert!(head("--schema cryo").contains(",erc20,"));
-    assert!(head("--schema etl").contains(",token_address,"));
+    assert!(head("--columns cryo").contains(",erc20,"));
+    assert!(head("--columns etl").contains(",token_address,"));
 }

@@ -1,212 +1,176 @@
-//! The columns of transfers: those of the schema, of the table of another tool, or chosen ones in any
+//! The columns of transfers: those of a schema, of the table of another tool, or chosen ones in any
 //! order.
 
 use crate::{
-    Column, ColumnType, Dataset, Error, Result, TransferTableOptions, U256Type,
-    fields::FIELDS,
-    schema::{BLOCK_NUMBER, CHAIN_ID, HOP, TOKEN_ID, VALUE, number_type},
+    Column, ColumnChoice, ColumnType, ColumnWord, Error, Result, Schema, TableFormat,
+    TransferTableOptions,
+    choice::{Chosen, unknown},
+    schema::{BLOCK_NUMBER, Field, HOP, VALUE},
 };
+use std::collections::BTreeSet;
 
-/// Columns that are written on request only.
-const ON_REQUEST: [(&str, Field); 9] = [
-    ("amount", Field::Amount),
-    ("symbol", Field::Symbol),
-    ("decimals", Field::Decimals),
-    ("from_label", Field::FromLabel),
-    ("to_label", Field::ToLabel),
-    ("transaction_from", Field::TransactionFrom),
-    ("transaction_to", Field::TransactionTo),
-    ("status", Field::Status),
-    ("method", Field::Method),
-];
+/// The types of a 256-bit number in Parquet and Arrow IPC, as in cryo.
+pub(crate) const NUMBERS: [ColumnWord; 3] =
+    [ColumnWord::Binary, ColumnWord::String, ColumnWord::F64];
 
-/// What a column contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    /// The field of the schema at this position.
-    Schema(usize),
-    /// A 256-bit number at this position, as one of its types.
-    Number(usize, U256Type),
-    /// The number of the block in 32 bits.
-    Block32,
-    /// The value, or the id of an ERC-721 token, in decimal.
-    ValueOrId,
-    Hop,
-    Amount,
-    Symbol,
-    Decimals,
-    FromLabel,
-    ToLabel,
-    TransactionFrom,
-    TransactionTo,
-    /// 1 or 0, as in receipts (EIP-658).
-    Status,
-    Method,
-}
-
-/// A column, with the names by which it can be chosen.
-#[derive(Clone)]
+/// A column of a table.
 pub(crate) struct Choice {
     pub(crate) column: Column,
     pub(crate) field: Field,
-    /// The name without the suffix for the type of a number.
-    base: &'static str,
-    is_default: bool,
+    pub(crate) is_rich: bool,
+    /// Whether it comes from a set of columns, so that an entry for it replaces it.
+    is_of_set: bool,
 }
 
-/// The columns of a format, in the order of the schema or of the table of another tool.
-fn choices(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> Vec<Choice> {
-    match options.dataset {
-        Some(dataset) => of_dataset(dataset, options, is_text),
-        None => of_schema(options, is_text, with_hop),
-    }
-}
-
-/// The columns of a number of 256 bits, one for each type that is asked for.
-fn numbers(
-    options: &TransferTableOptions,
-    at: usize,
-    base: &'static str,
-) -> impl Iterator<Item = Choice> {
-    options
-        .u256_columns(base)
-        .map(move |(name, encoding)| Choice {
-            column: Column::new(name, number_type(encoding)),
-            field: Field::Number(at, encoding),
-            base,
-            is_default: true,
-        })
-}
-
-/// The columns of the table of another tool.
-fn of_dataset(dataset: Dataset, options: &TransferTableOptions, is_text: bool) -> Vec<Choice> {
-    let base_names = options.schema.base();
-    let mut all = Vec::new();
-    for &at in dataset.columns() {
-        let base = base_names[at];
-        let (column_type, field) = match at {
-            VALUE | TOKEN_ID if dataset.is_cryo() => {
-                all.extend(numbers(options, at, base));
-                continue;
-            }
-            VALUE => (ColumnType::Text, Field::ValueOrId),
-            BLOCK_NUMBER if dataset.is_cryo() => (ColumnType::U32, Field::Block32),
-            // ethereum-etl writes text everywhere.
-            _ => {
-                let hex = options.hex || !dataset.is_cryo();
-                (column_type(at, hex && !is_text), Field::Schema(at))
-            }
-        };
-        all.push(Choice {
-            column: Column::new(base, column_type),
-            field,
-            base,
-            is_default: true,
-        });
-    }
-    all
-}
-
-/// The columns of a schema, and those that are written on request.
-fn of_schema(options: &TransferTableOptions, is_text: bool, with_hop: bool) -> Vec<Choice> {
-    let base_names = options.schema.base();
-    let text_names = options.schema.text_columns();
-    let mut all = Vec::new();
-    for (at, base) in base_names.into_iter().enumerate() {
-        if matches!(at, VALUE | TOKEN_ID) && !is_text {
-            all.extend(numbers(options, at, base));
-            continue;
+impl Choice {
+    /// Whether it is a column of this field.
+    fn is(&self, field: Field) -> bool {
+        match self.field {
+            Field::ValueOrId => field == Field::Schema(VALUE),
+            own => own == field,
         }
-        all.push(Choice {
-            column: Column::new(text_names[at], column_type(at, options.hex && !is_text)),
-            field: Field::Schema(at),
-            base,
-            is_default: true,
-        });
     }
-    if with_hop {
-        all.push(Choice {
-            column: Column::new(HOP, ColumnType::U32),
-            field: Field::Hop,
-            base: HOP,
-            is_default: true,
-        });
-    }
-    all.extend(ON_REQUEST.into_iter().map(|(name, field)| Choice {
-        column: Column::new(name, on_request_type(field, options.hex && !is_text)),
+}
+
+/// The columns of one field: a 256-bit number can have several.
+fn columns_of(
+    (name, field): (&str, Field),
+    schema: Schema,
+    types: &[ColumnWord],
+    usual: &[ColumnWord],
+) -> Vec<Choice> {
+    let column = Column::new(name, field.column_type());
+    let columns = schema.columns(column, types, usual);
+    let choice = |column| Choice {
+        column,
         field,
-        base: name,
-        is_default: false,
-    }));
-    all
-}
-
-const fn on_request_type(field: Field, hex: bool) -> ColumnType {
-    match field {
-        Field::Decimals | Field::Status => ColumnType::U32,
-        Field::TransactionFrom | Field::TransactionTo if !hex => ColumnType::Address,
-        _ => ColumnType::Text,
-    }
-}
-
-/// The type of the column of the schema at a position.
-const fn column_type(at: usize, hex: bool) -> ColumnType {
-    let column_type = match at {
-        CHAIN_ID => ColumnType::U64,
-        _ => FIELDS[at].get.column_type(),
+        is_rich: types.contains(&ColumnWord::Rich),
+        is_of_set: false,
     };
-    match column_type {
-        ColumnType::Address | ColumnType::Hash if hex => ColumnType::Text,
-        other => other,
+    columns.into_iter().map(choice).collect()
+}
+
+/// The columns of a schema, or of the table of its tool.
+fn set(
+    schema: Schema,
+    mut types: Vec<ColumnWord>,
+    options: &TransferTableOptions,
+    mut usual: &[ColumnWord],
+    with_hop: bool,
+) -> Vec<Choice> {
+    let names = schema.base();
+    let mut fields: Vec<_> = (0..names.len())
+        .map(|at| (names[at], Field::Schema(at)))
+        .collect();
+    if with_hop {
+        fields.push((HOP, Field::Hop));
     }
-}
-
-/// Whether the options ask for other columns of text than those of the schema.
-pub(crate) const fn is_chosen(options: &TransferTableOptions) -> bool {
-    options.dataset.is_some() || !options.columns.is_empty() || !options.exclude.is_empty()
-}
-
-/// Checks the names of chosen columns.
-pub(crate) fn validate(options: &TransferTableOptions) -> Result<()> {
-    for name in options.columns.iter().chain(&options.exclude) {
-        let known = [false, true].iter().any(|is_text| {
-            let all = choices(options, *is_text, true);
-            all.iter()
-                .any(|it| it.column.name == *name || it.base == name)
-        });
-        if !known {
-            let all = choices(options, true, true);
-            let known: Vec<_> = all.into_iter().map(|it| it.base).collect();
-            return Err(Error::UnknownColumn {
-                name: crate::text::printable_short(name, 40),
-                known: known.join(", "),
-            });
+    let table = schema.exact_table(&options.standards);
+    if let Some(table) = table {
+        usual = &NUMBERS;
+        fields = table.iter().map(|at| fields[*at]).collect();
+    }
+    let is_etl_table = table.is_some() && schema == Schema::Etl;
+    if is_etl_table {
+        // ethereum-etl writes text everywhere.
+        types.push(ColumnWord::Hex);
+    }
+    let columns = fields.into_iter().flat_map(|(name, field)| match field {
+        Field::Schema(VALUE) if is_etl_table => {
+            columns_of((name, Field::ValueOrId), schema, &types, usual)
+        }
+        _ => columns_of((name, field), schema, &types, usual),
+    });
+    let mut columns: Vec<_> = columns.collect();
+    for it in &mut columns {
+        it.is_of_set = true;
+        if table.is_some() && schema == Schema::Cryo && it.is(Field::Schema(BLOCK_NUMBER)) {
+            it.column.column_type = ColumnType::U32;
         }
     }
-    let twice = |(at, name): (usize, &String)| options.columns[..at].contains(name);
-    if let Some((_, name)) = options.columns.iter().enumerate().find(|it| twice(*it)) {
-        return Err(Error::ColumnTwice(name.clone()));
-    }
-    Ok(())
+    columns
 }
 
-/// The columns that the options choose for a table of text or of columns.
+/// The schema whose columns text has, all of them, if no others are chosen. Text formats have
+/// encoders of their own for these.
+pub(crate) fn text_schema(options: &TransferTableOptions) -> Option<Schema> {
+    let (schema, types) = options.set();
+    let is_text = |word: &ColumnWord| matches!(word, ColumnWord::String | ColumnWord::Hex);
+    let is_set = |it: &ColumnChoice| it.is_set() || it.is_of_vertices();
+    let is_all = options.columns.iter().all(is_set) && types.iter().all(is_text);
+    (is_all && schema.exact_table(&options.standards).is_none()).then_some(schema)
+}
+
+/// The columns that the options choose for a table.
 pub(crate) fn choose(
     options: &TransferTableOptions,
-    is_text: bool,
+    format: TableFormat,
     with_hop: bool,
 ) -> Result<Vec<Choice>> {
-    let all = choices(options, is_text, with_hop);
-    let is = |it: &Choice, name: &String| it.column.name == *name || it.base == name;
-    let mut chosen: Vec<_> = match options.columns.is_empty() {
-        true => all.into_iter().filter(|it| it.is_default).collect(),
-        false => (options.columns.iter())
-            .flat_map(|name| all.iter().filter(move |it| is(it, name)).cloned())
-            .collect(),
+    let usual = match format.is_text() {
+        true => &[ColumnWord::String][..],
+        false => &NUMBERS,
     };
-    chosen.retain(|it| !options.exclude.iter().any(|name| is(it, name)));
+    let mut chosen = Vec::new();
+    if !options.columns.iter().any(ColumnChoice::adds) {
+        chosen = set(Schema::Txgraph, Vec::new(), options, usual, with_hop);
+    }
+    for choice in &options.columns {
+        let (name, types) = (choice.name(), choice.types().collect());
+        match choice.chosen {
+            Chosen::One(Field::Hop) | Chosen::Vertex if !with_hop => return Err(unknown(name)),
+            Chosen::Vertex => {}
+            Chosen::All(schema) => chosen.extend(set(schema, types, options, usual, with_hop)),
+            Chosen::One(field) => {
+                let is_replaced = |it: &Choice| it.is_of_set && it.is(field);
+                let place = chosen.iter().position(is_replaced).unwrap_or(chosen.len());
+                chosen.retain(|it| !is_replaced(it));
+                let new = columns_of((name, field), Schema::Txgraph, &types, usual);
+                chosen.splice(place..place, new);
+            }
+            Chosen::Without(field) => {
+                // A name like `value_f64` has a type.
+                let number = types.first().and_then(|word| word.number());
+                let is = |it: &Choice| number.is_none_or(|number| it.column.column_type == number);
+                chosen.retain(|it| !(it.is(field) && is(it)));
+            }
+        }
+    }
+    let entries = options.columns.iter().filter(|it| it.adds());
+    let entries = entries.map(ColumnChoice::name);
+    let names = chosen.iter().map(|it| &*it.column.name);
+    if let Some(name) = twice(entries).or_else(|| twice(names)) {
+        return Err(Error::ColumnTwice(name.to_owned()));
+    }
+    if format != TableFormat::Parquet && chosen.iter().any(|it| it.is_rich) {
+        return Err(Error::TypesOnlyInParquet(format));
+    }
     match chosen.is_empty() {
         true => Err(Error::NoColumns),
         false => Ok(chosen),
     }
+}
+
+impl TransferTableOptions {
+    /// Checks the options. Every writer does so before it writes; a caller that has long
+    /// work ahead of writing should do so first.
+    pub fn validate(&self) -> Result<()> {
+        choose(self, TableFormat::Parquet, true).map(drop)
+    }
+
+    /// Returns the names of the columns of transfers in a format.
+    ///
+    /// # Errors
+    ///
+    /// If the columns are wrong.
+    pub fn names(&self, format: TableFormat) -> Result<Vec<String>> {
+        let chosen = choose(self, format, false)?;
+        Ok(chosen.into_iter().map(|it| it.column.name).collect())
+    }
+}
+
+/// The first name that occurs again.
+fn twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = BTreeSet::new();
+    names.find(|name| !seen.insert(*name))
 }

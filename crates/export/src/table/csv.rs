@@ -63,9 +63,14 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    pub(crate) fn new(options: &TransferTableOptions, with_hop: bool, output: Output) -> Self {
+    pub(crate) fn new(
+        schema: Schema,
+        options: &TransferTableOptions,
+        with_hop: bool,
+        output: Output,
+    ) -> Self {
         let mut text = TextOutput::with_threads(output, &options.threads);
-        header(&mut text.buffer, options.schema, with_hop);
+        header(&mut text.buffer, schema, with_hop);
         let lines = Lines::new(options.chain_id);
         Self { text, lines }
     }

@@ -47,10 +47,10 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    pub(crate) fn new(options: &TransferTableOptions, output: Output) -> Self {
+    pub(crate) fn new(schema: Schema, options: &TransferTableOptions, output: Output) -> Self {
         Self {
             text: TextOutput::with_threads(output, &options.threads),
-            keys: Keys::new(options.schema, options.chain_id),
+            keys: Keys::new(schema, options.chain_id),
         }
     }
 }

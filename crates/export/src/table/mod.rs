@@ -12,7 +12,7 @@ pub(crate) mod jsonl;
 pub(crate) mod values;
 
 use crate::{
-    Column, ColumnTypes, Error, Metadata, Result, TableFormat, Target, TokenList, Transactions,
+    Column, Error, Metadata, Result, TableFormat, Target, TokenList, Transactions,
     TransferTableOptions, Value, Written, output::Output, value::check_row,
 };
 use columns::Container;
@@ -96,26 +96,24 @@ pub(crate) fn transfer_encoder(
     with_hop: bool,
     output: Output,
 ) -> Result<Box<dyn TransferEncoder>> {
-    if format.is_text() {
-        if options.types == ColumnTypes::Rich {
-            return Err(Error::TypesOnlyInParquet(format));
+    let chosen = chosen::choose(options, format, with_hop)?;
+    let in_columns = |container, chosen, output| {
+        columns::Transfers::new(container, chosen, options, output).map(|rows| Box::new(rows) as _)
+    };
+    Ok(match (format, chosen::text_schema(options)) {
+        (TableFormat::Csv, Some(schema)) => {
+            Box::new(csv::Transfers::new(schema, options, with_hop, output))
         }
-        if chosen::is_chosen(options) {
-            let chosen = chosen::choose(options, true, with_hop)?;
+        (TableFormat::Jsonl, Some(schema)) => {
+            Box::new(jsonl::Transfers::new(schema, options, output))
+        }
+        (TableFormat::Csv | TableFormat::Jsonl, None) => {
             let columns = chosen.iter().map(|it| it.column.clone()).collect();
             let rows = row_encoder(format, columns, options, output)?;
-            return Ok(Box::new(ValueRows::new(rows, Values::new(chosen, options))));
+            Box::new(ValueRows::new(rows, Values::new(chosen, options)))
         }
-    }
-    let in_columns = |container, output| {
-        columns::Transfers::new(container, options, with_hop, output)
-            .map(|rows| Box::new(rows) as _)
-    };
-    Ok(match format {
-        TableFormat::Csv => Box::new(csv::Transfers::new(options, with_hop, output)),
-        TableFormat::Jsonl => Box::new(jsonl::Transfers::new(options, output)),
-        TableFormat::Parquet => in_columns(Container::Parquet, output)?,
-        TableFormat::Ipc => in_columns(Container::Ipc, output)?,
+        (TableFormat::Parquet, _) => in_columns(Container::Parquet, chosen, output)?,
+        (TableFormat::Ipc, _) => in_columns(Container::Ipc, chosen, output)?,
     })
 }
 

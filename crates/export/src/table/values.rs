@@ -1,15 +1,12 @@
 //! The values of transfers in the columns of a table.
 
-use super::{
-    RowEncoder, TransferEncoder, TransferRows,
-    chosen::{Choice, Field},
-};
+use super::{RowEncoder, TransferEncoder, TransferRows, chosen::Choice};
 use crate::{
     Column, ColumnType, Error, Metadata, Result, TokenList, TransactionFacts, Transactions,
-    TransferTableOptions, U256Type, Value, Written,
+    TransferTableOptions, Value, Written,
     decimal::{push_scaled, to_f64},
     fields::{FIELDS, Get},
-    schema::{CHAIN_ID, VALUE},
+    schema::{BLOCK_NUMBER, CHAIN_ID, Field},
 };
 use alloy_primitives::{B256, U256};
 use std::borrow::Cow;
@@ -42,7 +39,10 @@ impl Values {
 
     /// Refuses a transfer that a column has no room for.
     pub(crate) fn check(&self, rows: TransferRows<'_>) -> Result<()> {
-        if !self.has(&[Field::Block32]) {
+        let is_small = |(column, field): &(Column, Field)| {
+            *field == Field::Schema(BLOCK_NUMBER) && column.column_type == ColumnType::U32
+        };
+        if !self.columns.iter().any(is_small) {
             return Ok(());
         }
         let mut blocks = (0..rows.len()).map(|number| rows.get(number).0.block_number);
@@ -59,7 +59,7 @@ impl Values {
     /// How the column at a position is read, if it is a field of the transfer.
     pub(crate) fn get(&self, at: usize) -> Option<Get> {
         match self.columns[at].1 {
-            Field::Schema(at) | Field::Number(at, _) => Some(FIELDS.get(at)?.get),
+            Field::Schema(at) => Some(FIELDS.get(at)?.get),
             _ => None,
         }
     }
@@ -99,14 +99,8 @@ impl Values {
             Field::Hop => hop.into(),
             Field::Schema(CHAIN_ID) => self.chain_id.into(),
             Field::Schema(at) => in_column(FIELDS[at].get.value(transfer), column),
-            Field::TransactionFrom => {
-                let from = self.transaction(transfer).map(|it| it.from);
-                in_column(from.into(), column)
-            }
-            Field::TransactionTo => {
-                let to = self.transaction(transfer).and_then(|it| it.to);
-                in_column(to.into(), column)
-            }
+            Field::TransactionFrom => self.transaction(transfer).map(|it| it.from).into(),
+            Field::TransactionTo => self.transaction(transfer).and_then(|it| it.to).into(),
             Field::Status => {
                 let status = self.transaction(transfer).map(|it| u32::from(it.success));
                 status.into()
@@ -117,18 +111,12 @@ impl Values {
                     .and_then(|it| it.method.as_deref());
                 method.into()
             }
-            // Checked before the row is written.
-            Field::Block32 => u32::try_from(transfer.block_number).ok().into(),
             Field::ValueOrId => {
                 let id = (transfer.token_standard == TokenStandard::Erc721)
                     .then_some(transfer.token_id)
                     .flatten();
                 id.unwrap_or(transfer.value).to_string().into()
             }
-            Field::Number(at, encoding) => match at {
-                VALUE => number(Some(transfer.value), encoding),
-                _ => number(transfer.token_id, encoding),
-            },
             Field::Symbol => self.symbol(transfer).map_or(Value::Absent, Value::Text),
             Field::FromLabel => self.labels.name(transfer.from_address).into(),
             Field::ToLabel => self.labels.name(transfer.to_address).into(),
@@ -179,26 +167,14 @@ impl Values {
     }
 }
 
-/// A value as its column holds it: addresses and hashes may be text.
+/// A value as its column holds it. Text of numbers, addresses and hashes is left to the formats.
 fn in_column<'a>(value: Value<'a>, column: &Column) -> Value<'a> {
-    match value {
-        Value::Address(address) if column.column_type == ColumnType::Text => {
-            format!("{address:#x}").into()
-        }
-        Value::Hash(hash) if column.column_type == ColumnType::Text => format!("{hash:#x}").into(),
-        value => value,
-    }
-}
-
-/// A number of 256 bits as one of its types.
-fn number(number: Option<U256>, encoding: U256Type) -> Value<'static> {
-    let Some(number) = number else {
-        return Value::Absent;
-    };
-    match encoding {
-        U256Type::Binary => Value::Hash(B256::from(number)),
-        U256Type::String => number.to_string().into(),
-        U256Type::F64 => to_f64(number.as_limbs()).into(),
+    match (value, column.column_type) {
+        (Value::Amount(amount), ColumnType::F64) => to_f64(amount.as_limbs()).into(),
+        (Value::Amount(amount), ColumnType::Hash) => B256::from(amount.to::<U256>()).into(),
+        // Checked before the row is written.
+        (Value::U64(number), ColumnType::U32) => u32::try_from(number).ok().into(),
+        (value, _) => value,
     }
 }
 

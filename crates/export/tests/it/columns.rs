@@ -13,8 +13,8 @@ use parquet::file::{
 use std::{fs, fs::File, path::Path};
 use txgraph_analysis::{CellKind, Table};
 use txgraph_export::{
-    GraphOptions, Metadata, Schema, TableFormat, Target, TransferTableOptions, TransferWriter,
-    U256Type, write_graph, write_table, write_vertices,
+    ColumnChoice, GraphOptions, Metadata, Schema, TableFormat, Target, TransferTableOptions,
+    TransferWriter, write_graph, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
 use txgraph_transfers::{BlockTime, Kind, Transfer, testing::transfer};
@@ -25,6 +25,14 @@ pub(crate) fn read(format: TableFormat, path: &Path) -> Frame {
     match format {
         TableFormat::Parquet => Frame::parquet(path),
         _ => Frame::ipc(path),
+    }
+}
+
+/// Options with a list of columns.
+pub(crate) fn chosen(list: &str) -> TransferTableOptions {
+    TransferTableOptions {
+        columns: list.split(',').map(|it| it.parse().unwrap()).collect(),
+        ..TransferTableOptions::new(1)
     }
 }
 
@@ -128,7 +136,7 @@ fn every_cell_of_every_transfer_reads_back() {
             frame.rows(),
             all.iter().map(|t| expected(t, 7)).collect::<Vec<_>>()
         );
-        assert_eq!(frame.names(), options.binary_columns());
+        assert_eq!(frame.names(), options.names(format).unwrap());
         let fields = frame.schema.fields();
         assert!(fields.iter().all(|field| field.is_nullable()));
         let types: Vec<_> = fields.iter().map(|it| it.data_type().clone()).collect();
@@ -199,7 +207,7 @@ fn empty_file_has_columns() {
         let frame = read(format, &path);
         assert_eq!(
             (frame.rows().len(), frame.names()),
-            (0, options.binary_columns())
+            (0, options.names(format).unwrap())
         );
     }
 }
@@ -208,20 +216,87 @@ fn empty_file_has_columns() {
 fn columns_are_those_requested() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
+    let format = TableFormat::Parquet;
     for schema in Schema::ALL {
-        for u256 in [
-            vec![U256Type::F64],
-            vec![U256Type::String, U256Type::Binary],
-        ] {
-            let options = TransferTableOptions {
-                schema: *schema,
-                u256,
-                ..TransferTableOptions::new(1)
-            };
-            write_transfers(TableFormat::Parquet, &options, &[&tiny_transfers()], &path);
-            let frame = read(TableFormat::Parquet, &path);
-            assert_eq!(frame.names(), options.binary_columns());
+        for types in ["f64", "string+binary"] {
+            let options = chosen(&format!("{schema}:{types}"));
+            write_transfers(format, &options, &[&tiny_transfers()], &path);
+            let frame = read(format, &path);
+            assert_eq!(frame.names(), options.names(format).unwrap());
         }
+    }
+}
+
+#[test]
+fn lists_choose_columns_and_types() {
+    use TableFormat::{Csv, Ipc, Parquet};
+    for (format, line) in [
+        (Csv, "value,kind = value,kind"),
+        (Ipc, "value,kind = value_binary,value_string,value_f64,kind"),
+        (Parquet, "value:f64,kind:rich = value,kind"),
+        (
+            Csv,
+            "token_id:string+binary = token_id_string,token_id_binary",
+        ),
+        (
+            Ipc,
+            "value_f64,kind,value_binary = value_f64,kind,value_binary",
+        ),
+        (Ipc, "erc20:hex,timestamp,symbol = erc20,timestamp,symbol"),
+        (Ipc, "value,kind,-value = kind"),
+        (
+            Ipc,
+            "value,kind,-value_f64 = value_binary,value_string,kind",
+        ),
+    ] {
+        let (list, names) = line.split_once(" = ").unwrap();
+        let options = chosen(list);
+        assert_eq!(options.names(format).unwrap().join(","), names, "{list}");
+        let written = options.columns.iter().map(ToString::to_string);
+        assert_eq!(written.collect::<Vec<_>>().join(","), list);
+    }
+    let names = |list| chosen(list).names(Ipc).unwrap();
+    // Columns of a set are replaced at their place, and others come after it.
+    let mut expected = names("all:string");
+    assert_eq!(names("all:string,value:f64,kind"), expected);
+    expected.remove(13);
+    expected.push("amount".to_owned());
+    assert_eq!(names("-chain_id,all:string,-chain_id,amount"), expected);
+    expected.pop();
+    assert_eq!(names("-chain_id,-value_binary,-value_f64,-token_id"), {
+        expected[9] = "value_string".to_owned();
+        expected.remove(10);
+        expected
+    });
+    for (entry, message) in [
+        ("vlaue", "no column `vlaue`; one of block_number, block"),
+        ("kind_f64", "no column `kind_f64`"),
+        ("-all", "no column `all`"),
+        ("value:int", "twice; one of binary, string, f64, rich"),
+        ("value:hex", "`value:hex` is no type"),
+        ("value:", "`value:` is no type"),
+        ("value_f64:string", "one of rich"),
+        ("from_address:string", "one of binary, hex, rich"),
+        ("all:f64+f64", "there twice"),
+        ("-value:f64", "is no type"),
+        ("category:hex", "is no type"),
+    ] {
+        let error = entry.parse::<ColumnChoice>().unwrap_err();
+        assert!(error.is_usage(), "{entry}");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    for (list, format, message) in [
+        ("value,value:f64", Csv, "the column `value` is chosen twice"),
+        ("value,value_string", Ipc, "`value_string` is chosen twice"),
+        ("all,cryo", Csv, "`block_number` is chosen twice"),
+        ("kind,-kind", Ipc, "no column is left"),
+        ("kind:rich", Ipc, "rich types are written to Parquet only"),
+        ("hop", Csv, "no column `hop`"),
+        ("is_contract", Csv, "no column `is_contract`"),
+    ] {
+        let error = chosen(list).names(format).unwrap_err();
+        assert!(error.is_usage(), "{list}");
+        assert!(error.to_string().contains(message), "{error}");
     }
 }
 
@@ -249,7 +324,7 @@ fn edges_vertices_and_tables_read_back() {
 
         // The other tables must equal the text formats, which are checked by golden files.
         let strings = TransferTableOptions {
-            u256: vec![U256Type::String],
+            columns: chosen("all:string").columns,
             ..plain.table
         };
         let strings = GraphOptions {
@@ -282,6 +357,23 @@ fn edges_vertices_and_tables_read_back() {
         same("vertices", &|format, target| {
             write_vertices(&graph, format, &strings, &metadata, target, true).unwrap();
         });
+        let with = |list| GraphOptions {
+            table: chosen(list),
+            ..options()
+        };
+        // Types that are named hold in every format.
+        let typed = with("value:binary+string+f64,token_id:f64,from_address:hex");
+        same("typed", &|format, target| {
+            write_graph(&graph, format, &typed, &metadata, target, true).unwrap();
+        });
+        let types = |frame: Frame| -> Vec<_> {
+            let fields = frame.schema.fields().iter();
+            fields.map(|field| field.data_type().clone()).collect()
+        };
+        assert_eq!(types(read(format, &path))[4], DataType::LargeUtf8);
+        // Those of all columns hold for vertices, too.
+        write_vertices(&graph, format, &with("all:hex"), &metadata, &target, true).unwrap();
+        assert_eq!(types(read(format, &path))[0], DataType::LargeUtf8);
     }
 }
 

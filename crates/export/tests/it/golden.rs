@@ -124,9 +124,10 @@ fn transfers_by_schema() {
     let metadata = Metadata::new("transfers", serde_json::Value::Null);
     for schema in Schema::ALL {
         for format in [TableFormat::Csv, TableFormat::Jsonl] {
-            check_file(&format!("transfers_{schema}.{format}"), |target| {
+            let name = format!("transfers_{schema:?}.{format}").to_lowercase();
+            check_file(&name, |target| {
                 let options = TransferTableOptions {
-                    schema: *schema,
+                    columns: vec![(*schema).into()],
                     ..TransferTableOptions::new(1)
                 };
                 let mut writer = TransferWriter::new(format, &options, target, false).unwrap();

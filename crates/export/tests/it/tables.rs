@@ -1,11 +1,11 @@
 //! Tables of typed values in every table format.
 
-use crate::columns::{footer, read};
+use crate::columns::{chosen, footer, read};
 use alloy_primitives::{Address, B256, U256};
 use std::fs;
 use txgraph_export::{
     Column, ColumnType, Error, Metadata, TableFormat, TableWriter, Target, TransferTableOptions,
-    U256Type, Value,
+    Value,
 };
 use txgraph_graph::AmountSum;
 
@@ -124,9 +124,8 @@ fn binary_tables_read_back() {
     for format in [TableFormat::Parquet, TableFormat::Ipc] {
         for group_rows in [1, 100] {
             let options = TransferTableOptions {
-                u256: vec![U256Type::String],
                 group_rows,
-                ..TransferTableOptions::new(1)
+                ..chosen("all:string")
             };
             let (_folder, target) = write(format, &options);
             let rows = read(format, target.path().unwrap()).rows();
@@ -200,19 +199,16 @@ fn without_metadata_there_is_no_second_file() {
 }
 
 #[test]
-fn repeated_u256_types_are_refused_before_a_file_is_made() {
+fn repeated_columns_are_refused_before_a_file_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let target = Target::File(folder.path().join("t"));
-    let options = TransferTableOptions {
-        u256: vec![U256Type::Binary, U256Type::Binary],
-        ..TransferTableOptions::new(1)
-    };
+    let options = chosen("value,hop,value:f64");
     for format in TableFormat::ALL {
         let error = TableWriter::new(*format, columns(), &options, &target, false).unwrap_err();
-        assert!(matches!(error, Error::U256TypeTwice(U256Type::Binary)));
+        assert!(matches!(error, Error::ColumnTwice(_)));
         let transfers =
             txgraph_export::TransferWriter::new(*format, &options, &target, false).unwrap_err();
-        assert!(matches!(transfers, Error::U256TypeTwice(_)));
+        assert!(matches!(transfers, Error::ColumnTwice(_)));
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

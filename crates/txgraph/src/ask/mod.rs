@@ -50,9 +50,9 @@ pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
 #[cfg(all(feature = "replay", feature = "export"))]
 pub(crate) use transfers::scan;
-#[cfg(feature = "export")]
-pub use transfers::{Columns, TransfersAnswer, TransfersOutput};
 pub use transfers::{FirstTransfers, PreparedTransfers, Transfers};
+#[cfg(feature = "export")]
+pub use transfers::{TransfersAnswer, TransfersOutput};
 
 #[cfg(not(feature = "index"))]
 impl crate::Source {

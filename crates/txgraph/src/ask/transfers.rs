@@ -286,7 +286,7 @@ pub(crate) fn scan(
 }
 
 #[cfg(feature = "export")]
-pub use to_file::{Columns, TransfersAnswer, TransfersOutput};
+pub use to_file::{TransfersAnswer, TransfersOutput};
 
 #[cfg(feature = "export")]
 mod to_file {
@@ -300,8 +300,7 @@ mod to_file {
     };
     use std::{collections::BTreeSet, path::PathBuf};
     use txgraph_export::{
-        ColumnTypes, Schema, TableFormat, Target, TokenList, TransferTableOptions, TransferWriter,
-        U256Type, Written,
+        ColumnChoice, TableFormat, Target, TokenList, TransferTableOptions, TransferWriter, Written,
     };
     use txgraph_labels::Labels;
     use txgraph_transfers::{Sought, Unseen};
@@ -319,40 +318,6 @@ mod to_file {
         pub tokens: TokenSources,
     }
 
-    /// Names and encodings of columns. Absent: the default of the writer.
-    #[derive(Clone, Debug, Default, PartialEq, Eq)]
-    pub struct Columns {
-        /// The names of columns.
-        pub schema: Option<Schema>,
-        /// The columns that amounts get in Parquet and Arrow IPC; empty: the default.
-        pub u256: Vec<U256Type>,
-        /// The columns of transfers, in order; empty: those of the schema.
-        pub columns: Vec<String>,
-        /// Columns that are left out.
-        pub exclude: Vec<String>,
-        /// Whether addresses and hashes are hexadecimal text in Parquet and Arrow IPC.
-        pub hex: bool,
-        /// The types of columns in Parquet.
-        pub types: ColumnTypes,
-    }
-
-    impl Columns {
-        /// Sets these columns, and checks the options.
-        pub(crate) fn apply(&self, options: &mut TransferTableOptions) -> Result<()> {
-            if let Some(schema) = self.schema {
-                options.schema = schema;
-            }
-            if !self.u256.is_empty() {
-                options.u256.clone_from(&self.u256);
-            }
-            options.columns.clone_from(&self.columns);
-            options.exclude.clone_from(&self.exclude);
-            options.hex = self.hex;
-            options.types = self.types;
-            Ok(options.validate()?)
-        }
-    }
-
     /// Where transfers are written, and how.
     #[derive(Clone, Debug)]
     pub struct TransfersOutput {
@@ -362,8 +327,8 @@ mod to_file {
         pub format: TableFormat,
         /// Further files with the same rows.
         pub more: Vec<(TableFormat, Target)>,
-        /// The columns.
-        pub columns: Columns,
+        /// The columns and their types, in order; empty: all.
+        pub columns: Vec<ColumnChoice>,
         /// Symbols and decimals of tokens, for columns on request.
         pub tokens: Option<TokenList>,
         /// Names of addresses, for columns on request.
@@ -384,7 +349,7 @@ mod to_file {
                 format: TableFormat::of(&target)?,
                 target,
                 more: Vec::new(),
-                columns: Columns::default(),
+                columns: Vec::new(),
                 tokens: None,
                 labels: None,
                 overwrite: false,
@@ -411,11 +376,8 @@ mod to_file {
             let source = self.source;
             let mut options = TransferTableOptions::new(source.chain()?.chain_id);
             options.threads = source.control.threads.clone();
-            output.columns.apply(&mut options)?;
-            if output.columns.columns.is_empty() {
-                // A table of one tool, exactly.
-                options.dataset = options.schema.dataset(&self.request.filter.standards);
-            }
+            options.columns.clone_from(&output.columns);
+            (options.standards).clone_from(&self.request.filter.standards);
             options.tokens.clone_from(&output.tokens);
             options.labels.clone_from(&output.labels);
             let TransfersOutput {

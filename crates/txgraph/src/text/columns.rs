@@ -1,78 +1,68 @@
-//! The columns of transfers, as they are written.
+//! The list of columns: what it needs, and the options that it replaced.
 
-use crate::{Error, Result, grammar::list};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use txgraph_export::VertexColumn;
+use crate::{Advice, Error, Result, options::Options};
+use serde_json::Value;
+use txgraph_export::ColumnChoice;
 
-/// Names and encodings of columns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-pub struct Columns {
-    /// `txgraph`, `cryo` or `etl`; absent: `txgraph`.
-    pub schema: Option<String>,
-    /// `binary`, `string`, `f64`: the columns of amounts in Parquet and IPC.
-    #[serde(deserialize_with = "list")]
-    pub u256_types: Vec<String>,
-    /// The columns of transfers, in order; empty: those of the schema.
-    #[serde(deserialize_with = "list")]
-    pub columns: Vec<String>,
-    /// Columns that are left out.
-    #[serde(deserialize_with = "list")]
-    pub exclude: Vec<String>,
-    /// Addresses and hashes are hexadecimal text in Parquet and IPC, too.
-    pub hex: bool,
-    /// `plain` or `rich`: the types of columns in Parquet; absent: `plain`.
-    pub types: Option<String>,
-}
-
-impl Columns {
-    /// The columns of transfers without those of vertices, and those.
-    pub(super) fn of_vertices(&self) -> (Self, Vec<VertexColumn>) {
-        let known = |name: &String| {
-            VertexColumn::ALL
-                .iter()
-                .copied()
-                .find(|it| it.as_str() == name)
-        };
-        let all = names(&self.columns);
-        let vertices = all.iter().filter_map(known).collect();
-        let columns = all.into_iter().filter(|name| known(name).is_none());
-        let columns = Self {
-            columns: columns.collect(),
-            ..self.clone()
-        };
-        (columns, vertices)
-    }
-
-    pub(super) fn read(&self) -> Result<crate::Columns> {
-        let wrong = |error: &dyn fmt::Display| Error::usage(error.to_string());
-        let words = self.u256_types.iter().flat_map(|text| text.split(','));
-        let columns = crate::Columns {
-            schema: match &self.schema {
-                Some(word) => Some(word.parse().map_err(|error| wrong(&error))?),
-                None => None,
-            },
-            u256: words
-                .map(|word| word.trim().parse().map_err(|error| wrong(&error)))
-                .collect::<Result<_>>()?,
-            columns: names(&self.columns),
-            exclude: names(&self.exclude),
-            hex: self.hex,
-            types: match &self.types {
-                Some(word) => word.parse().map_err(|error| wrong(&error))?,
-                None => Default::default(),
-            },
-        };
-        // Checks the columns before anything is read.
-        columns.apply(&mut txgraph_export::TransferTableOptions::new(0))?;
-        Ok(columns)
+/// Refuses columns with names of addresses where there are no names.
+pub(super) fn check_columns(columns: &[ColumnChoice], labels: &[String]) -> Result<()> {
+    let mut names = columns.iter().map(ColumnChoice::name);
+    match names.find(|name| ["from_label", "to_label"].contains(name)) {
+        Some(name) if labels.is_empty() => {
+            Err(Error::usage(format!("the column `{name}` needs labels"))
+                .hint("name a file of labels, or leave the column out"))
+        }
+        _ => Ok(()),
     }
 }
 
-/// The names in a list with commas.
-fn names(texts: &[String]) -> Vec<String> {
-    let names = texts.iter().flat_map(|text| text.split(','));
-    let names = names.map(str::trim).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+/// Takes the options that the list of columns replaced. If they have values, the advice of the
+/// error is the list that says the same.
+pub(super) fn refuse_replaced(options: &mut Options) -> Result<()> {
+    let names = ["schema", "u256-types", "hex", "types", "exclude"];
+    let replaced = names.map(|name| words(options.remove(name), name));
+    let given = names.iter().zip(&replaced);
+    let given = given.filter_map(|(name, words)| (!words.is_empty()).then_some(*name));
+    let given = given.collect::<Vec<_>>().join(", ");
+    if given.is_empty() {
+        return Ok(());
+    }
+    let [schema, numbers, hex, types, without] = replaced;
+    let types = [numbers, hex, types].concat();
+    let with_types = |name: &String| {
+        types.iter().fold(name.clone(), |entry, word| {
+            let between = if entry.contains(':') { '+' } else { ':' };
+            let longer = format!("{entry}{between}{word}");
+            // A column has only some of the types.
+            let is_known = longer.parse::<ColumnChoice>().is_ok();
+            if is_known { longer } else { entry }
+        })
+    };
+    let mut columns = words(options.get("columns").cloned(), "columns");
+    if columns.is_empty() {
+        columns.push(
+            schema
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| "all".to_owned()),
+        );
+    }
+    let without = without.iter().map(|name| format!("-{name}"));
+    let list: Vec<_> = columns.iter().map(with_types).chain(without).collect();
+    let message = format!("the list of columns replaces the options: {given}");
+    Err(Error::usage(message).advise(Advice::WriteColumns(list.join(","))))
+}
+
+/// The words of an option; its name if it is a flag.
+fn words(value: Option<Value>, name: &str) -> Vec<String> {
+    let items = match value {
+        Some(Value::Array(items)) => items,
+        other => other.into_iter().collect(),
+    };
+    let words = items.iter().flat_map(|item| match item {
+        Value::Bool(true) => name.split(','),
+        other => other.as_str().unwrap_or_default().split(','),
+    });
+    let words = words.map(str::trim).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
 }

@@ -36,8 +36,6 @@ pub use crate::grammar::{
 #[cfg(feature = "export")]
 pub use crate::options::given;
 pub use bounds::{first_block, last_block};
-#[cfg(feature = "export")]
-pub use columns::Columns;
 pub use labels::{labels, stop_list};
 pub use lists::{addresses, block_specs, tokens, wrapped_native};
 #[cfg(feature = "export")]

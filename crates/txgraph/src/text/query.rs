@@ -4,20 +4,24 @@
 //! [`TransfersQuery::on`] and [`GraphQuery::on`] read the text and report mistakes.
 
 use super::{
-    columns::Columns,
+    columns::check_columns,
     lists::addresses,
     output::Output,
     picture::Picture,
-    search::{SearchArgs, check_columns, read_labels},
+    search::{SearchArgs, read_labels},
     selection::SelectionArgs,
 };
 use crate::{
     Error, GraphOutputs, PreparedSearch, PreparedTransfers, Result, SearchOptions, Source,
-    TransfersOutput, grammar::list, outputs::Format,
+    TransfersOutput,
+    grammar::{list, words},
+    outputs::Format,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use txgraph_export::{GraphFormat, TableFormat, Target, TokenList};
+use txgraph_export::{
+    ColumnChoice, GraphFormat, TableFormat, Target, TokenList, TransferTableOptions,
+};
 use txgraph_labels::Labels;
 use txgraph_transfers::{Direction, Touching};
 
@@ -45,9 +49,9 @@ pub struct TransfersQuery {
     /// Where the answer is written.
     #[serde(flatten)]
     pub output: Output,
-    /// The columns.
-    #[serde(flatten)]
-    pub columns: Columns,
+    /// The columns and their types, in order; empty: all.
+    #[serde(deserialize_with = "words")]
+    pub columns: Vec<ColumnChoice>,
 }
 
 /// Question: the graph around some addresses.
@@ -73,9 +77,9 @@ pub struct GraphQuery {
     /// Where the answer is written: any number of files.
     #[serde(flatten)]
     pub output: Output,
-    /// The columns.
-    #[serde(flatten)]
-    pub columns: Columns,
+    /// The columns and their types, in order; empty: all.
+    #[serde(deserialize_with = "words")]
+    pub columns: Vec<ColumnChoice>,
 }
 
 /// The blocks and indices of transactions.
@@ -129,7 +133,7 @@ impl TransfersQuery {
             target,
             format,
             more: targets.collect(),
-            columns: self.columns.read()?,
+            columns: self.columns.clone(),
             tokens: list,
             labels: if self.labels.is_empty() {
                 None
@@ -179,28 +183,30 @@ impl GraphQuery {
         tokens: Option<TokenList>,
         labels: Labels,
     ) -> Result<GraphOutputs> {
-        let (columns, vertex_columns) = self.columns.of_vertices();
         check_columns(&self.columns, &self.search.labels)?;
-        if self.merge && !(columns.columns.is_empty() && columns.exclude.is_empty()) {
+        let mut columns = self.columns.iter();
+        if self.merge && columns.any(|it| !it.is_set() && !it.is_of_vertices()) {
             return Err(Error::usage(
                 "columns of transfers cannot be chosen for merged edges",
             ));
         }
-        if !vertex_columns.is_empty() && self.vertices.is_none() {
+        let mut columns = self.columns.iter();
+        if let Some(column) = columns.find(|it| it.is_of_vertices() && self.vertices.is_none()) {
             return Err(Error::usage(format!(
-                "`{}` is a column of vertices, which are not written",
-                vertex_columns[0].as_str()
+                "`{column}` is a column of vertices, which are not written"
             ))
             .hint("name a file for the vertices"));
         }
+        let mut options = TransferTableOptions::new(0);
+        options.columns.clone_from(&self.columns);
+        options.validate()?;
         let outputs = GraphOutputs {
             files: self.files()?,
             vertices: self.vertices()?,
             merge: self.merge,
             tokens,
             labels: (!self.search.labels.is_empty()).then_some(labels),
-            columns: columns.read()?,
-            vertex_columns,
+            columns: options.columns,
             drawing: self.picture.read()?,
             overwrite: self.output.overwrite,
         };

@@ -1,6 +1,7 @@
 //! Questions as tables of options.
 
 use super::{
+    columns::refuse_replaced,
     query::{GraphQuery, TransfersQuery},
     query_analyze::AnalyzeQuery,
 };
@@ -10,7 +11,6 @@ use serde::{Serialize, de::DeserializeOwned};
 /// A question: a command and its options.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "a process has one question")]
 pub enum Query {
     /// The transfers of a block range, as a table.
     Transfers(TransfersQuery),
@@ -31,9 +31,12 @@ pub trait Options: Default + Serialize + DeserializeOwned {
     ///
     /// If an option is unknown, or its value is wrong.
     fn from_table(options: &impl Serialize) -> Result<Self> {
-        let all = options::all(options)?;
+        let mut all = options::all(options)?;
         // serde cannot refuse unknown fields of flattened structs.
         let known = options::all(&Self::default())?;
+        if known.contains_key("columns") {
+            refuse_replaced(&mut all)?;
+        }
         match all.keys().find(|key| !known.contains_key(*key)) {
             None => options::read(options::with_value(all).into()),
             Some(key) => {
@@ -99,7 +102,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::given;
+    use crate::{Advice, options::given};
     use crate::{Hops, Measure};
     use serde_json::{Value, json};
     use txgraph_transfers::TokenStandard;
@@ -180,5 +183,38 @@ mod tests {
         assert!(read("search", "").is_err());
         assert!(read("graph", "direction = \"up\"").is_err());
         assert!(read("graph", "kind = \"gift\"").is_err());
+    }
+
+    #[test]
+    fn options_that_columns_replaced_are_refused() {
+        for (options, list) in [
+            ("schema = 'cryo'", "cryo"),
+            ("u256-types = ['f64', 'string']", "all:f64+string"),
+            ("hex = true\ntypes = 'rich'", "all:hex+rich"),
+            ("types = 'plain'", "all"),
+            ("exclude = 'kind,hop'\nschema = 'etl'", "etl,-kind,-hop"),
+            (
+                "columns = 'value,kind'\nu256-types = 'f64,string'",
+                "value:f64+string,kind",
+            ),
+            (
+                "columns = 'value,to_address'\nhex = true",
+                "value,to_address:hex",
+            ),
+        ] {
+            for command in ["transfers", "graph"] {
+                let error = read(command, options).unwrap_err();
+                assert!(
+                    error.message.starts_with("the list of columns replaces"),
+                    "{error}"
+                );
+                assert_eq!(error.advice, Some(Advice::WriteColumns(list.to_owned())));
+                // The advice works.
+                read(command, &format!("columns = '{list}'")).unwrap();
+            }
+        }
+        assert!(read("transfers", "hex = false\nexclude = []").is_ok());
+        let error = read("analyze", "measure = 'loops'\nhex = true").unwrap_err();
+        assert_eq!(error.message, "`analyze` has no option `hex`");
     }
 }

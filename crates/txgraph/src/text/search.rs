@@ -1,7 +1,6 @@
 //! How to search, as it is written: with labels, and the addresses at which the search stops.
 
 use super::{
-    columns::Columns,
     labels::{labels, stop_list},
     lists::addresses,
     selection::SelectionArgs,
@@ -131,21 +130,4 @@ fn unknown_category(word: &str, labels: &Labels) -> Error {
         (_, more) => format!("the labels have: {}, and {more} more", words.join(", ")),
     };
     Error::usage(message).hint(hint)
-}
-
-/// Refuses columns with names of addresses where there are no names.
-pub(super) fn check_columns(columns: &Columns, labels: &[String]) -> Result<()> {
-    let is = |name: &&str| {
-        columns
-            .columns
-            .iter()
-            .any(|text| text.split(',').any(|it| it.trim() == *name))
-    };
-    match ["from_label", "to_label"].iter().find(|name| is(name)) {
-        Some(name) if labels.is_empty() => {
-            Err(Error::usage(format!("the column `{name}` needs labels"))
-                .hint("name a file of labels, or leave the column out"))
-        }
-        _ => Ok(()),
-    }
 }

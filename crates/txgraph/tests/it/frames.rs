@@ -3,9 +3,7 @@
 use crate::{OZA, PEELER, open, small};
 use polars::prelude::{AnyValue, DataFrame};
 use std::path::Path;
-use txgraph::{
-    Columns, GraphOutputs, Measure, Source, TransfersOutput, U256Type, text::GraphQuery,
-};
+use txgraph::{GraphOutputs, Measure, Source, TransfersOutput, text::GraphQuery};
 
 #[path = "../../examples/polars.rs"]
 #[expect(dead_code, reason = "`main` is for people")]
@@ -88,16 +86,12 @@ fn transfers_equal_their_csv() {
 fn columns_can_be_chosen() {
     let fixture = small();
     let source = open(&fixture);
-    let columns = Columns {
-        columns: vec!["value".to_owned(), "symbol".to_owned()],
-        u256: vec![U256Type::String],
-        ..Columns::default()
-    };
+    let columns = ["value:string", "symbol"].map(|it| it.parse().unwrap());
     let prepared = source.transfers().prepare().unwrap();
     let frame = prepared.to_polars(&columns).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let output = TransfersOutput {
-        columns,
+        columns: columns.into(),
         ..TransfersOutput::to(folder.path().join("t.csv")).unwrap()
     };
     prepared.write(&output).unwrap();

@@ -165,16 +165,19 @@ impl ColumnBuilder {
                 column.append_value(big_endian(amount.as_limbs(), &mut space));
             }
             (Self::Text(column), Value::Text(text)) => column.append_value(text),
-            (Self::Text(column), Value::Amount(amount)) => {
-                push_digits(column, amount.as_limbs(), &mut Vec::new());
-            }
             (
-                Self::Text(column),
-                Value::SignedAmount { .. } | Value::Indices(_) | Value::Json(_),
+                column @ (Self::Text(_) | Self::ShortText(_)),
+                Value::Amount(_)
+                | Value::SignedAmount { .. }
+                | Value::Address(_)
+                | Value::Hash(_)
+                | Value::Indices(_)
+                | Value::Json(_),
             ) => {
                 let mut text = Vec::new();
                 value.push_plain(&mut text);
-                column.append_option(std::str::from_utf8(&text).ok());
+                let text = std::str::from_utf8(&text).ok();
+                return column.push(&text.into());
             }
             (Self::Time(column), Value::U64(seconds)) => {
                 let time = seconds.checked_mul(MILLISECONDS);

@@ -8,11 +8,8 @@ mod transfers;
 pub(crate) use builder::ColumnBuilder;
 pub(crate) use transfers::Transfers;
 
-use super::RowEncoder;
-use crate::{
-    Column, ColumnType, Metadata, Result, TransferTableOptions, Value, Written, output::Output,
-    schema::number_type,
-};
+use super::{RowEncoder, chosen::NUMBERS};
+use crate::{Column, Metadata, Result, TransferTableOptions, Value, Written, output::Output};
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 use file::ColumnFile;
@@ -95,15 +92,11 @@ impl Rows {
         options: &TransferTableOptions,
         output: Output,
     ) -> Result<Self> {
+        let (schema, types) = options.set();
         let mut builders = Vec::with_capacity(columns.len());
         let mut values = Vec::with_capacity(columns.len());
         for (at, column) in columns.into_iter().enumerate() {
-            if column.column_type == ColumnType::Amount {
-                builders.extend(options.u256_columns(&column.name).map(|(name, kind)| {
-                    values.push(at);
-                    (name, ColumnBuilder::plain(number_type(kind)))
-                }));
-            } else {
+            for column in schema.columns(column, &types, &NUMBERS) {
                 values.push(at);
                 builders.push((column.name, ColumnBuilder::plain(column.column_type)));
             }

@@ -2,14 +2,10 @@
 
 use super::{ColumnBuilder, Container, Groups};
 use crate::{
-    ColumnTypes, Error, Metadata, Result, TableFormat, TransferTableOptions, Written,
+    Metadata, Result, Schema, TransferTableOptions, Written,
     output::Output,
-    schema::{BLOCK_NUMBER, KIND, TIMESTAMP, TOKEN_STANDARD, TRANSACTION_INDEX},
-    table::{
-        TransferEncoder, TransferRows,
-        chosen::{Choice, Field, choose},
-        values::Values,
-    },
+    schema::{BLOCK_NUMBER, Field, KIND, TIMESTAMP, TOKEN_STANDARD, TRANSACTION_INDEX},
+    table::{TransferEncoder, TransferRows, chosen::Choice, values::Values},
 };
 use std::ops::Range;
 
@@ -25,26 +21,21 @@ pub(crate) struct Transfers {
 impl Transfers {
     pub(crate) fn new(
         container: Container,
+        chosen: Vec<Choice>,
         options: &TransferTableOptions,
-        with_hop: bool,
         output: Output,
     ) -> Result<Self> {
-        let is_rich = options.types == ColumnTypes::Rich;
-        if is_rich && container != Container::Parquet {
-            return Err(Error::TypesOnlyInParquet(TableFormat::Ipc));
-        }
-        let chosen = choose(options, false, with_hop)?;
         let columns = chosen.iter().map(|it| {
-            let builder = match is_rich {
+            let builder = match it.is_rich {
                 true => rich(it),
                 false => ColumnBuilder::plain(it.column.column_type),
             };
             (it.column.name.clone(), builder)
         });
         // Logs and native movements of a transaction have no common order by columns.
-        let base = options.schema.base();
-        let order = [base[BLOCK_NUMBER], base[TRANSACTION_INDEX]];
-        let order = is_rich.then_some(&order[..]);
+        let names = Schema::Txgraph.base();
+        let order = [names[BLOCK_NUMBER], names[TRANSACTION_INDEX]];
+        let order = chosen.iter().any(|it| it.is_rich).then_some(&order[..]);
         let threads = options.threads.count();
         Ok(Self {
             groups: Groups::new(

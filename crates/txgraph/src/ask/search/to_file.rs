@@ -2,7 +2,7 @@
 
 use super::{Description, GraphAnswer, Result, TrailEnds, TransferGraph, ends};
 use crate::{
-    Columns, Error, ErrorKind, Source, TokenSources,
+    Error, ErrorKind, Source, TokenSources,
     ask::{
         facts,
         names::{ASKED_MAX, TOKEN_COLUMNS},
@@ -15,8 +15,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use txgraph_export::{
-    DocumentFormat, Drawing, GraphFormat, GraphOptions, Metadata, TableFormat, Target, TokenList,
-    VertexColumn, Written,
+    ColumnChoice, DocumentFormat, Drawing, GraphFormat, GraphOptions, Metadata, TableFormat,
+    Target, TokenList, Written,
 };
 use txgraph_graph::MergedEdge;
 use txgraph_labels::Labels;
@@ -35,10 +35,8 @@ pub struct GraphOutputs {
     pub tokens: Option<TokenList>,
     /// Names of addresses, for columns on request and where the names of vertices come from.
     pub labels: Option<Labels>,
-    /// The columns of tables.
-    pub columns: Columns,
-    /// Columns of the vertices that are written on request.
-    pub vertex_columns: Vec<VertexColumn>,
+    /// The columns of tables and their types, in order, and those of vertices on request.
+    pub columns: Vec<ColumnChoice>,
     /// How pictures are drawn.
     pub drawing: Drawing,
     /// Whether files that exist are replaced.
@@ -155,10 +153,8 @@ impl GraphAnswer<'_> {
 
     /// The tokens of the graph by name, if an output shows names.
     fn names(&self, outputs: &GraphOutputs) -> Result<(Option<TokenList>, TokenSources)> {
-        let columns = &outputs.columns.columns;
-        let in_tables = TOKEN_COLUMNS
-            .iter()
-            .any(|name| columns.iter().any(|it| it == name));
+        let mut columns = outputs.columns.iter();
+        let in_tables = columns.any(|it| TOKEN_COLUMNS.contains(&it.name()));
         // JSON has amounts in the smallest unit only.
         let json = GraphFormat::from(DocumentFormat::Json);
         let is_named = |format: &GraphFormat| match format.table() {
@@ -188,12 +184,13 @@ impl GraphAnswer<'_> {
         source.check_outputs([outputs], outputs.overwrite)?;
         let mut options = GraphOptions::new(self.chain.chain_id);
         options.table.threads = source.control.threads.clone();
-        outputs.columns.apply(&mut options.table)?;
+        options.table.columns.clone_from(&outputs.columns);
+        options.table.validate()?;
         let (tokens, named) = self.names(outputs)?;
         options.table.tokens.clone_from(&tokens);
         options.table.labels.clone_from(&outputs.labels);
-        let columns = &outputs.columns.columns;
-        if (facts::COLUMNS.iter()).any(|name| columns.iter().any(|it| it == name)) {
+        let mut columns = outputs.columns.iter();
+        if columns.any(|it| facts::COLUMNS.contains(&it.name())) {
             let edges = self.inner.graph.edge_weights();
             let transfers = edges.map(|edge| &edge.transfer);
             source.add_transactions(&mut options.table.transactions, transfers)?;
@@ -201,13 +198,7 @@ impl GraphAnswer<'_> {
         options.merge = outputs.merge;
         options.tokens = tokens;
         options.drawing.clone_from(&outputs.drawing);
-        options.vertex_columns.clone_from(&outputs.vertex_columns);
-        if outputs.labels.is_some() {
-            let chosen = &outputs.vertex_columns;
-            let more = VertexColumn::OF_LABELS.into_iter();
-            (options.vertex_columns).extend(more.filter(|column| !chosen.contains(column)));
-        }
-        let asked = outputs.vertex_columns.contains(&VertexColumn::IsContract);
+        let asked = outputs.columns.iter().any(|it| it.name() == "is_contract");
         if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
             options.contracts = ends::contracts_of(source, &self.inner, asked)?;
         }
