@@ -2,7 +2,7 @@
 //! whichever direction. The zero address connects nothing: sharing a token's mints and
 //! burns ties no two addresses together. It is a component of its own.
 
-use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
+use crate::{ColumnType, MeasureResult, Table, ratio::share_of_count};
 use alloy_primitives::Address;
 use petgraph::unionfind::UnionFind;
 use serde::Serialize;
@@ -249,7 +249,7 @@ fn ranked(mut found: Vec<Component>, vertices: u64, limit: Option<usize>) -> Com
 impl MeasureResult for Components {
     /// Components, and the number of each size.
     fn tables(&self) -> Vec<Table> {
-        use CellKind::{Address, Integer};
+        use ColumnType::{Address, U64};
         let title = match self.total - self.components.len() as u64 {
             0 => "Components".to_owned(),
             more => format!("Components (the largest; {more} more)"),
@@ -258,13 +258,13 @@ impl MeasureResult for Components {
             "components",
             title,
             &[
-                ("component", Integer),
-                ("vertices", Integer),
-                ("transfers", Integer),
-                ("roots", Integer),
+                ("component", U64),
+                ("vertices", U64),
+                ("transfers", U64),
+                ("roots", U64),
                 ("lowest_address", Address),
-                ("first_block", Integer),
-                ("last_block", Integer),
+                ("first_block", U64),
+                ("last_block", U64),
             ],
         );
         for (number, component) in (1u64..).zip(&self.components) {
@@ -278,7 +278,7 @@ impl MeasureResult for Components {
                 component.last_block.into(),
             ]);
         }
-        let columns = [("vertices", Integer), ("components", Integer)];
+        let columns = [("vertices", U64), ("components", U64)];
         let mut sizes = Table::new("components-by-size", "Components by size", &columns);
         for (vertices, count) in &self.sizes {
             sizes.push(vec![(*vertices).into(), (*count).into()]);

@@ -1,7 +1,7 @@
 //! The concentration of an asset among its senders and receivers.
 
 use crate::{
-    Cell,
+    Value,
     ratio::{gini, share},
     serial::decimal,
 };
@@ -104,7 +104,7 @@ impl Side {
     }
 
     /// Returns addresses, amount, Gini and shares, the end of a row.
-    pub(crate) fn concentration_cells(&self) -> impl Iterator<Item = Cell> {
+    pub(crate) fn concentration_cells(&self) -> impl Iterator<Item = Value<'static>> {
         let shares = self.top_shares.iter().map(|top| top.share.into());
         [self.addresses.into(), self.amount.into(), self.gini.into()]
             .into_iter()

@@ -1,6 +1,6 @@
 //! The counterparties and transfers of vertices.
 
-use crate::{CellKind, MeasureResult, Table, ratio::share_of_count};
+use crate::{ColumnType, MeasureResult, Table, ratio::share_of_count};
 use alloy_primitives::Address;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -266,18 +266,18 @@ fn distribution(numbers: [&Numbers; 3]) -> Vec<DegreeBucket> {
 impl MeasureResult for Degrees {
     /// Statistics, vertices with at least N transfers, distribution, hubs.
     fn tables(&self) -> Vec<Table> {
-        use CellKind::{Integer, Ratio, Text};
+        use ColumnType::{F64, Text, U64};
         let mut stats = Table::new(
             "degrees",
             "Degrees",
             &[
                 ("measure", Text),
-                ("min", Integer),
-                ("mean", Ratio),
-                ("median", Integer),
-                ("p90", Integer),
-                ("p99", Integer),
-                ("max", Integer),
+                ("min", U64),
+                ("mean", F64),
+                ("median", U64),
+                ("p90", U64),
+                ("p99", U64),
+                ("max", U64),
             ],
         );
         for line in &self.stats {
@@ -294,11 +294,7 @@ impl MeasureResult for Degrees {
         let mut at_least = Table::new(
             "vertices-with-at-least-n-transfers",
             "Vertices with at least N transfers",
-            &[
-                ("transfers", Integer),
-                ("vertices", Integer),
-                ("share", Ratio),
-            ],
+            &[("transfers", U64), ("vertices", U64), ("share", F64)],
         );
         for line in &self.at_least {
             at_least.push(vec![
@@ -311,11 +307,11 @@ impl MeasureResult for Degrees {
             "distribution-of-degrees",
             "Distribution of degrees",
             &[
-                ("first", Integer),
-                ("last", Integer),
-                ("by_in_degree", Integer),
-                ("by_out_degree", Integer),
-                ("by_transfers", Integer),
+                ("first", U64),
+                ("last", U64),
+                ("by_in_degree", U64),
+                ("by_out_degree", U64),
+                ("by_transfers", U64),
             ],
         );
         for bucket in &self.distribution {
@@ -333,19 +329,19 @@ impl MeasureResult for Degrees {
 
 impl Degrees {
     fn hub_table(&self) -> Table {
-        use CellKind::{Address, Integer, Text};
+        use ColumnType::{Address, Text, U64};
         let mut table = Table::new(
             "hubs",
             "Addresses with the most senders and receivers",
             &[
-                ("rank", Integer),
+                ("rank", U64),
                 ("address", Address),
                 ("label", Text),
-                ("in_degree", Integer),
-                ("out_degree", Integer),
-                ("in_transfers", Integer),
-                ("out_transfers", Integer),
-                ("transfers", Integer),
+                ("in_degree", U64),
+                ("out_degree", U64),
+                ("in_transfers", U64),
+                ("out_transfers", U64),
+                ("transfers", U64),
             ],
         );
         for (rank, hub) in (1u64..).zip(&self.hubs) {

@@ -9,7 +9,7 @@
 //! Every result has a total order and is the same for equal graphs. Sums are exact. Only
 //! shares and means are rounded, each once.
 //!
-//! Modules, each using only those before it: ratio, scc, serial, table, components, concentration,
+//! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
 //! degree, loops, pairs, trace, summary.
 
 mod components;
@@ -23,6 +23,7 @@ mod serial;
 mod summary;
 mod table;
 mod trace;
+mod value;
 
 #[cfg(test)]
 mod oracle;
@@ -36,8 +37,9 @@ pub use summary::{
     AssetSummary, BusyAddress, ExpansionCount, HopCount, KindCount, Summary, SummarySettings,
     summary,
 };
-pub use table::{Cell, CellKind, Column, MeasureResult, Table};
+pub use table::{MeasureResult, Table};
 pub use trace::{Trace, TraceEnd, TraceEnding, TraceMethod, TraceRow, Tracer};
+pub use value::{Column, ColumnType, Value};
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 //! zero address: what was burned does not come back as what is minted. O(V + E) except
 //! for sorting the pairs of each loop.
 
-use crate::{CellKind, MeasureResult, Table, scc::strong_components, serial::decimal};
+use crate::{ColumnType, MeasureResult, Table, scc::strong_components, serial::decimal};
 use alloy_primitives::Address;
 use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
@@ -291,7 +291,7 @@ impl Loops {
     }
 
     fn overview(&self) -> Table {
-        use CellKind::{Address, Integer, Text};
+        use ColumnType::{Address, Text, U64};
         let title = match self.total - self.loops.len() as u64 {
             0 => "Closed loops".to_owned(),
             more => format!("Closed loops (the largest; {more} more)"),
@@ -300,16 +300,16 @@ impl Loops {
             "closed-loops",
             title,
             &[
-                ("loop", Integer),
+                ("loop", U64),
                 ("token_address", Address),
                 ("token_standard", Text),
-                ("vertices", Integer),
-                ("pairs", Integer),
-                ("transfers", Integer),
-                ("assets", Integer),
-                ("first_block", Integer),
-                ("last_block", Integer),
-                ("cycle_length", Integer),
+                ("vertices", U64),
+                ("pairs", U64),
+                ("transfers", U64),
+                ("assets", U64),
+                ("first_block", U64),
+                ("last_block", U64),
+                ("cycle_length", U64),
             ],
         );
         for (number, each) in self.numbered() {
@@ -335,15 +335,15 @@ impl Loops {
     }
 
     fn moved(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Text};
+        use ColumnType::{Address, Amount, Text, U64};
         let mut table = Table::new(
             "moved-within-loops",
             "Moved within loops",
             &[
-                ("loop", Integer),
+                ("loop", U64),
                 ("token_address", Address),
                 ("token_standard", Text),
-                ("transfers", Integer),
+                ("transfers", U64),
                 ("amount", Amount),
             ],
         );
@@ -362,7 +362,7 @@ impl Loops {
     }
 
     fn members(&self) -> Table {
-        let columns = [("loop", CellKind::Integer), ("address", CellKind::Address)];
+        let columns = [("loop", ColumnType::U64), ("address", ColumnType::Address)];
         let mut table = Table::new("addresses-in-loops", "Addresses in loops", &columns);
         for (number, each) in self.numbered() {
             for address in &each.vertices {
@@ -373,10 +373,10 @@ impl Loops {
     }
 
     fn examples(&self) -> Table {
-        use CellKind::{Address, Integer};
+        use ColumnType::{Address, U64};
         let columns = [
-            ("loop", Integer),
-            ("step", Integer),
+            ("loop", U64),
+            ("step", U64),
             ("from_address", Address),
             ("to_address", Address),
         ];
@@ -400,7 +400,7 @@ impl Loops {
     }
 
     fn to_self(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Text};
+        use ColumnType::{Address, Amount, Text, U64};
         let mut table = Table::new(
             "self-transfers",
             "Self-transfers",
@@ -408,10 +408,10 @@ impl Loops {
                 ("address", Address),
                 ("token_address", Address),
                 ("token_standard", Text),
-                ("transfers", Integer),
+                ("transfers", U64),
                 ("amount", Amount),
-                ("first_block", Integer),
-                ("last_block", Integer),
+                ("first_block", U64),
+                ("last_block", U64),
             ],
         );
         for each in &self.self_loops {

@@ -1,6 +1,6 @@
 //! Transfers aggregated by (sender, receiver, asset).
 
-use crate::{CellKind, MeasureResult, Table, serial::decimal};
+use crate::{ColumnType, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -162,7 +162,7 @@ impl Lists {
 impl MeasureResult for Pairs {
     /// One table.
     fn tables(&self) -> Vec<Table> {
-        use CellKind::{Address, Amount, Integer, Text};
+        use ColumnType::{Address, Amount, Text, U64};
         let title = match self.total - self.pairs.len() as u64 {
             0 => "Pairs".to_owned(),
             more => format!("Pairs ({more} more)"),
@@ -175,13 +175,13 @@ impl MeasureResult for Pairs {
                 ("to_address", Address),
                 ("token_address", Address),
                 ("token_standard", Text),
-                ("count", Integer),
+                ("count", U64),
                 ("sum", Amount),
-                ("hop", Integer),
-                ("first_block", Integer),
-                ("first_timestamp", Integer),
-                ("last_block", Integer),
-                ("last_timestamp", Integer),
+                ("hop", U64),
+                ("first_block", U64),
+                ("first_timestamp", U64),
+                ("last_block", U64),
+                ("last_timestamp", U64),
             ],
         );
         for pair in &self.pairs {

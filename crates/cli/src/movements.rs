@@ -9,8 +9,8 @@ use crate::{
     table::{self, Page, Style, View},
 };
 use txgraph::{
-    Asset, BlockTime, Cell, CellKind, ColumnChoice, Error, Labels, MergedEdge, Result, Table,
-    TokenList, Transfer, TransferGraph, VertexId, text::Output, widen,
+    Asset, BlockTime, ColumnChoice, ColumnType, Error, Labels, MergedEdge, Result, Table,
+    TokenList, Transfer, TransferGraph, Value, VertexId, text::Output, widen,
 };
 
 /// Rows of a human-readable table. More are not read by a person.
@@ -151,14 +151,14 @@ pub(crate) fn labels(graph: &TransferGraph) -> Labels {
 }
 
 fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table {
-    use CellKind::{Address, Amount, Integer, Text};
+    use ColumnType::{Address, Amount, Text, U64};
     let mut table = Table::new(
         "transfers",
         "Transfers",
         &[
-            ("date", Integer),
-            ("block", Integer),
-            ("hop", Integer),
+            ("date", U64),
+            ("block", U64),
+            ("hop", U64),
             ("from_address", Address),
             ("to_address", Address),
             ("amount", Amount),
@@ -188,22 +188,22 @@ fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table 
 }
 
 fn merged(graph: &TransferGraph, edges: &[MergedEdge]) -> Table {
-    use CellKind::{Address, Amount, Integer, Text};
+    use ColumnType::{Address, Amount, Text, U64};
     let mut table = Table::new(
         "transfers",
         "Transfers, by sender, receiver and token",
         &[
-            ("first_timestamp", Integer),
-            ("last_timestamp", Integer),
-            ("first_block", Integer),
-            ("last_block", Integer),
-            ("hop", Integer),
+            ("first_timestamp", U64),
+            ("last_timestamp", U64),
+            ("first_block", U64),
+            ("last_block", U64),
+            ("hop", U64),
             ("from_address", Address),
             ("to_address", Address),
             ("amount", Amount),
             ("token_address", Address),
             ("token_standard", Text),
-            ("transfers", Integer),
+            ("transfers", U64),
         ],
     );
     let address = |vertex: VertexId| graph.graph[vertex].address;
@@ -222,10 +222,11 @@ fn merged(graph: &TransferGraph, edges: &[MergedEdge]) -> Table {
             first,
             last,
         } = edge;
-        let time =
-            |(_, time): (u64, Option<BlockTime>)| -> Cell { time.map(BlockTime::seconds).into() };
+        let time = |(_, time): (u64, Option<BlockTime>)| -> Value<'static> {
+            time.map(BlockTime::seconds).into()
+        };
         // Only if the time is not known.
-        let block = |(block, time): (u64, Option<BlockTime>)| -> Cell {
+        let block = |(block, time): (u64, Option<BlockTime>)| -> Value<'static> {
             time.is_none().then_some(block).into()
         };
         table.push(vec![

@@ -7,7 +7,7 @@ pub(crate) use crate::units::thousands;
 
 use crate::{output::number, units::grouped};
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
-use txgraph::{Address, Cell, CellKind, Labels, Table, TokenList, printable};
+use txgraph::{Address, ColumnType, Labels, Table, TokenList, Value, printable};
 use words::Words;
 
 /// The column with the token of the amounts in a row.
@@ -186,7 +186,7 @@ struct Column {
     /// Its place in the table.
     at: usize,
     name: String,
-    kind: CellKind,
+    column_type: ColumnType,
 }
 
 impl Grid {
@@ -197,10 +197,10 @@ impl Grid {
             .map(|at| Column {
                 at,
                 name: words.column(at),
-                kind: table.columns[at].kind,
+                column_type: table.columns[at].column_type,
             })
             .collect();
-        let row = |row: &Vec<Cell>| {
+        let row = |row: &Vec<Value<'static>>| {
             let cells = columns.iter();
             cells
                 .map(|column| words.cell(row, column.at, level))
@@ -210,14 +210,14 @@ impl Grid {
             rows: table.rows.iter().take(rows).map(row).collect(),
             has_addresses: columns
                 .iter()
-                .any(|column| column.kind == CellKind::Address),
+                .any(|column| column.column_type == ColumnType::Address),
             columns,
         }
     }
 
     /// Removes the columns with one value in these rows of the table, unless there is one row
     /// only; the places of these columns in the table. One column stays.
-    fn take_constant(&mut self, rows: &[Vec<Cell>]) -> Vec<usize> {
+    fn take_constant(&mut self, rows: &[Vec<Value<'static>>]) -> Vec<usize> {
         let mut taken = Vec::new();
         for place in (0..self.columns.len()).rev() {
             // Equal texts can stand for different values: minutes for seconds. Equal values can
@@ -271,7 +271,7 @@ impl Grid {
         drawing.load_preset(presets::UTF8_BORDERS_ONLY);
         drawing.set_content_arrangement(ContentArrangement::Disabled);
         let align = |column: &Column| {
-            if column.kind.is_number() {
+            if column.column_type.is_number() {
                 CellAlignment::Right
             } else {
                 CellAlignment::Left
@@ -328,8 +328,8 @@ pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) 
     let amounts = table
         .columns
         .iter()
-        .any(|column| column.kind == CellKind::Amount);
-    let unknown = |cell: &Cell| matches!(cell, Cell::Address(address) if tokens.lookup(chain_id, *address).is_none());
+        .any(|column| column.column_type == ColumnType::Amount);
+    let unknown = |cell: &Value<'_>| matches!(cell, Value::Address(address) if tokens.lookup(chain_id, *address).is_none());
     amounts && place(table, TOKEN).is_some_and(|at| table.rows.iter().any(|row| unknown(&row[at])))
 }
 
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn labels_cannot_control_the_terminal() {
-        let mut table = Table::new("a", "a\u{1b}[31mb", &[("note", CellKind::Text)]);
+        let mut table = Table::new("a", "a\u{1b}[31mb", &[("note", ColumnType::Text)]);
         table.push(vec!["x\nc\u{202e}d é".into()]);
         let drawn = drawn(&table, None, 9);
         assert!(drawn.starts_with("a\u{fffd}[31mb\n"), "{drawn}");
@@ -390,13 +390,13 @@ mod tests {
             "transfers",
             "Title",
             &[
-                ("date", CellKind::Integer),
-                ("from_address", CellKind::Address),
-                ("to_address", CellKind::Address),
-                ("amount", CellKind::Amount),
-                (TOKEN, CellKind::Address),
-                ("token_standard", CellKind::Text),
-                ("kind", CellKind::Text),
+                ("date", ColumnType::U64),
+                ("from_address", ColumnType::Address),
+                ("to_address", ColumnType::Address),
+                ("amount", ColumnType::Amount),
+                (TOKEN, ColumnType::Address),
+                ("token_standard", ColumnType::Text),
+                ("kind", ColumnType::Text),
             ],
         );
         let token = txgraph::address!("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");

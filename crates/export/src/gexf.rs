@@ -10,6 +10,7 @@ use crate::{
     output::Output,
     text::short_address,
     text_output::TextOutput,
+    value::ValueText,
     views::{vertex_attributes, vertices},
     xml::{DECLARATION, push_attribute, push_text, type_word},
 };

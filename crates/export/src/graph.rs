@@ -1,8 +1,8 @@
 //! The functions that write graphs, vertices, tables of an analysis and JSON.
 
 use crate::{
-    Column, ColumnType, DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat,
-    TableWriter, Target, TransferTableOptions, Value, Written, draw, gexf, graphml, json,
+    DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat, TableWriter, Target,
+    TransferTableOptions, Written, draw, gexf, graphml, json,
     json_text::push_json_pretty,
     output::Output,
     picture,
@@ -11,7 +11,7 @@ use crate::{
     views::{merged_attributes, totals_column, vertex_attributes, vertices},
 };
 use serde::Serialize;
-use txgraph_analysis::{Cell, CellKind, Table};
+use txgraph_analysis::Table;
 use txgraph_graph::TransferGraph;
 
 /// Writes a graph. Table formats get its edges: transfers with their hop, or
@@ -102,35 +102,14 @@ pub fn write_table(
     target: &Target,
     overwrite: bool,
 ) -> Result<Written> {
-    let columns = table.columns.iter().map(|column| {
-        let column_type = match column.kind {
-            CellKind::Text => ColumnType::Text,
-            CellKind::Integer => ColumnType::U64,
-            CellKind::Amount => ColumnType::Amount,
-            CellKind::Ratio => ColumnType::F64,
-            CellKind::Address => ColumnType::Address,
-        };
-        Column::new(column.name.clone(), column_type)
-    });
     // The options say how columns are encoded; the chain id of transfers is not used.
     let options = TransferTableOptions::new(0);
-    let mut rows = TableWriter::new(format, columns.collect(), &options, target, overwrite)?;
+    let columns = table.columns.clone();
+    let mut rows = TableWriter::new(format, columns, &options, target, overwrite)?;
     for row in &table.rows {
-        let values: Vec<_> = row.iter().map(cell_value).collect();
-        rows.push(&values)?;
+        rows.push(row)?;
     }
     rows.finish(Some(metadata))
-}
-
-fn cell_value(cell: &Cell) -> Value<'_> {
-    match cell {
-        Cell::Text(text) => text.as_str().into(),
-        Cell::Integer(number) => (*number).into(),
-        Cell::Amount(amount) => (*amount).into(),
-        Cell::Ratio(ratio) => (*ratio).into(),
-        Cell::Address(address) => (*address).into(),
-        Cell::Absent => Value::Absent,
-    }
 }
 
 /// Writes a serialisable value as one JSON document, indented.

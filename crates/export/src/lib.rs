@@ -70,5 +70,6 @@ pub use target::{Target, Written};
 pub use text::printable;
 pub use tokens::{Token, TokenList};
 pub use transactions::{TransactionFacts, Transactions};
+pub use txgraph_analysis::{Column, ColumnType, Value};
 pub use txgraph_work::Threads;
-pub use value::{Column, ColumnType, Value};
+pub use value::{json_value, plain_text};

@@ -94,7 +94,7 @@ pub use spec::SourceSpec;
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
-pub use txgraph_analysis::{Cell, CellKind, Column, PairOrder, Table, TraceMethod};
+pub use txgraph_analysis::{Column, ColumnType, PairOrder, Table, TraceMethod, Value};
 #[cfg(feature = "replay")]
 pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
@@ -102,8 +102,8 @@ pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ColumnChoice, ColumnWord, Counterfeit,
     DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata,
     RecordBatch, Schema, SchemaRef, TableFormat, Target, Token, TokenClaim, TokenList,
-    TransferWriter, Written, discard_partial_files, printable, rounded_amount, short_addresses,
-    transfer_batch, transfer_schema,
+    TransferWriter, Written, discard_partial_files, plain_text, printable, rounded_amount,
+    short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,

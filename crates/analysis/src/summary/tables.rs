@@ -1,7 +1,7 @@
 //! The tables of a summary.
 
 use super::{AssetSummary, BusyAddress, Summary};
-use crate::{Cell, CellKind, MeasureResult, Side, Table, concentration::TOP_SHARES};
+use crate::{ColumnType, MeasureResult, Side, Table, Value, concentration::TOP_SHARES};
 use txgraph_graph::Expansion;
 
 impl MeasureResult for Summary {
@@ -42,9 +42,10 @@ impl Summary {
         let mut table = Table::new(
             "summary",
             "Summary",
-            &[("measure", CellKind::Text), ("count", CellKind::Integer)],
+            &[("measure", ColumnType::Text), ("count", ColumnType::U64)],
         );
-        let mut row = |name: &str, count: Cell| table.push(vec![name.into(), count]);
+        let mut row =
+            |name: &'static str, count: Value<'static>| table.push(vec![name.into(), count]);
         row("vertices", self.vertices.into());
         row("roots", self.roots.into());
         row("transfers", self.transfers.into());
@@ -62,12 +63,8 @@ impl Summary {
     }
 
     fn hops(&self) -> Table {
-        use CellKind::Integer;
-        let columns = [
-            ("hop", Integer),
-            ("vertices", Integer),
-            ("transfers", Integer),
-        ];
+        use ColumnType::U64;
+        let columns = [("hop", U64), ("vertices", U64), ("transfers", U64)];
         let mut table = Table::new("by-hop", "By hop", &columns);
         for hop in &self.hops {
             table.push(vec![
@@ -80,7 +77,7 @@ impl Summary {
     }
 
     fn kinds(&self) -> Table {
-        let columns = [("kind", CellKind::Text), ("transfers", CellKind::Integer)];
+        let columns = [("kind", ColumnType::Text), ("transfers", ColumnType::U64)];
         let mut table = Table::new("by-kind", "By kind", &columns);
         for count in &self.kinds {
             table.push(vec![count.kind.as_str().into(), count.transfers.into()]);
@@ -89,7 +86,7 @@ impl Summary {
     }
 
     fn assets(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Text};
+        use ColumnType::{Address, Amount, Text, U64};
         let title = match self.asset_count - self.assets.len() as u64 {
             0 => "Assets".to_owned(),
             more => format!("Assets (those with most transfers; {more} more)"),
@@ -100,17 +97,17 @@ impl Summary {
             &[
                 ("token_address", Address),
                 ("token_standard", Text),
-                ("transfers", Integer),
+                ("transfers", U64),
                 ("amount", Amount),
-                ("pairs", Integer),
-                ("senders", Integer),
-                ("receivers", Integer),
+                ("pairs", U64),
+                ("senders", U64),
+                ("receivers", U64),
                 ("minted", Amount),
                 ("burned", Amount),
-                ("zero_value_transfers", Integer),
-                ("self_transfers", Integer),
-                ("first_block", Integer),
-                ("last_block", Integer),
+                ("zero_value_transfers", U64),
+                ("self_transfers", U64),
+                ("first_block", U64),
+                ("last_block", U64),
             ],
         );
         for asset in &self.assets {
@@ -134,21 +131,21 @@ impl Summary {
     }
 
     fn concentration(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Ratio, Text};
+        use ColumnType::{Address, Amount, F64, Text, U64};
         let shares = TOP_SHARES.map(|n| format!("top_{n}_share"));
         let mut columns = vec![
             ("token_address", Address),
             ("token_standard", Text),
             ("side", Text),
-            ("addresses", Integer),
+            ("addresses", U64),
             ("amount", Amount),
-            ("gini", Ratio),
+            ("gini", F64),
         ];
-        columns.extend(shares.iter().map(|name| (name.as_str(), Ratio)));
+        columns.extend(shares.iter().map(|name| (name.as_str(), F64)));
         let mut table = Table::new("concentration", "Concentration", &columns);
         for asset in &self.assets {
             for (name, side) in [("senders", &asset.senders), ("receivers", &asset.receivers)] {
-                let mut row: Vec<Cell> = vec![
+                let mut row: Vec<Value<'static>> = vec![
                     asset.asset.token_address.into(),
                     asset.asset.token_standard.as_str().into(),
                     name.into(),
@@ -166,19 +163,19 @@ impl Summary {
         title: &str,
         side: fn(&AssetSummary) -> &Side,
     ) -> Table {
-        use CellKind::{Address, Amount, Integer, Ratio, Text};
+        use ColumnType::{Address, Amount, F64, Text, U64};
         let mut table = Table::new(
             id,
             title,
             &[
                 ("token_address", Address),
                 ("token_standard", Text),
-                ("rank", Integer),
+                ("rank", U64),
                 ("address", Address),
                 ("label", Text),
-                ("transfers", Integer),
+                ("transfers", U64),
                 ("amount", Amount),
-                ("share", Ratio),
+                ("share", F64),
             ],
         );
         for asset in &self.assets {
@@ -200,17 +197,17 @@ impl Summary {
 }
 
 fn busy_table(id: &'static str, title: &str, counterparties: &str, busy: &[BusyAddress]) -> Table {
-    use CellKind::{Address, Integer, Ratio, Text};
+    use ColumnType::{Address, F64, Text, U64};
     let mut table = Table::new(
         id,
         title,
         &[
-            ("rank", Integer),
+            ("rank", U64),
             ("address", Address),
             ("label", Text),
-            ("transfers", Integer),
-            ("share", Ratio),
-            (counterparties, Integer),
+            ("transfers", U64),
+            ("share", F64),
+            (counterparties, U64),
         ],
     );
     for (rank, busy) in (1u64..).zip(busy) {

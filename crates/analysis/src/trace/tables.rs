@@ -1,7 +1,7 @@
 //! A trace as tables, and as JSON.
 
 use super::{Trace, TraceMethod, TraceRow};
-use crate::{Cell, CellKind, MeasureResult, Table, ratio::share};
+use crate::{ColumnType, MeasureResult, Table, Value, ratio::share};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{Fields, Transfer};
@@ -11,7 +11,7 @@ fn transaction(transfer: &Transfer) -> String {
     format!("{}:{}", transfer.block_number, transfer.transaction_index)
 }
 
-fn hash(transfer: &Transfer) -> Cell {
+fn hash(transfer: &Transfer) -> Value<'static> {
     let hash = transfer.transaction_hash.map(|hash| hash.to_string());
     hash.into()
 }
@@ -19,7 +19,7 @@ fn hash(transfer: &Transfer) -> Cell {
 impl Trace {
     /// Where the tokens are, with the share of each address.
     fn ends(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Ratio, Text};
+        use ColumnType::{Address, Amount, F64, Text, U64};
         let mut table = Table::new(
             "ends",
             self.title(),
@@ -29,12 +29,12 @@ impl Trace {
                 ("token_standard", Text),
                 ("token_id", Text),
                 ("amount", Amount),
-                ("share", Ratio),
+                ("share", F64),
                 ("end", Text),
-                ("hop", Integer),
-                ("transfers", Integer),
-                ("first_block", Integer),
-                ("last_block", Integer),
+                ("hop", U64),
+                ("transfers", U64),
+                ("first_block", U64),
+                ("last_block", U64),
             ],
         );
         for of in self.ends.chunk_by(|a, b| {
@@ -84,12 +84,12 @@ impl Trace {
 
     /// The transfers of the roots.
     fn sources(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Text};
+        use ColumnType::{Address, Amount, Text, U64};
         let mut table = Table::new(
             "sources",
             "Transfers of the roots",
             &[
-                ("source", Integer),
+                ("source", U64),
                 ("transaction", Text),
                 ("token_address", Address),
                 ("token_standard", Text),
@@ -116,16 +116,16 @@ impl Trace {
 
     /// Every traced part of every transfer.
     fn ledger(&self) -> Table {
-        use CellKind::{Address, Amount, Integer, Text};
+        use ColumnType::{Address, Amount, Text, U64};
         let mut table = Table::new(
             "ledger",
             "Traced parts of transfers",
             &[
-                ("block_number", Integer),
-                ("block_timestamp", Integer),
-                ("transaction_index", Integer),
-                ("log_index", Integer),
-                ("sub_index", Integer),
+                ("block_number", U64),
+                ("block_timestamp", U64),
+                ("transaction_index", U64),
+                ("log_index", U64),
+                ("sub_index", U64),
                 ("transaction_hash", Text),
                 ("token_address", Address),
                 ("token_standard", Text),
@@ -133,9 +133,9 @@ impl Trace {
                 ("from_address", Address),
                 ("to_address", Address),
                 ("value", Amount),
-                ("source", Integer),
+                ("source", U64),
                 ("amount", Amount),
-                ("hop", Integer),
+                ("hop", U64),
             ],
         );
         for row in &self.rows {

@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, CellKind, Creation, Fields,
+    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, Creation, Fields,
     FirstSent, Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
     text::{Checksum, addresses, parse_address, utc},
 };
@@ -471,7 +471,7 @@ fn summary(activity: &Activity) -> String {
 }
 
 fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
-    use CellKind::{Address, Integer};
+    use ColumnType::{Address, U64};
     let more = activity.counterparties - activity.top.len() as u64;
     let title = match more {
         0 => title.to_owned(),
@@ -482,9 +482,9 @@ fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
         title,
         &[
             ("counterparty", Address),
-            ("transfers", Integer),
-            ("first_timestamp", Integer),
-            ("last_timestamp", Integer),
+            ("transfers", U64),
+            ("first_timestamp", U64),
+            ("last_timestamp", U64),
         ],
     );
     for it in &activity.top {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    BlockRanges, CellKind, Error, Fields, GraphOutputs, Hops, PreparedSearch, Result, Routes,
+    BlockRanges, ColumnType, Error, Fields, GraphOutputs, Hops, PreparedSearch, Result, Routes,
     Shared, Source, Table, Transfer,
     text::{GraphQuery, Options, parse_address},
 };
@@ -321,7 +321,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
 
 /// A row for each counterparty and root.
 fn shared_table(found: &Shared) -> Table {
-    use CellKind::{Address, Integer};
+    use ColumnType::{Address, U64};
     let count = found.counterparties.len() as u64;
     let mut table = Table::new(
         "common",
@@ -332,8 +332,8 @@ fn shared_table(found: &Shared) -> Table {
         &[
             ("counterparty", Address),
             ("address", Address),
-            ("sent", Integer),
-            ("received", Integer),
+            ("sent", U64),
+            ("received", U64),
         ],
     );
     for it in &found.counterparties {

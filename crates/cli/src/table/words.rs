@@ -2,7 +2,7 @@
 
 use super::{Level, Style, TOKEN, View, grouped, names::Names, place, thousands};
 use txgraph::text::utc;
-use txgraph::{Address, Asset, Cell, Table, TokenStandard, printable, rounded_amount};
+use txgraph::{Address, Asset, Table, TokenStandard, Value, plain_text, printable, rounded_amount};
 
 /// Digits of a token id that are shown where there is little room.
 const ID_DIGITS: usize = 12;
@@ -29,8 +29,8 @@ impl<'a> Words<'a> {
         };
         let cells = (table.rows.iter().take(rows)).flat_map(|row| row.iter().enumerate());
         let named = cells.filter_map(|(at, cell)| match *cell {
-            Cell::Address(address) if Some(at) == token => Some((address, words.symbol(address))),
-            Cell::Address(address) => Some((address, words.label(address))),
+            Value::Address(address) if Some(at) == token => Some((address, words.symbol(address))),
+            Value::Address(address) => Some((address, words.label(address))),
             _ => None,
         });
         words.names = Names::new(named);
@@ -45,11 +45,11 @@ impl<'a> Words<'a> {
             Style::Measures if Some(at) == self.token => true,
             // The amount names every token.
             Style::Movements if Some(at) == self.token => rows.iter().any(|row| match row[at] {
-                Cell::Address(address) => !self.is_named_by_symbol(address),
+                Value::Address(address) => !self.is_named_by_symbol(address),
                 _ => false,
             }),
             Style::Movements if Some(at) == self.standard => false,
-            _ => rows.iter().any(|row| row[at] != Cell::Absent),
+            _ => rows.iter().any(|row| row[at] != Value::Absent),
         }
     }
 
@@ -67,29 +67,30 @@ impl<'a> Words<'a> {
     }
 
     /// The text of a cell.
-    pub(super) fn cell(&self, row: &[Cell], at: usize, level: Level) -> String {
+    pub(super) fn cell(&self, row: &[Value<'_>], at: usize, level: Level) -> String {
         let name = &self.table.columns[at].name;
         match &row[at] {
-            Cell::Amount(_) => self.amount(row, at, level),
-            Cell::Address(address) if Some(at) == self.token => self.token_name(*address, level),
-            Cell::Address(address) => self.address(*address, level),
-            Cell::Integer(seconds) if name.ends_with("timestamp") || name == "date" => {
+            Value::Amount(_) => self.amount(row, at, level),
+            Value::Address(address) if Some(at) == self.token => self.token_name(*address, level),
+            Value::Address(address) => self.address(*address, level),
+            Value::U64(seconds) if name.ends_with("timestamp") || name == "date" => {
                 time(*seconds, level)
             }
-            Cell::Integer(number) if name.ends_with("block") => number.to_string(),
-            Cell::Integer(number) => thousands(*number),
-            Cell::Ratio(ratio) => format!("{ratio:.4}"),
-            Cell::Text(text) if name == "token_id" => token_id(text, level),
-            Cell::Text(text) => printable(text).into_owned(),
-            Cell::Absent if Some(at) == self.token && level >= Level::Symbols => {
+            Value::U64(number) if name.ends_with("block") => number.to_string(),
+            Value::U64(number) => thousands(*number),
+            Value::F64(ratio) => format!("{ratio:.4}"),
+            Value::Text(text) if name == "token_id" => token_id(text, level),
+            Value::Text(text) => printable(text).into_owned(),
+            Value::Absent if Some(at) == self.token && level >= Level::Symbols => {
                 let native = Asset {
                     token_address: None,
                     token_standard: TokenStandard::Native,
                 };
                 self.view.tokens.format_asset(self.view.chain_id, &native)
             }
-            Cell::Absent if Some(at) == self.token => "native coin".to_owned(),
-            Cell::Absent => String::new(),
+            Value::Absent if Some(at) == self.token => "native coin".to_owned(),
+            Value::Absent => String::new(),
+            other => printable(&plain_text(other)).into_owned(),
         }
     }
 
@@ -123,8 +124,8 @@ impl<'a> Words<'a> {
         self.names.text(token, symbol.as_deref(), alone, is_short)
     }
 
-    fn amount(&self, row: &[Cell], at: usize, level: Level) -> String {
-        let Cell::Amount(amount) = row[at] else {
+    fn amount(&self, row: &[Value<'_>], at: usize, level: Level) -> String {
+        let Value::Amount(amount) = row[at] else {
             return String::new();
         };
         let (tokens, chain_id) = (self.view.tokens, self.view.chain_id);
@@ -154,14 +155,14 @@ impl<'a> Words<'a> {
     }
 
     /// The token of the amounts in a row.
-    fn asset(&self, row: &[Cell]) -> Asset {
+    fn asset(&self, row: &[Value<'_>]) -> Asset {
         Asset {
             token_address: match self.token.map(|at| &row[at]) {
-                Some(Cell::Address(address)) => Some(*address),
+                Some(Value::Address(address)) => Some(*address),
                 _ => None,
             },
             token_standard: match self.standard.map(|at| &row[at]) {
-                Some(Cell::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
+                Some(Value::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
                 _ => TokenStandard::Erc20,
             },
         }

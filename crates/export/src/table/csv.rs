@@ -6,9 +6,11 @@ use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
     line::{Line, Word},
     output::Output,
+    plain_text,
     schema::HOP,
     text::printable,
     text_output::TextOutput,
+    value::ValueText,
 };
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
@@ -40,9 +42,7 @@ impl RowEncoder for Rows {
                 Some(text) => push_text(out, text),
                 // Quotes inside of JSON, and commas, need quotes around them.
                 None if matches!(value, Value::Json(_)) => {
-                    let mut json = Vec::new();
-                    value.push_plain(&mut json);
-                    push_text(out, &String::from_utf8_lossy(&json));
+                    push_text(out, &plain_text(value));
                 }
                 None => value.push_plain(out),
             }

@@ -11,7 +11,7 @@ use parquet::file::{
     reader::{FileReader, SerializedFileReader},
 };
 use std::{fs, fs::File, path::Path};
-use txgraph_analysis::{CellKind, Table};
+use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::{
     ColumnChoice, GraphOptions, Metadata, Schema, TableFormat, Target, TransferTableOptions,
     TransferWriter, write_graph, write_table, write_vertices,
@@ -384,9 +384,9 @@ fn sums_beyond_256_bits_have_40_bytes() {
         "t",
         "t",
         &[
-            ("who", CellKind::Address),
-            ("sum", CellKind::Amount),
-            ("n", CellKind::Ratio),
+            ("who", ColumnType::Address),
+            ("sum", ColumnType::Amount),
+            ("n", ColumnType::F64),
         ],
     );
     table.push(vec![address("a").into(), AmountSum::MAX.into(), 0.5.into()]);

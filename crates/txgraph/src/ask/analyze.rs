@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Cell, Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
+    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
     components, degrees, loops, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
@@ -451,7 +451,7 @@ impl Analysis<'_> {
             let at = columns.position(|column| column.name == "token_address");
             let cells = table.rows.iter().filter_map(|row| row.get(at?));
             tokens.extend(cells.filter_map(|cell| match cell {
-                Cell::Address(token) => Some(*token),
+                txgraph_analysis::Value::Address(token) => Some(*token),
                 _ => None,
             }));
         }

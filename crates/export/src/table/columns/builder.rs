@@ -4,6 +4,7 @@ use crate::{
     ColumnType, Value,
     decimal::{LIMBS_MAX, big_endian, push_decimal, to_f64},
     fields::Get,
+    plain_text,
 };
 use alloy_primitives::U256;
 use arrow_array::{
@@ -174,10 +175,7 @@ impl ColumnBuilder {
                 | Value::Indices(_)
                 | Value::Json(_),
             ) => {
-                let mut text = Vec::new();
-                value.push_plain(&mut text);
-                let text = std::str::from_utf8(&text).ok();
-                return column.push(&text.into());
+                return column.push(&plain_text(value).into());
             }
             (Self::Time(column), Value::U64(seconds)) => {
                 let time = seconds.checked_mul(MILLISECONDS);

@@ -4,7 +4,7 @@ use super::Trace;
 use crate::{Error, Result, outputs::Planned};
 use txgraph_export::{
     Column, ColumnType, LineWriter, TableFormat, TableWriter, Target, TransferTableOptions, Value,
-    Written,
+    Written, json_value,
 };
 use txgraph_replay::{
     BalanceDifference, BlockReplay, GasProfile, NativeTransfer, SignedAmount, TransactionReplay,
@@ -194,9 +194,9 @@ impl<'a> Rows<'a> {
                 Ok(())
             }
             Content::Trace(Trace::Call) => {
-                self.trace(replay, Value::json(&replay.call_trace(true))?)
+                self.trace(replay, json_value(&replay.call_trace(true))?)
             }
-            Content::Trace(Trace::Diff) => self.trace(replay, Value::json(&replay.state_diff())?),
+            Content::Trace(Trace::Diff) => self.trace(replay, json_value(&replay.state_diff())?),
         }
     }
 
