@@ -159,6 +159,12 @@ struct File {
 }
 
 impl File {
+    /// Whether an item, a module or an import has this name here.
+    fn has(&self, name: &String) -> bool {
+        let imports = self.uses.iter().any(|(known, _)| known == name);
+        imports || self.items.contains(name) || self.children.contains(name)
+    }
+
     fn parse(tokens: &[&str]) -> Self {
         let mut file = Self::default();
         let (mut at, mut depth) = (0, 0_usize);
@@ -278,12 +284,18 @@ impl Crate {
                 module = target;
                 continue;
             }
-            let all = file.uses.iter().filter(|(known, _)| known == "*");
-            let all = all.filter_map(|(_, target)| self.resolve(&module, target, depth + 1));
-            let mut inside = all.filter(|(target, _)| self.0[target].items.contains(name));
+            let mut all = file.uses.iter().filter(|(known, _)| known == "*");
+            let inside = all.find_map(|(_, target)| {
+                let before = target.iter().take_while(|part| *part != "*");
+                let path: Module = before.chain([name]).cloned().collect();
+                let found = self.resolve(&module, &path, depth + 1);
+                found.filter(|(target, name)| name.is_empty() || self.0[target].has(name))
+            });
+            if inside.is_some() {
+                return inside;
+            }
             let mut exported = (self.0.iter()).filter(|(_, file)| file.macros.contains(name));
-            let target = inside.next().map(|(target, _)| target);
-            let target = target.or_else(|| exported.next().map(|(target, _)| target.clone()));
+            let target = exported.next().map(|(target, _)| target.clone());
             return Some((target.unwrap_or(module), name.clone()));
         }
     }
@@ -452,5 +464,20 @@ fn planted_arrows_are_found() {
         let d = ("b::d", "struct D; fn f(_: super::c::C) {}");
         let found = faults(order, &[root, ("a", a), ("b", b), c, d]);
         assert!(!found.is_empty(), "{order}, {a}, {b}");
+    }
+    // A name that the root exports with everything of a module is that of the file that has it.
+    let root = ("", "mod a; mod b; pub use b::*;");
+    for (b, name) in [
+        ("mod c; pub use c::{C as D};", "D"),
+        ("mod c; pub use self::c::*;", "C"),
+    ] {
+        let a = format!("use crate::{name};");
+        let files = [root, ("a", &a), ("b", b), ("b::c", "pub struct C;")];
+        assert_eq!(
+            faults("a, b", &files),
+            ["a uses b::c::C, which is after it"],
+            "{b}"
+        );
+        assert_eq!(faults("b, a", &files), none, "{b}");
     }
 }
