@@ -91,7 +91,7 @@ impl Source {
         let found = search(blocks, seconds, |block| self.time_if_known(block))?;
         let (date, spec) = (utc(seconds), self.spec());
         let outside = |message: String, hint: &str| {
-            Err(Error::new(ErrorKind::Unavailable, message).advise(Advice::Text(hint.to_owned())))
+            Err(Error::unavailable(message).advise(Advice::Text(hint.to_owned())))
         };
         match found {
             Found::Block(block) => {
@@ -114,10 +114,9 @@ impl Source {
                 ),
                 "name a date before it",
             ),
-            Found::Unknown(block) => Err(Error::new(
-                ErrorKind::Unavailable,
-                format!("{spec}: the block of {date} cannot be found: block {block} has no time"),
-            )
+            Found::Unknown(block) => Err(Error::unavailable(format!(
+                "{spec}: the block of {date} cannot be found: block {block} has no time"
+            ))
             .hint("name blocks by number")),
         }
     }

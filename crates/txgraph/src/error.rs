@@ -71,6 +71,11 @@ impl Error {
         Self::new(ErrorKind::Usage, message)
     }
 
+    /// Blocks or transactions that the source does not contain.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
     /// A question that the source cannot answer.
     pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
         Self::new(
@@ -146,7 +151,7 @@ impl From<AddressError> for Error {
 impl From<BlocksError> for Error {
     fn from(error: BlocksError) -> Self {
         if error.beyond_chain {
-            return Self::new(ErrorKind::Unavailable, error.to_string()).advise(Advice::ListBlocks);
+            return Self::unavailable(error.to_string()).advise(Advice::ListBlocks);
         }
         Self::usage(error.to_string()).hint(
             "examples: 18M:18.1M (end excluded), -1000: (the last thousand), 15M:+1000 (a \
@@ -182,14 +187,11 @@ impl From<SourceError> for Error {
     fn from(error: SourceError) -> Self {
         let message = error.to_string();
         match error {
-            SourceError::Unavailable { missing, available } => Self::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "blocks not available: {}; available: {}",
-                    list_gaps(&missing),
-                    list_available(&available)
-                ),
-            )
+            SourceError::Unavailable { missing, available } => Self::unavailable(format!(
+                "blocks not available: {}; available: {}",
+                list_gaps(&missing),
+                list_available(&available)
+            ))
             .advise(match available.iter().last() {
                 Some(newest) => Advice::AllowPartial { newest },
                 None => Advice::ListBlocks,
@@ -202,7 +204,7 @@ impl From<SourceError> for Error {
             // The message of the cause contains everything that the wrapper would repeat.
             SourceError::Sink(cause) => Self::new(ErrorKind::Failed, cause.to_string()),
             SourceError::Failed(failure) => match failure.kind {
-                FailureKind::Missing => Self::new(ErrorKind::Unavailable, message),
+                FailureKind::Missing => Self::unavailable(message),
                 FailureKind::Replaced => Self::new(ErrorKind::Reorged, message)
                     .hint("ask again, or leave out the newest blocks"),
                 FailureKind::Options => Self::usage(message),
@@ -289,9 +291,7 @@ impl From<txgraph_reader::Error> for Error {
         use txgraph_reader::Error as Reader;
         match error {
             Reader::NodeDb(error) => error.into(),
-            Reader::UnknownTransaction { .. } => {
-                Self::new(ErrorKind::Unavailable, error.to_string())
-            }
+            Reader::UnknownTransaction { .. } => Self::unavailable(error.to_string()),
             Reader::ChainIdUnknown { .. } => {
                 Self::usage(error.to_string()).advise(Advice::NameChainId)
             }
@@ -404,13 +404,14 @@ impl From<txgraph_replay::Error> for Error {
                 match source.downcast::<txgraph_state::Error>() {
                     Ok(error) => Self::from(*error).at(format!("block {block}")),
                     Err(source) if source.is::<txgraph_replay::Missing>() => {
-                        Self::new(ErrorKind::Unavailable, message)
+                        Self::unavailable(message)
                     }
                     Err(_) => Self::new(ErrorKind::Failed, message),
                 }
             }
-            Replay::NotInBundle { .. } => Self::new(ErrorKind::Unavailable, message),
-            Replay::NoSuchTransaction { .. } => Self::new(ErrorKind::Unavailable, message),
+            Replay::NotInBundle { .. } | Replay::NoSuchTransaction { .. } => {
+                Self::unavailable(message)
+            }
             Replay::UnknownChain { .. }
             | Replay::UnknownBundleChain { .. }
             | Replay::WrongChainId { .. } => Self::usage(message).advise(Advice::NameChainFile),

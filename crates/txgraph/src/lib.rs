@@ -5,7 +5,7 @@
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
 //! nothing, and names no option of a command line.
 //!
-//! Modules, each using only those before it: grammar, capability, spec, advice, error, files, kinds,
+//! Modules, each using only those before it: version, grammar, capability, spec, advice, error, files, kinds,
 //! options, protected, config, source, dates, select, outputs, ask, frames, text.
 //!
 //! ```no_run
@@ -79,15 +79,9 @@ pub use grammar::{BlockSpec, BlocksError};
 pub use kinds::{SourceKind, source_kinds};
 pub use protected::Protected;
 pub use select::Selection;
-#[cfg(feature = "replay")]
-pub use source::Bundles;
-#[cfg(feature = "lake")]
-pub use source::LakeFolder;
-#[cfg(feature = "rpc")]
-pub use source::NodeWithHead;
 #[cfg(feature = "lake")]
 pub use source::OriginWork;
-pub use source::{Backend, Control, EraFiles, Explain, RethNode, Source, SourceBuilder};
+pub use source::{Backend, Control, Explain, Source, SourceBuilder};
 pub use spec::SourceSpec;
 
 // What questions and answers are made of.

@@ -1,8 +1,6 @@
 //! Which transfers: what every question about transfers has in common.
 
-use crate::{
-    Advice, BlockSpec, Capability, Error, ErrorKind, Result, Source, grammar::DateIs, options,
-};
+use crate::{Advice, BlockSpec, Capability, Error, Result, Source, grammar::DateIs, options};
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use std::mem;
@@ -191,7 +189,7 @@ pub(crate) fn resolve_numbers(specs: &[BlockSpec], tip: u64) -> Result<BlockRang
         ranges.extend(spec.resolve(tip)?.iter());
     }
     if ranges.is_empty() {
-        Err(Error::new(ErrorKind::Unavailable, "there are no blocks"))
+        Err(Error::unavailable("there are no blocks"))
     } else {
         Ok(BlockRanges::new(ranges))
     }

@@ -1,8 +1,8 @@
 //! The transactions of transfers, for columns on request.
 
-use crate::{Capability, Result, Source};
 #[cfg(feature = "rpc")]
-use crate::{Error, ErrorKind};
+use crate::Error;
+use crate::{Capability, Result, Source};
 use alloy_primitives::{B256, hex};
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_export::{TransactionFacts, Transactions};
@@ -40,7 +40,7 @@ impl Source {
         }
         let node = self.node(Capability::Info)?;
         #[cfg(feature = "rpc")]
-        if let Some(head) = self.backend().head() {
+        if let Some(head) = self.with_head() {
             let above = wanted.split_off(&head.stored_tip()?.saturating_add(1));
             facts.extend(head.facts(&above)?);
         }
@@ -101,10 +101,9 @@ impl crate::source::NodeWithHead {
                 return Err(SourceError::Reorged { block }.into());
             };
             let success = found.success.ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Unavailable,
-                    format!("the receipts of block {block} do not show what succeeded"),
-                )
+                Error::unavailable(format!(
+                    "the receipts of block {block} do not show what succeeded"
+                ))
             })?;
             let facts_of = TransactionFacts {
                 from: found.from,

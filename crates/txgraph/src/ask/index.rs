@@ -100,7 +100,7 @@ impl Source {
     /// Whether the last question with this request was answered from an index alone. The node may
     /// still have scanned blocks that a reorganisation replaced.
     pub fn is_indexed(&self, request: &ScanRequest) -> bool {
-        let index = self.backend().node().and_then(|node| node.index.get());
+        let index = self.reth().and_then(|node| node.index.get());
         let Some(index) = index.and_then(Option::as_ref) else {
             return false;
         };

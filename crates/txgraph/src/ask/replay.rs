@@ -40,9 +40,7 @@ pub use transaction::{NetChange, TransactionSummary};
 use name::Location;
 use origin::Origin;
 
-use crate::{
-    Advice, BlockSpec, Error, ErrorKind, Result, Source, select::resolve_stored, source::RethNode,
-};
+use crate::{Advice, BlockSpec, Error, Result, Source, select::resolve_stored, source::RethNode};
 use alloy_primitives::Address;
 use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::{KnownChain, words};
@@ -247,8 +245,7 @@ impl<'s> Replay<'s> {
         match blocks.is_empty() {
             false => Ok(blocks),
             true if !self.blocks.is_empty() => Err(txgraph_replay::Error::Genesis.into()),
-            true => Err(Error::new(
-                ErrorKind::Unavailable,
+            true => Err(Error::unavailable(
                 "there are no blocks to replay: the database contains block 0 (genesis) only",
             )
             .advise(Advice::ListBlocks)),
@@ -505,6 +502,6 @@ fn newest(states: &StateDb) -> Result<u64> {
     let newest = available.blocks.map(|blocks| blocks.last);
     newest.ok_or_else(|| {
         let why = available.obstacle.unwrap_or(available.above);
-        Error::new(ErrorKind::Unavailable, format!("there is no state: {why}"))
+        Error::unavailable(format!("there is no state: {why}"))
     })
 }

@@ -1,14 +1,7 @@
 //! What each kind of source implements.
 
-#[cfg(feature = "replay")]
-use super::bundles::Bundles;
-#[cfg(feature = "rpc")]
-use super::head::NodeWithHead;
-use super::reth::RethNode;
 use crate::{Capabilities, Protected, Result};
-use std::fmt;
-#[cfg(feature = "rpc")]
-use txgraph_rpc::RpcSource;
+use std::{any::Any, fmt};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// What is done with the origin of a lake.
@@ -16,7 +9,7 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 pub type OriginWork<'a> = dyn FnMut(txgraph_stored::Origin<'_>) -> Result<()> + 'a;
 
 /// An open source of one kind. [`Source`](crate::Source) adds the questions.
-pub trait Backend: fmt::Debug + Send + Sync {
+pub trait Backend: Any + fmt::Debug + Send + Sync {
     /// What this source can do. The other methods are called only for that.
     fn capabilities(&self) -> Capabilities;
 
@@ -78,29 +71,4 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Directories and files into which nothing is written.
     fn protected(&self) -> &Protected;
-
-    /// The data directory of a reth node, if that is what the source is: for state, replay,
-    /// calls, and building an index.
-    fn node(&self) -> Option<&RethNode> {
-        None
-    }
-
-    /// The node's files and server, if the source is joined from them: for what is only in the
-    /// files.
-    #[cfg(feature = "rpc")]
-    fn head(&self) -> Option<&NodeWithHead> {
-        None
-    }
-
-    /// The server, if the source is one or has one: for single transactions.
-    #[cfg(feature = "rpc")]
-    fn server(&self) -> Option<&RpcSource> {
-        None
-    }
-
-    /// The files, if the source is blocks with the state that they read.
-    #[cfg(feature = "replay")]
-    fn bundles(&self) -> Option<&Bundles> {
-        None
-    }
 }

@@ -11,7 +11,7 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
 /// A file with a bundle, or a directory of such files.
 #[derive(Debug)]
-pub struct Bundles {
+pub(crate) struct Bundles {
     spec: SourceSpec,
     /// In the order of [`Bundle::list`].
     files: Vec<PathBuf>,
@@ -33,7 +33,7 @@ impl Bundles {
     }
 
     /// The files.
-    pub fn files(&self) -> &[PathBuf] {
+    pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
@@ -76,9 +76,5 @@ impl Backend for Bundles {
 
     fn protected(&self) -> &Protected {
         &self.protected
-    }
-
-    fn bundles(&self) -> Option<&Bundles> {
-        Some(self)
     }
 }

@@ -1,7 +1,7 @@
 //! Archives of blocks as a source.
 
 use super::{backend::Backend, control::Control};
-use crate::{Capabilities, Capability, Config, Error, ErrorKind, Protected, Result, SourceSpec};
+use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
 use std::path::Path;
 use txgraph_era::{Archive, EraOptions};
 use txgraph_stored::{StoredBlocks, StoredSource};
@@ -9,7 +9,7 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
 /// A file with archived blocks (`.ere`, `.era1`), or a directory of such files.
 #[derive(Debug)]
-pub struct EraFiles {
+pub(crate) struct EraFiles {
     source: StoredSource<Archive>,
     protected: Protected,
 }
@@ -42,7 +42,7 @@ impl Backend for EraFiles {
 
     fn tip(&self) -> Result<u64> {
         let span = self.source.blocks().available().span();
-        let span = span.ok_or_else(|| Error::new(ErrorKind::Unavailable, "there are no blocks"))?;
+        let span = span.ok_or_else(|| Error::unavailable("there are no blocks"))?;
         Ok(span.last)
     }
 

@@ -2,8 +2,7 @@
 
 use super::{backend::Backend, control::Control};
 use crate::{
-    Capabilities, Capability, Config, Error, ErrorKind, Protected, Result, SourceSpec,
-    grammar::parse_blocks,
+    Capabilities, Capability, Config, Error, Protected, Result, SourceSpec, grammar::parse_blocks,
 };
 use std::path::{Path, PathBuf};
 use txgraph_foreign::{Columns, Family, ForeignFiles, ForeignOptions};
@@ -87,12 +86,9 @@ impl Backend for Foreign {
     }
 
     fn everything(&self) -> Result<BlockRange> {
-        self.available.span().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("{}: no block is in all tables", self.spec),
-            )
-        })
+        self.available
+            .span()
+            .ok_or_else(|| Error::unavailable(format!("{}: no block is in all tables", self.spec)))
     }
 
     fn block_time(&self, block: u64) -> Result<Option<u64>> {

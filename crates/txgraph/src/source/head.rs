@@ -19,7 +19,7 @@ use txgraph_transfers::{
 
 /// A data directory and the server of its node.
 #[derive(Debug)]
-pub struct NodeWithHead {
+pub(crate) struct NodeWithHead {
     node: RethNode,
     server: RpcServer,
     /// For messages and reports, without keys.
@@ -47,6 +47,16 @@ impl NodeWithHead {
             server,
             names: [spec.to_string(), head.to_string()],
         })
+    }
+
+    /// The files.
+    pub(super) const fn node(&self) -> &RethNode {
+        &self.node
+    }
+
+    /// The blocks of the server.
+    pub(super) const fn served(&self) -> &RpcSource {
+        self.server.source()
     }
 
     /// The newest block in the files.
@@ -131,17 +141,5 @@ impl Backend for NodeWithHead {
     #[cfg(feature = "lake")]
     fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
         Backend::with_origin(&self.node, internal, work)
-    }
-
-    fn node(&self) -> Option<&RethNode> {
-        Some(&self.node)
-    }
-
-    fn head(&self) -> Option<&NodeWithHead> {
-        Some(self)
-    }
-
-    fn server(&self) -> Option<&RpcSource> {
-        Some(self.server.source())
     }
 }

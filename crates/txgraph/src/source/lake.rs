@@ -1,16 +1,14 @@
 //! A lake as a source.
 
 use super::{backend::Backend, control::Control};
-use crate::{
-    Advice, Capabilities, Capability, Config, Error, ErrorKind, Protected, Result, SourceSpec,
-};
+use crate::{Advice, Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// The directory of a lake.
 #[derive(Debug)]
-pub struct LakeFolder {
+pub(crate) struct LakeFolder {
     lake: Lake,
     control: Control,
     protected: Protected,
@@ -39,11 +37,6 @@ impl LakeFolder {
             protected: Protected::directory(path),
         })
     }
-
-    /// The lake.
-    pub const fn lake(&self) -> &Lake {
-        &self.lake
-    }
 }
 
 impl Backend for LakeFolder {
@@ -65,12 +58,8 @@ impl Backend for LakeFolder {
     /// From the first to the last block of the lake.
     fn everything(&self) -> Result<BlockRange> {
         let span = self.lake.blocks().span();
-        let empty = || {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("{} has no blocks yet", self.lake.path().display()),
-            )
-        };
+        let empty =
+            || Error::unavailable(format!("{} has no blocks yet", self.lake.path().display()));
         span.ok_or_else(empty)
     }
 

@@ -21,14 +21,11 @@ pub use backend::Backend;
 #[cfg(feature = "lake")]
 pub use backend::OriginWork;
 #[cfg(feature = "replay")]
-pub use bundles::Bundles;
+pub(crate) use bundles::Bundles;
 pub use control::{Control, Explain};
-pub use era::EraFiles;
 #[cfg(feature = "rpc")]
-pub use head::NodeWithHead;
-#[cfg(feature = "lake")]
-pub use lake::LakeFolder;
-pub use reth::RethNode;
+pub(crate) use head::NodeWithHead;
+pub(crate) use reth::RethNode;
 #[cfg(any(feature = "index", feature = "lake"))]
 pub(crate) use reth::source_work;
 
@@ -37,8 +34,12 @@ use crate::{
     Protected, Result, SourceSpec,
 };
 use open::open_all;
-use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc};
+#[cfg(feature = "rpc")]
+use rpc::RpcServer;
+use std::{any::Any, ffi::OsString, fmt, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
+#[cfg(feature = "rpc")]
+use txgraph_rpc::RpcSource;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
 
 /// Anything that can be asked for transfers: the data directory of a reth node, and the other
@@ -194,8 +195,8 @@ impl Source {
     /// If the source cannot be read.
     pub fn stored_tip(&self) -> Result<u64> {
         #[cfg(feature = "rpc")]
-        if let Some(head) = self.backend.head() {
-            return head.stored_tip();
+        if let Some(joined) = self.with_head() {
+            return joined.stored_tip();
         }
         self.tip()
     }
@@ -208,7 +209,7 @@ impl Source {
     /// If the server does not answer.
     pub fn head(&self) -> Result<Option<u64>> {
         #[cfg(feature = "rpc")]
-        if self.backend.head().is_some() {
+        if self.with_head().is_some() {
             return self.tip().map(Some);
         }
         Ok(None)
@@ -276,15 +277,44 @@ impl Source {
     /// The node behind the source, for what only a node can do.
     pub(crate) fn node(&self, needed: Capability) -> Result<&RethNode> {
         self.require(needed)?;
-        let node = self.backend.node();
+        let node = self.reth();
         node.ok_or_else(|| Error::unsupported(&self.spec, needed))
+    }
+
+    /// The data directory of a reth node, if the source is one, with or without its head.
+    pub(crate) fn reth(&self) -> Option<&RethNode> {
+        #[cfg(feature = "rpc")]
+        if let Some(joined) = self.with_head() {
+            return Some(joined.node());
+        }
+        self.is()
+    }
+
+    /// The files and the server of a node, if the source is joined from them: for what is only in
+    /// the files.
+    #[cfg(feature = "rpc")]
+    pub(crate) fn with_head(&self) -> Option<&NodeWithHead> {
+        self.is()
+    }
+
+    /// The server, if the source is one or has one: for single transactions.
+    #[cfg(feature = "rpc")]
+    pub(crate) fn server(&self) -> Option<&RpcSource> {
+        let joined = self.with_head().map(NodeWithHead::served);
+        joined.or_else(|| self.is().map(RpcServer::source))
+    }
+
+    /// The backend, if it is of this type.
+    fn is<T: Backend>(&self) -> Option<&T> {
+        let backend: &dyn Any = &*self.backend;
+        backend.downcast_ref()
     }
 
     /// The bundles behind the source, if it consists of them.
     #[cfg(feature = "replay")]
     pub(crate) fn bundles(&self, needed: Capability) -> Result<Option<&Bundles>> {
         self.require(needed)?;
-        Ok(self.backend.bundles())
+        Ok(self.is())
     }
 
     /// Ends work that was asked to stop, between steps that do not check the flag.

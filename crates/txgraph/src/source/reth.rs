@@ -14,7 +14,7 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
 /// The data directory of a reth node, open read-only.
 #[derive(Debug)]
-pub struct RethNode {
+pub(crate) struct RethNode {
     db: Arc<NodeDb>,
     source: OnceLock<NodeSource>,
     /// The index to answer from, if one is used.
@@ -62,7 +62,7 @@ impl RethNode {
     }
 
     /// The database.
-    pub const fn db(&self) -> &Arc<NodeDb> {
+    pub(crate) const fn db(&self) -> &Arc<NodeDb> {
         &self.db
     }
 
@@ -71,7 +71,7 @@ impl RethNode {
     /// # Errors
     ///
     /// If the chain id is not known, or contradicts the configured one.
-    pub fn source(&self) -> Result<&NodeSource> {
+    pub(crate) fn source(&self) -> Result<&NodeSource> {
         if let Some(source) = self.source.get() {
             return Ok(source);
         }
@@ -232,10 +232,6 @@ impl Backend for RethNode {
     #[cfg(feature = "lake")]
     fn with_origin(&self, internal: bool, work: &mut super::backend::OriginWork<'_>) -> Result<()> {
         self.with_origin(internal, work)
-    }
-
-    fn node(&self) -> Option<&RethNode> {
-        Some(self)
     }
 }
 

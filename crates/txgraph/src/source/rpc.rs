@@ -95,8 +95,4 @@ impl Backend for RpcServer {
     fn protected(&self) -> &Protected {
         &self.protected
     }
-
-    fn server(&self) -> Option<&RpcSource> {
-        Some(&self.source)
-    }
 }

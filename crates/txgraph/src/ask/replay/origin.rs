@@ -4,7 +4,7 @@
 use super::Location;
 use super::{Replay, ReplaySummary, Trace, TransactionName};
 use crate::{
-    Capability, Config, Control, Error, ErrorKind, Result, Source,
+    Capability, Config, Control, Error, Result, Source,
     source::{Bundles, RethNode},
 };
 use std::{
@@ -123,7 +123,7 @@ fn find(bundles: &Bundles, name: TransactionName) -> Result<(Bundle, Transaction
             TransactionName::Hash(hash) => format!("transaction {hash}"),
             TransactionName::Position { block, .. } => format!("block {block}"),
         };
-        Error::new(ErrorKind::Unavailable, format!("no bundle contains {what}"))
+        Error::unavailable(format!("no bundle contains {what}"))
     })
 }
 
@@ -231,10 +231,7 @@ impl Replay<'_> {
             each(&block)
         })?;
         match summary.report.blocks {
-            0 => Err(Error::new(
-                ErrorKind::Unavailable,
-                "no bundle contains one of these blocks",
-            )),
+            0 => Err(Error::unavailable("no bundle contains one of these blocks")),
             _ => Ok(summary),
         }
     }

@@ -216,7 +216,8 @@ impl Source {
             &mut read,
         )?;
         let stored = read.pop();
-        let stored = stored.ok_or_else(|| missing(format!("block {block} was not read")))?;
+        let stored =
+            stored.ok_or_else(|| Error::unavailable(format!("block {block} was not read")))?;
         let mut summary = self.stored_summary(node, &stored, index)?;
         if summary.success && stored.header.block_access_list_hash.is_some() {
             // Since Amsterdam, logs report the transfers inside of the transaction.
@@ -251,7 +252,7 @@ impl Source {
         let receipts = stored.receipts.as_deref();
         let receipt = receipts.and_then(|receipts| receipts.get(at));
         let (receipts, receipt) = receipts.zip(receipt).ok_or_else(|| {
-            missing(format!(
+            Error::unavailable(format!(
                 "the receipts of block {} were pruned",
                 header.number
             ))
@@ -341,11 +342,7 @@ fn too_few(block: u64, count: u64) -> Error {
     } else {
         "transactions"
     };
-    missing(format!("block {block} has {count} {transactions}"))
-}
-
-fn missing(message: String) -> Error {
-    Error::new(ErrorKind::Unavailable, message)
+    Error::unavailable(format!("block {block} has {count} {transactions}"))
 }
 
 /// Adds the transfers inside of a transaction, in the total order of transfers.

@@ -1,8 +1,8 @@
 //! Transactions from a server: all of its own, or those above the newest block in a data
 //! directory.
 
-use super::{TransactionName, TransactionSummary, missing};
-use crate::{Result, Source};
+use super::{TransactionName, TransactionSummary};
+use crate::{Error, Result, Source};
 use std::ops::ControlFlow;
 use txgraph_rpc::{FoundTransaction, RpcSource};
 use txgraph_transfers::{
@@ -19,10 +19,10 @@ pub(super) enum Found<'s> {
 
 /// Asks the server for a transaction. Without one, all transactions are stored.
 pub(super) fn find(source: &Source, name: TransactionName) -> Result<Found<'_>> {
-    let Some(server) = source.backend().server() else {
+    let Some(server) = source.server() else {
         return Ok(Found::Stored(name));
     };
-    let stored_tip = match source.backend().head() {
+    let stored_tip = match source.with_head() {
         Some(head) => Some(head.stored_tip()?),
         None => None,
     };
@@ -36,12 +36,14 @@ pub(super) fn find(source: &Source, name: TransactionName) -> Result<Found<'_>> 
         TransactionName::Position { block, index } => {
             let tip = node.refresh()?;
             if block > tip {
-                return Err(missing(format!(
+                return Err(Error::unavailable(format!(
                     "block {block} is above the head, block {tip}"
                 )));
             }
             let hash = node.transaction_hash(block, index)?;
-            hash.ok_or_else(|| missing(format!("block {block} has no transaction {index}")))?
+            hash.ok_or_else(|| {
+                Error::unavailable(format!("block {block} has no transaction {index}"))
+            })?
         }
     };
     match node.transactions(&[hash])?.pop().flatten() {
@@ -49,7 +51,7 @@ pub(super) fn find(source: &Source, name: TransactionName) -> Result<Found<'_>> 
         // The files are asked at this place, where the hash is compared.
         Some(found) => Ok(Found::Stored(at(source, &found)?)),
         None if stored_tip.is_some() => Ok(Found::Stored(name)),
-        None => Err(missing(format!(
+        None => Err(Error::unavailable(format!(
             "{} has no block with transaction {hash}",
             source.spec()
         ))),
@@ -84,7 +86,7 @@ pub(super) fn summary(server: &RpcSource, found: FoundTransaction) -> Result<Tra
         Err(error) => return Err(error.into()),
     };
     let success = found.success.ok_or_else(|| {
-        missing(format!(
+        Error::unavailable(format!(
             "the receipts of block {block} do not show what succeeded"
         ))
     })?;
