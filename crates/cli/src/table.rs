@@ -4,20 +4,12 @@ pub(crate) mod names;
 mod words;
 
 pub(crate) use crate::units::thousands;
+pub(crate) use words::label;
 
-use crate::{output::number, units::grouped};
+use crate::output::number;
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
-use txgraph::{Address, ColumnType, Labels, Table, TokenList, Value, printable};
-use words::Words;
-
-/// The column with the token of the amounts in a row.
-const TOKEN: &str = "token_address";
-
-/// The printable label of an address, unless it is empty.
-pub(crate) fn label(labels: &Labels, address: Address) -> Option<String> {
-    let label = printable(labels.name(address)?.trim()).into_owned();
-    (!label.is_empty()).then_some(label)
-}
+use txgraph::{ColumnType, Labels, Table, TokenList, Value, printable};
+use words::{TOKEN, Words, place};
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,10 +311,6 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-fn place(table: &Table, name: &str) -> Option<usize> {
-    table.columns.iter().position(|column| column.name == name)
-}
-
 /// Whether a table contains amounts of tokens that are not in the list.
 pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) -> bool {
     let amounts = table
@@ -336,6 +324,7 @@ pub(crate) fn has_raw_amounts(table: &Table, tokens: &TokenList, chain_id: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use txgraph::Address;
 
     fn view<'a>(tokens: &'a TokenList, labels: &'a Labels) -> View<'a> {
         View {

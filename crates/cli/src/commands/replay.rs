@@ -1,6 +1,7 @@
 //! `txgraph replay`.
 
 mod call_tree;
+mod disagreement;
 mod trees;
 
 use super::Context;
@@ -12,12 +13,13 @@ use crate::{
     table::thousands,
 };
 use clap::{Args, Subcommand};
+use disagreement::disagreement;
 use std::{path::PathBuf, time::Instant};
 use trees::CallTrees;
 #[cfg(feature = "oracle")]
 use txgraph::EngineKind;
 use txgraph::{
-    Error, ErrorKind, Labels, Mismatch, PreparedReplay, Replay, ReplayOutput, ReplaySummary,
+    Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary,
     Result, Source, Target, Trace, WhatIf,
     text::{self, Checksum},
 };
@@ -430,41 +432,6 @@ fn show(
         movements::note_stopped(terminal, "transfers");
     }
     Ok(found.summary)
-}
-
-/// Differences that an error lists.
-const DIFFERENCES_LISTED: usize = 10;
-
-/// The error for a replay with differences: the first of them, one per line.
-fn disagreement(count: u64, mismatches: &[Mismatch], is_sample: bool) -> Error {
-    if is_sample {
-        return Error::new(
-            ErrorKind::Failed,
-            format!(
-                "the replay disagrees with the node in {}: this is a sample chain, whose blocks \
-                 were not executed when it was written",
-                number(count, "place", "places")
-            ),
-        )
-        .hint("`execgen` writes sample chains that can be replayed");
-    }
-    let mut text = format!(
-        "the replay disagrees with the node in {}:",
-        number(count, "place", "places")
-    );
-    let listed = mismatches.iter().take(DIFFERENCES_LISTED);
-    let mut more = count;
-    for mismatch in listed {
-        text += &format!("\n{mismatch}");
-        more = more.saturating_sub(1);
-    }
-    if more > 0 {
-        text += &format!("\nand {} more", thousands(more));
-    }
-    Error::new(ErrorKind::Failed, text).hint(
-        "the database is damaged, the rules are those of another chain (--chain), or txgraph is \
-         wrong: please report it with the block",
-    )
 }
 
 impl ScopeArgs {

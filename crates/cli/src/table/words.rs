@@ -1,11 +1,28 @@
 //! The cells of a table as text for people.
 
-use super::{Level, Style, TOKEN, View, grouped, names::Names, place, thousands};
-use txgraph::text::utc;
-use txgraph::{Address, Asset, Table, TokenStandard, Value, plain_text, printable, rounded_amount};
+use super::{Level, Style, View, names::Names};
+use crate::units::{grouped, thousands};
+use txgraph::{
+    Address, Asset, Labels, Table, TokenStandard, Value, plain_text, printable, rounded_amount,
+    text::utc,
+};
+
+/// The column with the token of the amounts in a row.
+pub(super) const TOKEN: &str = "token_address";
 
 /// Digits of a token id that are shown where there is little room.
 const ID_DIGITS: usize = 12;
+
+/// The printable label of an address, unless it is empty.
+pub(crate) fn label(labels: &Labels, address: Address) -> Option<String> {
+    let label = printable(labels.name(address)?.trim()).into_owned();
+    (!label.is_empty()).then_some(label)
+}
+
+/// The place of a column with this name.
+pub(super) fn place(table: &Table, name: &str) -> Option<usize> {
+    table.columns.iter().position(|column| column.name == name)
+}
 
 /// Turns cells into text, at one level of detail.
 pub(super) struct Words<'a> {
@@ -107,7 +124,7 @@ impl<'a> Words<'a> {
     }
 
     fn label(&self, address: Address) -> Option<String> {
-        super::label(self.view.labels, address)
+        label(self.view.labels, address)
     }
 
     /// An address of a person or contract.

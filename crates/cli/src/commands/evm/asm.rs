@@ -1,6 +1,6 @@
 //! `txgraph evm asm` and `txgraph evm disasm`.
 
-use super::{CodeFormat, OutputArgs, read};
+use super::files::{CodeFormat, OutputArgs, read};
 use crate::args::Global;
 use alloy_primitives::hex;
 use clap::Args;

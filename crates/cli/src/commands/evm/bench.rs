@@ -1,6 +1,6 @@
 //! `txgraph evm bench`.
 
-use super::tool_error;
+use super::files::tool_error;
 use crate::output::print_page;
 use clap::Args;
 use serde_json::json;

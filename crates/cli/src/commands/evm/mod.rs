@@ -2,20 +2,13 @@
 
 mod asm;
 mod bench;
+mod files;
 mod run;
 mod test;
 
 use super::Context;
-use crate::{args::Global, output::print_data};
-use alloy_primitives::Bytes;
-use clap::{Args, Subcommand, ValueEnum};
-use std::{
-    fs,
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
-};
-use txgraph::{Error, ErrorKind, LineWriter, Result};
-use txgraph_evm_tools::call::{CodeForm, decode_code};
+use clap::{Args, Subcommand};
+use txgraph::Result;
 
 /// Run and assemble bytecode, test and time the interpreter
 ///
@@ -44,83 +37,5 @@ pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
         EvmCommand::Disasm(args) => asm::disassemble(args, global),
         EvmCommand::Test(args) => test::run(args),
         EvmCommand::Bench(args) => bench::run(args),
-    }
-}
-
-/// Reads a whole file, or stdin for `-`.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    if path.as_os_str() != "-" {
-        return fs::read(path).map_err(|error| Error::io(path, error));
-    }
-    let mut bytes = Vec::new();
-    let read = io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| Error::io(Path::new("standard input"), error))?;
-    Ok(bytes)
-}
-
-/// A file to write, for commands without a node.
-#[derive(Args, Debug)]
-struct OutputArgs {
-    /// Write to a file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Replace the file if it exists
-    #[arg(long)]
-    overwrite: bool,
-}
-
-impl OutputArgs {
-    fn write(&self, bytes: &[u8], global: &Global) -> Result<()> {
-        let Some(path) = &self.output else {
-            return print_data(bytes);
-        };
-        let mut out = open(path, self.overwrite, global)?;
-        let written = out.write_all(bytes);
-        written.map_err(|error| Error::io(path, error))?;
-        out.finish()?;
-        Ok(())
-    }
-}
-
-/// Opens an output that gets its name when it is complete. It must be outside the data
-/// directory that the configuration names.
-fn open(path: &Path, overwrite: bool, global: &Global) -> Result<LineWriter> {
-    let config = global.config().unwrap_or_default();
-    config.protected().check(path)?;
-    Ok(LineWriter::new(&path.to_path_buf().into(), overwrite)?)
-}
-
-/// The error of a tool. Wrong input is a usage error.
-fn tool_error(error: txgraph_evm_tools::Error) -> Error {
-    use txgraph_evm_tools::Error as Tool;
-    let kind = match &error {
-        Tool::Io { .. } => ErrorKind::Failed,
-        _ => ErrorKind::Usage,
-    };
-    Error::new(kind, error.to_string())
-}
-
-/// How a file contains bytecode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum CodeFormat {
-    /// Hex if the file contains only hex digits and blanks, else raw bytes
-    #[default]
-    Auto,
-    /// Hex digits, with or without `0x`
-    Hex,
-    /// Raw bytes
-    Binary,
-}
-
-impl CodeFormat {
-    /// Reads bytecode from a file, or stdin for `-`.
-    fn read(self, path: &Path) -> Result<Bytes> {
-        let form = match self {
-            Self::Auto => CodeForm::Detect,
-            Self::Hex => CodeForm::Hex,
-            Self::Binary => CodeForm::Binary,
-        };
-        decode_code(path, read(path)?, form).map_err(tool_error)
     }
 }

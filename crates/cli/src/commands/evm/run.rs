@@ -1,6 +1,6 @@
 //! `txgraph evm run`.
 
-use super::{CodeFormat, open, tool_error};
+use super::files::{CodeFormat, open, tool_error};
 use crate::{args::Global, commands::Context, output::print_page};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use clap::Args;

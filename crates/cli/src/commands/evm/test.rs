@@ -1,6 +1,6 @@
 //! `txgraph evm test`.
 
-use super::tool_error;
+use super::files::tool_error;
 use crate::output::print_page;
 use clap::Args;
 use std::path::PathBuf;

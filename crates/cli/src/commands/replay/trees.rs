@@ -1,6 +1,6 @@
 //! `txgraph replay trace call --format tree`.
 
-use super::{TraceArgs, call_tree::CallTree, disagreement};
+use super::{TraceArgs, call_tree::CallTree, disagreement::disagreement};
 use crate::output::{Terminal, print_data};
 use std::io::IsTerminal;
 use txgraph::{
