@@ -195,7 +195,8 @@ fn exact_builder(field: &TransferField) -> ColumnBuilder {
 mod tests {
     use super::*;
     use crate::{
-        Column, Metadata, TableFormat, TableWriter, TransferTableOptions, TransferWriter, Value,
+        Column, Error, Metadata, TableFormat, TableWriter, TransferTableOptions, TransferWriter,
+        Value,
     };
     use arrow_array::{
         cast::AsArray,
@@ -280,7 +281,7 @@ mod tests {
         let mut writer = TransferWriter::new(TableFormat::Ipc, &options, &target, false).unwrap();
         writer.write(&[]).unwrap();
         closing.0.store(true, Ordering::Relaxed);
-        assert!(writer.write(&[]).unwrap_err().is_broken_pipe());
+        assert!(matches!(writer.write(&[]).unwrap_err(), Error::BrokenPipe));
     }
 
     #[test]

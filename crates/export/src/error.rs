@@ -156,11 +156,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the reader of the output has closed it.
-    pub fn is_broken_pipe(&self) -> bool {
-        matches!(self, Self::BrokenPipe)
-    }
-
     /// Whether the request itself is wrong, so that it would fail again.
     pub fn is_usage(&self) -> bool {
         matches!(

@@ -167,17 +167,9 @@ impl GraphFormat {
 
     /// Returns the format of a file name, by its extension.
     pub fn from_extension(path: &Path) -> Option<Self> {
-        let format: Self = plain_name(path).extension()?.to_str()?.parse().ok()?;
-        // Only text is compressed as a whole.
-        (plain_name(path) == path || format.is_text()).then_some(format)
-    }
-
-    /// Whether the format is a table of lines of text.
-    const fn is_text(self) -> bool {
-        match self {
-            Self::Table(format) => format.is_text(),
-            Self::Document(_) => false,
-        }
+        let document = || path.extension()?.to_str()?.parse().ok();
+        let table = TableFormat::from_extension(path).map(Self::Table);
+        table.or_else(|| document().map(Self::Document))
     }
 
     /// The format of the table, if the edges are written as one.

@@ -4,15 +4,14 @@
 //! a start and an end, so that Gephi shows a timeline.
 
 use crate::{
-    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
+    Column, GraphOptions, Metadata, Result, TokenList, Value, Written,
     arrows::{Arrow, Arrows, arrow_label, width},
     decimal::to_f64,
     output::Output,
     text::short_address,
     text_output::TextOutput,
-    value::ValueText,
     views::{vertex_attributes, vertices},
-    xml::{DECLARATION, push_attribute, push_text, type_word},
+    xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
 use txgraph_graph::{Asset, TransferGraph};
 
@@ -29,8 +28,7 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let unknown = TokenList::default();
-    let tokens = options.tokens.as_ref().unwrap_or(&unknown);
+    let tokens = &options.tokens;
     let arrows = Arrows::new(graph, options.merge, &options.table.threads)?;
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
@@ -139,44 +137,26 @@ fn attributes(out: &mut Vec<u8>, class: &str, columns: &[Column]) {
     out.extend_from_slice(b"    <attributes");
     push_attribute(out, "class", class);
     out.extend_from_slice(b">\n");
-    let mut attribute = |name: &str, kind: &str| {
+    let attribute = |name: &str, kind: &str| {
         out.extend_from_slice(b"      <attribute");
         push_attribute(out, "id", name);
         push_attribute(out, "title", name);
         push_attribute(out, "type", kind);
         out.extend_from_slice(b"/>\n");
     };
-    for column in columns {
-        attribute(&column.name, type_word(column.column_type));
-        if column.column_type == ColumnType::Amount {
-            attribute(&format!("{}_f64", column.name), "double");
-        }
-    }
+    for_each_attribute(columns, attribute);
     out.extend_from_slice(b"    </attributes>\n");
 }
 
 fn push_row(out: &mut Vec<u8>, columns: &[Column], row: &[Value<'_>]) {
     out.extend_from_slice(b"        <attvalues>\n");
-    let mut attvalue = |name: &str, value: &Value<'_>| {
+    for_each_value(columns, row, |name, value| {
         out.extend_from_slice(b"          <attvalue");
         push_attribute(out, "for", name);
         out.extend_from_slice(b" value=\"");
-        match value.as_text() {
-            Some(words) => push_text(out, words),
-            None => value.push_plain(out),
-        }
+        push_value(out, value);
         out.extend_from_slice(b"\"/>\n");
-    };
-    for (column, value) in columns.iter().zip(row) {
-        if let Value::Absent = value {
-            continue;
-        }
-        attvalue(&column.name, value);
-        if let Value::Amount(amount) = value {
-            let number = Value::F64(to_f64(amount.as_limbs()));
-            attvalue(&format!("{}_f64", column.name), &number);
-        }
-    }
+    });
     out.extend_from_slice(b"        </attvalues>\n");
 }
 

@@ -3,15 +3,13 @@
 //! amounts are strings, each next to a rounded double.
 
 use crate::{
-    Column, ColumnType, GraphOptions, Metadata, Result, TokenList, Value, Written,
+    Column, GraphOptions, Metadata, Result, Value, Written,
     arrows::{Arrows, arrow_label},
-    decimal::to_f64,
     output::Output,
     text::short_address,
     text_output::TextOutput,
-    value::ValueText,
     views::{vertex_attributes, vertices},
-    xml::{DECLARATION, push_attribute, push_text, type_word},
+    xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
 use txgraph_graph::TransferGraph;
 
@@ -26,8 +24,7 @@ pub(crate) fn write(
     metadata: &Metadata,
     output: Output,
 ) -> Result<Written> {
-    let unknown = TokenList::default();
-    let tokens = options.tokens.as_ref().unwrap_or(&unknown);
+    let tokens = &options.tokens;
     let arrows = Arrows::new(graph, options.merge, &options.table.threads)?;
     let chain_id = graph.chain.chain_id;
     let mut text = TextOutput::new(output);
@@ -40,29 +37,13 @@ pub(crate) fn write(
     let vertex_columns = vertex_attributes.columns();
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
-    for column in &vertex_columns {
-        key(
-            out,
-            &format!("v_{}", column.name),
-            "node",
-            &column.name,
-            type_word(column.column_type),
-        );
-    }
+    for_each_attribute(&vertex_columns, |name, kind| {
+        key(out, &format!("v_{name}"), "node", name, kind);
+    });
     key(out, "e_label", "edge", "label", "string");
-    for column in &edge_columns {
-        key(
-            out,
-            &format!("e_{}", column.name),
-            "edge",
-            &column.name,
-            type_word(column.column_type),
-        );
-        if column.column_type == ColumnType::Amount {
-            let name = format!("{}_f64", column.name);
-            key(out, &format!("e_{name}"), "edge", &name, "double");
-        }
-    }
+    for_each_attribute(&edge_columns, |name, kind| {
+        key(out, &format!("e_{name}"), "edge", name, kind);
+    });
     out.extend_from_slice(b"  <graph id=\"transfers\" edgedefault=\"directed\">\n");
     let about = metadata.to_json()?;
     data(out, "    ", "g_metadata", |out| push_text(out, &about));
@@ -117,20 +98,8 @@ fn data(out: &mut Vec<u8>, indent: &str, key: &str, content: impl FnOnce(&mut Ve
 }
 
 fn push_row(out: &mut Vec<u8>, prefix: &str, columns: &[Column], row: &[Value<'_>]) {
-    for (column, value) in columns.iter().zip(row) {
-        if let Value::Absent = value {
-            continue;
-        }
-        let id = format!("{prefix}{}", column.name);
-        data(out, "      ", &id, |out| match value.as_text() {
-            Some(words) => push_text(out, words),
-            None => value.push_plain(out),
-        });
-        if let Value::Amount(amount) = value {
-            let number = Value::F64(to_f64(amount.as_limbs()));
-            data(out, "      ", &format!("{id}_f64"), |out| {
-                number.push_plain(out)
-            });
-        }
-    }
+    for_each_value(columns, row, |name, value| {
+        let id = format!("{prefix}{name}");
+        data(out, "      ", &id, |out| push_value(out, value));
+    });
 }

@@ -68,8 +68,8 @@ pub struct GraphOptions {
     /// Write one edge per (from, to, asset) with count and sum instead of one
     /// per transfer.
     pub merge: bool,
-    /// Symbols and decimals for labels. Without a list, labels have raw units.
-    pub tokens: Option<TokenList>,
+    /// Symbols and decimals for labels. Amounts of other tokens are in raw units.
+    pub tokens: TokenList,
     /// Options of drawings (DOT, SVG, PNG, HTML).
     pub drawing: Drawing,
     /// Which vertices are contracts, as far as that is known.
@@ -82,7 +82,7 @@ impl GraphOptions {
         Self {
             table: TransferTableOptions::new(chain_id),
             merge: false,
-            tokens: None,
+            tokens: TokenList::default(),
             drawing: Drawing::default(),
             contracts: Contracts::default(),
         }

@@ -207,7 +207,7 @@ mod tests {
                 Ok(())
             },
         );
-        assert!(written.unwrap_err().is_broken_pipe());
+        assert!(matches!(written.unwrap_err(), Error::BrokenPipe));
     }
 
     #[test]

@@ -88,6 +88,7 @@ const STEP_ITEMS: usize = 128;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
     use std::io;
 
     #[test]
@@ -96,6 +97,6 @@ mod tests {
         drop(reader);
         let mut output = TextOutput::new(Output::stream(writer, "standard output".into()));
         output.buffer.resize(PIECE_BYTES, b'x');
-        assert!(output.end_row().unwrap_err().is_broken_pipe());
+        assert!(matches!(output.end_row().unwrap_err(), Error::BrokenPipe));
     }
 }

@@ -1,6 +1,6 @@
 //! Elements, attributes and escapes for GraphML and GEXF.
 
-use crate::{ColumnType, text::printable};
+use crate::{Column, ColumnType, Value, decimal::to_f64, text::printable};
 
 /// Appends any text as content or attribute of an element. XML 1.0 cannot represent most
 /// control characters, not even escaped, so they are replaced.
@@ -26,11 +26,48 @@ pub(crate) fn push_attribute(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(b'"');
 }
 
+/// Appends a value as content or attribute.
+pub(crate) fn push_value(out: &mut Vec<u8>, value: &Value<'_>) {
+    match value.as_text() {
+        Some(words) => push_text(out, words),
+        None => value.push_plain(out),
+    }
+}
+
+/// Calls `each` with the name and the type of every attribute: one for each column, and after an
+/// exact amount, which is text, a rounded double.
+pub(crate) fn for_each_attribute(columns: &[Column], mut each: impl FnMut(&str, &str)) {
+    for column in columns {
+        each(&column.name, type_word(column.column_type));
+        if column.column_type == ColumnType::Amount {
+            each(&format!("{}_f64", column.name), "double");
+        }
+    }
+}
+
+/// Calls `each` with the name and the value of every attribute that a row has.
+pub(crate) fn for_each_value(
+    columns: &[Column],
+    row: &[Value<'_>],
+    mut each: impl FnMut(&str, &Value<'_>),
+) {
+    for (column, value) in columns.iter().zip(row) {
+        if *value == Value::Absent {
+            continue;
+        }
+        each(&column.name, value);
+        if let Value::Amount(amount) = value {
+            let number = Value::F64(to_f64(amount.as_limbs()));
+            each(&format!("{}_f64", column.name), &number);
+        }
+    }
+}
+
 /// The first line of the file.
 pub(crate) const DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
 /// The word of both formats for the type of a column.
-pub(crate) const fn type_word(column_type: ColumnType) -> &'static str {
+const fn type_word(column_type: ColumnType) -> &'static str {
     match column_type {
         // GraphML's `int` and `long` are signed; only `long` holds a `u32`.
         ColumnType::U32 | ColumnType::U64 => "long",

@@ -104,8 +104,7 @@ impl<'a> Picture<'a> {
     ) -> Result<Self> {
         let (drawing, threads) = (&options.drawing, &options.table.threads);
         let chain_id = graph.chain.chain_id;
-        let unknown = TokenList::default();
-        let tokens = options.tokens.as_ref().unwrap_or(&unknown);
+        let tokens = &options.tokens;
         let styles = Arrows::new(graph, false, threads)?;
         let assets = styles.legend();
         let places = assets.iter().copied().zip(0..).collect();

@@ -1,35 +1,17 @@
 //! Every file is read back by `graphviz-rust`, and must have the nodes, arrows and texts of the picture.
 
+#[path = "../../tests/it/shown.rs"]
+mod shown;
+
 use super::{dot, *};
 use crate::{fixtures::any_transfer, printable};
 use graphviz_rust::dot_structures::{
     Attribute, EdgeTy, Graph, GraphAttributes, Id, NodeId, Stmt, Vertex,
 };
 use proptest::{option, prelude::*, sample::select};
+use shown::shown;
 use txgraph_graph::{Contracts, Expansion, testing};
 use txgraph_labels::Label;
-
-/// Returns a value without its quotes and escapes.
-fn shown(id: &Id) -> String {
-    let Id::Escaped(text) = id else {
-        panic!("{id:?} is not quoted")
-    };
-    let inner = text.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
-    let mut shown = String::new();
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next().unwrap() {
-                'n' => shown.push('\n'),
-                c @ ('"' | '\\') => shown.push(c),
-                other => panic!("\\{other} means something else to Graphviz"),
-            },
-            '"' => panic!("an open quote in {inner}"),
-            c => shown.push(c),
-        }
-    }
-    shown.replace("&amp;", "&")
-}
 
 /// Returns the values of some attributes, without quotes and escapes; empty if there is none.
 fn values<const N: usize>(attributes: &[Attribute], names: [&str; N]) -> Vec<String> {
@@ -204,7 +186,7 @@ proptest! {
         let known = known.filter_map(|(vertex, known)| Some((vertex.address, (*known)?)));
         let contracts: Contracts = known.collect();
         let mut options = GraphOptions {
-            tokens: Some(list.clone()),
+            tokens: list.clone(),
             contracts,
             ..GraphOptions::new(chain_id)
         };

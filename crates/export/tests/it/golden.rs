@@ -6,8 +6,8 @@ use std::{fs, path::Path};
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Threads;
 use txgraph_export::{
-    DocumentFormat, GraphFormat, Metadata, Schema, TableFormat, Target, TransferTableOptions,
-    TransferWriter, write_graph, write_json, write_table, write_vertices,
+    DocumentFormat, GraphFormat, Metadata, Schema, TableFormat, Target, TokenList,
+    TransferTableOptions, TransferWriter, write_graph, write_json, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
 use txgraph_transfers::BlockTime;
@@ -61,7 +61,7 @@ fn graphs() {
     }
     let mut every = options();
     every.drawing.every_transfer = true;
-    every.tokens = None;
+    every.tokens = TokenList::default();
     check(
         "every_transfer.dot",
         &written(&graph, DocumentFormat::Dot, &every),

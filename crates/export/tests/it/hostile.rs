@@ -1,6 +1,9 @@
 //! Labels and symbols that try to break out of each format.
 
-use crate::tiny::{metadata, options, tiny, vertex, written};
+use crate::{
+    shown::shown,
+    tiny::{metadata, options, tiny, vertex, written},
+};
 use graphviz_rust::dot_structures::{Graph, Id, Stmt};
 use std::fs;
 use txgraph_export::{
@@ -46,31 +49,9 @@ fn options_with_symbol(symbol: &str) -> GraphOptions {
     }]});
     fs::write(&path, list.to_string()).unwrap();
     GraphOptions {
-        tokens: Some(TokenList::load(&path).unwrap()),
+        tokens: TokenList::load(&path).unwrap(),
         ..options()
     }
-}
-
-/// Returns the text that Graphviz shows for a quoted string.
-fn shown(id: &Id) -> String {
-    let Id::Escaped(text) = id else {
-        panic!("{id:?} is not quoted")
-    };
-    let inner = text.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
-    let mut shown = String::new();
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next().unwrap() {
-                'n' | 'l' => shown.push('\n'),
-                c @ ('"' | '\\') => shown.push(c),
-                other => panic!("\\{other} means something else to Graphviz"),
-            },
-            '"' => panic!("an open quote in {inner}"),
-            c => shown.push(c),
-        }
-    }
-    shown.replace("&amp;", "&")
 }
 
 #[test]

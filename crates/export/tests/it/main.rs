@@ -7,5 +7,6 @@ mod frame;
 mod golden;
 mod hostile;
 mod pictures;
+mod shown;
 mod tables;
 mod tiny;

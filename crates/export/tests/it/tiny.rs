@@ -99,7 +99,7 @@ pub(crate) fn golden_folder() -> PathBuf {
 pub(crate) fn options() -> GraphOptions {
     let tokens = TokenList::load(&golden_folder().join("tokens.csv")).expect("a token list");
     GraphOptions {
-        tokens: Some(tokens),
+        tokens,
         ..GraphOptions::new(1337)
     }
 }

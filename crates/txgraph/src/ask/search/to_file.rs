@@ -196,7 +196,7 @@ impl GraphAnswer<'_> {
             source.add_transactions(&mut options.table.transactions, transfers)?;
         }
         options.merge = outputs.merge;
-        options.tokens = tokens;
+        options.tokens = tokens.unwrap_or_default();
         options.drawing.clone_from(&outputs.drawing);
         let asked = outputs.columns.iter().any(|it| it.name() == "is_contract");
         if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
