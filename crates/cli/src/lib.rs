@@ -29,11 +29,11 @@ mod units;
 use args::Global;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use cluster::ClusterArgs;
-use commands::{Context, ask};
+use commands::Context;
 use output::Terminal;
 use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
-use txgraph::{CancelFlag, Error, ErrorKind, Result, text::Query};
+use txgraph::{CancelFlag, Error, ErrorKind, Result, text::Options};
 
 pub use cluster::{Cluster, ClusterQuestion};
 
@@ -258,9 +258,9 @@ fn dispatch(
     let context = &context;
     match cli.command {
         Command::Info(args) => commands::info::run(&args, context),
-        Command::Transfers(args) => ask(&Query::from_table("transfers", &args)?, context),
-        Command::Graph(args) => ask(&Query::from_table("graph", &args)?, context),
-        Command::Analyze(args) => ask(&Query::from_table("analyze", &args)?, context),
+        Command::Transfers(args) => commands::transfers::ask(&Options::from_table(&args)?, context),
+        Command::Graph(args) => commands::graph::ask(&Options::from_table(&args)?, context),
+        Command::Analyze(args) => commands::analyze::ask(&Options::from_table(&args)?, context),
         Command::Path(args) => commands::relations::path(&args, context),
         Command::Common(args) => commands::relations::common(&args, context),
         Command::Address(args) => commands::address::run(&args, context),
@@ -289,18 +289,17 @@ mod tests {
     use super::*;
     use commands::query::arguments;
     use std::collections::BTreeSet;
-    use txgraph::text::{AnalyzeQuery, GraphQuery, TransfersQuery};
+    use txgraph::text::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
 
     fn query(args: &[String]) -> Query {
         let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());
         let cli = parse(&args.map(OsString::from).collect::<Vec<_>>());
         match cli.unwrap_or_else(|error| panic!("{error}")).command {
-            Command::Transfers(args) => Query::from_table("transfers", &args),
-            Command::Graph(args) => Query::from_table("graph", &args),
-            Command::Analyze(args) => Query::from_table("analyze", &args),
+            Command::Transfers(args) => Query::Transfers(Options::from_table(&args).unwrap()),
+            Command::Graph(args) => Query::Graph(Options::from_table(&args).unwrap()),
+            Command::Analyze(args) => Query::Analyze(Options::from_table(&args).unwrap()),
             other => panic!("{other:?}"),
         }
-        .unwrap()
     }
 
     /// A question with a value for every option.
@@ -342,7 +341,8 @@ mod tests {
                  method = 'lifo'\n{search}"
             ),
         };
-        Query::from_options(command, &format!("{shared}{own}")).unwrap()
+        let options: toml::Table = format!("{shared}{own}").parse().unwrap();
+        Query::from_table(command, &options).unwrap()
     }
 
     #[test]

@@ -226,7 +226,8 @@ mod tests {
             time-respecting = true
             output = ["it's.dot", "a.csv"]
         "#;
-        let query = Query::from_options("graph", options).unwrap();
+        let options: toml::Table = options.parse().unwrap();
+        let query = Query::from_table("graph", &options).unwrap();
         assert_eq!(
             command_line(&query).unwrap(),
             "txgraph graph --blocks 17 --direction in --hops 3 --min-value 1000 \

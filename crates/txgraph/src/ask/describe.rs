@@ -38,4 +38,23 @@ impl Description {
         metadata.scan = scan.clone();
         metadata
     }
+
+    /// The metadata of an answer that is a graph, or was computed from one.
+    pub(crate) fn of_graph(
+        &self,
+        chain: &txgraph_transfers::ChainInfo,
+        blocks: &txgraph_transfers::BlockRanges,
+        scan: &txgraph_transfers::ScanReport,
+        limits: &[txgraph_graph::LimitHit],
+        ends: &super::TrailEnds,
+    ) -> txgraph_export::Metadata {
+        let mut metadata = self.metadata(chain, blocks, scan);
+        metadata.limits = limits.to_vec();
+        metadata.state = ends.state;
+        metadata.ends.clone_from(&ends.ends);
+        metadata.unchecked = ends.unchecked;
+        metadata.token_roots = ends.token_roots.iter().map(|(root, _)| *root).collect();
+        metadata.unseen.clone_from(&ends.unseen);
+        metadata
+    }
 }

@@ -83,18 +83,6 @@ impl TrailEnds {
     }
 }
 
-#[cfg(feature = "export")]
-impl TrailEnds {
-    /// Adds the ends to the metadata of an answer.
-    pub(super) fn describe(&self, metadata: &mut txgraph_export::Metadata) {
-        metadata.state = self.state;
-        metadata.ends.clone_from(&self.ends);
-        metadata.unchecked = self.unchecked;
-        metadata.token_roots = self.token_roots.iter().map(|(root, _)| *root).collect();
-        metadata.unseen.clone_from(&self.unseen);
-    }
-}
-
 /// An account, as far as the ends of trails need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {

@@ -17,6 +17,18 @@ pub(crate) fn restarting<T>(source: &Source, ask: impl FnMut() -> Result<T>) -> 
     retry(QUESTION, &source.control.cancel, ask)
 }
 
+/// Ends a question whose rows went to a stream, which cannot be taken back, instead of asking it
+/// again.
+#[cfg(feature = "export")]
+pub(crate) fn unless_streamed<T>(done: Result<T>, streamed: bool) -> Result<T> {
+    done.map_err(|error| match error.kind {
+        ErrorKind::Reorged if streamed => {
+            crate::Error::new(ErrorKind::Failed, error.message).advise(crate::Advice::WriteToFile)
+        }
+        _ => error,
+    })
+}
+
 fn retry<T>(retry: Retry, cancel: &CancelFlag, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
     let mut attempts = retry.start();
     loop {

@@ -421,9 +421,4 @@ impl GraphAnswer<'_> {
         }
         Ok(self.ends.get_or_init(TrailEnds::default))
     }
-
-    /// The graph by itself.
-    pub fn into_graph(self) -> TransferGraph {
-        Arc::unwrap_or_clone(self.inner)
-    }
 }

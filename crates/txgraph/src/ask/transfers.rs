@@ -292,10 +292,11 @@ pub use to_file::{TransfersAnswer, TransfersOutput};
 mod to_file {
     use super::{
         Address, BlockRanges, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer,
+        restarting,
     };
     use crate::{
-        Advice, Error, ErrorKind, TokenSources,
-        ask::retry::restarting,
+        TokenSources,
+        ask::retry::unless_streamed,
         outputs::{Format, Planned},
     };
     use std::{collections::BTreeSet, path::PathBuf};
@@ -428,13 +429,7 @@ mod to_file {
                     }
                     Ok(ControlFlow::Continue(()))
                 });
-                let scan = match scan {
-                    Err(error) if streamed && error.kind == ErrorKind::Reorged => {
-                        return Err(Error::new(ErrorKind::Failed, error.message)
-                            .advise(Advice::WriteToFile));
-                    }
-                    scan => scan?,
-                };
+                let scan = unless_streamed(scan, streamed)?;
                 let mut about =
                     self.description
                         .metadata(source.chain()?, &self.request.blocks, &scan);

@@ -86,17 +86,6 @@ impl Query {
             ))),
         }
     }
-
-    /// Makes a question from a command and its options, written as in a file.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::from_table`], and if the text is not TOML.
-    pub fn from_options(command: &str, options: &str) -> Result<Self> {
-        let table: toml::Table =
-            toml::from_str(options).map_err(|error| Error::usage(error.to_string()))?;
-        Self::from_table(command, &table)
-    }
 }
 
 #[cfg(test)]
@@ -108,7 +97,8 @@ mod tests {
     use txgraph_transfers::TokenStandard;
 
     fn read(command: &str, options: &str) -> Result<Query> {
-        Query::from_options(command, options)
+        let table: toml::Table = options.parse().unwrap();
+        Query::from_table(command, &table)
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod frames;
 mod memory;
 mod source;
 
+use serde_json::json;
 use std::{
     collections::BTreeSet,
     fs,
@@ -20,7 +21,7 @@ use std::{
 use txgraph::{
     Address, CancelFlag, DocumentFormat, ErrorKind, GraphOutputs, Hops, Kind, Measure, Progress,
     Source, TransfersOutput, U256, address,
-    text::{Query, QueryFile},
+    text::{GraphQuery, Options, Query, QueryFile, TransfersQuery},
 };
 use txgraph_testkit::{
     fixtures::{self, Fixture},
@@ -138,10 +139,8 @@ fn text_and_methods_give_the_same_files() {
     let source = open(&fixture);
     let folder = tempfile::tempdir().unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    let options = format!("root = '{PEELER}'\nhops = 3\nblocks = '10:30'\nmin-value = '7'");
-    let Query::Graph(query) = Query::from_options("graph", &options).unwrap() else {
-        panic!("another command");
-    };
+    let options = json!({ "root": PEELER, "hops": 3, "blocks": "10:30", "min-value": "7" });
+    let query = GraphQuery::from_table(&options).unwrap();
     let (question, _) = query.on(&source).unwrap();
     question
         .run()
@@ -165,10 +164,8 @@ fn text_and_methods_give_the_same_files() {
         read("text.json")
     );
 
-    let options = format!("address = '{PEELER}'\nfrom-block = 5\nto-block = 9\ntoken = 'eth'");
-    let Query::Transfers(query) = Query::from_options("transfers", &options).unwrap() else {
-        panic!("another command");
-    };
+    let options = json!({ "address": PEELER, "from-block": 5, "to-block": 9, "token": "eth" });
+    let query = TransfersQuery::from_table(&options).unwrap();
     let (question, mut output) = query.on(&source).unwrap();
     output.target = folder.path().join("text.csv").into();
     question.write(&output).unwrap();
@@ -231,13 +228,9 @@ fn graphs_are_found_and_written() {
     let about = fs::read_to_string(folder.path().join("g.csv.meta.json")).unwrap();
     let about: serde_json::Value = serde_json::from_str(&about).unwrap();
     let root = format!("{PEELER:#x}");
-    let question = serde_json::json!({"hops": "all", "root": [root]});
+    let question = json!({"hops": "all", "root": [root]});
     assert_eq!(about["question"], question);
-    let options = "root = \"".to_owned() + &root + "\"\nhops = \"all\"";
-    let written = Query::from_options("graph", &options).unwrap();
-    let Query::Graph(written) = written else {
-        panic!()
-    };
+    let written = GraphQuery::from_table(&question).unwrap();
     let (question, _) = written.on(&source).unwrap();
     let path = folder.path().join("text.csv");
     question.run().unwrap().write(&path).unwrap();

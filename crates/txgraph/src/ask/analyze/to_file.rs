@@ -104,9 +104,7 @@ impl Analysis<'_> {
             limits,
             ..
         } = &self.graph;
-        let mut about = self.description.metadata(chain, blocks, scan);
-        about.limits.clone_from(limits);
-        self.trail_ends.describe(&mut about);
+        let about = (self.description).of_graph(chain, blocks, scan, limits, &self.trail_ends);
         let AnalysisOutput {
             target,
             format,

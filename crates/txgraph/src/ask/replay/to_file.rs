@@ -4,7 +4,10 @@ use super::{
     PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
     rows::{Content, ReplayOutput, Rows, movements},
 };
-use crate::{Advice, Error, ErrorKind, Result, ask::retry::restarting};
+use crate::{
+    Error, Result,
+    ask::retry::{restarting, unless_streamed},
+};
 use std::{
     io::{self, Write},
     path::Path,
@@ -71,10 +74,7 @@ impl PreparedReplay<'_> {
                 streamed = is_stream;
                 tables.iter_mut().try_for_each(|rows| rows.block(block))
             });
-            match summary {
-                Err(error) if streamed && error.kind == ErrorKind::Reorged => {
-                    Err(Error::new(ErrorKind::Failed, error.message).advise(Advice::WriteToFile))
-                }
+            match unless_streamed(summary, streamed) {
                 Err(error) => {
                     tables.into_iter().try_for_each(Rows::abandon)?;
                     Err(error)

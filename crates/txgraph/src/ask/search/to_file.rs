@@ -1,6 +1,6 @@
 //! Writing graphs.
 
-use super::{Description, GraphAnswer, Result, TrailEnds, TransferGraph, ends};
+use super::{Description, GraphAnswer, Result, TransferGraph, ends};
 use crate::{
     Error, ErrorKind, Source, TokenSources,
     ask::{
@@ -15,8 +15,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use txgraph_export::{
-    ColumnChoice, DocumentFormat, Drawing, GraphFormat, GraphOptions, Metadata, TableFormat,
-    Target, TokenList, Written,
+    ColumnChoice, DocumentFormat, Drawing, GraphFormat, GraphOptions, TableFormat, Target, TokenList,
+    Written,
 };
 use txgraph_graph::MergedEdge;
 use txgraph_labels::Labels;
@@ -77,14 +77,6 @@ pub struct WrittenGraph {
     pub failed: Vec<Error>,
     /// Where the symbols of tokens come from, if an output has any.
     pub tokens: TokenSources,
-}
-
-/// The metadata of a graph.
-fn about(description: &Description, graph: &TransferGraph, ends: &TrailEnds) -> Metadata {
-    let mut about = description.metadata(&graph.chain, &graph.blocks, &graph.scan);
-    about.limits.clone_from(&graph.limits);
-    ends.describe(&mut about);
-    about
 }
 
 /// A graph and its question without the source, see [`GraphAnswer::detach`]. Clones share the
@@ -202,7 +194,15 @@ impl GraphAnswer<'_> {
         if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
             options.contracts = ends::contracts_of(source, &self.inner, asked)?;
         }
-        let about = about(&self.description, &self.inner, self.trail_ends()?);
+        let TransferGraph {
+            chain,
+            blocks,
+            scan,
+            limits,
+            ..
+        } = &*self.inner;
+        let ends = self.trail_ends()?;
+        let about = self.description.of_graph(chain, blocks, scan, limits, ends);
         let mut done = WrittenGraph {
             tokens: named,
             ..WrittenGraph::default()
