@@ -2,7 +2,7 @@
 
 use crate::harness::{Sample, rows};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, io::Read};
 
 const OZA: &str = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2";
 const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
@@ -35,6 +35,28 @@ fn loops_find_the_wash_cycle() {
                 run.stdout
             );
         }
+    }
+}
+
+#[test]
+fn tables_are_compressed_by_their_name() {
+    let sample = Sample::small();
+    let plain = sample.ok("analyze pairs -q -f csv").stdout;
+    sample.ok("analyze pairs -q -o pairs.csv.gz -o pairs.jsonl.zst");
+    let packed = fs::read(sample.path("pairs.csv.gz")).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&*packed)
+        .read_to_string(&mut text)
+        .unwrap();
+    assert_eq!(text, plain);
+    assert!(sample.path("pairs.csv.gz.meta.json").exists());
+    let packed = fs::read(sample.path("pairs.jsonl.zst")).unwrap();
+    let lines = zstd::decode_all(&*packed).unwrap();
+    let lines = lines.split(|byte| *byte == b'\n').count();
+    assert_eq!(lines, plain.lines().count());
+    for name in ["pairs.parquet.gz", "pairs.json.gz", "pairs.table"] {
+        let refused = sample.run(&format!("analyze pairs -o {name}"));
+        assert_eq!(refused.status, 2, "{name} {refused:?}");
     }
 }
 

@@ -32,8 +32,10 @@ impl Format for AnalysisFormat {
     const ON_STDOUT: Self = Self::Tables;
 
     fn by_extension(path: &Path) -> Option<Self> {
-        let format = path.extension()?.to_str()?.parse().ok();
-        format.filter(|format| *format != Self::Tables)
+        if path.extension()? == "json" {
+            return Some(Self::Json);
+        }
+        TableFormat::from_extension(path).map(Self::Table)
     }
 
     /// Those of data.
