@@ -5,8 +5,8 @@
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
 //! nothing, and names no option of a command line.
 //!
-//! Modules, each using only those before it: version, grammar, capability, spec, advice, error, files, kinds,
-//! options, protected, config, source, dates, select, outputs, ask, frames, text.
+//! Modules, each using only those before it: version, grammar, capability, spec, advice, error,
+//! files, kinds, options, protected, config, source, dates, select, outputs, ask, frames, text.
 //!
 //! ```no_run
 //! use txgraph::{Source, address};

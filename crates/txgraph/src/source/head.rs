@@ -12,7 +12,7 @@ use super::{
     rpc::RpcServer,
 };
 use crate::{Capabilities, Config, Error, ErrorKind, Protected, Result, SourceSpec};
-use txgraph_rpc::{RpcNode, RpcSource};
+use txgraph_rpc::RpcNode;
 use txgraph_transfers::{
     ChainInfo, Indexable, SourceError, SourceFailure, TransferFilter, TransferSource,
 };
@@ -55,7 +55,8 @@ impl NodeWithHead {
     }
 
     /// The blocks of the server.
-    pub(super) const fn served(&self) -> &RpcSource {
+    #[cfg(all(feature = "replay", feature = "export"))]
+    pub(super) const fn served(&self) -> &txgraph_rpc::RpcSource {
         self.server.source()
     }
 

@@ -34,12 +34,8 @@ use crate::{
     Protected, Result, SourceSpec,
 };
 use open::open_all;
-#[cfg(feature = "rpc")]
-use rpc::RpcServer;
 use std::{any::Any, ffi::OsString, fmt, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
-#[cfg(feature = "rpc")]
-use txgraph_rpc::RpcSource;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
 
 /// Anything that can be asked for transfers: the data directory of a reth node, and the other
@@ -298,10 +294,10 @@ impl Source {
     }
 
     /// The server, if the source is one or has one: for single transactions.
-    #[cfg(feature = "rpc")]
-    pub(crate) fn server(&self) -> Option<&RpcSource> {
+    #[cfg(all(feature = "rpc", feature = "replay", feature = "export"))]
+    pub(crate) fn server(&self) -> Option<&txgraph_rpc::RpcSource> {
         let joined = self.with_head().map(NodeWithHead::served);
-        joined.or_else(|| self.is().map(RpcServer::source))
+        joined.or_else(|| self.is().map(rpc::RpcServer::source))
     }
 
     /// The backend, if it is of this type.
