@@ -92,21 +92,25 @@ impl From<Row> for Transfer {
     }
 }
 
-/// Runs the node if this process was started as one, and returns when its parent closes
-/// standard input. Otherwise does nothing. A test of its own must call this:
+/// Runs the node if this process was started as one, and returns true when its parent closes
+/// standard input. The test with the name that [`LiveNode::start`] gets must begin with this:
 ///
 /// ```no_run
-/// // In tests/it.rs. The parent calls `LiveNode::start("imitated_node", ...)`.
 /// // #[test]
-/// fn imitated_node() {
-///     txgraph_chaingen::serve_if_asked();
+/// fn follows_a_chain() {
+///     if txgraph_chaingen::serve_if_asked() {
+///         return;
+///     }
+///     // … LiveNode::start("follows_a_chain", …)
 /// }
 /// ```
-pub fn serve_if_asked() {
-    if std::env::var_os(CHILD_ENV).is_some() {
+pub fn serve_if_asked() -> bool {
+    let is_asked = std::env::var_os(CHILD_ENV).is_some();
+    if is_asked {
         serve(&mut std::io::stdin().lock(), &mut std::io::stdout())
             .expect("the parent reads the answers");
     }
+    is_asked
 }
 
 /// Answers commands until the end of `input`.
