@@ -1,7 +1,7 @@
 //! Requests to a source, and a naive reference for their answers: a filter over all transfers.
 
 use alloy_primitives::{Address, B256, U256};
-use rand::{Rng, rngs::SmallRng, seq::IndexedRandom};
+use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow, sync::Mutex};
 use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockReader, ChainInfo, Direction, Indexable,
@@ -246,6 +246,94 @@ impl Reference {
             with_hashes: chance.random_bool(0.2),
             ..everything(blocks)
         }
+    }
+}
+
+/// Compares answers and reports of a source to random requests with those of the node that it was
+/// made from, and answers with a filter over all transfers. Returns the number of rows; `each` gets
+/// them with their request.
+pub fn compare(
+    source: &dyn TransferSource,
+    node: &dyn Indexable,
+    questions: usize,
+    seed: u64,
+    mut each: impl FnMut(&ScanRequest, &[Transfer]),
+) -> usize {
+    let reference = Reference::of(node);
+    let mut chance = SmallRng::seed_from_u64(seed);
+    let mut rows = 0;
+    for number in 0..questions {
+        let request = reference.question(&mut chance);
+        let what = format!("question {number} of seed {seed}: {request:?}");
+        let (mut found, report) = ask(source, &request).unwrap();
+        let (expected, expected_report) = ask(&node, &request).unwrap();
+        assert_same(&found, &expected, &what);
+        assert_eq!(seen(&report), seen(&expected_report), "{what}");
+        let plain: Vec<_> = found.iter().map(without_hash).collect();
+        assert_same(&plain, &reference.answer(&request), &what);
+        // A source prepared for frontiers has the report of the whole, and the same answers.
+        let mut whole = request.clone();
+        whole.filter.touching = None;
+        if let Some(prepared) = source.by_frontier(&whole).unwrap() {
+            let (_, of_whole) = ask(&node, &whole).unwrap();
+            let of_prepared = prepared.report.as_ref().unwrap();
+            assert_eq!(seen(of_prepared), seen(&of_whole), "{what}");
+            let (again, report) = ask(&*prepared.source, &request).unwrap();
+            assert_same(&again, &expected, &what);
+            assert_eq!(seen(&report), seen(&expected_report), "{what}");
+        }
+        // Hashes on request equal those that are filled in later, in any order.
+        let with_hashes = ScanRequest {
+            with_hashes: true,
+            ..request.clone()
+        };
+        let (expected, _) = ask(&node, &with_hashes).unwrap();
+        found.reverse();
+        source.fill_hashes(&mut found, &report.pins).unwrap();
+        found.reverse();
+        assert_same(&found, &expected, &what);
+        each(&request, &found);
+        rows += found.len();
+    }
+    rows
+}
+
+/// Compares answers to random requests, half of them for internal transfers, with those of a
+/// reference. `adapt` may change the requests. Returns the number of internal transfers.
+pub fn compare_internal(
+    source: &dyn TransferSource,
+    reference: &Reference,
+    questions: usize,
+    adapt: impl Fn(&mut ScanRequest),
+) -> usize {
+    let mut chance = SmallRng::seed_from_u64(6);
+    let mut rows = 0;
+    for number in 0..questions {
+        let mut request = reference.question(&mut chance);
+        request.filter.internal = number % 2 == 0;
+        if request.filter.wants_fees() {
+            continue;
+        }
+        adapt(&mut request);
+        let mut expected = reference.answer(&request);
+        let outside = |it: &Transfer| !it.kind.is_internal(it.log_index.is_some());
+        expected.retain(|it| request.filter.internal || outside(it));
+        let (mut found, _) = ask(source, &request).unwrap();
+        if !request.with_hashes {
+            expected = expected.iter().map(without_hash).collect();
+            found = found.iter().map(without_hash).collect();
+        }
+        let what = format!("question {number}: {request:?}");
+        assert_same(&found, &expected, &what);
+        rows += found.iter().filter(|it| !outside(it)).count();
+    }
+    rows
+}
+
+fn without_hash(transfer: &Transfer) -> Transfer {
+    Transfer {
+        transaction_hash: None,
+        ..transfer.clone()
     }
 }
 
