@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use txgraph::{
     Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, ColumnChoice, Error,
-    IndexOptions, ReplayOutput, Result, SchemaRef, TableFormat, Trace,
+    ReplayOutput, Result, SchemaRef, TableFormat, Trace,
     text::{
         self, AnalyzeQuery, Checksum, GraphQuery, Output, QueryFile, TransfersQuery, given,
         parse_address, parse_transaction,
@@ -289,14 +289,13 @@ impl Node {
         let action = action.to_owned();
         self.session.run(py, move |source| {
             let index = source.index()?;
-            let build = IndexOptions {
-                first_block: options.first_block,
+            let build = txgraph::BuildOptions {
+                first_block: options.first_block.unwrap_or_default(),
                 last_block: options.last_block,
-                internal: options.with_internal,
-                ..IndexOptions::default()
+                ..txgraph::BuildOptions::default()
             };
             let report = match action.as_str() {
-                "build" => index.build(&build).map(drop),
+                "build" => index.build(&build, options.with_internal).map(drop),
                 "update" => index.update(&build).map(drop),
                 "verify" => index.verify(options.quick).map(drop),
                 "delete" => index.delete().map(drop),

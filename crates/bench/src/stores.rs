@@ -289,7 +289,7 @@ impl<'a> Bench<'a> {
             drop_index(folder)?;
         }
         let options = txgraph_index::BuildOptions {
-            segment_blocks,
+            unit_blocks: Some(segment_blocks),
             last_block: Some(self.last()),
             ..Default::default()
         };

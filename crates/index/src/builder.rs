@@ -171,17 +171,17 @@ impl Builder {
         if Some(block) != self.next_block() {
             return Err(bad_input(block, "it does not follow the previous block"));
         }
-        let too_large = |what| move |_| Error::TooLarge { block, what };
+        let too_large = |what| move |_| Error::TooMany { block, what };
         let DecodeCounts {
             transactions, logs, ..
         } = summary.counts;
         let number = |number: u64, what| u32::try_from(number).map_err(too_large(what));
-        let first_row = number(self.row_from.len() as u64, "transfers")?;
+        let first_row = number(self.row_from.len() as u64, "transfers for one segment")?;
         self.block_rows.push(first_row);
         self.times.push(summary.timestamp);
         self.transactions
-            .push(number(transactions, "transactions")?);
-        self.logs.push(number(logs, "logs")?);
+            .push(number(transactions, "transactions for one segment")?);
+        self.logs.push(number(logs, "logs for one segment")?);
         self.counts += summary.counts;
         transfers
             .chunks(GROUP)
@@ -192,7 +192,7 @@ impl Builder {
     fn rows_of(&mut self, some: &[Transfer]) -> Result<()> {
         let too_large = |what| {
             let block = some.first().map_or(0, |transfer| transfer.block_number);
-            move || Error::TooLarge { block, what }
+            move || Error::TooMany { block, what }
         };
         let (mut ends, mut numbers) = ([Address::ZERO; 2 * GROUP], [0; 2 * GROUP]);
         for (ends, transfer) in ends.as_chunks_mut::<2>().0.iter_mut().zip(some) {
@@ -200,7 +200,7 @@ impl Builder {
         }
         let (ends, numbers) = (&ends[..2 * some.len()], &mut numbers[..2 * some.len()]);
         let interned = self.addresses.intern_each(ends, numbers);
-        interned.ok_or_else(too_large("addresses"))?;
+        interned.ok_or_else(too_large("addresses for one segment"))?;
         for [from, to] in numbers.as_chunks::<2>().0 {
             self.row_from.push(*from);
             self.row_to.push(*to);
@@ -213,12 +213,15 @@ impl Builder {
                 transfer.token_id.is_some(),
                 transfer.kind.is_internal(transfer.log_index.is_some()),
             );
-            let class = self.class(class).ok_or_else(too_large("tokens"))?;
+            let class = self
+                .class(class)
+                .ok_or_else(too_large("tokens for one segment"))?;
             self.row_class.push(class);
         }
         for transfer in some {
             let log = transfer.log_index.map_or(Some(0), |log| log.checked_add(1));
-            self.row_log.push(log.ok_or_else(too_large("logs"))?);
+            self.row_log
+                .push(log.ok_or_else(too_large("logs for one segment"))?);
         }
         let transactions = some.iter().map(|transfer| transfer.transaction_index);
         self.row_transaction.extend(transactions);
@@ -252,9 +255,9 @@ impl Builder {
             counts,
         } = *logs;
         let number = |number: u64| {
-            u32::try_from(number).map_err(|_| Error::TooLarge {
+            u32::try_from(number).map_err(|_| Error::TooMany {
                 block,
-                what: "anomalous logs",
+                what: "anomalous logs for one segment",
             })
         };
         let offset = block.checked_sub(self.first);
@@ -343,9 +346,9 @@ impl Builder {
         let blocks = self
             .blocks()
             .ok_or_else(|| bad_input(self.first, "a segment has at least one block"))?;
-        let rows = u32::try_from(self.rows()).map_err(|_| Error::TooLarge {
+        let rows = u32::try_from(self.rows()).map_err(|_| Error::TooMany {
             block: blocks.last,
-            what: "transfers",
+            what: "transfers for one segment",
         })?;
         let mut out = Writer::new(file, path)?;
         self.write_classes(&mut out)?;

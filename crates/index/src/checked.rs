@@ -23,7 +23,7 @@
 //! differently from a failing disk.
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, damaged},
     layout::{
         BLOCK_BYTES, BLOCK_SHIFT, CHECKSUM_BYTES, Geometry, HEAD_BYTES, Head, HeadError, Part,
         PartLocation, VERSION,
@@ -37,6 +37,8 @@ use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
+use txgraph_stored::StoreKind;
+use txgraph_transfers::SourceError;
 
 /// The bytes of a segment: mapped from a file, or in memory for tests.
 enum Bytes {
@@ -119,7 +121,13 @@ impl Fault<'_> {
 impl From<Fault<'_>> for Error {
     #[cold]
     fn from(fault: Fault<'_>) -> Self {
-        Self::damaged(&fault.file.path, fault.describe())
+        damaged(&fault.file.path, fault.describe())
+    }
+}
+
+impl From<Fault<'_>> for SourceError {
+    fn from(fault: Fault<'_>) -> Self {
+        Error::from(fault).into()
     }
 }
 
@@ -130,7 +138,7 @@ impl CheckedFile {
         let failed = |action| move |error| Error::io(action, path, error);
         let file = File::open(path).map_err(failed("open"))?;
         if !file.metadata().map_err(failed("open"))?.is_file() {
-            return Err(Error::damaged(path, "it is not a regular file"));
+            return Err(damaged(path, "it is not a regular file"));
         }
         // SAFETY: the mapping is sound as long as no one shortens or rewrites the file.
         // Segments never change after they have their name: they are written under another
@@ -151,8 +159,9 @@ impl CheckedFile {
     fn new(bytes: Bytes, path: &Path) -> Result<(Self, Head, u32)> {
         let all = bytes.all();
         let (head, checksum, geometry) = Head::decode(all).map_err(|error| match error {
-            HeadError::Damaged(what) => Error::damaged(path, what),
+            HeadError::Damaged(what) => damaged(path, what),
             HeadError::Version(found) => Error::Version {
+                kind: StoreKind::Index,
                 path: path.parent().unwrap_or(path).to_owned(),
                 found,
                 known: VERSION,
@@ -160,7 +169,7 @@ impl CheckedFile {
         })?;
         let root = &all[geometry.table_end..];
         if crc32fast::hash(root) != head.root_checksum {
-            return Err(Error::damaged(
+            return Err(damaged(
                 path,
                 "the root of its checksums does not match the head",
             ));

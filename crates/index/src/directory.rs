@@ -8,6 +8,7 @@ use crate::{
 use alloy_primitives::B256;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use txgraph_stored::folder::FolderError;
 use txgraph_transfers::{
     BlockRange, BlockRanges, ChainInfo, Pin, ScanRequest, TransferFilter, WrappedNative,
 };
@@ -80,7 +81,7 @@ impl Index {
     pub fn open(folder: &Path, chain: &ChainInfo) -> Result<Self> {
         // A writer may replace the manifest and delete files that the old one names.
         let is_gone = |error: &Error| {
-            matches!(error, Error::Io { source, .. }
+            matches!(error, Error::Folder(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound)
         };
         Retry::REREAD.run("opening the index", is_gone, || {
@@ -90,7 +91,7 @@ impl Index {
 
     fn attempt(folder: &Path, chain: &ChainInfo) -> Result<Self> {
         let manifest = Manifest::load(folder)?;
-        check_chain(folder, &manifest, chain)?;
+        manifest.contents().check_chain(folder, chain)?;
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for info in &manifest.segments {
             let segment = Segment::open(&folder.join(&info.file), manifest.internal)?;
@@ -170,20 +171,6 @@ impl Index {
             read_time_ms: self.manifest.read_time_ms,
         }
     }
-}
-
-/// Checks that a manifest belongs to this chain.
-pub(crate) fn check_chain(folder: &Path, manifest: &Manifest, chain: &ChainInfo) -> Result<()> {
-    if manifest.genesis_hash == chain.genesis_hash && manifest.chain_id == chain.chain_id {
-        return Ok(());
-    }
-    Err(Error::WrongChain {
-        path: folder.to_owned(),
-        index_id: manifest.chain_id,
-        index_genesis: manifest.genesis_hash,
-        node_id: chain.chain_id,
-        node_genesis: chain.genesis_hash,
-    })
 }
 
 /// Joins segments that follow one another into runs.

@@ -19,6 +19,9 @@
 //! `docs/index-format.md` describes every byte. Each block of a file is compared with its
 //! checksum before it is used, and every access checks its bounds. So damage gives an error,
 //! never a wrong answer or a panic.
+//!
+//! Modules, each using only those before it: error, layout, checked, column, manifest, part_writer,
+//! builder, segment, worker, directory, fuzzing, question, write, source, verify.
 
 mod error;
 
@@ -50,6 +53,6 @@ pub use directory::{Index, Run, Status};
 pub use error::{Error, Result};
 pub use manifest::SegmentInfo;
 pub use source::Indexed;
-pub use txgraph_stored::Origin;
-pub use verify::{VerifyReport, verify};
-pub use write::{BuildOptions, BuildReport, build, drop_index, update};
+pub use txgraph_stored::{BuildOptions, BuildReport, Origin, VerifyReport};
+pub use verify::verify;
+pub use write::{build, drop_index, update};

@@ -5,7 +5,7 @@
 //! whole, after every segment in it is on disk.
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, damaged},
     layout::VERSION,
 };
 use alloy_primitives::B256;
@@ -15,7 +15,7 @@ use std::{
     io::ErrorKind,
     path::{Path, PathBuf},
 };
-use txgraph_stored::folder;
+use txgraph_stored::{Contents, StoreKind, Unit, folder};
 use txgraph_transfers::{BlockRange, WrappedNative};
 
 /// The name of the manifest.
@@ -47,6 +47,16 @@ pub struct SegmentInfo {
     pub checksum: u32,
 }
 
+impl Unit for SegmentInfo {
+    fn name(&self) -> &str {
+        &self.file
+    }
+
+    fn chain(&self) -> (BlockRange, B256, B256) {
+        (self.blocks, self.parent_hash, self.last_hash)
+    }
+}
+
 /// The content of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
@@ -69,6 +79,21 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// A manifest without segments.
+    pub(crate) fn new(contents: Contents, segment_blocks: u64) -> Self {
+        Self {
+            genesis_hash: contents.genesis_hash,
+            chain_id: contents.chain_id,
+            wrapped_native: contents.wrapped_native,
+            internal: contents.internal,
+            first_block: contents.first_block,
+            segment_blocks,
+            segments: Vec::new(),
+            read_blocks: 0,
+            read_time_ms: 0,
+        }
+    }
+
     /// Reads the manifest of an index.
     pub(crate) fn load(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
@@ -80,13 +105,14 @@ impl Manifest {
                 } else {
                     "the directory does not exist".to_owned()
                 };
-                return Err(Error::NotAnIndex {
+                return Err(Error::NotAStore {
+                    kind: StoreKind::Index,
                     path: folder.to_owned(),
                     what,
                 });
             }
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                return Err(Error::damaged(path, "it is not UTF-8"));
+                return Err(damaged(path, "it is not UTF-8"));
             }
             Err(error) => return Err(Error::io("read", path, error)),
         };
@@ -94,7 +120,7 @@ impl Manifest {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self> {
-        let damaged = |what: &str| Error::damaged(path, what);
+        let damaged = |what: &str| damaged(path, what);
         let (line, json) = text.split_once('\n').unwrap_or((text, ""));
         let mut words = line.split(' ');
         if words.next() != Some(WORD) {
@@ -105,6 +131,7 @@ impl Manifest {
             Some(VERSION) => {}
             Some(found) => {
                 return Err(Error::Version {
+                    kind: StoreKind::Index,
                     path: path.parent().unwrap_or(path).to_owned(),
                     found,
                     known: VERSION,
@@ -139,6 +166,18 @@ impl Manifest {
             .map_err(|error| Error::io("write", folder.join(FILE), error.into()))?;
         let text = format!("{WORD} {VERSION} {}\n{json}", checksum(&json));
         Ok(folder::replace(folder, FILE, text.as_bytes())?)
+    }
+
+    /// What the index contains.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents {
+            kind: StoreKind::Index,
+            chain_id: self.chain_id,
+            genesis_hash: self.genesis_hash,
+            wrapped_native: self.wrapped_native.clone(),
+            internal: self.internal,
+            first_block: self.first_block,
+        }
     }
 
     /// Inserts a segment at its place in the order.

@@ -10,6 +10,7 @@ use std::{
     io::{self, Seek, SeekFrom, Write},
     path::Path,
 };
+use txgraph_stored::folder::step;
 
 /// Writes the parts of a segment in order.
 pub(crate) struct Writer<'a, W> {
@@ -92,6 +93,7 @@ impl<'a, W: Write + Seek> Writer<'a, W> {
     }
 
     fn io(&mut self, work: impl FnOnce(&mut W) -> io::Result<()>) -> Result<()> {
+        step("write", self.path);
         work(self.file).map_err(|error| Error::io("write", self.path, error))
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     builder::{BUCKET_BITS_MAX, kind_code, standard_code},
     checked::{CheckedFile, Fault, Span},
     column::{Column, partition_point},
-    error::{Error, Result},
+    error::{Error, Result, damaged},
     layout::{
         ANOMALY_BYTES, BLOCKS_MAX, CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP,
     },
@@ -85,7 +85,7 @@ impl Segment {
     }
 
     fn new((file, head, checksum): (CheckedFile, Head, u32)) -> Result<Self> {
-        let invalid = || Error::damaged(file.path(), "its head is invalid");
+        let invalid = || damaged(file.path(), "its head is invalid");
         let count = |number: u64| usize::try_from(number).map_err(|_| invalid());
         if head.bucket_bits > BUCKET_BITS_MAX || head.blocks.blocks() > BLOCKS_MAX {
             return Err(invalid());
@@ -143,7 +143,7 @@ impl Segment {
 
     #[cold]
     pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
-        Error::damaged(self.path(), what)
+        damaged(self.path(), what)
     }
 
     /// Compares every block of the file with its checksum.

@@ -4,27 +4,9 @@ use crate::{
     directory::Index,
     error::{Error, Result},
     segment::Segment,
-    write::check_internal,
 };
-use txgraph_stored::{Expected, Origin, Stop, everything, run_jobs};
-use txgraph_transfers::{BlockRange, BlockRanges, BlockRun, DecodeCounts};
-use txgraph_work::ProgressGuard;
-
-/// Segments that are started and not yet summed up, for each thread.
-const SEGMENTS_AHEAD: usize = 2;
-
-/// The result of a verification.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VerifyReport {
-    /// The number of segments with right checksums and a valid structure.
-    pub segments: u64,
-    /// The number of blocks that were compared with the database, row by row.
-    pub blocks: u64,
-    /// The number of their transfers.
-    pub transfers: u64,
-    /// Blocks that were not compared, because they are no longer in the database.
-    pub unread: BlockRanges,
-}
+use txgraph_stored::{Expected, Origin, Stop, StoreKind, VerifyReport, everything, verify_units};
+use txgraph_transfers::{BlockRange, BlockRun, DecodeCounts};
 
 /// Checks every checksum and every reference inside of the segments. Unless `quick`, also
 /// reads all blocks again and compares each transfer and each count. The first difference is
@@ -38,38 +20,22 @@ pub fn verify<'a>(
 ) -> Result<VerifyReport> {
     let origin = origin.into();
     let manifest = &index.manifest;
+    let contents = manifest.contents();
+    contents.check_chain(index.path(), origin.source.chain())?;
     let expected = match quick {
         true => None,
         false => {
-            check_internal(&origin, manifest.internal)?;
+            contents.check_internal(&origin)?;
             let request = everything(&index.blocks(), &manifest.wrapped_native);
             Some(Expected::new(&origin, &request, manifest.internal)?)
         }
     };
-    let work = &origin.work;
-    let progress = work.progress.as_deref();
-    let progress_guard = ProgressGuard::start(progress, index.blocks().blocks(), "transfers");
-    let mut sum = VerifyReport::default();
-    let stop = Stop::new(&work.cancel);
-    run_jobs(
-        (work, SEGMENTS_AHEAD * work.threads.count()),
-        &stop,
+    verify_units(
         &index.segments,
-        || (),
-        |(), segment| {
-            let one = check(segment, &origin, expected.as_ref(), &stop)?;
-            Ok::<_, Error>((segment.blocks(), one))
-        },
-        |(blocks, one)| {
-            sum.segments += one.segments;
-            sum.blocks += one.blocks;
-            sum.transfers += one.transfers;
-            sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
-            progress_guard.advance(blocks.blocks(), one.transfers);
-            Ok::<_, Error>(())
-        },
-    )?;
-    Ok(sum)
+        Segment::blocks,
+        &origin.work,
+        |segment, stop| check(segment, &origin, expected.as_ref(), stop),
+    )
 }
 
 fn check(
@@ -78,7 +44,6 @@ fn check(
     expected: Option<&Expected<'_>>,
     stop: &Stop<'_>,
 ) -> Result<VerifyReport> {
-    stop.check()?;
     segment.check()?;
     segment.check_structure()?;
     let blocks = segment.blocks();
@@ -89,17 +54,14 @@ fn check(
             "the block is not canonical; updating the index removes such segments",
         ));
     }
-    let mut verified = VerifyReport {
-        segments: 1,
-        ..VerifyReport::default()
-    };
+    let mut verified = VerifyReport::default();
     let Some(expected) = expected else {
         return Ok(verified);
     };
     verified.unread = expected.each_run(blocks, stop, |run| {
         verified.blocks += run.blocks.blocks();
         verified.transfers += compare(segment, run)?;
-        Ok::<_, Error>(())
+        Ok(())
     })?;
     Ok(verified)
 }
@@ -132,11 +94,7 @@ fn compare(segment: &Segment, run: &BlockRun) -> Result<u64> {
                 &format!("the counts are {counts:?}, and {expected:?} in the database"),
             ));
         }
-        let own = segment.rows_of(BlockRange {
-            first: block,
-            last: block,
-        })?;
-        for row in own {
+        for row in segment.rows_of(BlockRange::one(block))? {
             let mut ours = rows.transfer(row)?;
             let expected = transfers.next();
             // A replay knows the hashes, which an index does not store.
@@ -154,9 +112,5 @@ fn compare(segment: &Segment, run: &BlockRun) -> Result<u64> {
 }
 
 fn contradicts(segment: &Segment, block: u64, what: &str) -> Error {
-    Error::Contradicts {
-        path: segment.path().to_owned(),
-        block,
-        what: what.to_owned(),
-    }
+    Error::contradicts(StoreKind::Index, segment.path(), block, what)
 }

@@ -4,17 +4,16 @@ use crate::{
     builder::{Builder, Capacity, FinishedSegment},
     error::{Error, Result},
     manifest::{Manifest, SegmentInfo, segment_file, unfinished},
-    write::BuildReport,
 };
 use std::{
-    fs::{self, File},
+    fs::File,
     ops::ControlFlow,
     path::Path,
     sync::{Mutex, PoisonError},
 };
 use txgraph_stored::{
-    OriginReader, Stop,
-    folder::{discard, sync_folder},
+    BuildReport, OriginReader, Stop,
+    folder::{discard, publish, step},
 };
 use txgraph_transfers::{BlockRange, ChainInfo};
 use txgraph_work::ProgressGuard;
@@ -43,7 +42,7 @@ impl BuildLog<'_> {
     fn written(&self, segment: SegmentInfo) -> Result<()> {
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         let (manifest, report) = &mut *built;
-        report.segments += 1;
+        report.units += 1;
         manifest.read_blocks += segment.blocks.blocks();
         manifest.add(segment);
         manifest.save(self.folder)
@@ -98,7 +97,7 @@ impl Worker<'_, '_> {
             self.log
                 .read(run.blocks.blocks(), run.transfers.len() as u64);
             let is_full = builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX;
-            Ok::<_, Error>(match is_full {
+            Ok(match is_full {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             })
@@ -123,13 +122,14 @@ pub(crate) fn write(folder: &Path, builder: Builder) -> Result<SegmentInfo> {
 }
 
 fn write_file(folder: &Path, path: &Path, builder: Builder) -> Result<SegmentInfo> {
+    step("create", path);
     let mut file = File::create(path).map_err(|error| Error::io("create", path, error))?;
     let FinishedSegment { head, bytes } = builder.finish(&mut file, path)?;
+    step("sync", path);
     file.sync_all()
         .map_err(|error| Error::io("sync", path, error))?;
     let name = segment_file(head.blocks, head.last_hash);
-    fs::rename(path, folder.join(&name)).map_err(|error| Error::io("rename", path, error))?;
-    sync_folder(folder)?;
+    publish(path, folder, &name)?;
     Ok(SegmentInfo {
         file: name,
         blocks: head.blocks,

@@ -4,9 +4,8 @@
 //! requests, so that the rest of the crate is the same for files and objects.
 
 use crate::{
-    error::{Error, Result},
-    manifest::FILE,
-    store::wrong_length,
+    error::{Error, Result, damaged, wrong_length},
+    names::FILE,
 };
 use bytes::{Bytes, BytesMut};
 use object_store::{
@@ -27,7 +26,7 @@ use std::{
 };
 use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
-use txgraph_stored::folder::LOCK_FILE;
+use txgraph_stored::folder::{FolderError, LOCK_FILE, step};
 
 /// The bytes that one request reads at least. Requests take so long that more bytes cost less
 /// than more requests.
@@ -159,6 +158,7 @@ impl Bucket {
             Some(_) => PutMode::Overwrite,
         };
         let content = Bytes::copy_from_slice(content);
+        step("write", &self.location.join(name));
         let put = |mode: PutMode| {
             let payload = PutPayload::from(content.clone());
             let put = self.client.put_opts(&key, payload, mode.into());
@@ -177,9 +177,10 @@ impl Bucket {
                 Ok(())
             }
             Err(StoreError::Precondition { .. } | StoreError::AlreadyExists { .. }) => {
-                Err(Error::Locked {
+                Err(FolderError::Locked {
                     path: self.location.clone(),
-                })
+                }
+                .into())
             }
             Err(error) => Err(self.failed("write", name, &error)),
         }
@@ -231,6 +232,7 @@ impl Bucket {
             let name = format!("{folder}/{file}");
             let content = fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
             let key = self.key(&name);
+            step("write", &self.location.join(&name));
             let put = self.client.put(&key, Bytes::from(content).into());
             let put = self.runtime.block_on(put);
             put.map_err(|error| self.failed("write", &name, &error))?;
@@ -255,6 +257,7 @@ impl Bucket {
         let key = self.key(folder);
         let removed = self.runtime.block_on(async {
             for object in self.client.list_with_delimiter(Some(&key)).await?.objects {
+                step("remove", Path::new(object.location.as_ref()));
                 self.client.delete(&object.location).await?;
             }
             Ok::<_, StoreError>(())
@@ -386,7 +389,7 @@ impl Object {
         });
         match read {
             Ok((_, length)) if length != self.bytes => Err(wrong_length(&path, length, self.bytes)),
-            Ok((bytes, _)) if bytes.len() as u64 != end - start => Err(Error::damaged(
+            Ok((bytes, _)) if bytes.len() as u64 != end - start => Err(damaged(
                 path,
                 format!(
                     "the server returned {} bytes instead of {}",
@@ -466,12 +469,12 @@ mod tests {
         }
         first.replace(FILE, b"1").unwrap();
         let error = second.replace(FILE, b"2").unwrap_err();
-        assert!(matches!(error, Error::Locked { .. }), "{error}");
+        assert!(error.is_locked(), "{error}");
         assert_eq!(second.read(FILE).unwrap().as_deref(), Some(&b"1"[..]));
         second.replace(FILE, b"2").unwrap();
         second.replace(FILE, b"3").unwrap();
         let error = first.replace(FILE, b"4").unwrap_err();
-        assert!(matches!(error, Error::Locked { .. }), "{error}");
+        assert!(error.is_locked(), "{error}");
         assert_eq!(first.read(FILE).unwrap().as_deref(), Some(&b"3"[..]));
     }
 

@@ -2,30 +2,29 @@
 //!
 //! A job is a range of blocks, which one thread writes as one partition, or more if it has
 //! many transfers. Jobs run in parallel and are committed in order, so a process killed at any
-//! moment leaves a lake that ends earlier. The next run deletes what the manifest does not
-//! list, and continues.
+//! moment leaves a lake that ends earlier.
 
 use crate::{
     builder::{Builder, Capacity},
     dictionary::{Ids, Place, Turns},
     error::{Error, Result},
     lake::Lake,
-    manifest::{Manifest, PartitionInfo, generation_of, is_ours},
+    manifest::{Manifest, PartitionInfo},
+    names::{generation_of, is_ours},
     store::{Lock, Store},
     writer::Target,
 };
 use alloy_primitives::{Address, B256};
-use std::{
-    collections::HashSet,
-    ops::ControlFlow,
-    path::Path,
-    time::{Duration, Instant},
+use std::{ops::ControlFlow, path::Path};
+use txgraph_stored::{
+    BuildOptions, BuildReport, Contents, Origin, OriginReader, PreparedOrigin, Stop, StoreKind,
+    everything, run, run_jobs, units,
 };
-use txgraph_stored::{Origin, OriginReader, PreparedOrigin, Stop, everything, run_jobs, units};
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockSummary, ScanRequest, SourceError, Transfer, WrappedNative,
+    AnomalousLogs, BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer,
+    WrappedNative,
 };
-use txgraph_work::{CancelFlag, ProgressGuard, Retry};
+use txgraph_work::{CancelFlag, ProgressGuard};
 
 /// The transfers of a partition, about, if its number of blocks is not given.
 const PARTITION_TRANSFERS: u64 = 1 << 19;
@@ -35,50 +34,6 @@ const PARTITION_TRANSFERS_MAX: u64 = 1 << 20;
 const PARTITION_BLOCKS: std::ops::RangeInclusive<u64> = 1 << 6..=1 << 16;
 /// The newest blocks in which transfers are counted for that choice.
 const SAMPLE_BLOCKS: u64 = 1 << 10;
-
-/// The content of a lake.
-#[derive(Clone, Debug)]
-pub struct BuildOptions {
-    /// The contracts whose `Deposit` and `Withdrawal` events are wraps. Fixed when the lake is
-    /// created.
-    pub wrapped_native: WrappedNative,
-    /// The lowest block. Fixed when the lake is created.
-    pub first_block: u64,
-    /// The highest block; `None` means the tip minus the reorg buffer.
-    pub last_block: Option<u64>,
-    /// The number of blocks of a partition; `None` chooses it for half a million transfers.
-    /// Fixed when the lake is created.
-    pub partition_blocks: Option<u64>,
-    /// The number of newest blocks that are left out, because they may be replaced.
-    pub reorg_buffer: u64,
-}
-
-impl Default for BuildOptions {
-    fn default() -> Self {
-        Self {
-            wrapped_native: WrappedNative::Auto,
-            first_block: 0,
-            last_block: None,
-            partition_blocks: None,
-            reorg_buffer: 64,
-        }
-    }
-}
-
-/// The result of a build or an append.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BuildReport {
-    /// The number of blocks that were read from the source.
-    pub read_blocks: u64,
-    /// The number of their transfers.
-    pub transfers: u64,
-    /// The number of partitions that were written.
-    pub partitions: u64,
-    /// The number of blocks in partitions that were removed because they are not canonical.
-    pub removed_blocks: u64,
-    /// The duration.
-    pub time: Duration,
-}
 
 /// Builds a lake in `folder`, or continues with one that is not complete. With the feature `s3`
 /// the folder can be a location `s3://BUCKET/PREFIX`.
@@ -94,58 +49,39 @@ pub fn build<'a>(
     origin: impl Into<Origin<'a>>,
     options: &BuildOptions,
 ) -> Result<BuildReport> {
-    let origin = origin.into();
-    if options.partition_blocks == Some(0) {
+    if options.unit_blocks == Some(0) {
         return Err(Error::Options(
             "a partition must have at least one block".to_owned(),
         ));
     }
     let store = Store::at(folder)?;
     store.create()?;
-    let build = Build::begin(&store, origin)?;
-    let chain = build.origin.source.chain();
-    let internal = build.origin.internal.is_some();
-    let wrapped = options.wrapped_native.resolved(chain.chain_id);
+    let lock = store.lock()?;
+    let origin = origin.into();
+    let contents = Contents::new(StoreKind::Lake, &origin, options);
     let manifest = match Manifest::load(&store) {
         // A lake without partitions can still change.
         Ok(manifest) if !manifest.partitions.is_empty() => {
-            let differs = |what| {
-                Err(Error::Options(format!(
-                    "{} was built with another choice of {what}; keep that choice, or build \
-                     another lake",
-                    folder.display()
-                )))
-            };
-            if manifest.wrapped_native != wrapped {
-                return differs("wrapped coins");
-            }
-            if manifest.internal != internal {
-                return differs("internal transfers");
-            }
+            manifest.contents().check_kept(folder, &contents)?;
             manifest
         }
-        Ok(_) | Err(Error::NotALake { .. }) => {
-            let partition_blocks = match options.partition_blocks {
+        Ok(_) | Err(Error::NotAStore { .. }) => {
+            let partition_blocks = match options.unit_blocks {
                 Some(blocks) => blocks,
-                None => build.choose_partition_blocks(options)?,
+                None => choose_partition_blocks(&origin, options)?,
             };
-            let manifest = Manifest {
-                chain_id: chain.chain_id,
-                genesis_hash: chain.genesis_hash,
-                wrapped_native: wrapped,
-                internal,
-                first_block: options.first_block,
-                partition_blocks,
-                partition_transfers: PARTITION_TRANSFERS_MAX,
-                generation: 0,
-                partitions: Vec::new(),
-            };
+            let manifest = Manifest::new(contents, partition_blocks, PARTITION_TRANSFERS_MAX);
             manifest.save(&store)?;
             manifest
         }
         Err(error) => return Err(error),
     };
-    build.run(manifest, options)
+    let mut writer = Writer {
+        store: &store,
+        lock,
+        manifest,
+    };
+    run(&mut writer, &origin, options, false)
 }
 
 /// Continues a lake up to the tip of the source, and removes partitions that a reorganisation
@@ -163,45 +99,33 @@ pub fn append<'a>(
     // Fails before a lock file is created in a directory that is not a lake.
     let store = Store::at(folder)?;
     Manifest::load(&store)?;
-    let build = Build::begin(&store, origin.into())?;
-    let manifest = Manifest::load(&store)?;
-    check_internal(&build.origin, &manifest)?;
-    build.run(manifest, options)
+    let mut writer = Writer::at(&store)?;
+    run(&mut writer, &origin.into(), options, false)
 }
 
-/// Checks that movements inside of transactions can be found if a lake has them.
-pub(crate) fn check_internal(origin: &Origin<'_>, manifest: &Manifest) -> Result<()> {
-    match (manifest.internal, origin.internal) {
-        (true, None) => Err(Error::Options(
-            "the lake has internal transfers, which only a replay finds".to_owned(),
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Deletes partitions that the manifest does not list: those of killed processes, and those
-/// that were replaced. While the lake is read, published ones stay until a later writer, and new
-/// partitions get other names.
-pub(crate) fn delete_unlisted(store: &Store, manifest: &mut Manifest) -> Result<()> {
-    let listed: HashSet<&str> = (manifest.partitions.iter())
-        .map(|partition| partition.folder.as_str())
-        .collect();
-    let mut unlisted = store.partitions()?;
-    unlisted.retain(|name| is_ours(name) && !listed.contains(&**name));
-    if unlisted.is_empty() {
-        return Ok(());
-    }
-    let unread = store.lock_unread()?;
-    for name in &unlisted {
-        match generation_of(name).filter(|_| unread.is_none()) {
-            Some(generation) => {
-                tracing::debug!(name, "a replaced partition is being read");
-                manifest.generation = manifest.generation.max(generation.saturating_add(1));
-            }
-            None => store.remove_partition(name)?,
-        }
-    }
-    Ok(())
+/// Counts transfers in the newest blocks. Returns a power of two.
+fn choose_partition_blocks(origin: &Origin<'_>, options: &BuildOptions) -> Result<u64> {
+    let most = *PARTITION_BLOCKS.end();
+    let Some(last) = origin.last_block(options.last_block, options.reorg_buffer)? else {
+        return Ok(most);
+    };
+    let first = last
+        .saturating_sub(SAMPLE_BLOCKS - 1)
+        .max(options.first_block);
+    let Some(blocks) = BlockRange::new(first, last) else {
+        return Ok(most);
+    };
+    let request = request(&blocks, &options.wrapped_native);
+    // Without movements inside of transactions, which take long to find.
+    let prepared = origin.prepare(&request, false)?;
+    origin.source.check_available(&request)?;
+    let run = prepared.reader().read(blocks)?;
+    let (read, found) = run.map_or((1, 1), |run| {
+        (run.blocks.blocks(), run.transfers.len().max(1) as u64)
+    });
+    let blocks = PARTITION_TRANSFERS.saturating_mul(read) / found;
+    let power = 1 << (u64::BITS - 1 - blocks.max(1).leading_zeros());
+    Ok(power.clamp(*PARTITION_BLOCKS.start(), most))
 }
 
 /// Returns the ids of all addresses of a lake.
@@ -218,141 +142,93 @@ pub(crate) fn load_ids(lake: &Lake, partitions: usize) -> Result<Ids> {
     Ok(ids)
 }
 
-/// A build or an append.
-struct Build<'a> {
-    store: &'a Store,
-    origin: Origin<'a>,
-    lock: Lock,
-    began: Instant,
+/// A lake that is being written.
+pub(crate) struct Writer<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) lock: Lock,
+    pub(crate) manifest: Manifest,
 }
 
-impl<'a> Build<'a> {
-    fn begin(store: &'a Store, origin: Origin<'a>) -> Result<Self> {
+impl<'a> Writer<'a> {
+    /// Locks a lake that exists.
+    pub(crate) fn at(store: &'a Store) -> Result<Self> {
         Ok(Self {
             store,
-            origin,
             lock: store.lock()?,
-            began: Instant::now(),
+            manifest: Manifest::load(store)?,
         })
     }
+}
 
-    /// The last block to be in the lake.
-    fn last_block(&self, options: &BuildOptions) -> Result<Option<u64>> {
-        Ok((self.origin).last_block(options.last_block, options.reorg_buffer)?)
+impl txgraph_stored::Store for Writer<'_> {
+    type Unit = PartitionInfo;
+
+    const WITH_HASHES: bool = true;
+
+    fn path(&self) -> &Path {
+        self.store.path()
     }
 
-    /// Counts transfers in the newest blocks. Returns a power of two.
-    fn choose_partition_blocks(&self, options: &BuildOptions) -> Result<u64> {
-        let most = *PARTITION_BLOCKS.end();
-        let Some(last) = self.last_block(options)? else {
-            return Ok(most);
-        };
-        let first = last
-            .saturating_sub(SAMPLE_BLOCKS - 1)
-            .max(options.first_block);
-        let Some(blocks) = BlockRange::new(first, last) else {
-            return Ok(most);
-        };
-        let request = request(&blocks, &options.wrapped_native);
-        // Without movements inside of transactions, which take long to find.
-        let prepared = self.origin.prepare(&request, false)?;
-        self.origin.source.check_available(&request)?;
-        let run = prepared.reader().read(blocks)?;
-        let (read, found) = run.map_or((1, 1), |run| {
-            (run.blocks.blocks(), run.transfers.len().max(1) as u64)
-        });
-        let blocks = PARTITION_TRANSFERS.saturating_mul(read) / found;
-        let power = 1 << (u64::BITS - 1 - blocks.max(1).leading_zeros());
-        Ok(power.clamp(*PARTITION_BLOCKS.start(), most))
+    fn contents(&self) -> Contents {
+        self.manifest.contents()
     }
 
-    fn run(&self, mut manifest: Manifest, options: &BuildOptions) -> Result<BuildReport> {
-        manifest.check_chain(self.store.path(), self.origin.source.chain())?;
-        let mut report = BuildReport::default();
-        // The last block of the first pass: a chain that grows faster than it is read would never be
-        // complete. So every later pass follows a reorganisation.
-        let mut end = None;
-        for pass in 0.. {
-            delete_unlisted(self.store, &mut manifest)?;
-            report.removed_blocks += self.remove_stale(&mut manifest)?;
-            let next = match manifest.blocks() {
-                Some(blocks) => blocks.last.checked_add(1),
-                None => Some(manifest.first_block),
-            };
-            let last = self.last_block(options)?;
-            let wanted = next
-                .zip(last.min(*end.get_or_insert(last)))
-                .and_then(|(first, last)| BlockRange::new(first, last));
-            let Some(wanted) = wanted else {
-                break;
-            };
-            if pass == Retry::REREAD.attempts {
-                return Err(SourceError::Reorged {
-                    block: wanted.first,
+    fn units(&mut self) -> &mut Vec<PartitionInfo> {
+        &mut self.manifest.partitions
+    }
+
+    fn save(&self) -> Result<()> {
+        self.manifest.save(self.store)
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        let mut names = self.store.partitions()?;
+        names.retain(|name| is_ours(name));
+        Ok(names)
+    }
+
+    /// While the lake is read, published partitions stay until a later writer, and new ones get
+    /// other names.
+    fn delete(&mut self, unlisted: &[String]) -> Result<()> {
+        let unread = self.store.lock_unread()?;
+        for name in unlisted {
+            match generation_of(name).filter(|_| unread.is_none()) {
+                Some(generation) => {
+                    tracing::debug!(name, "a replaced partition is being read");
+                    let next = generation.saturating_add(1);
+                    self.manifest.generation = self.manifest.generation.max(next);
                 }
-                .into());
-            }
-            let request = request(&wanted, &manifest.wrapped_native);
-            let prepared = self.origin.prepare(&request, manifest.internal)?;
-            // Fails with all missing blocks, before any are read.
-            self.origin.source.check_available(&request)?;
-            match self.read(&mut manifest, wanted, &prepared, &mut report) {
-                // The blocks belong to another branch now.
-                Err(Error::Source(SourceError::Reorged { block })) => {
-                    tracing::debug!(block, "the chain was reorganised; reading again");
-                }
-                done => done?,
+                None => self.store.remove_partition(name)?,
             }
         }
-        report.time = self.began.elapsed();
-        Ok(report)
+        Ok(())
     }
 
-    /// Removes partitions that are not canonical, from the end. Returns the number of their
-    /// blocks.
-    fn remove_stale(&self, manifest: &mut Manifest) -> Result<u64> {
-        let mut removed = 0;
-        while let Some(last) = manifest.partitions.last() {
-            let now = self.origin.source.canonical_hash(last.blocks.last)?;
-            if now == Some(last.last_hash) {
-                break;
-            }
-            tracing::info!(blocks = %last.blocks, "partition removed: no longer canonical");
-            removed += last.blocks.blocks();
-            manifest.partitions.pop();
-        }
-        if removed > 0 {
-            manifest.save(self.store)?;
-            delete_unlisted(self.store, manifest)?;
-        }
-        Ok(removed)
-    }
-
-    /// Reads blocks into partitions.
     fn read(
-        &self,
-        manifest: &mut Manifest,
-        blocks: BlockRange,
+        &mut self,
+        origin: &Origin<'_>,
         prepared: &PreparedOrigin<'_>,
+        blocks: &BlockRanges,
         report: &mut BuildReport,
     ) -> Result<()> {
-        let lake = Lake::at(self.store)?;
+        let (store, manifest) = (self.store, &mut self.manifest);
+        let lake = Lake::at(store)?;
         let turns = Turns::new(load_ids(&lake, lake.partitions.len())?);
         drop(lake);
-        let work = &self.origin.work;
+        let work = &origin.work;
         let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
         let stop = Stop::new(&work.cancel);
         let limits = Limits {
             target: Target {
-                store: self.store,
+                store,
                 staging: self.lock.staging(),
-                chain: self.origin.source.chain(),
+                chain: origin.source.chain(),
                 generation: manifest.generation,
             },
             transfers: manifest.partition_transfers,
             cancel: &work.cancel,
         };
-        let jobs = units(&blocks.into(), manifest.partition_blocks);
+        let jobs = units(blocks, manifest.partition_blocks);
         let worker = || Worker {
             reader: prepared.reader(),
             limits: &limits,
@@ -365,7 +241,7 @@ impl<'a> Build<'a> {
             let place = turns.place(number);
             let partitions = worker.write(&place, job)?;
             place.done();
-            Ok::<_, Error>(partitions)
+            Ok(partitions)
         };
         // Jobs wait for the ids of those before them, so each has its own thread.
         run_jobs(
@@ -374,15 +250,19 @@ impl<'a> Build<'a> {
             jobs.into_iter().enumerate(),
             worker,
             write,
-            |written| {
+            |written: Vec<PartitionInfo>| {
                 for partition in &written {
                     report.read_blocks += partition.blocks.blocks();
                     report.transfers += partition.transfers;
-                    report.partitions += 1;
+                    report.units += 1;
                 }
-                commit(self.store, manifest, written)
+                commit(store, manifest, written)
             },
         )
+    }
+
+    fn finish(&mut self, _: &Origin<'_>, _: &mut BuildReport) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -520,7 +400,7 @@ impl Worker<'_> {
             packer.push(run.parent_hash, summaries, &run.anomalies, &run.transfers)?;
             let blocks = run.blocks.blocks();
             self.progress.advance(blocks, run.transfers.len() as u64);
-            Ok::<_, Error>(ControlFlow::Continue(()))
+            Ok(ControlFlow::Continue(()))
         })?;
         packer.finish()
     }

@@ -1,7 +1,7 @@
 //! Files whose bytes are compared with checksums before they are used.
 
 use crate::{
-    error::{Error, Result},
+    error::{Result, damaged},
     store::Blob,
 };
 use bytes::Bytes;
@@ -38,7 +38,7 @@ impl CheckedFile {
     /// Reads a file with the checksums of its blocks.
     pub(crate) fn new(blob: Blob, checksums: Vec<u32>) -> Result<Self> {
         if checksums.len() as u64 != blob.bytes().div_ceil(BLOCK_BYTES) {
-            return Err(Error::damaged(
+            return Err(damaged(
                 blob.path(),
                 "its number of checksums does not fit its length",
             ));
@@ -74,7 +74,7 @@ impl CheckedFile {
     fn compare(&self, block: u64, bytes: &[u8]) -> Result<()> {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
         if self.0.checksums.get(index) != Some(&crc32fast::hash(bytes)) {
-            return Err(Error::damaged(
+            return Err(damaged(
                 self.0.blob.path(),
                 format!(
                     "bytes {} to {} do not match their checksum",
@@ -99,9 +99,8 @@ impl CheckedFile {
         let end = start
             .checked_add(length)
             .filter(|end| *end <= self.0.blob.bytes());
-        let end = end.ok_or_else(|| {
-            Error::damaged(self.0.blob.path(), "it refers to bytes behind its end")
-        })?;
+        let end =
+            end.ok_or_else(|| damaged(self.0.blob.path(), "it refers to bytes behind its end"))?;
         if length == 0 {
             return Ok(Bytes::new());
         }

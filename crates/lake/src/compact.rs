@@ -7,7 +7,7 @@
 //! change.
 
 use crate::{
-    build::{Limits, Packer, delete_unlisted, load_ids, request},
+    build::{Limits, Packer, Writer, load_ids, request},
     builder::Capacity,
     dictionary::Turns,
     error::Result,
@@ -19,8 +19,8 @@ use crate::{
     writer::Target,
 };
 use alloy_primitives::B256;
-use std::{ops::Range, path::Path};
-use txgraph_stored::units;
+use std::path::Path;
+use txgraph_stored::{delete_unlisted, units};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, SourceError, Transfer,
 };
@@ -37,20 +37,6 @@ pub struct CompactReport {
     pub transfers: u64,
 }
 
-/// Returns the partitions that a compaction rewrites.
-pub(crate) fn unsettled(manifest: &Manifest) -> Range<usize> {
-    let count = manifest.partitions.len();
-    let small = manifest
-        .partitions
-        .iter()
-        .position(|it| !manifest.is_full(it));
-    match small {
-        // The last one may be small.
-        Some(first) if first + 1 < count => first..count,
-        _ => count..count,
-    }
-}
-
 /// Joins the small partitions at the end of a lake. The blocks and the answers of the lake stay
 /// the same.
 ///
@@ -60,11 +46,11 @@ pub(crate) fn unsettled(manifest: &Manifest) -> Range<usize> {
 pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     let store = Store::at(folder)?;
     Manifest::load(&store)?;
-    let lock = store.lock()?;
-    let mut manifest = Manifest::load(&store)?;
-    delete_unlisted(&store, &mut manifest)?;
+    let mut writer = Writer::at(&store)?;
+    delete_unlisted(&mut writer)?;
+    let manifest = &mut writer.manifest;
     let lake = Lake::at(&store)?;
-    let old = unsettled(&manifest);
+    let old = manifest.unsettled();
     let (Some(first), Some(last)) = (
         manifest.partitions.get(old.start),
         manifest.partitions.last(),
@@ -80,7 +66,7 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     let limits = Limits {
         target: Target {
             store: &store,
-            staging: lock.staging(),
+            staging: writer.lock.staging(),
             chain: lake.chain(),
             generation: manifest.generation,
         },
@@ -137,7 +123,7 @@ pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
     manifest.save(&store)?;
     // The old partitions are no longer read here.
     drop(lake);
-    delete_unlisted(&store, &mut manifest)?;
+    delete_unlisted(&mut writer)?;
     store.sync_partitions()?;
     Ok(report)
 }

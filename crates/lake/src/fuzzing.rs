@@ -6,7 +6,7 @@ use std::path::Path;
 /// Reads a manifest. Returns the number of its partitions.
 pub fn manifest(bytes: &[u8]) -> Option<usize> {
     let manifest = Manifest::parse(bytes, Path::new("manifest.json")).ok()?;
-    let unsettled = crate::compact::unsettled(&manifest);
+    let unsettled = manifest.unsettled();
     assert!(unsettled.end <= manifest.partitions.len());
     Some(manifest.partitions.len())
 }

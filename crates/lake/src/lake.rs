@@ -2,8 +2,9 @@
 
 use crate::{
     checked::{BLOCK_BYTES, CheckedFile},
-    error::{Error, Result},
-    manifest::{CHECKSUMS, Manifest, PARTITIONS, PartitionInfo, hex},
+    error::{Error, Result, damaged},
+    manifest::{Manifest, PartitionInfo, hex},
+    names::{CHECKSUMS, PARTITIONS},
     schema::Table,
     store::Store,
     table::TableFile,
@@ -200,7 +201,7 @@ impl Lake {
             internal: self.manifest.internal,
             blocks: self.blocks.clone(),
             partitions: partitions.len(),
-            unsettled_partitions: crate::compact::unsettled(&self.manifest).len(),
+            unsettled_partitions: self.manifest.unsettled().len(),
             transfers: partitions.iter().map(|it| it.transfers).sum(),
             addresses: self.manifest.addresses(),
             bytes: partitions.iter().map(PartitionInfo::bytes).sum(),
@@ -291,7 +292,7 @@ impl Lake {
 impl Partition {
     /// The error for content that contradicts itself although its checksums match.
     pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
-        Error::damaged(&self.path, what)
+        damaged(&self.path, what)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -337,12 +338,12 @@ impl Partition {
             .read(&self.name(CHECKSUMS))?
             .ok_or_else(missing)?;
         if hex(crc32fast::hash(&json)) != self.info.checksums_crc32 {
-            return Err(Error::damaged(path, "it does not match its checksum"));
+            return Err(damaged(path, "it does not match its checksum"));
         }
-        let checksums: Checksums = serde_json::from_slice(&json)
-            .map_err(|error| Error::damaged(&path, error.to_string()))?;
+        let checksums: Checksums =
+            serde_json::from_slice(&json).map_err(|error| damaged(&path, error.to_string()))?;
         if checksums.block_bytes != BLOCK_BYTES {
-            return Err(Error::damaged(
+            return Err(damaged(
                 path,
                 format!("its checksums cover {} bytes each", checksums.block_bytes),
             ));

@@ -15,6 +15,9 @@
 //!
 //! `docs/lake.md` describes the files. The format is plain Parquet; only our own reader
 //! compares each block of a file with its checksum before it uses it.
+//!
+//! Modules, each using only those before it: error, names, schema, bucket, dictionary, store,
+//! checked, manifest, table, writer, builder, fuzzing, lake, build, rows, source, compact, verify.
 
 mod error;
 
@@ -23,6 +26,7 @@ mod error;
 mod bucket;
 mod checked;
 mod manifest;
+mod names;
 mod schema;
 mod store;
 
@@ -43,10 +47,11 @@ mod verify;
 #[doc(hidden)]
 pub mod fuzzing;
 
-pub use build::{BuildOptions, BuildReport, append, build};
+pub use build::{append, build};
 pub use compact::{CompactReport, compact};
 pub use error::{Error, Result};
 pub use lake::{FileStatus, Lake, Status};
 pub use manifest::{FileInfo, PartitionInfo};
 pub use source::LakeSource;
-pub use verify::{VerifyReport, check, verify};
+pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};
+pub use verify::{check, verify};

@@ -2,23 +2,17 @@
 //! every file in it is on disk.
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, damaged},
+    names::FILE,
     store::Store,
 };
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::Path;
-use txgraph_transfers::{BlockRange, ChainInfo, DecodeCounts, WrappedNative};
+use std::{ops::Range, path::Path};
+use txgraph_stored::{Contents, StoreKind, Unit};
+use txgraph_transfers::{BlockRange, DecodeCounts, WrappedNative};
 
-/// The name of the manifest.
-pub(crate) const FILE: &str = "manifest.json";
-/// The folder of the partitions.
-pub(crate) const PARTITIONS: &str = "partitions";
-/// The file of a partition with the checksums of its other files.
-pub(crate) const CHECKSUMS: &str = "checksums.json";
-/// The prefix of a partition that is being written.
-pub(crate) const UNFINISHED: &str = "tmp-";
 const FORMAT: &str = "txgraph-lake";
 const VERSION: u32 = 1;
 
@@ -94,6 +88,16 @@ pub struct PartitionInfo {
     pub checksums_crc32: String,
 }
 
+impl Unit for PartitionInfo {
+    fn name(&self) -> &str {
+        &self.folder
+    }
+
+    fn chain(&self) -> (BlockRange, B256, B256) {
+        (self.blocks, self.parent_hash, self.last_hash)
+    }
+}
+
 impl PartitionInfo {
     /// The bytes of its files.
     pub fn bytes(&self) -> u64 {
@@ -135,12 +139,28 @@ struct Envelope {
 }
 
 impl Manifest {
+    /// A manifest without partitions, which end at these numbers of blocks and transfers.
+    pub(crate) fn new(contents: Contents, partition_blocks: u64, partition_transfers: u64) -> Self {
+        Self {
+            chain_id: contents.chain_id,
+            genesis_hash: contents.genesis_hash,
+            wrapped_native: contents.wrapped_native,
+            internal: contents.internal,
+            first_block: contents.first_block,
+            partition_blocks,
+            partition_transfers,
+            generation: 0,
+            partitions: Vec::new(),
+        }
+    }
+
     /// Reads the manifest of a lake.
     pub(crate) fn load(store: &Store) -> Result<Self> {
         if let Some(bytes) = store.read(FILE)? {
             return Self::parse(&bytes, &store.path().join(FILE));
         }
-        Err(Error::NotALake {
+        Err(Error::NotAStore {
+            kind: StoreKind::Lake,
             path: store.path().to_owned(),
             what: match store.exists() {
                 true => format!("it has no {FILE}"),
@@ -150,7 +170,7 @@ impl Manifest {
     }
 
     pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
-        let damaged = |what: &str| Error::damaged(path, what);
+        let damaged = |what: &str| damaged(path, what);
         let envelope: Envelope =
             serde_json::from_slice(bytes).map_err(|error| damaged(&error.to_string()))?;
         if envelope.format != FORMAT {
@@ -158,6 +178,7 @@ impl Manifest {
         }
         if envelope.version != VERSION {
             return Err(Error::Version {
+                kind: StoreKind::Lake,
                 path: path.to_owned(),
                 found: envelope.version,
                 known: VERSION,
@@ -226,18 +247,16 @@ impl Manifest {
         store.replace(FILE, json().map_err(failed)?.as_bytes())
     }
 
-    /// Checks that the lake belongs to this chain.
-    pub(crate) fn check_chain(&self, folder: &Path, chain: &ChainInfo) -> Result<()> {
-        if self.genesis_hash == chain.genesis_hash && self.chain_id == chain.chain_id {
-            return Ok(());
+    /// What the lake contains.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents {
+            kind: StoreKind::Lake,
+            chain_id: self.chain_id,
+            genesis_hash: self.genesis_hash,
+            wrapped_native: self.wrapped_native.clone(),
+            internal: self.internal,
+            first_block: self.first_block,
         }
-        Err(Error::WrongChain {
-            path: folder.to_owned(),
-            lake_id: self.chain_id,
-            lake_genesis: self.genesis_hash,
-            source_id: chain.chain_id,
-            source_genesis: chain.genesis_hash,
-        })
     }
 
     /// The blocks of all partitions.
@@ -254,8 +273,18 @@ impl Manifest {
         })
     }
 
+    /// The partitions that a compaction rewrites.
+    pub(crate) fn unsettled(&self) -> Range<usize> {
+        let count = self.partitions.len();
+        // The last one may be small.
+        match self.partitions.iter().position(|it| !self.is_full(it)) {
+            Some(first) if first + 1 < count => first..count,
+            _ => count..count,
+        }
+    }
+
     /// Whether a partition will not grow: it ends a unit of blocks, or has enough transfers.
-    pub(crate) fn is_full(&self, partition: &PartitionInfo) -> bool {
+    fn is_full(&self, partition: &PartitionInfo) -> bool {
         let next = partition.blocks.last.checked_add(1);
         partition.transfers >= self.partition_transfers
             || next.is_none_or(|next| next % self.partition_blocks == 0)
@@ -265,27 +294,4 @@ impl Manifest {
 /// A checksum as text.
 pub(crate) fn hex(crc32: u32) -> String {
     format!("{crc32:08x}")
-}
-
-/// Returns the name of a partition's folder. The hash distinguishes two branches.
-pub(crate) fn partition_folder(blocks: BlockRange, last_hash: B256, generation: u64) -> String {
-    let BlockRange { first, last } = blocks;
-    let [a, b, c, d, ..] = last_hash.0;
-    format!("{first:010}-{last:010}-{a:02x}{b:02x}{c:02x}{d:02x}-{generation}")
-}
-
-/// The generation in the name of a published partition.
-pub(crate) fn generation_of(name: &str) -> Option<u64> {
-    let name = (!name.starts_with(UNFINISHED)).then_some(name)?;
-    name.rsplit('-').next()?.parse().ok()
-}
-
-/// Whether a name in the folder of the partitions is one that this crate gives.
-pub(crate) fn is_ours(name: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let is_hash = |part: &str| part.len() == 8 && part.bytes().all(|b| b.is_ascii_hexdigit());
-    let parts: Vec<&str> = name.split('-').collect();
-    name.strip_prefix(UNFINISHED).is_some_and(is_number)
-        || matches!(parts[..], [first, last, hash, generation]
-            if [first, last, generation].into_iter().all(is_number) && is_hash(hash))
 }

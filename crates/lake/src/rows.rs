@@ -1,7 +1,7 @@
 //! Rows of a partition as transfers.
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, damaged},
     lake::{Lake, Partition},
     schema::Table,
     table::Batch,
@@ -426,5 +426,5 @@ impl<'a> AddressBook<'a> {
 }
 
 fn unknown(lake: &Lake, id: u64) -> Error {
-    Error::damaged(lake.path(), format!("no address has the id {id}"))
+    damaged(lake.path(), format!("no address has the id {id}"))
 }

@@ -7,8 +7,8 @@
 #[cfg(feature = "s3")]
 use crate::bucket::{Bucket, BucketLock, Object};
 use crate::{
-    error::{Error, Result},
-    manifest::PARTITIONS,
+    error::{Error, Result, wrong_length},
+    names::PARTITIONS,
 };
 use bytes::{Bytes, BytesMut};
 #[cfg(feature = "s3")]
@@ -171,10 +171,7 @@ impl Store {
         if let Some(bucket) = &self.bucket {
             return bucket.publish(staged, &format!("{PARTITIONS}/{name}"));
         }
-        let partitions = self.path.join(PARTITIONS);
-        let target = partitions.join(name);
-        fs::rename(staged, &target).map_err(|error| Error::io("rename", target, error))?;
-        Ok(sync_folder(&partitions)?)
+        Ok(folder::publish(staged, &self.path.join(PARTITIONS), name)?)
     }
 
     /// The names in the folder of partitions.
@@ -195,6 +192,7 @@ impl Store {
             return bucket.remove_folder(&format!("{PARTITIONS}/{name}"));
         }
         let path = self.path.join(PARTITIONS).join(name);
+        folder::step("remove", &path);
         fs::remove_dir_all(&path).map_err(|error| Error::io("remove", path, error))
     }
 
@@ -212,11 +210,6 @@ impl Store {
 fn is_remote(location: &Path) -> bool {
     let text = location.to_str();
     text.is_some_and(|text| text.starts_with(SCHEME))
-}
-
-/// The error for a file that is longer or shorter than the manifest lists.
-pub(crate) fn wrong_length(path: &Path, found: u64, expected: u64) -> Error {
-    Error::damaged(path, format!("it has {found} bytes instead of {expected}"))
 }
 
 /// Keeps readers away until it is dropped, if the place has such locks.

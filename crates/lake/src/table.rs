@@ -3,7 +3,7 @@
 
 use crate::{
     checked::CheckedFile,
-    error::{Error, Result},
+    error::{Error, Result, damaged, reading},
     schema::Table,
 };
 use alloy_primitives::Address;
@@ -84,10 +84,9 @@ impl TableFile {
     pub(crate) fn open(file: CheckedFile, table: Table, rows: u64) -> Result<Self> {
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
         let metadata = guarded(file.path(), || {
-            ArrowReaderMetadata::load(&file, options)
-                .map_err(|error| Error::reading(file.path(), error))
+            ArrowReaderMetadata::load(&file, options).map_err(|error| reading(file.path(), error))
         })?;
-        let damaged = |what: String| Err(Error::damaged(file.path(), what));
+        let damaged = |what: String| Err(damaged(file.path(), what));
         let expected = table.schema();
         let found = metadata.schema();
         for column in expected.fields() {
@@ -125,7 +124,7 @@ impl TableFile {
     }
 
     pub(crate) fn damaged(&self, what: impl Into<String>) -> Error {
-        Error::damaged(self.path(), what)
+        damaged(self.path(), what)
     }
 
     /// The number of rows.
@@ -155,7 +154,7 @@ impl TableFile {
                 builder = builder.with_row_selection(selection);
             }
             let reader = builder.build();
-            reader.map_err(|error| Error::reading(self.path(), error))
+            reader.map_err(|error| reading(self.path(), error))
         })?;
         Ok(Batches {
             table: self,
@@ -268,7 +267,7 @@ impl TableFile {
         };
         guarded(self.path(), || {
             let bloom = Sbbf::read_from_column_chunk(column, &self.file)
-                .map_err(|error| Error::reading(self.path(), error))?;
+                .map_err(|error| reading(self.path(), error))?;
             if let Some(bloom) = bloom {
                 keys.retain(|key| !key.is_absent(&bloom));
             }
@@ -280,7 +279,7 @@ impl TableFile {
 /// Calls the Parquet reader. Its panics, on content that was made to harm, become errors.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(Error::damaged(path, "the Parquet reader cannot decode it")))
+        .unwrap_or_else(|_| Err(damaged(path, "the Parquet reader cannot decode it")))
 }
 
 struct GroupIndex<'a> {
@@ -307,7 +306,7 @@ impl<'a> Iterator for Batches<'a> {
             Ok(batch) => Ok(Batch { table, batch }),
             Err(arrow_schema::ArrowError::ExternalError(inner)) => {
                 Err(match inner.downcast::<parquet::errors::ParquetError>() {
-                    Ok(error) => Error::reading(table.path(), *error),
+                    Ok(error) => reading(table.path(), *error),
                     Err(error) => match error.downcast::<Error>() {
                         Ok(own) => *own,
                         Err(error) => table.damaged(error.to_string()),

@@ -1,28 +1,15 @@
 //! Comparing a lake with itself and with its source.
 
 use crate::{
-    build::{check_internal, request},
+    build::request,
     compact::Content,
     error::{Error, Result},
     lake::{Lake, Partition},
     schema::Table,
 };
-use txgraph_stored::{Expected, Origin, Stop, run_jobs};
-use txgraph_transfers::{BlockRanges, DecodeCounts};
-use txgraph_work::{ProgressGuard, Work};
-
-/// The result of a verification.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VerifyReport {
-    /// The number of partitions with right checksums and a valid structure.
-    pub partitions: u64,
-    /// The number of blocks that were compared with the source, row by row.
-    pub blocks: u64,
-    /// The number of their transfers.
-    pub transfers: u64,
-    /// Blocks that were not compared, because the source no longer has them.
-    pub unread: BlockRanges,
-}
+use txgraph_stored::{Expected, Origin, Stop, StoreKind, VerifyReport, verify_units};
+use txgraph_transfers::DecodeCounts;
+use txgraph_work::Work;
 
 /// Checks every checksum, that the tables of each partition agree, and that the source has the
 /// same transfers and counts. The first difference is returned as an error.
@@ -32,14 +19,14 @@ pub struct VerifyReport {
 /// If the lake is damaged, or differs from the source.
 pub fn verify<'a>(lake: &Lake, origin: impl Into<Origin<'a>>) -> Result<VerifyReport> {
     let origin = origin.into();
-    lake.manifest
-        .check_chain(lake.path(), origin.source.chain())?;
-    check_internal(&origin, &lake.manifest)?;
+    let contents = lake.manifest.contents();
+    contents.check_chain(lake.path(), origin.source.chain())?;
+    contents.check_internal(&origin)?;
     let Some(blocks) = lake.manifest.blocks() else {
         return Ok(VerifyReport::default());
     };
-    let request = request(&blocks, &lake.manifest.wrapped_native);
-    let expected = Expected::new(&origin, &request, lake.manifest.internal)?;
+    let request = request(&blocks, &contents.wrapped_native);
+    let expected = Expected::new(&origin, &request, contents.internal)?;
     run(lake, &origin.work, Some((&origin, &expected)))
 }
 
@@ -57,31 +44,10 @@ fn run(
     work: &Work,
     expected: Option<(&Origin<'_>, &Expected<'_>)>,
 ) -> Result<VerifyReport> {
-    let Some(blocks) = lake.manifest.blocks() else {
-        return Ok(VerifyReport::default());
-    };
-    let progress = ProgressGuard::start(work.progress.as_deref(), blocks.blocks(), "transfers");
-    let mut sum = VerifyReport::default();
-    let stop = Stop::new(&work.cancel);
-    run_jobs(
-        (work, work.threads.count()),
-        &stop,
-        &lake.partitions,
-        || (),
-        |(), partition| {
-            let one = check_partition(lake, partition, expected, &stop)?;
-            Ok::<_, Error>((partition.info.blocks, one))
-        },
-        |(blocks, one)| {
-            sum.partitions += one.partitions;
-            sum.blocks += one.blocks;
-            sum.transfers += one.transfers;
-            sum.unread = sum.unread.iter().chain(one.unread.iter()).collect();
-            progress.advance(blocks.blocks(), one.transfers);
-            Ok::<_, Error>(())
-        },
-    )?;
-    Ok(sum)
+    let blocks = |partition: &Partition| partition.info.blocks;
+    verify_units(&lake.partitions, blocks, work, |partition, stop| {
+        check_partition(lake, partition, expected, stop)
+    })
 }
 
 fn check_partition(
@@ -90,7 +56,6 @@ fn check_partition(
     expected: Option<(&Origin<'_>, &Expected<'_>)>,
     stop: &Stop<'_>,
 ) -> Result<VerifyReport> {
-    stop.check()?;
     partition.check_bytes()?;
     check_addresses(partition)?;
     check_edges(partition)?;
@@ -108,10 +73,7 @@ fn check_partition(
         return Err(partition.damaged("its transfers are not in order"));
     }
     let blocks = partition.info.blocks;
-    let mut verified = VerifyReport {
-        partitions: 1,
-        ..VerifyReport::default()
-    };
+    let mut verified = VerifyReport::default();
     let Some((origin, expected)) = expected else {
         return Ok(verified);
     };
@@ -126,7 +88,7 @@ fn check_partition(
         compare(partition, &content, run)?;
         verified.blocks += run.blocks.blocks();
         verified.transfers += run.transfers.len() as u64;
-        Ok::<_, Error>(())
+        Ok(())
     })?;
     Ok(verified)
 }
@@ -260,9 +222,5 @@ fn check_edges(partition: &Partition) -> Result<()> {
 }
 
 fn contradicts(partition: &Partition, block: u64, what: &str) -> Error {
-    Error::Contradicts {
-        path: partition.path().to_owned(),
-        block,
-        what: what.to_owned(),
-    }
+    Error::contradicts(StoreKind::Lake, partition.path(), block, what)
 }

@@ -4,7 +4,8 @@
 use crate::{
     checked::{BLOCK_BYTES, Summed},
     error::{Error, Result},
-    manifest::{CHECKSUMS, FileInfo, UNFINISHED, hex, partition_folder},
+    manifest::{FileInfo, hex},
+    names::{CHECKSUMS, UNFINISHED, partition_folder},
     schema::{ROW_GROUP_ROWS, Table},
     store::Store,
 };
@@ -17,7 +18,7 @@ use std::{
     io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
-use txgraph_stored::folder::sync_folder;
+use txgraph_stored::folder::{step, sync_folder};
 use txgraph_transfers::{BlockRange, ChainInfo};
 
 /// The content of the file with the checksums of blocks.
@@ -105,6 +106,7 @@ impl<'a> PartitionWriter<'a> {
             },
             error => Error::io("write", &path, std::io::Error::other(error)),
         };
+        step("create", &path);
         let file = File::create_new(&path).map_err(|error| Error::io("create", &path, error))?;
         let schema = table.schema();
         let batch = RecordBatch::try_new(schema.clone(), columns)
@@ -121,6 +123,7 @@ impl<'a> PartitionWriter<'a> {
             writer.append_key_value_metadata(pair.clone());
         }
         let (buffered, sums) = writer.into_inner().map_err(failed)?.finish();
+        step("sync", &path);
         let written = buffered.into_inner().map_err(|error| error.into_error());
         written
             .and_then(|file| file.sync_all())
@@ -148,6 +151,7 @@ impl<'a> PartitionWriter<'a> {
         let json = serde_json::to_vec(&checksums)
             .map_err(|error| Error::io("write", &path, error.into()))?;
         let write = || {
+            step("create", &path);
             let mut file = File::create_new(&path)?;
             file.write_all(&json)?;
             file.sync_all()

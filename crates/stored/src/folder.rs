@@ -128,12 +128,19 @@ pub fn names(folder: &Path) -> Result<Option<Vec<OsString>>, FolderError> {
     names.collect::<Result<_, _>>().map(Some)
 }
 
+/// Marks a step of a writer: what it is about to do, and where. After a process is killed between any
+/// two steps, the next writer continues; tests end processes here.
+pub fn step(action: &'static str, path: &Path) {
+    tracing::trace!(path = %path.display(), action);
+}
+
 /// Deletes a file, if it exists.
 ///
 /// # Errors
 ///
 /// If it exists and cannot be deleted.
 pub fn remove(path: &Path) -> Result<(), FolderError> {
+    step("remove", path);
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(FolderError::io("remove", path, error))
@@ -160,9 +167,12 @@ pub fn discard(path: &Path) {
 pub fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderError> {
     let path = folder.join(format!("{name}.tmp"));
     let write = || {
+        step("create", &path);
         let mut file = File::create(&path)?;
+        step("write", &path);
         io::Write::write_all(&mut file, content)?;
         file.sync_all()?;
+        step("rename", &path);
         fs::rename(&path, folder.join(name))
     };
     write().map_err(|error| {
@@ -172,12 +182,25 @@ pub fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderEr
     sync_folder(folder)
 }
 
+/// Gives a file or folder that is complete and on disk its name, and makes the name durable.
+///
+/// # Errors
+///
+/// If the system cannot rename or sync it.
+pub fn publish(unfinished: &Path, folder: &Path, name: &str) -> Result<(), FolderError> {
+    step("rename", unfinished);
+    fs::rename(unfinished, folder.join(name))
+        .map_err(|error| FolderError::io("rename", unfinished, error))?;
+    sync_folder(folder)
+}
+
 /// Makes the names in a directory durable, as the files are.
 ///
 /// # Errors
 ///
 /// If the system cannot sync it.
 pub fn sync_folder(folder: &Path) -> Result<(), FolderError> {
+    step("sync", folder);
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| FolderError::io("sync", folder, error))

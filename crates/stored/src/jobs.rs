@@ -1,20 +1,14 @@
 //! The loops of those that store blocks: jobs on several threads, and the blocks of a job, which
 //! follow each other.
 
-use crate::{Origin, OriginReader, PreparedOrigin};
+use crate::{Origin, OriginReader, PreparedOrigin, StoreResult as Result};
 use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
 };
 use txgraph_transfers::{BlockRange, BlockRanges, BlockRun, ScanRequest, SourceError};
-use txgraph_work::{CancelFlag, Next, Ordered, Retry, ThreadsError, Work, ordered};
-
-/// An error of a job.
-pub trait JobError: From<SourceError> + From<ThreadsError> + Send {
-    /// Whether the job stopped because of [`Stop`], without a failure of its own.
-    fn is_interrupted(&self) -> bool;
-}
+use txgraph_work::{CancelFlag, Next, Ordered, Retry, Work, ordered};
 
 /// Ends jobs early: when one has failed, or on request.
 #[derive(Debug)]
@@ -63,14 +57,14 @@ impl<'a> Stop<'a> {
 /// # Errors
 ///
 /// The first error of a job or of `done`. The other jobs stop.
-pub fn run_jobs<J: Send, W: Send, T: Send, E: JobError>(
+pub fn run_jobs<J: Send, W: Send, T: Send>(
     (work, ahead): (&Work, usize),
     stop: &Stop<'_>,
     jobs: impl IntoIterator<Item = J>,
     worker: impl Fn() -> W + Sync,
-    job: impl Fn(&mut W, J) -> Result<T, E> + Sync,
-    mut done: impl FnMut(T) -> Result<(), E>,
-) -> Result<(), E> {
+    job: impl Fn(&mut W, J) -> Result<T> + Sync,
+    mut done: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
     let run = |worker: &mut W, input| match job(worker, input) {
         Ok(result) => ControlFlow::Continue(Ok(Some(result))),
         // Another job failed, which is the more useful error.
@@ -82,7 +76,7 @@ pub fn run_jobs<J: Send, W: Send, T: Send, E: JobError>(
             ControlFlow::Break(Err(error))
         }
     };
-    let sink = |result: Result<Option<T>, E>| {
+    let sink = |result: Result<Option<T>>| {
         let used = result.and_then(|result| result.map_or(Ok(()), &mut done));
         used.map_or_else(
             |error| {
@@ -108,12 +102,12 @@ impl OriginReader<'_> {
     ///
     /// [`SourceError::Reorged`] if blocks were replaced while they were read, and the errors of
     /// the source, of `stop` and of `visit`.
-    pub fn each_run<E: From<SourceError>>(
+    pub fn each_run(
         &mut self,
         blocks: BlockRange,
         stop: &Stop<'_>,
-        mut visit: impl FnMut(&BlockRun) -> Result<ControlFlow<()>, E>,
-    ) -> Result<(), E> {
+        mut visit: impl FnMut(&BlockRun) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let mut attempts = Retry::REREAD.start();
         let mut previous: Option<B256> = None;
         let mut rest = Some(blocks);
@@ -174,12 +168,12 @@ impl<'a> Expected<'a> {
     /// # Errors
     ///
     /// As [`OriginReader::each_run`].
-    pub fn each_run<E: From<SourceError>>(
+    pub fn each_run(
         &self,
         blocks: BlockRange,
         stop: &Stop<'_>,
-        mut visit: impl FnMut(&BlockRun) -> Result<(), E>,
-    ) -> Result<BlockRanges, E> {
+        mut visit: impl FnMut(&BlockRun) -> Result<()>,
+    ) -> Result<BlockRanges> {
         let unread = self.unavailable.intersect(&blocks.into());
         let mut reader = self.prepared.reader();
         for range in BlockRanges::from(blocks).subtract(&unread).iter() {
@@ -192,23 +186,17 @@ impl<'a> Expected<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StoreError;
     use std::thread;
     use txgraph_work::Threads;
 
-    #[derive(Debug, thiserror::Error)]
-    enum Failure {
-        #[error(transparent)]
-        Source(#[from] SourceError),
-        #[error(transparent)]
-        Threads(#[from] ThreadsError),
-        #[error("job {0} failed")]
-        Job(u64),
+    fn failure(job: u64) -> StoreError {
+        StoreError::Options(format!("job {job}"))
     }
 
-    impl JobError for Failure {
-        fn is_interrupted(&self) -> bool {
-            matches!(self, Self::Source(SourceError::Interrupted))
-        }
+    #[track_caller]
+    fn assert_failed(end: Result<()>, job: u64) {
+        assert_eq!(end.unwrap_err().to_string(), format!("job {job}"));
     }
 
     fn work() -> Work {
@@ -218,7 +206,7 @@ mod tests {
         }
     }
 
-    fn wait(stop: &Stop<'_>) -> Result<u64, Failure> {
+    fn wait(stop: &Stop<'_>) -> Result<u64> {
         loop {
             stop.check()?;
             thread::yield_now();
@@ -233,7 +221,7 @@ mod tests {
         let mut results = Vec::new();
         let job = |(): &mut (), job| match job {
             0 | 1 => Ok(job),
-            3 => Err(Failure::Job(job)),
+            3 => Err(failure(job)),
             _ => wait(&stop),
         };
         let end = run_jobs(
@@ -247,7 +235,7 @@ mod tests {
                 Ok(())
             },
         );
-        assert!(matches!(end, Err(Failure::Job(3))), "{end:?}");
+        assert_failed(end, 3);
         assert_eq!(results, [0, 1]);
     }
 
@@ -265,9 +253,9 @@ mod tests {
             0..10,
             || (),
             job,
-            |result| Err(Failure::Job(result)),
+            |result| Err(failure(result)),
         );
-        assert!(matches!(end, Err(Failure::Job(0))), "{end:?}");
+        assert_failed(end, 0);
     }
 
     #[test]

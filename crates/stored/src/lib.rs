@@ -8,10 +8,13 @@
 //! [`CachedRest`] keeps the transfers of some blocks for all hops of a search. [`BloomHashes`]
 //! computes the bloom filter of logs, to compare it with that of a header.
 //!
-//! The second half serves those that store blocks, the index and the lake: [`Origin`] is the
-//! source that they are built from and compared with ([`Expected`]), [`run_jobs`] and
-//! [`OriginReader::each_run`] are their loops, [`folder`] is a directory with one writer, and
+//! The second half is the life of stores of blocks, the index and the lake. They implement
+//! [`Store`], so that [`run`] builds and updates them, and [`verify_units`] checks them. [`Origin`] is the source that a store is built from and compared with, [`run_jobs`] and
+//! [`OriginReader::each_run`] are the loops, [`folder`] is a directory with one writer, and
 //! [`Interner`] gives numbers to addresses.
+//!
+//! Modules, each using only those before it: blocks, bloom, cached, error, folder, interner,
+//! origin, source, store_error, jobs, store, units.
 
 mod blocks;
 mod bloom;
@@ -22,6 +25,8 @@ mod interner;
 mod jobs;
 mod origin;
 mod source;
+mod store;
+mod store_error;
 mod units;
 
 pub use blocks::{StoredBlocks, StoredChunk};
@@ -29,7 +34,12 @@ pub use bloom::BloomHashes;
 pub use cached::CachedRest;
 pub use error::Error;
 pub use interner::Interner;
-pub use jobs::{Expected, JobError, Stop, run_jobs};
+pub use jobs::{Expected, Stop, run_jobs};
 pub use origin::{Origin, OriginReader, PreparedOrigin, everything};
 pub use source::StoredSource;
+pub use store::{
+    BuildOptions, BuildReport, Contents, Store, Unit, VerifyReport, delete_unlisted, run,
+    verify_units,
+};
+pub use store_error::{StoreError, StoreKind, StoreResult};
 pub use units::units;

@@ -6,6 +6,8 @@
 use crate::{Advice, BlocksError, Capability, SourceSpec, grammar::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
+#[cfg(any(feature = "index", feature = "lake"))]
+use txgraph_stored::{StoreError, StoreKind};
 use txgraph_transfers::{BlockRanges, FailureKind, SourceError, SourceFailure, Unavailable};
 
 /// Result of a user action.
@@ -318,43 +320,29 @@ impl From<txgraph_foreign::Error> for Error {
     }
 }
 
-#[cfg(feature = "index")]
-impl From<txgraph_index::Error> for Error {
-    fn from(error: txgraph_index::Error) -> Self {
-        use txgraph_index::Error as Index;
-        let kind = match error {
-            Index::Source(error) => return error.into(),
-            Index::Options(_) | Index::WrongChain { .. } => ErrorKind::Usage,
+#[cfg(any(feature = "index", feature = "lake"))]
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let failure = error.failure_kind();
+        let kind = match failure {
+            FailureKind::Options => ErrorKind::Usage,
             _ => ErrorKind::Failed,
         };
         let ours = Self::new(kind, error.to_string());
         match error {
-            Index::NotAnIndex { .. } => ours.advise(Advice::BuildIndex),
-            Index::WrongChain { .. } => ours.advise(Advice::OtherIndex),
-            Index::Locked { .. } => {
+            StoreError::Source(error) => error.into(),
+            StoreError::NotAStore { kind, .. } => match kind {
+                StoreKind::Index => ours.advise(Advice::BuildIndex),
+                StoreKind::Lake => ours.hint("`lake build` makes a lake"),
+            },
+            StoreError::WrongChain {
+                kind: StoreKind::Index,
+                ..
+            } => ours.advise(Advice::OtherIndex),
+            _ if error.is_locked() => {
                 ours.hint("wait until it is finished; questions can be asked in the meantime")
             }
-            _ if error.is_damage() => ours.advise(Advice::RebuildIndex),
-            _ => ours,
-        }
-    }
-}
-
-#[cfg(feature = "lake")]
-impl From<txgraph_lake::Error> for Error {
-    fn from(error: txgraph_lake::Error) -> Self {
-        use txgraph_lake::Error as Lake;
-        let kind = match error {
-            Lake::Source(error) => return error.into(),
-            Lake::Options(_) | Lake::WrongChain { .. } | Lake::NotALake { .. } => ErrorKind::Usage,
-            _ => ErrorKind::Failed,
-        };
-        let ours = Self::new(kind, error.to_string());
-        match error {
-            Lake::NotALake { .. } => ours.hint("`lake build` makes a lake"),
-            Lake::Locked { .. } => {
-                ours.hint("wait until it is finished; questions can be asked in the meantime")
-            }
+            _ if failure == FailureKind::UnusableIndex => ours.advise(Advice::RebuildIndex),
             _ => ours,
         }
     }

@@ -105,13 +105,10 @@ pub use txgraph_graph::{
     Unchecked, Vertex, VertexId, ZeroValue, petgraph, widen,
 };
 #[cfg(feature = "index")]
-pub use txgraph_index::{BuildReport, Status as IndexStatus, VerifyReport};
+pub use txgraph_index::Status as IndexStatus;
 pub use txgraph_labels::{Category, Label, LabelSet, Labels};
 #[cfg(feature = "lake")]
-pub use txgraph_lake::{
-    BuildReport as LakeBuildReport, CompactReport, FileStatus, Lake, Status as LakeStatus,
-    VerifyReport as LakeVerifyReport,
-};
+pub use txgraph_lake::{CompactReport, FileStatus, Lake, Status as LakeStatus};
 pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, is_known_version};
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
@@ -119,6 +116,8 @@ pub use txgraph_replay::{
     BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, TransactionOverride,
     TransactionReplay, WhatIf,
 };
+#[cfg(any(feature = "index", feature = "lake"))]
+pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};
 pub use txgraph_transfers::{
     AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
     FailureKind, Fields, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, StateUsed,

@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use txgraph::{
-    BuildReport, IndexHandle, IndexOptions, IndexState, Result, Source, printable,
+    BuildOptions, BuildReport, IndexHandle, IndexState, Result, Source, printable,
     text::{Checksum, first_block, last_block, wrapped_native},
 };
 
@@ -112,16 +112,16 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
     let index = source.index()?;
     match &args.action {
         Action::Build(build) => {
-            let options = IndexOptions {
-                first_block: (build.from_block.as_deref())
-                    .map(|block| first_block(&source, block))
-                    .transpose()?,
-                segment_blocks: build.segment_blocks,
+            let first = build.from_block.as_deref();
+            let first = first.map(|block| first_block(&source, block)).transpose()?;
+            let options = BuildOptions {
+                first_block: first.unwrap_or(0),
+                unit_blocks: build.segment_blocks,
                 wrapped_native: wrapped_native(&build.wrapped_native, Checksum::Verify)?,
-                internal: build.with_internal,
                 ..build.update.options(&source)?
             };
-            done(index, &index.build(&options)?, terminal)
+            let built = index.build(&options, build.with_internal)?;
+            done(index, &built, terminal)
         }
         Action::Update(update) => done(index, &index.update(&update.options(&source)?)?, terminal),
         Action::Status(status) => {
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
         }
         Action::Verify(verify) => {
             let verified = index.verify(verify.quick)?;
-            let segments = thousands(verified.segments);
+            let segments = thousands(verified.units);
             match verify.quick {
                 true => terminal.note(format_args!("{segments} segments are valid")),
                 false => terminal.note(format_args!(
@@ -167,12 +167,13 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
 }
 
 impl UpdateArgs {
-    fn options(&self, source: &Source) -> Result<IndexOptions> {
+    fn options(&self, source: &Source) -> Result<BuildOptions> {
         let last = self.to_block.as_deref();
-        Ok(IndexOptions {
+        let default = BuildOptions::default();
+        Ok(BuildOptions {
             last_block: last.map(|block| last_block(source, block)).transpose()?,
-            reorg_buffer: self.reorg_buffer,
-            ..IndexOptions::default()
+            reorg_buffer: self.reorg_buffer.unwrap_or(default.reorg_buffer),
+            ..default
         })
     }
 }

@@ -8,8 +8,8 @@ use crate::{
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use txgraph::{
-    LakeBuildReport, LakeOptions, LakeStatus, LakeVerifyReport, Result, Source, check_lake,
-    compact_lake, lake_status, printable,
+    BuildOptions, BuildReport, LakeStatus, Result, Source, VerifyReport, check_lake, compact_lake,
+    lake_status, printable,
     text::{Checksum, first_block, last_block, wrapped_native},
 };
 
@@ -126,17 +126,17 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
     match &args.action {
         Action::Build(build) => {
             let source = context.open()?;
-            let options = LakeOptions {
-                first_block: (build.from_block.as_deref())
-                    .map(|block| first_block(&source, block))
-                    .transpose()?,
-                partition_blocks: build.partition_blocks,
+            let first = build.from_block.as_deref();
+            let first = first.map(|block| first_block(&source, block)).transpose()?;
+            let options = BuildOptions {
+                first_block: first.unwrap_or(0),
+                unit_blocks: build.partition_blocks,
                 wrapped_native: wrapped_native(&build.wrapped_native, Checksum::Verify)?,
-                internal: build.with_internal,
                 ..build.append.options(&source)?
             };
             let lake = source.lake(&build.append.directory)?;
-            done(&build.append.directory, &lake.build(&options)?, terminal);
+            let built = lake.build(&options, build.with_internal)?;
+            done(&build.append.directory, &built, terminal);
         }
         Action::Append(append) => {
             let source = context.open()?;
@@ -160,10 +160,8 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
         Action::Verify(verify) if verify.quick => {
             let control = context.control_with_threads()?;
             let report = check_lake(&verify.directory, &control)?;
-            terminal.note(format_args!(
-                "{} partitions are valid",
-                thousands(report.partitions)
-            ));
+            let partitions = thousands(report.units);
+            terminal.note(format_args!("{partitions} partitions are valid"));
         }
         Action::Verify(verify) => {
             let source = context.open()?;
@@ -181,17 +179,18 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
 }
 
 impl AppendArgs {
-    fn options(&self, source: &Source) -> Result<LakeOptions> {
+    fn options(&self, source: &Source) -> Result<BuildOptions> {
         let last = self.to_block.as_deref();
-        Ok(LakeOptions {
+        let default = BuildOptions::default();
+        Ok(BuildOptions {
             last_block: last.map(|block| last_block(source, block)).transpose()?,
-            reorg_buffer: self.reorg_buffer,
-            ..LakeOptions::default()
+            reorg_buffer: self.reorg_buffer.unwrap_or(default.reorg_buffer),
+            ..default
         })
     }
 }
 
-fn done(directory: &Path, built: &LakeBuildReport, terminal: &Terminal) {
+fn done(directory: &Path, built: &BuildReport, terminal: &Terminal) {
     if built.removed_blocks > 0 {
         terminal.note(format_args!(
             "removed: partitions of {} blocks, some of which were replaced",
@@ -209,10 +208,10 @@ fn done(directory: &Path, built: &LakeBuildReport, terminal: &Terminal) {
     ));
 }
 
-fn verified(report: &LakeVerifyReport, terminal: &Terminal) {
+fn verified(report: &VerifyReport, terminal: &Terminal) {
     terminal.note(format_args!(
         "{} partitions are valid; {} blocks and {} transfers agree with the node",
-        thousands(report.partitions),
+        thousands(report.units),
         thousands(report.blocks),
         thousands(report.transfers)
     ));

@@ -1,17 +1,10 @@
 //! The index compared with the node it was built from, and with a naive filter over all
-//! transfers: the same answers to every question, also after damage, kills and
-//! reorganisations.
+//! transfers: the same answers to every question, also after damage. Tests of `stored` compare
+//! what an index and a lake have in common.
 
 mod answers;
 mod damage;
 mod follow;
-mod killed;
 mod mainnet;
 mod mutations;
 mod support;
-
-/// Not a test: the node of [`follow`], in a separate process.
-#[test]
-fn imitated_node() {
-    txgraph_chaingen::serve_if_asked();
-}

@@ -1,161 +1,24 @@
 //! Answers of a lake equal those of the node.
 
 use crate::support::{
-    Reference, ask, assert_same, assert_tidy, content, everything, node, open, options, range,
-    seen, source, work,
+    ask, assert_same, chain, content, everything, node, open, options, range, seen, source, work,
 };
 use alloy_primitives::Address;
-use rand::{SeedableRng, rngs::SmallRng};
-use std::path::Path;
-use txgraph_chaingen::{
-    Appender, BlockSample, BlockWriter, Config, ExecutedBlock, Layout, Profile,
-};
-use txgraph_lake::{BuildOptions, Error, Lake, LakeSource, append, build, verify};
-use txgraph_reader::{NodeSource, Threads};
+use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Profile};
+use txgraph_lake::{BuildOptions, LakeSource, append, build, verify};
+use txgraph_reader::Threads;
 use txgraph_stored::Origin;
-use txgraph_testkit::{
-    fixtures,
-    mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
-    questions::NothingInside,
-};
+use txgraph_testkit::mainnet::{self, FIRST_BLOCK, LAST_BLOCK};
 use txgraph_transfers::{
-    Direction, ScanRequest, SourceError, TokenFilter, Touching, Transfer, TransferSource,
-    WrappedNative,
+    Direction, ScanRequest, SourceError, TokenFilter, Touching, TransferSource, WrappedNative,
 };
 use txgraph_work::Work;
-
-/// Writes a chain of a profile to a folder.
-pub(crate) fn chain(folder: &Path, profile: Profile, blocks: u64) {
-    let config = Config {
-        profile,
-        ..Config::small(7, Layout::V2)
-    };
-    let mut node = Appender::create(folder, config).unwrap();
-    node.append(blocks).unwrap();
-}
-
-/// Compares answers and reports for random requests. Returns the number of rows.
-pub(crate) fn compare(node: &NodeSource, lake: &Lake, questions: usize, seed: u64) -> usize {
-    let reference = Reference::of(node);
-    let lake = source(lake);
-    let mut chance = SmallRng::seed_from_u64(seed);
-    let mut rows = 0;
-    for number in 0..questions {
-        let request = reference.question(&mut chance);
-        let what = format!("question {number} of seed {seed}: {request:?}");
-        let (mut found, report) = ask(&lake, &request).unwrap();
-        let (expected, expected_report) = ask(node, &request).unwrap();
-        assert_same(&found, &expected, &what);
-        assert_eq!(seen(&report), seen(&expected_report), "{what}");
-        // A source prepared for frontiers has the report of the whole, and the same answers.
-        let mut whole = request.clone();
-        whole.filter.touching = None;
-        let prepared = lake.by_frontier(&whole).unwrap().unwrap();
-        let (_, of_whole) = ask(node, &whole).unwrap();
-        assert_eq!(
-            seen(prepared.report.as_ref().unwrap()),
-            seen(&of_whole),
-            "{what}"
-        );
-        let (again, _) = ask(&*prepared.source, &request).unwrap();
-        assert_same(&again, &expected, &what);
-        // Hashes on request equal those that are filled in later, in any order.
-        let with_hashes = ScanRequest {
-            with_hashes: true,
-            ..request.clone()
-        };
-        let (expected, _) = ask(node, &with_hashes).unwrap();
-        found.reverse();
-        lake.fill_hashes(&mut found, &report.pins).unwrap();
-        found.reverse();
-        assert_same(&found, &expected, &what);
-        rows += found.len();
-    }
-    rows
-}
-
-#[test]
-fn random_requests_have_the_same_answer() {
-    for (profile, blocks) in [
-        (Profile::Mainnet, 300),
-        (Profile::Odd, 150),
-        (Profile::Tokens, 150),
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        chain(folder.path(), profile, blocks);
-        let node = node(folder.path());
-        // One partition, several, and many.
-        for (partition_blocks, seed) in [(1 << 20, 1), (32, 2), (7, 3)] {
-            let place = tempfile::tempdir().unwrap();
-            let built = build(place.path(), &node, &options(partition_blocks)).unwrap();
-            assert_eq!(built.read_blocks, blocks + 1);
-            let lake = open(place.path());
-            assert_eq!(*lake.blocks(), range(0, blocks).into());
-            assert_eq!(
-                lake.partitions().len() as u64,
-                (blocks + 1).div_ceil(partition_blocks)
-            );
-            let rows = compare(&node, &lake, 60, seed);
-            assert!(rows > 1000, "{rows}");
-            let verified = verify(&lake, &node).unwrap();
-            assert_eq!(verified.blocks, blocks + 1);
-            assert_eq!(verified.transfers, built.transfers);
-            assert_tidy(place.path());
-        }
-    }
-}
-
-/// A lake with movements inside of transactions, all of which are in logs (EIP-7708).
-#[test]
-fn movements_of_amsterdam_are_stored_from_logs() {
-    let (first, last, fork) = (50, 349, 90);
-    let sample = BlockSample::logged(5, first, last - first + 1, fork);
-    let folder = tempfile::tempdir().unwrap();
-    sample.write(folder.path(), Layout::V1.into()).unwrap();
-    let node = node(folder.path());
-    let origin = Origin {
-        internal: Some(&NothingInside),
-        ..Origin::from(&node)
-    };
-    let options = BuildOptions {
-        first_block: first,
-        ..options(32)
-    };
-    let place = tempfile::tempdir().unwrap();
-    build(place.path(), origin.clone(), &options).unwrap();
-    let lake = open(place.path());
-    verify(&lake, origin).unwrap();
-    let reference = Reference::among(sample.transfers.clone(), range(first, last));
-    let lake = source(&lake);
-    let mut chance = SmallRng::seed_from_u64(6);
-    let mut rows = 0;
-    for number in 0..100 {
-        let mut request = reference.question(&mut chance);
-        request.with_hashes = true;
-        request.filter.internal = number % 2 == 0;
-        if request.filter.wants_fees() {
-            continue;
-        }
-        let mut expected = reference.answer(&request);
-        let outside = |it: &Transfer| !it.kind.is_internal(it.log_index.is_some());
-        expected.retain(|it| request.filter.internal || outside(it));
-        let (found, _) = ask(&lake, &request).unwrap();
-        assert_same(
-            &found,
-            &expected,
-            &format!("question {number}: {request:?}"),
-        );
-        rows += found.iter().filter(|it| !outside(it)).count();
-    }
-    assert!(rows > 100, "{rows}");
-}
 
 /// Many addresses are looked up in memory, and the rows of many are read at once.
 #[test]
 fn many_addresses_have_the_same_answer() {
     let folder = tempfile::tempdir().unwrap();
-    chain(folder.path(), Profile::Mainnet, 300);
-    let node = node(folder.path());
+    let node = chain(folder.path(), Profile::Mainnet, 300);
     let place = tempfile::tempdir().unwrap();
     build(place.path(), &node, &options(64)).unwrap();
     let whole = everything(range(0, 300));
@@ -213,24 +76,6 @@ fn many_addresses_have_the_same_answer() {
 }
 
 #[test]
-fn fixtures_have_the_same_answer() {
-    let mut fixtures: Vec<_> = fixtures::committed().into();
-    fixtures.extend(
-        ["dev-v1", "dev-v2", "long-v2"]
-            .into_iter()
-            .filter_map(fixtures::fixture),
-    );
-    for fixture in fixtures {
-        let node = node(fixture.path());
-        let place = tempfile::tempdir().unwrap();
-        build(place.path(), &node, &options(64)).unwrap();
-        let lake = open(place.path());
-        compare(&node, &lake, 20, 5);
-        verify(&lake, &node).unwrap();
-    }
-}
-
-#[test]
 fn a_mainnet_directory_has_the_transfers_of_the_naive_decoder() {
     let Some(blocks) = mainnet::blocks() else {
         return;
@@ -273,8 +118,7 @@ fn a_mainnet_directory_has_the_transfers_of_the_naive_decoder() {
 #[test]
 fn builds_are_deterministic() {
     let folder = tempfile::tempdir().unwrap();
-    chain(folder.path(), Profile::Mainnet, 200);
-    let node = node(folder.path());
+    let node = chain(folder.path(), Profile::Mainnet, 200);
     let built = |threads: usize, stops: &[u64]| {
         let place = tempfile::tempdir().unwrap();
         let origin = || Origin {
@@ -304,8 +148,7 @@ fn builds_are_deterministic() {
 #[test]
 fn refuses_what_it_cannot_answer() {
     let folder = tempfile::tempdir().unwrap();
-    chain(folder.path(), Profile::Mainnet, 20);
-    let node = node(folder.path());
+    let node = chain(folder.path(), Profile::Mainnet, 20);
     let place = tempfile::tempdir().unwrap();
     let options = options(8);
     build(place.path(), &node, &options).unwrap();
@@ -338,7 +181,6 @@ fn refuses_what_it_cannot_answer() {
         let error = ask(&lake_source, &request).unwrap_err();
         assert!(matches!(error, SourceError::Unsupported { .. }), "{error}");
     }
-    // Neither another choice nor another chain.
     let other = BuildOptions {
         wrapped_native: WrappedNative::None,
         ..options.clone()
@@ -350,31 +192,6 @@ fn refuses_what_it_cannot_answer() {
             .contains("another choice of wrapped coins"),
         "{error}"
     );
-    let other = tempfile::tempdir().unwrap();
-    let config = Config::small(8, Layout::V2);
-    Appender::create(other.path(), config)
-        .unwrap()
-        .append(5)
-        .unwrap();
-    let other = crate::support::node(other.path());
-    for result in [
-        append(place.path(), &other, &options).map(drop),
-        build(place.path(), &other, &options).map(drop),
-        verify(&lake, &other).map(drop),
-    ] {
-        assert!(
-            matches!(result, Err(Error::WrongChain { .. })),
-            "{result:?}"
-        );
-    }
-    let nowhere = place.path().join("nowhere");
-    for result in [
-        append(&nowhere, &node, &options).map(drop),
-        Lake::open(&nowhere).map(drop),
-        txgraph_lake::compact(&nowhere, &work()).map(drop),
-    ] {
-        assert!(matches!(result, Err(Error::NotALake { .. })), "{result:?}");
-    }
     let empty = LakeSource::new(&lake, work());
     let (none, _) = ask(
         &empty,

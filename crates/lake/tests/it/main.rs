@@ -1,17 +1,16 @@
 //! The lake compared with the node it was built from, and with a naive filter over all
-//! transfers: the same answers to every question, also after damage, kills and
-//! reorganisations.
+//! transfers: the same answers to every question, also after damage and reorganisations. Tests of
+//! `stored` compare what a lake and an index have in common.
 
+#[cfg(feature = "s3")]
+#[path = "../../../stored/tests/it/again.rs"]
+mod again;
 mod answers;
 mod damage;
 mod follow;
-mod killed;
 #[cfg(feature = "s3")]
 mod s3;
+#[cfg(feature = "s3")]
+#[path = "../../../stored/tests/it/steps.rs"]
+mod steps;
 mod support;
-
-/// Not a test: the node of [`follow`], in a separate process.
-#[test]
-fn imitated_node() {
-    txgraph_chaingen::serve_if_asked();
-}

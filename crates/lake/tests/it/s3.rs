@@ -2,8 +2,9 @@
 //! without it these tests do nothing.
 
 use crate::{
-    answers::{chain, compare},
-    support::{ask, assert_same, everything, node, open, options, range, source, work},
+    again::{again, paths},
+    steps,
+    support::{ask, assert_same, chain, everything, node, open, options, range, source, work},
 };
 use object_store::{
     ObjectStore, ObjectStoreExt, PutPayload,
@@ -12,16 +13,14 @@ use object_store::{
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    thread,
-    time::Instant,
 };
 use tokio::runtime::{Builder, Runtime};
 use txgraph_chaingen::Profile;
 use txgraph_lake::{BuildOptions, Error, Lake, append, build, check, compact, verify};
 use txgraph_reader::NodeSource;
+use txgraph_testkit::questions::compare;
 use txgraph_transfers::ScanRequest;
 
 /// The bucket that the tests write to, which exists.
@@ -30,12 +29,6 @@ const BUCKET: &str = "TXGRAPH_S3_BUCKET";
 const REFUSES: &str = "TXGRAPH_S3_REFUSES";
 /// The kills of writers, unless `TXGRAPH_KILLS` has another number.
 const KILLS: u32 = 12;
-/// The chain that a writer reads.
-const CHAIN: &str = "TXGRAPH_TEST_S3_CHAIN";
-/// The lake that it writes.
-const WRITTEN: &str = "TXGRAPH_TEST_S3_WRITTEN";
-/// The lake that a second process opens.
-const OPENED: &str = "TXGRAPH_TEST_S3_LAKE";
 
 /// The bucket, as a client of the tests sees it.
 struct Bucket {
@@ -93,8 +86,7 @@ impl Bucket {
 
 fn sample() -> (tempfile::TempDir, NodeSource) {
     let folder = tempfile::tempdir().unwrap();
-    chain(folder.path(), Profile::Mainnet, 150);
-    let node = node(folder.path());
+    let node = chain(folder.path(), Profile::Mainnet, 150);
     (folder, node)
 }
 
@@ -139,7 +131,7 @@ fn a_bucket_has_the_lake_of_a_directory() {
         listed.collect::<Vec<_>>()
     );
     assert_eq!(bucket.get("deep/same/LOCK"), None);
-    let rows = compare(&node, &remote, 40, 9);
+    let rows = compare(&source(&remote), &node, 40, 9, |_, _| ());
     assert!(rows > 500, "{rows}");
     check(&remote, &work()).unwrap();
     assert_eq!(verify(&remote, &node).unwrap().blocks, 151);
@@ -164,15 +156,6 @@ fn one_process_writes_at_a_time() {
     assert_eq!(open(&location).blocks().blocks(), 81);
 }
 
-/// Not a test: the writer that is killed. It builds, appends in small steps and compacts.
-#[test]
-fn victim() {
-    let (Some(chain), Ok(lake)) = (env::var_os(CHAIN), env::var(WRITTEN)) else {
-        return;
-    };
-    write_all(Path::new(&lake), &node(Path::new(&chain)));
-}
-
 fn write_all(location: &Path, node: &NodeSource) {
     build(location, node, &until(60)).unwrap();
     for last in [70, 90, 100, 130, 150] {
@@ -186,23 +169,25 @@ fn killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted() {
     let Some(bucket) = Bucket::find() else {
         return;
     };
+    let name = "it::s3::killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted";
+    if let Some([chain, prefix, step]) = paths() {
+        steps::end_before(&step);
+        write_all(&bucket.location(prefix.to_str().unwrap()), &node(&chain));
+        fs::write(chain.join("steps"), steps::done().to_string()).unwrap();
+        return;
+    }
     let kills = env::var("TXGRAPH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let (folder, node) = sample();
-    let start = |location: &Path| {
-        Command::new(env::current_exe().unwrap())
-            .args(["s3::victim", "--exact"])
-            .env(CHAIN, folder.path())
-            .env(WRITTEN, location)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+    let write_until = |prefix: &str, step: u64| {
+        let step = step.to_string();
+        let mut child = again(name, &[folder.path(), prefix.as_ref(), step.as_ref()]);
+        child.output().unwrap().status.success()
     };
-    // The lake of a writer that is not killed, and its duration.
+    // The lake of a writer that is not killed, and its steps.
+    assert!(write_until("killed/whole", u64::MAX));
+    let steps = fs::read_to_string(folder.path().join("steps")).unwrap();
+    let steps: u64 = steps.parse().unwrap();
     let whole = bucket.location("killed/whole");
-    let began = Instant::now();
-    assert!(start(&whole).wait().unwrap().success());
-    let time = began.elapsed();
     let whole = open(&whole);
     let everything = everything(range(0, 150));
     let expected = ask(&source(&whole), &everything).unwrap().0;
@@ -212,10 +197,7 @@ fn killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted() {
     let (mut lakes, mut prefix) = (0, "killed/0".to_owned());
     for kill in 0..kills {
         let location = bucket.location(&prefix);
-        let mut child = start(&location);
-        thread::sleep(time.mul_f64(chance.random_range(0.0..1.0)));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        write_until(&prefix, chance.random_range(1..=steps));
         let lock = format!("{prefix}/LOCK");
         if bucket.get(&lock).is_some() {
             locked += 1;
@@ -339,30 +321,24 @@ fn missing_buckets_and_wrong_locations_are_named() {
     }
 }
 
-/// Not a test: a process with other credentials.
 #[test]
 #[expect(
     clippy::print_stdout,
     reason = "read by the process that starts this one"
 )]
-fn stranger() {
-    if let Ok(lake) = env::var(OPENED) {
-        println!("found: {}", Lake::open(Path::new(&lake)).unwrap_err());
-    }
-}
-
-#[test]
 fn refused_credentials_and_silent_servers_are_named() {
     let Some(bucket) = Bucket::find() else {
         return;
     };
+    let location = bucket.location("locked");
+    // A process with other credentials.
+    if let Some([]) = paths() {
+        println!("found: {}", Lake::open(&location).unwrap_err());
+        return;
+    }
     let open_with = |key: &str, value: &str| {
-        let run = Command::new(env::current_exe().unwrap())
-            .args(["s3::stranger", "--exact", "--nocapture"])
-            .env(OPENED, bucket.location("locked"))
-            .env(key, value)
-            .output()
-            .unwrap();
+        let name = "it::s3::refused_credentials_and_silent_servers_are_named";
+        let run = again(name, &[]).env(key, value).output().unwrap();
         assert!(run.status.success(), "{run:?}");
         String::from_utf8(run.stdout).unwrap()
     };

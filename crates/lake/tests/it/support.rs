@@ -1,51 +1,20 @@
 //! Opening nodes and lakes.
 
+#[path = "../../../stored/tests/it/support.rs"]
+mod shared;
+
 use serde_json::Value;
+pub(crate) use shared::{chain, node, options, work};
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
-use txgraph_lake::{BuildOptions, Lake, LakeSource, PartitionInfo};
-use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_reader::{NodeSource, ScanOptions, Threads};
-pub(crate) use txgraph_testkit::questions::{Reference, ask, assert_same, everything, range, seen};
-use txgraph_work::Work;
-
-/// Opens the node of a data directory.
-pub(crate) fn node(path: &Path) -> NodeSource {
-    let db =
-        NodeDb::open(&DataDir::new(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let db = Arc::new(db);
-    // Some small test chains have no transaction with a chain id.
-    let given = db.chain().unwrap().chain_id.is_none().then_some(1337);
-    let options = ScanOptions {
-        threads: Threads::new(2).unwrap(),
-        ..ScanOptions::default()
-    };
-    NodeSource::new(db, options, given).unwrap()
-}
-
-/// Returns options for small partitions, up to the tip.
-pub(crate) fn options(partition_blocks: u64) -> BuildOptions {
-    BuildOptions {
-        partition_blocks: Some(partition_blocks),
-        reorg_buffer: 0,
-        ..BuildOptions::default()
-    }
-}
+use txgraph_lake::{Lake, LakeSource, PartitionInfo};
+pub(crate) use txgraph_testkit::questions::{ask, assert_same, everything, range, seen};
 
 pub(crate) fn open(folder: &Path) -> Lake {
     Lake::open(folder).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// Two threads.
-pub(crate) fn work() -> Work {
-    Work {
-        threads: Threads::new(2).unwrap(),
-        ..Work::default()
-    }
 }
 
 pub(crate) fn source(lake: &Lake) -> LakeSource<'_> {

@@ -96,7 +96,7 @@ fn index_follows_reorganisations() {
         work: Work::default(),
     };
     let options = BuildOptions {
-        segment_blocks: 16,
+        unit_blocks: Some(16),
         reorg_buffer: 0,
         ..BuildOptions::default()
     };

@@ -6,27 +6,9 @@ use crate::{
 };
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
-use txgraph_index::{BuildOptions, BuildReport, Index, Status, VerifyReport};
-use txgraph_transfers::{ScanRequest, TransferSource, WrappedNative};
-
-/// What an index contains. `None` stands for the default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IndexOptions {
-    /// The lowest block.
-    pub first_block: Option<u64>,
-    /// The highest block.
-    pub last_block: Option<u64>,
-    /// The number of blocks of a full segment.
-    pub segment_blocks: Option<u64>,
-    /// The number of newest blocks that are left to the node.
-    pub reorg_buffer: Option<u64>,
-    /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
-    pub wrapped_native: WrappedNative,
-    /// Whether it contains the transfers inside of transactions, found by replaying them.
-    pub internal: bool,
-    /// The bytes that unfinished segments take.
-    pub memory: Option<u64>,
-}
+use txgraph_index::{Index, Status};
+use txgraph_stored::{BuildOptions, BuildReport, StoreError, VerifyReport};
+use txgraph_transfers::{ScanRequest, TransferSource};
 
 /// An index compared with its node.
 #[derive(Clone, Debug, Serialize)]
@@ -80,7 +62,7 @@ impl RethNode {
                 Err(_) => None,
                 Ok(directory) => match Index::open(&directory, self.chain()?) {
                     Ok(index) => Some(index),
-                    Err(txgraph_index::Error::NotAnIndex { .. }) => None,
+                    Err(StoreError::NotAStore { .. }) => None,
                     Err(error) => {
                         tracing::warn!("answering without the index: {error}");
                         None
@@ -164,15 +146,16 @@ impl IndexHandle<'_> {
         Ok(directory)
     }
 
-    /// Builds the index, or continues a build that was interrupted.
+    /// Builds the index, or continues a build that was interrupted. If `internal`, it contains the
+    /// transfers inside of transactions, found by replaying them.
     ///
     /// # Errors
     ///
     /// If the source cannot be read, or the directory cannot be written.
-    pub fn build(&self, options: &IndexOptions) -> Result<BuildReport> {
+    pub fn build(&self, options: &BuildOptions, internal: bool) -> Result<BuildReport> {
         let directory = self.writable()?;
-        self.node.with_origin(options.internal, |origin| {
-            let options = self.build_options(options);
+        self.node.with_origin(internal, |origin| {
+            let options = self.with_memory(options);
             txgraph_index::build(&directory, origin, &options)
                 .map_err(|error| advise_for_build(error.into()))
         })
@@ -183,11 +166,11 @@ impl IndexHandle<'_> {
     /// # Errors
     ///
     /// As [`Self::build`], and if there is no index.
-    pub fn update(&self, options: &IndexOptions) -> Result<BuildReport> {
+    pub fn update(&self, options: &BuildOptions) -> Result<BuildReport> {
         let directory = self.writable()?;
         let internal = Index::open(&directory, self.source.chain()?)?.has_internal();
         self.node.with_origin(internal, |origin| {
-            let options = self.build_options(options);
+            let options = self.with_memory(options);
             Ok(txgraph_index::update(&directory, origin, &options)?)
         })
     }
@@ -246,18 +229,11 @@ impl IndexHandle<'_> {
         Ok(Index::open(&self.directory()?, self.source.chain()?)?)
     }
 
-    fn build_options(&self, options: &IndexOptions) -> BuildOptions {
-        let default = BuildOptions::default();
+    /// The options with the memory of the source, unless they state another.
+    fn with_memory(&self, options: &BuildOptions) -> BuildOptions {
         BuildOptions {
-            wrapped_native: options.wrapped_native.clone(),
-            first_block: options.first_block.unwrap_or(default.first_block),
-            last_block: options.last_block,
-            segment_blocks: options.segment_blocks.unwrap_or(default.segment_blocks),
-            reorg_buffer: options.reorg_buffer.unwrap_or(default.reorg_buffer),
-            memory_bytes_max: options
-                .memory
-                .or(self.source.config.memory)
-                .unwrap_or(default.memory_bytes_max),
+            memory_bytes_max: options.memory_bytes_max.or(self.source.config.memory),
+            ..options.clone()
         }
     }
 }

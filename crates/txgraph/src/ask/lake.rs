@@ -2,39 +2,8 @@
 
 use crate::{Capability, Control, Error, Result, Source};
 use std::path::{Path, PathBuf};
-use txgraph_lake::{BuildOptions, BuildReport, CompactReport, Lake, Status, VerifyReport};
-use txgraph_stored::Origin;
-use txgraph_transfers::WrappedNative;
-
-/// What a lake contains. `None` stands for the default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LakeOptions {
-    /// The lowest block.
-    pub first_block: Option<u64>,
-    /// The highest block.
-    pub last_block: Option<u64>,
-    /// The number of blocks of a partition.
-    pub partition_blocks: Option<u64>,
-    /// The number of newest blocks that are left out.
-    pub reorg_buffer: Option<u64>,
-    /// The contracts whose `Deposit` and `Withdrawal` events are wraps.
-    pub wrapped_native: WrappedNative,
-    /// Whether it contains the transfers inside of transactions, found by replaying them.
-    pub internal: bool,
-}
-
-impl LakeOptions {
-    fn build_options(&self) -> BuildOptions {
-        let default = BuildOptions::default();
-        BuildOptions {
-            wrapped_native: self.wrapped_native.clone(),
-            first_block: self.first_block.unwrap_or(default.first_block),
-            last_block: self.last_block,
-            partition_blocks: self.partition_blocks,
-            reorg_buffer: self.reorg_buffer.unwrap_or(default.reorg_buffer),
-        }
-    }
-}
+use txgraph_lake::{CompactReport, Lake, Status};
+use txgraph_stored::{BuildOptions, BuildReport, Origin, VerifyReport};
 
 /// A lake that is made from a source. See [`Source::lake`].
 #[derive(Clone, Debug)]
@@ -62,15 +31,15 @@ impl Source {
 }
 
 impl LakeHandle<'_> {
-    /// Builds the lake, or continues a build that was interrupted.
+    /// Builds the lake, or continues a build that was interrupted. If `internal`, it contains the
+    /// transfers inside of transactions, found by replaying them.
     ///
     /// # Errors
     ///
     /// If the source cannot be read, or the directory cannot be written.
-    pub fn build(&self, options: &LakeOptions) -> Result<BuildReport> {
-        self.with_origin(options.internal, |origin| {
-            let options = options.build_options();
-            Ok(txgraph_lake::build(&self.directory, origin, &options)?)
+    pub fn build(&self, options: &BuildOptions, internal: bool) -> Result<BuildReport> {
+        self.with_origin(internal, |origin| {
+            Ok(txgraph_lake::build(&self.directory, origin, options)?)
         })
     }
 
@@ -79,11 +48,10 @@ impl LakeHandle<'_> {
     /// # Errors
     ///
     /// As [`Self::build`], and if there is no lake.
-    pub fn append(&self, options: &LakeOptions) -> Result<BuildReport> {
+    pub fn append(&self, options: &BuildOptions) -> Result<BuildReport> {
         let internal = Lake::open(&self.directory)?.has_internal();
         self.with_origin(internal, |origin| {
-            let options = options.build_options();
-            Ok(txgraph_lake::append(&self.directory, origin, &options)?)
+            Ok(txgraph_lake::append(&self.directory, origin, options)?)
         })
     }
 

@@ -29,9 +29,9 @@ pub use analyze::{AnalysisFormat, AnalysisOutput};
 pub use ends::TrailEnds;
 pub use era::{ExportEra, ExportedEra};
 #[cfg(feature = "index")]
-pub use index::{DeletedIndex, IndexHandle, IndexOptions, IndexState};
+pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
-pub use lake::{LakeHandle, LakeOptions, check_lake, compact_lake, lake_status};
+pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use measure::Measure;
 #[cfg(feature = "export")]
 pub use names::TokenSources;

@@ -6,8 +6,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use txgraph::{
-    Backend, Capabilities, Capability, ChainInfo, Config, Control, ErrorKind, IndexChoice,
-    IndexOptions, Protected, Result, Source, SourceError, SourceSpec, TransferFilter,
+    Backend, BuildOptions, Capabilities, Capability, ChainInfo, Config, Control, ErrorKind,
+    IndexChoice, Protected, Result, Source, SourceError, SourceSpec, TransferFilter,
     TransferSource,
 };
 
@@ -47,11 +47,11 @@ fn answers_come_from_an_index_too() {
     let index = IndexChoice::At(folder.path().join("index"));
     let plain = Source::open(fixture.path()).unwrap();
     let indexed = Source::builder(fixture.path()).index(index).open().unwrap();
-    let options = IndexOptions {
-        reorg_buffer: Some(0),
-        ..IndexOptions::default()
+    let options = BuildOptions {
+        reorg_buffer: 0,
+        ..BuildOptions::default()
     };
-    indexed.index().unwrap().build(&options).unwrap();
+    indexed.index().unwrap().build(&options, false).unwrap();
     let state = indexed.index().unwrap().status().unwrap();
     assert_eq!(state.behind_blocks, 0);
     let ask = |source: &Source| source.transfers().token(OZA).collect().unwrap();
@@ -62,7 +62,7 @@ fn answers_come_from_an_index_too() {
         .index(inside)
         .open()
         .unwrap();
-    let error = source.index().unwrap().build(&options).unwrap_err();
+    let error = source.index().unwrap().build(&options, false).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
 }
 

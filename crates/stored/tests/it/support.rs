@@ -1,0 +1,52 @@
+//! Chains, nodes and options of small stores. The tests of `index` and `lake` have this file, too.
+
+use std::{path::Path, sync::Arc};
+use txgraph_chaingen::{Appender, Config, Layout, Profile};
+use txgraph_nodedb::{DataDir, NodeDb};
+use txgraph_reader::{NodeSource, ScanOptions, Threads};
+use txgraph_stored::BuildOptions;
+use txgraph_work::Work;
+
+/// Writes a chain of a profile to a folder, and opens its node.
+pub(crate) fn chain(folder: &Path, profile: Profile, blocks: u64) -> NodeSource {
+    let config = Config {
+        profile,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut appender = Appender::create(folder, config).unwrap();
+    appender.append(blocks).unwrap();
+    // A process may open a database only once.
+    drop(appender);
+    node(folder)
+}
+
+/// Opens the node of a data directory.
+pub(crate) fn node(path: &Path) -> NodeSource {
+    let db =
+        NodeDb::open(&DataDir::new(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let db = Arc::new(db);
+    // Some small test chains have no transaction with a chain id.
+    let given = db.chain().unwrap().chain_id.is_none().then_some(1337);
+    let options = ScanOptions {
+        threads: work().threads,
+        ..ScanOptions::default()
+    };
+    NodeSource::new(db, options, given).unwrap()
+}
+
+/// Two threads.
+pub(crate) fn work() -> Work {
+    Work {
+        threads: Threads::new(2).unwrap(),
+        ..Work::default()
+    }
+}
+
+/// Returns options for small units, up to the tip.
+pub(crate) fn options(unit_blocks: u64) -> BuildOptions {
+    BuildOptions {
+        unit_blocks: Some(unit_blocks),
+        reorg_buffer: 0,
+        ..BuildOptions::default()
+    }
+}
