@@ -3,7 +3,7 @@
 
 /// A word that names no value of an enum made by [`words!`](crate::words).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} `{word}`; one of {known}")]
+#[error("unknown {what} `{word}`; {}", next(*renamed, known))]
 pub struct UnknownWord {
     /// What the enum describes, e.g. "table format".
     pub what: &'static str,
@@ -11,6 +11,16 @@ pub struct UnknownWord {
     pub word: String,
     /// The accepted words, separated by commas. Aliases are left out.
     pub known: String,
+    /// The new word, if an earlier version accepted the given one.
+    pub renamed: Option<&'static str>,
+}
+
+/// The word to use instead.
+fn next(renamed: Option<&str>, known: &str) -> String {
+    match renamed {
+        Some(word) => format!("it is now `{word}`"),
+        None => format!("one of {known}"),
+    }
 }
 
 /// Defines an enum whose values have one word each.
@@ -20,7 +30,8 @@ pub struct UnknownWord {
 /// the aliases that follow a word after `|`. The string after the name of the enum says
 /// what it describes; it appears in the error for an unknown word.
 ///
-/// A value that exists only with a cargo feature ends with `if "feature"`.
+/// A value that had another word in an earlier version ends with `(was "word")`: that word is refused
+/// with the new one. A value that exists only with a cargo feature ends with `if "feature"`.
 ///
 /// ```
 /// txgraph_base::words! {
@@ -43,7 +54,8 @@ macro_rules! words {
     ($(#[$meta:meta])* $vis:vis enum $name:ident: $what:literal {
         $(
             $(#[$attribute:meta])*
-            $variant:ident = $word:literal $(| $alias:literal)* $(if $feature:literal)?
+            $variant:ident = $word:literal $(| $alias:literal)* $((was $old:literal))?
+                $(if $feature:literal)?
         ),+ $(,)?
     }) => {
         $(#[$meta])*
@@ -78,12 +90,17 @@ macro_rules! words {
             fn from_str(word: &str) -> ::std::result::Result<Self, $crate::UnknownWord> {
                 match word.to_ascii_lowercase().as_str() {
                     $($(#[cfg(feature = $feature)])? $word $(| $alias)* => Ok(Self::$variant),)+
-                    _ => {
+                    lower => {
+                        let renamed: Option<&'static str> = match lower {
+                            $($($old => Some($word),)?)+
+                            _ => None,
+                        };
                         let known: Vec<&str> = Self::ALL.iter().map(|known| known.as_str()).collect();
                         Err($crate::UnknownWord {
                             what: $what,
                             word: word.to_owned(),
                             known: known.join(", "),
+                            renamed,
                         })
                     }
                 }
@@ -120,7 +137,7 @@ mod tests {
             #[default]
             Square = "square",
             /// Without.
-            Circle = "circle" | "disc" | "disk",
+            Circle = "circle" | "disc" | "disk" (was "ring"),
         }
     }
 
@@ -144,5 +161,11 @@ mod tests {
         assert_eq!("star".parse::<Shape>().unwrap_err().to_string(), message);
         let error = serde_json::from_str::<Shape>("\"star\"").unwrap_err();
         assert!(error.to_string().starts_with(message), "{error}");
+    }
+
+    #[test]
+    fn names_the_new_word() {
+        let message = "unknown shape `Ring`; it is now `circle`";
+        assert_eq!("Ring".parse::<Shape>().unwrap_err().to_string(), message);
     }
 }

@@ -6,11 +6,16 @@ pub(crate) use crate::{
     label_args::LabelArgs,
 };
 use clap::{
-    ArgAction, Args,
-    builder::{PossibleValuesParser, TypedValueParser},
+    Arg, ArgAction, Args, Command,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
 };
 use serde::Serialize;
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+    str::FromStr,
+};
 use txgraph::{
     Config, Direction, GraphFormat, Hops, IndexChoice, Kind, SourceSpec, TableFormat,
     TokenStandard,
@@ -414,17 +419,54 @@ pub(crate) fn graph_formats() -> PossibleValuesParser {
     PossibleValuesParser::new(people.chain(GraphFormat::ALL.iter().map(|format| format.as_str())))
 }
 
-/// Parses one of a list of words.
-pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+/// Parses one of a list of words. A word of an earlier version is refused with the new one.
+pub(crate) fn words<T: 'static>(
     all: &'static [T],
     as_str: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all.iter().map(move |value| as_str(*value))).try_map(move |word| {
-        all.iter()
+) -> NamedValues<T> {
+    NamedValues { all, as_str }
+}
+
+/// The parser of [`words`].
+#[derive(Clone, Debug)]
+pub(crate) struct NamedValues<T: 'static> {
+    all: &'static [T],
+    as_str: fn(T) -> &'static str,
+}
+
+impl<T: Copy + FromStr<Err = txgraph::UnknownWord> + Send + Sync + 'static> NamedValues<T> {
+    fn possible(&self) -> PossibleValuesParser {
+        PossibleValuesParser::new(self.all.iter().map(|value| (self.as_str)(*value)))
+    }
+}
+
+impl<T: Copy + FromStr<Err = txgraph::UnknownWord> + Send + Sync + 'static> TypedValueParser
+    for NamedValues<T>
+{
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        let text = value.to_string_lossy();
+        if let Some(new) = text.parse::<T>().err().and_then(|error| error.renamed) {
+            let message = format!("`{text}` is now `{new}`\n");
+            return Err(clap::Error::raw(ErrorKind::InvalidValue, message).with_cmd(command));
+        }
+        let word = self.possible().parse_ref(command, argument, value)?;
+        let found = self.all.iter().find(|value| (self.as_str)(**value) == word);
+        found
             .copied()
-            .find(|value| as_str(*value) == word)
-            .ok_or("unknown word")
-    })
+            .ok_or_else(|| clap::Error::new(ErrorKind::InvalidValue).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = self.all.iter().map(|value| (self.as_str)(*value));
+        Some(Box::new(words.map(PossibleValue::new)))
+    }
 }
 
 fn token_id(text: &str) -> Result<String, String> {
