@@ -19,7 +19,7 @@ pub struct KnownChain {
     /// Common name, e.g. `mainnet`. `None` for development chains: anyone can start one
     /// with the same first block and another chain ID.
     pub name: Option<&'static str>,
-    /// Which kind of node runs the chain.
+    /// The kind of node that runs the chain.
     pub family: ChainFamily,
     /// The first block in the format of the family. Earlier blocks were imported from an older
     /// system. 0 on nearly all chains.
@@ -32,13 +32,13 @@ pub struct KnownChain {
     /// token ID. Nothing in such a log distinguishes it from an ERC-20 transfer, so the
     /// contracts have to be listed.
     pub unindexed_erc721: &'static [Address],
-    /// What a replay needs; `None` where a genesis file is required.
+    /// The rules for a replay; `None` where a genesis file is required.
     pub rules: Option<KnownRules>,
     /// Since when which fees apply on a chain of the OP stack.
     pub fees: Option<FeeDates>,
 }
 
-/// Which kind of node runs a chain. Families store receipts and transactions differently.
+/// The kind of node that runs a chain. Families store receipts and transactions differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChainFamily {
@@ -146,7 +146,7 @@ const MAINNET_DEPOSIT_CONTRACT: Address = address!("00000000219ab540356cbb839cbe
 const OP_STACK_WETH: &[Address] = &[address!("4200000000000000000000000000000000000006")];
 
 /// The block of OP Mainnet that activated Bedrock and Regolith (2023-06-06). Earlier blocks are
-/// those of the OVM, with one transaction each and no deposits.
+/// blocks of the OVM, with one transaction each and no deposits.
 const OP_MAINNET_BEDROCK: u64 = 105_235_063;
 
 impl KnownChain {

@@ -58,7 +58,8 @@ impl BlockRange {
     }
 }
 
-/// As people write it: `5:8` is 5, 6 and 7. The end is excluded, and absent if it exceeds a `u64`.
+/// Formats the range as users write it: `5:8` is 5, 6 and 7. The end is excluded, and absent if it
+/// exceeds a `u64`.
 impl fmt::Display for BlockRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last.checked_add(1) {

@@ -3,7 +3,7 @@
 //!
 //! Sources (August 2026): `Uniswap/default-token-list` and
 //! `ethereum-optimism/ethereum-optimism.github.io`, which agree where both have a token; stETH is
-//! that of Lido's documentation. Add tokens here only with such a source.
+//! from Lido's documentation. Add tokens here only with such a source.
 
 use crate::KnownChain;
 use alloy_primitives::{Address, address};

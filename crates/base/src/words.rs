@@ -5,7 +5,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{word}`; {}", next(*renamed, known))]
 pub struct UnknownWord {
-    /// What the enum describes, e.g. "table format".
+    /// The meaning of the enum, e.g. "table format".
     pub what: &'static str,
     /// The word that was given.
     pub word: String,
@@ -30,8 +30,9 @@ fn next(renamed: Option<&str>, known: &str) -> String {
 /// the aliases that follow a word after `|`. The string after the name of the enum says
 /// what it describes; it appears in the error for an unknown word.
 ///
-/// A value that had another word in an earlier version ends with `(was "word")`: that word is refused
-/// with the new one. A value that exists only with a cargo feature ends with `if "feature"`.
+/// A value that had another word in an earlier version ends with `(was "word")`: that word is
+/// refused with the new one. A value that exists only with a cargo feature ends with `if
+/// "feature"`.
 ///
 /// ```
 /// txgraph_base::words! {
