@@ -13,8 +13,8 @@
 //! | `QUESTION` | a whole question, after a reorganisation | `txgraph` |
 //! | `JOB` | a step of a cluster whose job was lost | `distributed` |
 //!
-//! Those of a node and those of a server nest in this order, so a question that always fails takes at most the product of
-//! the sums of pauses, plus the reading itself.
+//! The policies nest in this order, for nodes and for servers. A query that always fails takes at
+//! most the product of the sums of pauses, plus the reading itself.
 
 use std::{
     fmt::Display,
@@ -86,12 +86,12 @@ pub struct Attempts {
     made: u32,
 }
 
-/// What to do after a failed attempt.
+/// The next step after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Try again; the pause is over.
     Retry,
-    /// That was the last attempt.
+    /// The last attempt failed.
     Exhausted,
     /// The stop condition became true during the pause.
     Stopped,
@@ -109,9 +109,9 @@ impl Attempts {
         self.pause(self.backoff(), stop)
     }
 
-    /// As [`next`](Self::next), with a pause of at least `least`, and longer by a random part of
-    /// up to a half. For attempts at a server that others use, too: those that it refused
-    /// together do not come back together.
+    /// Like [`next`](Self::next), but pauses for at least `least`, plus a random part of up to a
+    /// half. For servers that others use too: attempts that were refused together do not come back
+    /// together.
     pub fn next_spread(&mut self, least: Duration, stop: &dyn Fn() -> bool) -> Next {
         let pause = self.backoff().max(least);
         // A new state has random keys.

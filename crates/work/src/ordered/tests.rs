@@ -55,7 +55,7 @@ fn case() -> impl Strategy<Value = Case> {
         )
 }
 
-/// What a plain loop delivers, and how it ends.
+/// The values that a plain loop delivers, and how it ends.
 fn plain(case: &Case) -> (Vec<Result<u64, u64>>, Ordered<u64>) {
     let mut delivered = Vec::new();
     for task in 0..case.tasks {
