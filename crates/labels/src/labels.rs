@@ -55,8 +55,8 @@ impl Labels {
         self.by_address.get(&address)?.name()
     }
 
-    /// The addresses with one of these categories: a word of a file, or that of a kind. Any label
-    /// of an address counts. `None` stands for a category that no label has.
+    /// The addresses with one of these categories: a word of a file, or the name of a kind. Any
+    /// label of an address counts. `None` stands for a category that no label has.
     pub fn with_category(&self, word: &str) -> Option<BTreeSet<Address>> {
         let word = crate::category::normal(word);
         let kind = word.parse::<Category>().ok();
@@ -89,7 +89,7 @@ impl Labels {
         counts
     }
 
-    /// What was not read, in sentences that name the file.
+    /// Rows that were not read, in sentences that name the file.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -1,4 +1,4 @@
-//! Which chain a row belongs to.
+//! Finds the chain of a row.
 
 use txgraph_base::KnownChain;
 

@@ -37,7 +37,7 @@ impl fmt::Debug for Reader<'_> {
     }
 }
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Rows with a header, or addresses with or without names, one per line.
@@ -89,7 +89,7 @@ pub struct Decoded {
     pub bad_rows: u64,
     /// The number of rows that belong to other chains.
     pub other_chains: u64,
-    /// What was left out, in sentences that name the file.
+    /// Rows that were left out, in sentences that name the file.
     pub warnings: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ pub enum DecodeError {
     Syntax {
         /// JSON, YAML or CSV.
         format: &'static str,
-        /// What is wrong, and where.
+        /// The problem and its place.
         reason: String,
     },
     /// There is no address in it.

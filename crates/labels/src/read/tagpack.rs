@@ -32,7 +32,7 @@ struct Tag {
     abuse: Option<String>,
 }
 
-/// The value of a tag, else that of the header.
+/// The value of a tag, else the value in the header.
 fn inherited<'a>(own: &'a Option<String>, header: &'a Option<String>) -> &'a str {
     let own = own.as_deref().filter(|text| !text.trim().is_empty());
     own.or(header.as_deref()).unwrap_or_default()
