@@ -21,7 +21,7 @@ pub struct Dictionary {
     errors: HashMap<Selector, Vec<Error>>,
 }
 
-/// What was read from a file or directory.
+/// The signatures read from a file or directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Functions, events and errors.
@@ -195,7 +195,7 @@ impl Dictionary {
         Some(Named::new(&function.name, names, &values))
     }
 
-    /// What a call returned, if its function and the returned types are known.
+    /// The values that a call returned, if its function and the returned types are known.
     pub fn returned(&self, calldata: &[u8], output: &[u8]) -> Option<Vec<String>> {
         let (function, _) = self.function_of(calldata)?;
         if function.outputs.is_empty() {

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 /// Result of reading or writing ABI data.
 pub type Result<T, E = AbiError> = std::result::Result<T, E>;
 
-/// What went wrong.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AbiError {
@@ -39,7 +39,7 @@ pub enum AbiError {
         position: usize,
         /// Its type.
         kind: String,
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
     /// A type is unknown, or too large.

@@ -4,7 +4,7 @@
 //! what the function returns. A [`Dictionary`] finds the function, event or error of bytes whose
 //! signature is not known, from ABI files, lists of selectors, and common standards.
 //!
-//! Types and values of Solidity are those of alloy.
+//! Types and values of Solidity come from alloy.
 //!
 //! Encoding: <https://docs.soliditylang.org/en/latest/abi-spec.html>.
 //!
