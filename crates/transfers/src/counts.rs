@@ -44,7 +44,7 @@ pub struct DecodeCounts {
     /// made of files that other tools wrote.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: u64,
-    /// What the source shows to be missing in itself.
+    /// Items that the source lacks according to its own data.
     #[serde(skip_serializing_if = "Gaps::is_empty")]
     pub gaps: Gaps,
 }

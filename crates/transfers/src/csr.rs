@@ -1,6 +1,6 @@
 //! Numbers grouped by key: compressed sparse rows.
 //!
-//! `petgraph::csr::Csr` is no replacement: it holds the neighbours of a vertex, one edge
+//! `petgraph::csr::Csr` cannot replace it: it holds the neighbors of a vertex, one edge
 //! for each, sorted by the caller first. A search groups the numbers of its transfers,
 //! of which many may connect the same two addresses.
 

@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
         Self(transfer, &PLACED)
     }
 
-    /// What moved in a transaction, without the place of the transaction in the chain.
+    /// The fields of the movement, without the position of the transaction in the chain.
     pub const fn moved(transfer: &'a Transfer) -> Self {
         Self(transfer, PLACED.split_at(9).0)
     }

@@ -1,9 +1,9 @@
-//! Which call frames of a transaction move the native coin.
+//! Selects the call frames of a transaction that move the native coin.
 
 use crate::Kind;
 use alloy_primitives::{Address, U256};
 
-/// What a call frame does.
+/// The operation of a call frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// Runs the code of its receiver, and moves its value there: `CALL`.
@@ -20,7 +20,7 @@ pub enum FrameKind {
 /// A call frame of a transaction, as tracers report it.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFrame {
-    /// What it does.
+    /// The operation.
     pub kind: FrameKind,
     /// The sender.
     pub from: Address,
@@ -43,7 +43,7 @@ pub struct FrameMovement {
     pub to: Address,
     /// The value in wei. Not zero.
     pub value: U256,
-    /// [`Kind::Internal`], [`Kind::Burn`], or that of a fee.
+    /// [`Kind::Internal`], [`Kind::Burn`], or the kind of a fee.
     pub kind: Kind,
     /// Whether the movement may not have happened: a destruction that repeats the movement right
     /// before it, or whose surrounding frame is missing, see [`FrameMovements`].
@@ -53,10 +53,10 @@ pub struct FrameMovement {
 /// Finds the movements among the call frames of one transaction.
 ///
 /// Servers that are built on revm report a destruction even if a contract names itself as the
-/// beneficiary and is not deleted, so that nothing moves (EIP-6780). The frame then has the
-/// ends and the value of the last movement before it. Such a frame is left out if its sender is
-/// not the account that runs the frame around it, because nothing else can be destroyed there. If
-/// that account made the last movement itself, or is not known, the frame looks like a true one: the
+/// beneficiary and is not deleted, so that nothing moves (EIP-6780). The frame then has the ends
+/// and the value of the last movement before it. Such a frame is left out if its sender is not the
+/// account that runs the frame around it, because nothing else can be destroyed there. If that
+/// account made the last movement itself, or is not known, the frame looks like a true one: the
 /// movement is returned, and marked.
 #[derive(Debug, Default)]
 pub struct FrameMovements {

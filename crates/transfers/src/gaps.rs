@@ -1,12 +1,13 @@
-//! What sources show to be missing in themselves.
+//! Gaps that sources show in their own data.
 
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 macro_rules! gaps {
     ($($(#[$doc:meta])* $field:ident = $words:literal,)*) => {
-        /// What a source shows to be missing in itself. Only in sources made of files that other
-        /// tools wrote: a table states numbers that the rows of another one do not have.
+        /// Counts of items that a source lacks according to its own data. Only in sources made of
+        /// files that other tools wrote: a table states numbers that the rows of another one do not
+        /// have.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Gaps {

@@ -57,7 +57,7 @@ pub struct ScanReport {
     pub missing: Vec<Unavailable>,
     /// The counts of the decoder.
     pub counts: DecodeCounts,
-    /// What else restricts the answer, in words: files that do not state which blocks they
+    /// Other limits of the result, in words: files that do not state which blocks they
     /// cover, tables that are missing. Empty for sources that know what they contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
@@ -143,7 +143,7 @@ pub enum SourceError {
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct SourceFailure {
-    /// What it means to the caller.
+    /// The meaning for the caller.
     pub kind: FailureKind,
     /// The error of the source, for messages.
     #[source]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Addresses of each kind that are named.
 const NAMED_MAX: usize = 20;
 
-/// What was not seen yet of what a question names.
+/// The tokens and addresses of a query that were not seen yet.
 #[derive(Clone, Debug, Default)]
 pub struct Sought {
     tokens: AddressSet,
@@ -51,7 +51,7 @@ impl Sought {
         }
     }
 
-    /// What was never seen.
+    /// The tokens and addresses that were never seen.
     pub fn unseen(&self) -> Unseen {
         let first = |addresses: &AddressSet| {
             let mut first: Vec<_> = addresses.iter().copied().collect();
@@ -71,7 +71,7 @@ impl Sought {
     }
 }
 
-/// What a question names, and no transfer of the answer has.
+/// Tokens and addresses that a query names, and no transfer of the result has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
     /// The number of tokens.

@@ -1,4 +1,4 @@
-//! What the decoder receives of transactions and withdrawals.
+//! The decoder's input from transactions and withdrawals.
 
 use alloy_primitives::{Address, U256};
 

@@ -570,7 +570,7 @@ fn native_logs_of_eip7708() {
         decode_with(&from_bob, Some(&sends(ALICE, BOB, 3)), &logs),
         ["-.2 - native internal b>a 1"]
     );
-    // The address is no token, even if a question names it.
+    // The address is not a token, even if a query names it.
     let as_token = TransferFilter {
         tokens: TokenFilter::Only {
             tokens: [SYSTEM].into_iter().collect(),
