@@ -46,7 +46,7 @@ impl EndReason {
         }
     }
 
-    /// What to ask next.
+    /// The recommended next query.
     pub const fn next_step(self) -> &'static str {
         match self {
             Self::SilentRoot => "check the address, or ask for other blocks or tokens",
@@ -63,7 +63,7 @@ impl EndReason {
     }
 }
 
-/// Which addresses are contracts, as far as that was looked up.
+/// The addresses that are contracts, as far as that was looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contracts {
     known: AddressHashMap<bool>,
@@ -122,7 +122,7 @@ pub struct TrailEnd {
     pub contracts: Option<u64>,
     /// The first of the addresses, in the order of vertices.
     pub first: Vec<Address>,
-    /// What to ask next.
+    /// The recommended next query.
     pub next: String,
 }
 

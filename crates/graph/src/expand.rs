@@ -159,7 +159,7 @@ impl<'a> Expander<'a> {
         let mut edge_rows = Vec::new();
         for vertex in frontier {
             let at = vertex.number as usize;
-            // A vertex that was expanded before and reached again is no hub.
+            // A vertex that was expanded before and reached again is not a hub.
             let again = self.visited[at].followed.is_some();
             if !again && at >= self.roots && self.is_hub(vertex.address, fetched, csr) {
                 self.visited[at].expansion = Some(Expansion::Hub);

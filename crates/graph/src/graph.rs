@@ -45,8 +45,8 @@ words! {
         StopList = "stop_list",
         /// It is the zero address.
         ZeroAddress = "zero_address",
-        /// `max_vertices` or `max_edges` was reached before all its transfers were added, or `top` left
-        /// out all of them.
+        /// `max_vertices` or `max_edges` was reached before all its transfers were added, or `top`
+        /// left out all of them.
         Limit = "limit",
     }
 }
@@ -184,7 +184,7 @@ pub struct TransferGraph {
     pub direction: Direction,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
-    /// What was read, with gaps.
+    /// The report of the scan, with gaps.
     pub scan: ScanReport,
 }
 

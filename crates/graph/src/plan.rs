@@ -6,7 +6,7 @@
 //! fetches all, and every hop is served from memory. Whether they fit is not known before. If
 //! they do not, the scan continues as the scan of hop 1, which keeps only the transfers of the
 //! roots, and each later hop has its own scan. The result is the same in every case, and so
-//! are its counts: they are those of the first scan, which does not depend on the memory.
+//! are its counts: they come from the first scan, which does not depend on the memory.
 //!
 //! A source for which a scan of few addresses costs little (an index) is asked for one
 //! frontier after another from the beginning ([`TransferSource::by_frontier`]).
@@ -23,7 +23,7 @@ use txgraph_transfers::{ByFrontier, ScanRequest, Touching, TransferFilter, Trans
 pub(crate) enum Plan<'a> {
     /// No scan: only the roots.
     RootsOnly,
-    /// One scan of the transfers of the roots.
+    /// One scan that reads the roots' transfers.
     OneHop,
     /// One scan of all transfers, which serves all hops if they fit in memory.
     OnePass,

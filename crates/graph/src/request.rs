@@ -14,7 +14,7 @@ pub struct SearchRequest {
     pub blocks: BlockRanges,
     /// Tokens, smallest amount, standards, kinds. `touching` must be `None`.
     pub filter: TransferFilter,
-    /// Which deposits and withdrawals of wrapped coins count as mints and burns.
+    /// The deposits and withdrawals of wrapped coins that count as mints and burns.
     pub wrapped_native: WrappedNative,
     /// The number of expansions: 1 expands only the roots, 0 nothing (no block is read).
     /// `None`: until nothing new is reached.
@@ -48,8 +48,8 @@ pub struct SearchRequest {
     /// Upper bound of edges.
     ///
     /// Transfers beyond it, in the same order, are left out, and the hop at which that
-    /// happens is the last. The graph has all edges of the hops before, and of that hop
-    /// those of the lowest addresses, earliest first.
+    /// happens is the last. The graph has all edges of the hops before. Of that hop, it has
+    /// the edges of the lowest addresses, earliest first.
     pub max_edges: Option<u64>,
     /// Follow only the transfers to (for `In`: from) this many counterparties of each expanded
     /// vertex and token: those with the largest sums. Among equal sums, the lower address.

@@ -18,7 +18,7 @@ pub struct Routes {
     pub earliest: Option<Vec<Transfer>>,
     /// Limits of both searches that were reached. With any, there may be other routes.
     pub limits: Vec<LimitHit>,
-    /// What was read, with gaps.
+    /// The report of the scan, with gaps.
     pub scan: ScanReport,
 }
 
@@ -31,7 +31,7 @@ pub struct Routes {
 ///
 /// # Errors
 ///
-/// Those of [`search`]. [`SearchError::Request`] if there is not exactly one root, or if it
+/// As for [`search`]. [`SearchError::Request`] if there is not exactly one root, or if it
 /// equals `to`.
 pub fn routes(
     source: &dyn TransferSource,
@@ -130,7 +130,7 @@ fn within(
     for graph in [Some(forward), backward].into_iter().flatten() {
         same_chain(&scan, &graph.scan)?;
         for hit in &graph.limits {
-            // Each half stops at the end of the other, which is no limit.
+            // Each half stops at the end of the other: this does not count as a limit.
             let is_end = request.stop_at.is_empty() && matches!(hit, LimitHit::StopList { .. });
             if !is_end && !limits.contains(hit) {
                 limits.push(hit.clone());

@@ -51,7 +51,7 @@ pub(crate) struct Row {
     class: u32,
     /// Where the amounts start in [`RowStore::words`].
     words: u32,
-    /// Which fields are present, and the lengths of the amounts.
+    /// The fields that are present, and the lengths of the amounts.
     shape: u16,
 }
 

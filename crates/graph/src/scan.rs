@@ -15,13 +15,13 @@ use txgraph_transfers::{
 pub(crate) struct Fetched {
     pub(crate) rows: RowStore,
     pub(crate) report: ScanReport,
-    /// Whether these are all transfers, or only those of the requested addresses.
+    /// Whether these are all transfers, or only transfers of the requested addresses.
     pub(crate) whole: bool,
     /// Requested addresses with too many counterparties; some of their rows may be missing.
     pub(crate) hubs: HashSet<u32>,
 }
 
-/// Fetches all transfers, or only those of the roots if all do not fit in memory.
+/// Fetches all transfers, or only the roots' transfers if all do not fit in memory.
 pub(crate) fn fetch_all(
     source: &dyn TransferSource,
     request: &SearchRequest,
@@ -81,7 +81,7 @@ fn only(
     Ok(copied)
 }
 
-/// Fetches the transfers of these addresses. It stops storing those of addresses with more
+/// Fetches the transfers of these addresses. It stops storing transfers of addresses with more
 /// than `degree_max` counterparties, so that a hub with millions of transfers costs no more
 /// than its limit.
 pub(crate) fn fetch_touching(

@@ -43,7 +43,7 @@ pub fn search(
         Plan::OnePass => scan::fetch_all(source, request, roots, &mut interned)?,
     };
     let mut report = std::mem::take(&mut fetched.report);
-    // Without a report of the whole request, that of the first hop is it.
+    // Without a report of the whole request, use the report of the first hop.
     if let Some(whole) = whole {
         same_chain(whole, &report)?;
         report = whole.clone();
@@ -105,7 +105,7 @@ fn expand_in_memory(
     edge_rows
 }
 
-/// Expands with a scan per hop; `fetched` is that of the first. Returns the rows of edges, in
+/// Expands with a scan per hop; `fetched` comes from the first. Returns the rows of edges, in
 /// total order.
 fn expand_by_scans(
     source: &dyn TransferSource,

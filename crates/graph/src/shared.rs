@@ -8,11 +8,11 @@ use txgraph_transfers::{Direction, ScanReport, TransferSource};
 /// Counterparties that all roots of a request have.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// Those with the most transfers first. Among equals, the lower address.
+    /// The counterparties, most transfers first; ties by the lower address.
     pub counterparties: Vec<SharedCounterparty>,
     /// Limits that were reached. With any, there may be more.
     pub limits: Vec<LimitHit>,
-    /// What was read, with gaps.
+    /// The report of the scan, with gaps.
     pub scan: ScanReport,
 }
 
@@ -40,7 +40,7 @@ pub struct Exchanged {
 ///
 /// # Errors
 ///
-/// Those of [`search`]. [`SearchError::Request`] for fewer than two roots.
+/// As for [`search`]. [`SearchError::Request`] for fewer than two roots.
 pub fn shared(source: &dyn TransferSource, request: &SearchRequest) -> Result<Shared, SearchError> {
     let roots = request.checked_roots()?;
     if roots.len() < 2 {

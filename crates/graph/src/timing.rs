@@ -1,4 +1,4 @@
-//! Which transfers a time-respecting search may follow.
+//! Decides which transfers a time-respecting search may follow.
 
 use txgraph_transfers::{Direction, Position};
 

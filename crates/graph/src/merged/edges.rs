@@ -3,7 +3,7 @@
 //! A new transfer is appended to the shard of its sender. When half as many transfers are
 //! new as there are edges, every shard sorts its new transfers and merges them with its
 //! edges. So a shard is read and written in order, and an edge takes its own bytes and
-//! those of half a new one. A hash table of edges would take a slot for each on top, twice
+//! half the bytes of a new one. A hash table of edges would take a slot for each on top, twice
 //! that while it grows, and a cache miss for each transfer.
 
 use crate::AmountSum;
@@ -271,7 +271,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whenever edges are merged, they are those of a map. Senders are in three shards.
+        /// Merging at any time gives the edges of a map. Senders are in three shards.
         #[test]
         fn edges_agree_with_a_map(
             transfers in proptest::collection::vec(((0u32..3, 0u32..3, 0u32..2), 0u32..3, value(), any::<bool>()), 0..80),
