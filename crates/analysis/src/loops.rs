@@ -115,7 +115,7 @@ fn self_loops(graph: &MergedGraph) -> Vec<SelfLoop> {
 /// Marks what has no number.
 const NONE: u32 = u32::MAX;
 
-/// What moved within a loop.
+/// The transfers within a loop.
 #[derive(Default)]
 struct Moved {
     /// Transfers and amount, by number of the asset.
@@ -128,7 +128,7 @@ struct Moved {
 /// Finds the loops of `graph`, in no order.
 fn find(graph: &MergedGraph) -> Vec<Loop> {
     let vertices = graph.addresses.len();
-    // A transfer of an address to itself is no loop of others.
+    // A transfer of an address to itself does not belong to a loop of others.
     let is_part =
         |&(from, to): &(u32, u32)| from != to && graph.zero != Some(from) && graph.zero != Some(to);
     let mut pairs: Vec<(u32, u32)> = graph.pairs().filter(is_part).collect();

@@ -320,7 +320,7 @@ fn with_counterparties(
     })
 }
 
-/// Summarises the listed assets. Only their participants are collected, and those of one
+/// Summarizes the listed assets. Participants are collected for these only, for one
 /// asset at a time: there may be many more.
 fn summarise_assets(
     graph: &MergedGraph,

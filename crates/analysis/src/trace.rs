@@ -1,7 +1,7 @@
 //! Follows amounts: which part of what some addresses sent is where at the end of a range.
 //!
-//! Tokens of one kind cannot be told apart. So a rule decides which of the tokens that an account
-//! holds leave first ([`TraceMethod`]). The rules are those of accounting and of courts:
+//! Tokens of one contract are interchangeable. So a rule decides which of the tokens that an
+//! account holds leave first ([`TraceMethod`]). The rules come from accounting and from courts:
 //!
 //! - *first in, first out*: an account is a queue of lots;
 //! - *last in, first out*: an account is a stack of lots;
@@ -13,7 +13,7 @@
 //!
 //! The transfers of the roots are the *sources*. What comes back to a root ends there, because it
 //! is part of a later source. Each account has a balance in each token, which includes tokens that
-//! are not traced. Except for poison, the amounts of the sources add up to those of the ends,
+//! are not traced. Except for poison, the amounts of the sources add up to the amounts of the ends,
 //! exactly.
 
 use crate::serial::decimal;
@@ -30,13 +30,13 @@ mod tables;
 mod tests;
 
 words! {
-    /// Which of the tokens of an account leave first.
+    /// The order in which the tokens of an account leave.
     #[derive(Default)]
     pub enum TraceMethod: "method" {
-        /// Those that arrived first.
+        /// The tokens that arrived first.
         #[default]
         Fifo = "fifo",
-        /// Those that arrived last.
+        /// The tokens that arrived last.
         Lifo = "lifo",
         /// The same share of all.
         Haircut = "haircut",
@@ -65,7 +65,7 @@ words! {
     }
 }
 
-/// What counts as one kind of token: the contract, and the id for standards with ids.
+/// One kind of token: the contract, and the id for standards with ids.
 type Token = (Option<Address>, TokenStandard, Option<U256>);
 
 /// The traced part of a transfer that comes from one source.

@@ -7,7 +7,7 @@ use txgraph_graph::Csr;
 /// result exact for loops up to this size, which are small enough to look at.
 const STARTS_MAX: usize = 64;
 
-/// Returns a shortest cycle among those of length two and those through one of the first
+/// Returns a shortest cycle among the cycles of length two and the cycles through one of the first
 /// [`STARTS_MAX`] vertices. `edges` are distinct, ascending, without self-loops, and strongly
 /// connect at least two `vertices`.
 pub(super) fn short(vertices: usize, edges: &[(u32, u32)]) -> Vec<u32> {

@@ -60,7 +60,7 @@ impl Trace {
         table
     }
 
-    /// What the amounts are, with what is not known of them.
+    /// The meaning of the amounts, and the unknown parts.
     fn title(&self) -> String {
         let mut title = match self.method {
             TraceMethod::Poison => {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use txgraph_graph::testing;
 
-/// What every account has before the first block.
+/// The balance of every account before the first block.
 const OPENING: u32 = 3;
 
 fn run(method: TraceMethod, transfers: &[Transfer], roots: &[&str], opening: Option<u32>) -> Trace {
@@ -139,7 +139,7 @@ type Unit = Option<(usize, u32)>;
 struct Twin {
     /// Units of accounts that got traced ones.
     units: BTreeMap<(Address, Token), Vec<Unit>>,
-    /// What accounts received and sent.
+    /// The numbers of units that accounts received and sent.
     moved: BTreeMap<(Address, Token), (usize, usize)>,
     rows: Vec<(usize, usize, u32, usize)>,
     sources: usize,
