@@ -43,7 +43,7 @@ impl BalanceCounter {
     /// Returns the balance changes of a transaction, by token, id and holder.
     ///
     /// Tokens are counted by their logs; the zero address is the counterparty of mints and
-    /// burns. Changes of the native coin are those of the account balances, fees included, and
+    /// burns. Changes of the native coin come from the account balances, fees included, and
     /// need [`Record::transitions`](crate::Record).
     pub fn count(&mut self, replay: &TransactionReplay) -> Vec<BalanceChange> {
         let mut balances: BTreeMap<Key, (U256, U256)> = BTreeMap::new();

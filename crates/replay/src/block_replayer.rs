@@ -28,7 +28,7 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     engine: EngineKind,
     /// Record and compare this transaction only; those before it are just executed.
     only: Option<u32>,
-    /// What is different before this transaction.
+    /// State overrides before this transaction.
     what_if: Option<&'a WhatIf>,
     /// The transaction that is executed instead.
     changed: Option<Transaction>,

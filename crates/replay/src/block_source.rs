@@ -24,7 +24,7 @@ pub trait BlockSource: Sync {
     ///
     /// # Errors
     ///
-    /// As [`header`](Self::header), and if a block is damaged.
+    /// As for [`header`](Self::header), and if a block is damaged.
     fn read(
         &self,
         blocks: BlockRange,

@@ -203,7 +203,7 @@ pub struct RecordedBlock {
     pub chain: BundledChain,
     /// The block.
     pub block: BundledBlock,
-    /// What the execution read.
+    /// The state that the execution read.
     pub state: FlatState,
 }
 

@@ -11,9 +11,9 @@ use txgraph_evm::{Fork, FrameKind, Halt, Status, opcode::FACTS};
 pub struct CallFrame {
     /// The caller; for `DELEGATECALL` and `CALLCODE` the account in whose context the code ran.
     pub from: Address,
-    /// The gas limit; of the outermost frame that of the transaction.
+    /// The gas limit; in the outermost frame, of the transaction.
     pub gas: U64,
-    /// The gas used; of the outermost frame that of the transaction.
+    /// The gas used; in the outermost frame, by the transaction.
     pub gas_used: U64,
     /// The address of the code; absent for a failed creation.
     #[serde(skip_serializing_if = "Option::is_none")]

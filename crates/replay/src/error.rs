@@ -60,7 +60,7 @@ pub enum Error {
     WhatIf {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A trace to compare with could not be read.
@@ -76,7 +76,7 @@ pub enum Error {
     Trace {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and the line.
+        /// The problem, and the line.
         what: String,
     },
     /// The rules of the chain are unknown.

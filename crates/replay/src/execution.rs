@@ -42,7 +42,7 @@ pub(crate) struct ExecutedTransaction {
     /// Index in the block.
     pub(crate) index: u32,
     pub(crate) outcome: Outcome,
-    /// What the transaction changed, if the engine records that.
+    /// The changes by the transaction, if the engine records them.
     pub(crate) transitions: Vec<Transition>,
     /// The first disagreement of two engines about it.
     pub(crate) divergence: Option<String>,

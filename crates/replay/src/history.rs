@@ -25,7 +25,7 @@ pub trait StateHistory: Sync {
     ///
     /// # Errors
     ///
-    /// As [`at`](Self::at).
+    /// As for [`at`](Self::at).
     fn before_next(&self, block: u64) -> Result<Self::At<'_>, StateError> {
         self.at(block)
     }

@@ -25,7 +25,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What differs.
+/// A difference between replay and chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Difference {

@@ -67,7 +67,7 @@ impl TransactionReplay {
     /// ([`Kind::Burn`], to the zero address), provided that the fork deletes the contract. Since
     /// Amsterdam it keeps its balance (EIP-8246).
     ///
-    /// Since Amsterdam the chain logs these movements (EIP-7708), except for those of an account
+    /// Since Amsterdam the chain logs these movements (EIP-7708), except from an account
     /// to itself, which are left out here, too: logs and replay give the same rows.
     pub fn internal_transfers(&self, timestamp: u64) -> Vec<NativeTransfer> {
         let Some(frames) = &self.frames else {
@@ -94,7 +94,7 @@ impl TransactionReplay {
         self.transfers(timestamp, 1, movements)
     }
 
-    /// The two parts of the fee: the burnt one, and that of the block's beneficiary. Failed
+    /// The two parts of the fee: the burnt part, and the part of the block's beneficiary. Failed
     /// transactions pay fees, too. `sub_first` is the first number among the native movements
     /// of the transaction.
     pub fn fees(&self, block: &Block, sub_first: u32) -> Vec<NativeTransfer> {

@@ -9,7 +9,7 @@ use txgraph_work::{CancelFlag, Threads};
 pub struct ReplayOptions {
     /// The data to record.
     pub record: Record,
-    /// What to compare the replay with.
+    /// The data that the replay is compared with.
     pub verify: Verify,
     /// The threads of a range.
     pub threads: Threads,
@@ -23,7 +23,7 @@ pub struct ReplayOptions {
     /// Tokens whose balances are read before and after every transaction that calls them, for
     /// [`TransactionReplay::balances`](crate::TransactionReplay::balances). Not supported by revm.
     pub tokens: Vec<Address>,
-    /// What is different before a single [transaction](crate::Replayer::transaction), which is not
+    /// Overrides before a single [transaction](crate::Replayer::transaction), which is not
     /// compared with its receipt then. Only with [`EngineKind::Own`]. Ranges do not use it.
     pub what_if: Option<WhatIf>,
 }
@@ -38,7 +38,7 @@ txgraph_base::words! {
         /// revm, configured as in reth. It does not record [`Record::transitions`].
         Revm = "revm" if "oracle",
         /// Both, compared instruction by instruction and by their state changes. The results
-        /// are those of [`Own`](Self::Own).
+        /// come from [`Own`](Self::Own).
         Both = "both" if "oracle",
     }
 }

@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 ///
 /// Each step of a path is the contract whose code ran, a dot, and the selector of the
 /// function; `create` stands for init code and `fallback` for a call without a selector. A
-/// frame counts its own gas without that of the frames it called. The intrinsic gas of
+/// frame counts its own gas without the gas of the frames it called. The intrinsic gas of
 /// transactions (calldata, access list …) has the path `intrinsic`. Refunds reduce the gas of
 /// the outermost frame, at most to zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

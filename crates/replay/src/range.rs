@@ -180,7 +180,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         let mut blocks = Vec::new();
         let mut read = worker.read(self.blocks, task, verify, &mut blocks);
         if read.as_ref().is_err_and(|error| !error.is_stale()) {
-            // The error may be that of a later block, so the blocks are read one by one.
+            // The error may belong to a later block, so the blocks are read one by one.
             for number in task.first + blocks.len() as u64..=task.last {
                 let block = BlockRange::one(number);
                 read = worker.read(self.blocks, block, verify, &mut blocks);

@@ -15,7 +15,7 @@ pub struct Record {
     pub changes: bool,
 }
 
-/// What a replay is compared with.
+/// The data that a replay is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// The transactions of the block with its transactions root, and every stored sender with the
@@ -27,7 +27,7 @@ pub struct Verify {
     /// The block with gas, roots, bloom filter and hashes of its header.
     pub header: bool,
     /// The changes of the block with the change sets, where there are any. For a bundle with trie
-    /// nodes, the state root with that of the header.
+    /// nodes, the state root with the header.
     pub changes: bool,
 }
 

@@ -37,7 +37,7 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongChain`] if `rules` are those of another chain.
+    /// [`Error::WrongChain`] if `rules` belong to another chain.
     pub fn new(
         rules: ChainRules,
         blocks: &'a B,
@@ -114,7 +114,7 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
         self.calls(block)?.call(message, inspector)
     }
 
-    /// As [`call`](Self::call), on a state that is different. `message` makes the call.
+    /// Like [`call`](Self::call), with state overrides. `message` makes the call.
     pub fn call_if(
         &self,
         message: &Message,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::{collections::BTreeMap, fs, path::Path};
 use txgraph_evm::{AccountOverride, Fork, State, StateSource, Transaction};
 
-/// What is different from the chain, right before a transaction or a call.
+/// Changes of the state and the transaction, right before a transaction or a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WhatIf {
     /// Accounts of the state.
@@ -15,11 +15,11 @@ pub struct WhatIf {
     pub transaction: TransactionOverride,
 }
 
-/// What is different in a transaction.
+/// Changes of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TransactionOverride {
-    /// Who sends it. The nonce becomes that of this account.
+    /// The sender. The nonce becomes the nonce of this account.
     pub from: Option<Address>,
     /// The account that it calls.
     pub to: Option<Address>,
@@ -51,8 +51,8 @@ struct FileAccount {
 
 impl WhatIf {
     /// Reads a JSON file: `{"state": {"0x…": {"balance", "nonce", "code", "stateDiff"}},
-    /// "transaction": {"from", "to", "input", "value", "gas"}}`. Everything can be absent. Numbers are
-    /// JSON numbers, or texts in decimal or hex.
+    /// "transaction": {"from", "to", "input", "value", "gas"}}`. Everything can be absent. Numbers
+    /// are JSON numbers, or texts in decimal or hex.
     ///
     /// # Errors
     ///
@@ -66,11 +66,11 @@ impl WhatIf {
         Self::read(&text).map_err(wrong)
     }
 
-    /// As [`open`](Self::open), for a call: a file that changes a transaction is refused.
+    /// Like [`open`](Self::open), for a call: a file that changes a transaction is refused.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn open_for_call(path: &Path) -> Result<Self> {
         let what_if = Self::open(path)?;
         match what_if.transaction == TransactionOverride::default() {

@@ -1,4 +1,4 @@
-//! A source of transfers that adds the transfers inside transactions to those of another.
+//! A source of transfers that adds transfers inside transactions to another source.
 
 use crate::{
     Internal, Replayer,
@@ -19,8 +19,8 @@ const RUN_BLOCKS: usize = 1024;
 /// blocks, if the filter requests them ([`TransferFilter::internal`]). These have times and
 /// transaction hashes, requested or not, because a replay knows them.
 ///
-/// Blocks of Amsterdam have logs of them, which the other source decodes. They are replayed for fees
-/// only, and then for both.
+/// Blocks of Amsterdam have logs of them, which the other source decodes. They are replayed for
+/// fees only, and then for both.
 ///
 /// Blocks without a state to replay them on are reported as missing, as blocks without
 /// receipts are.
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// Adds a pin of the source. `is_linked`: its blocks follow those of the pin before.
+    /// Adds a pin of the source. `is_linked`: its blocks follow the blocks of the pin before.
     fn pin(&mut self, pin: Pin, is_linked: bool) {
         match self.report.pins.last_mut() {
             Some(last)
@@ -92,7 +92,7 @@ impl Progress {
 }
 
 impl<'a, S: TransferSource> WithInternal<'a, S> {
-    /// Adds the transfers of `internal` to those of `source`, which must read the same database.
+    /// Adds the transfers of `internal` to `source`. Both must read the same database.
     pub const fn new(source: S, internal: Internal<'a>) -> Self {
         Self { source, internal }
     }
@@ -130,7 +130,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 transfers: found,
                 ends,
             } = self.internal.replay(replayer, &request.filter, covered)?;
-            // The hash of the source is that of its last block, which may be a later one.
+            // The source's hash belongs to its last block, which may be a later one.
             let mut last_block_hash = part.last_block_hash;
             let mut is_linked = false;
             if let Some((first, (block, replayed))) = ends {

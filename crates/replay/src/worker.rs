@@ -9,7 +9,7 @@ use txgraph_nodedb::{BlockRange, Header, Scratch};
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) evm: Evm,
-    /// The memory of the state of the last block.
+    /// Memory for the last block's state.
     pub(crate) state_memory: StateMemory,
     #[cfg(feature = "oracle")]
     pub(crate) peer_codes: crate::oracle::RevmCodes,
@@ -100,7 +100,7 @@ pub(crate) fn rules_of(chain: &ChainRules, block: &StoredBlock) -> Result<BlockR
 ///
 /// # Errors
 ///
-/// The header has fields of another fork: the dates of the forks are not those of this chain.
+/// The header has fields of another fork: the fork dates belong to another chain.
 pub(crate) fn rules_at(chain: &ChainRules, header: &Header) -> Result<BlockRules> {
     let rules = chain.at(header);
     let of_amsterdam = rules.fork >= Fork::Amsterdam;

@@ -140,7 +140,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Records the events of one engine, or compares them with those of another.
+/// Records the events of one engine, or compares another engine's events with them.
 struct Steps<'a> {
     hasher: &'a RandomState,
     events: Vec<Event>,

@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(rules.blobs[2].1.max, 2);
     }
 
-    /// The hash of block 0 is that of geth 1.17.10.
+    /// The hash of block 0 equals geth 1.17.10's.
     #[test]
     fn amsterdam_keeps_the_blob_parameters_before_it() {
         const AMSTERDAM: &str = r#"{"gasLimit": "0x1c9c380", "timestamp": "0x6490fdd2",

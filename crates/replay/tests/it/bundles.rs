@@ -180,8 +180,8 @@ fn missing_state_names_the_transaction() {
     assert!(error.to_string().contains(" in transaction "), "{error}");
 }
 
-/// The small chain from its genesis, each block as an execution witness: the state root is that of
-/// the header, and without any node the replay fails or does not need it.
+/// The small chain from its genesis, each block as an execution witness: the state root equals
+/// the header's, and without any node the replay fails or does not need it.
 #[test]
 fn witnesses_end_in_the_state_root_of_the_header() {
     let fixture = &fixtures::committed()[1];
@@ -311,7 +311,7 @@ fn other_blocks_are_refused() {
     assert!(matches!(error, Err(Error::NotInBundle { .. })), "{error:?}");
 }
 
-/// Rules of a chain that is not known come with the bundle; those of another chain are refused.
+/// Rules of an unknown chain come with the bundle; rules of another chain are refused.
 #[test]
 fn rules_of_unknown_chains_are_in_the_bundle() {
     let opened = Opened::fixture("small/v2").unwrap();

@@ -112,7 +112,7 @@ fn same_plan_gives_same_chain() {
     assert_ne!(tip(Layout::V1, 1), tip(Layout::V1, 2));
 }
 
-/// Unwound blocks leave no rows: the tables equal those of a chain without these blocks.
+/// Unwound blocks leave no rows: the tables equal the tables of a chain without these blocks.
 #[test]
 fn unwind_restores_the_state() {
     for layout in [Layout::V1, Layout::V2] {

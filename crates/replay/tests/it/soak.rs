@@ -117,7 +117,7 @@ struct Seen {
     gas: u64,
     /// Accounts and slots that were compared.
     answers: u64,
-    /// Those after blocks that were stored without their state.
+    /// Answers after blocks that were stored without their state.
     answers_behind: u64,
     /// Passes that ended with the error for a reorganisation.
     retries: u64,

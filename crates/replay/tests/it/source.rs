@@ -69,7 +69,7 @@ fn is_fee(transfer: &Transfer) -> bool {
     matches!(transfer.kind, Kind::Fee | Kind::Priority)
 }
 
-/// Without the transfers that only a replay finds, the result equals that of the node's source.
+/// Without the transfers that only a replay finds, the result equals the node source's.
 /// All transfers are in order.
 #[test]
 fn adds_internal_transfers_in_order() {

@@ -21,8 +21,8 @@ pub(crate) fn genesis(fixture: &Fixture) -> Genesis {
     Genesis::parse(&fixture.genesis.to_string()).unwrap_or_else(|e| panic!("{}: {e}", fixture.name))
 }
 
-/// The rules of the chain of a fixture: from its genesis file, from that of another fixture of the
-/// same chain, or known ones.
+/// The rules of a fixture's chain: from its genesis file, from the genesis file of another fixture
+/// of the same chain, or known ones.
 pub(crate) fn rules(fixture: &Fixture, db: &NodeDb) -> ChainRules {
     if fixture.name == "odd/import-v2" {
         let file = fixtures::root().unwrap().join("odd/import-genesis.json");
