@@ -52,7 +52,7 @@ fn take<'r, T>(rows: &'r [T], cursor: &mut usize, is_here: impl Fn(&T) -> bool) 
 }
 
 impl<'r> Block<'r> {
-    /// What rows contain of their transactions, in the order of appearance: call frames are
+    /// The transaction fields of rows, in the order of appearance: call frames are
     /// the most complete, then logs.
     pub(crate) fn places(&self) -> impl Iterator<Item = &'r Place> + Clone {
         let traces = self.traces.iter().map(|it| &it.place);

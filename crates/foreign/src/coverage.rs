@@ -1,8 +1,8 @@
 //! The blocks that files cover completely.
 //!
 //! Files of transfers do not show which blocks without rows they cover. Tools state it in file
-//! names, txgraph in the metadata next to its tables, and a table of blocks by its rows.
-//! Otherwise the user states it; if the user does not either, the blocks between the first and the last row
+//! names, txgraph in the metadata next to its tables, and a table of blocks by its rows. Otherwise
+//! the user states it; if the user does not either, the blocks between the first and the last row
 //! are taken, and the answer says so.
 
 use crate::{Error, Role, Table, file::ForeignFile};
@@ -14,12 +14,12 @@ use std::{
 };
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts};
 
-/// What a set of files covers.
+/// The coverage of a set of files.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     /// The blocks that are complete.
     pub(crate) blocks: BlockRanges,
-    /// What restricts the answers, in words.
+    /// Restrictions of the results, in words.
     pub(crate) caveats: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Metadata {
         }
     }
 
-    /// What restricted the answer in the file, and what the file lacks of it.
+    /// The restrictions of a file, and what the file lacks of its range.
     pub(crate) fn caveats(&self, file: &ForeignFile) -> Vec<String> {
         let mut caveats = self.scan.caveats.clone();
         let is_whole = self.command == "transfers" && self.limits.is_empty();

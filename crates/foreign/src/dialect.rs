@@ -22,7 +22,7 @@ words! {
     }
 }
 
-/// What a row of a table is.
+/// The kind of rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Table {
     /// A log.
@@ -58,7 +58,7 @@ pub struct Dialect {
     pub name: &'static str,
     /// The tool.
     pub family: Family,
-    /// What a row is.
+    /// The kind of rows.
     pub table: Table,
     columns: &'static [Column],
 }

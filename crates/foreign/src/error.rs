@@ -20,7 +20,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// A cell does not have a value of its column.
@@ -32,7 +32,7 @@ pub enum Error {
         row: u64,
         /// The name of the column.
         column: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Two rows contradict each other.
@@ -40,7 +40,7 @@ pub enum Error {
     Contradiction {
         /// The block.
         block: u64,
-        /// What differs, e.g. "log 4".
+        /// The part that differs, e.g. "log 4".
         what: String,
         /// Path and row of the first.
         one: String,
@@ -59,7 +59,7 @@ pub enum Error {
         /// The hash.
         hash: String,
     },
-    /// The columns of a file are those of no dialect.
+    /// The columns of a file fit no dialect.
     #[error("{}: {reason}", path.display())]
     UnknownColumns {
         /// The file.
@@ -160,5 +160,5 @@ impl From<Error> for SourceError {
     }
 }
 
-/// What is wrong with a cell, before its place is known.
+/// A problem with a cell, before its place is known.
 pub(crate) type Problem = std::borrow::Cow<'static, str>;

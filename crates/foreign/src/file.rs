@@ -22,14 +22,14 @@ pub(crate) struct ForeignFile {
     pub(crate) facts: PathFacts,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) slots: Vec<Slot>,
-    /// What its bytes say against it, in words.
+    /// A doubt that its bytes raise, in words.
     pub(crate) doubt: Option<String>,
     header: Vec<String>,
     format: Format,
 }
 
 impl ForeignFile {
-    /// Opens a file. `None` if its extension is that of no format.
+    /// Opens a file. `None` if its extension belongs to no format.
     pub(crate) fn open(
         path: &Path,
         family: Family,

@@ -24,7 +24,7 @@ const FOLDERS_MAX: usize = 8;
 pub struct ForeignOptions {
     /// The tools whose tables are expected.
     pub family: Family,
-    /// Columns by name, if they are those of no dialect.
+    /// Columns by name, for files that fit no dialect.
     pub columns: Option<Columns>,
     /// The blocks that the files cover completely, if they do not state it themselves.
     pub covers: Option<BlockRanges>,
@@ -172,7 +172,7 @@ impl ForeignFiles {
         &self.notes
     }
 
-    /// What restricts every answer from these files.
+    /// Restrictions of every result from these files.
     pub fn caveats(&self) -> &[String] {
         &self.caveats
     }

@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use std::collections::{BTreeSet, HashMap};
 use txgraph_transfers::{BlockRange, BlockRanges, BlockTime, Kind, Transfer, TransferFilter};
 
-/// What the rows of some blocks contain.
+/// Hashes and times of the rows of some blocks.
 #[derive(Debug, Default)]
 struct Known {
     /// By block and index of the transaction.

@@ -1,4 +1,4 @@
-//! What the tables show to be missing in each other.
+//! Gaps that the tables show in each other.
 
 use crate::{
     Error, Role, Table,
@@ -48,7 +48,7 @@ impl Tables {
     }
 }
 
-/// The gaps of a chunk whose rows are sorted, except those of transactions.
+/// The gaps of a chunk whose rows are sorted, except gaps of transactions.
 pub(crate) fn of_chunk(
     rows: &mut Rows,
     files: &[ForeignFile],
@@ -96,7 +96,7 @@ pub(crate) fn of_chunk(
     Ok(gaps)
 }
 
-/// What was found of the transactions of one block.
+/// The rows found for the transactions of one block.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Transactions with a row of their own, or with their outermost call.

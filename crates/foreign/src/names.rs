@@ -1,4 +1,4 @@
-//! What the paths of files contain: blocks, chain, table.
+//! Facts in the paths of files: blocks, chain, table.
 
 use std::path::Path;
 use txgraph_transfers::BlockRange;

@@ -60,7 +60,7 @@ words! {
         TraceAddress = "trace-address",
         /// GraphSense's name of a trace: type, transaction and path.
         TraceId = "trace-id",
-        /// The position of a trace among those of its block.
+        /// The position of a trace among the traces of its block.
         TraceIndex = "trace-index",
         /// `call`, `create`, `suicide`, `reward`.
         TraceType = "trace-type",

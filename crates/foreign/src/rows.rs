@@ -19,14 +19,14 @@ pub(crate) struct At {
     pub(crate) row: u64,
 }
 
-/// What a row contains of its transaction.
+/// The transaction fields of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tx {
     pub(crate) index: Option<u32>,
     pub(crate) hash: Option<B256>,
 }
 
-/// What every row has.
+/// The fields of every row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) block: u64,
@@ -123,7 +123,7 @@ pub(crate) struct Rows {
     data: Vec<u8>,
     /// The paths of traces.
     paths: Vec<u32>,
-    /// What rows state about their blocks.
+    /// The statements of rows about their blocks.
     pub(crate) stated: Stated,
     /// Blocks and indices of all logs, also of those that no filter wants.
     pub(crate) log_indices: Vec<(u64, u32)>,

@@ -14,7 +14,7 @@ use txgraph_transfers::{
 #[derive(Debug, Default)]
 pub struct Scratch(Rows);
 
-/// What the tables of a source can contain.
+/// The kinds of transfers that the tables of a source can contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Contents {
     erc20: bool,
@@ -46,7 +46,7 @@ impl ForeignFiles {
         self.contents().internal
     }
 
-    /// Which tables the files have instead of those with movements inside of transactions, and
+    /// The tables that the files have instead of tables with movements inside of transactions, and
     /// which to add. For refusals.
     pub fn tables_without_internal(&self) -> String {
         let mut found: Vec<_> = self.files.iter().map(|file| file.dialect.name).collect();

@@ -69,7 +69,7 @@ impl Format {
         }))
     }
 
-    /// What the bytes of the file say against it, in words.
+    /// A doubt that the bytes of the file raise, in words.
     pub(crate) fn doubt(&self, path: &Path) -> Result<Option<String>, Error> {
         match self {
             Self::Csv(file) => file.doubt(path),

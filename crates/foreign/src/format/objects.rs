@@ -16,7 +16,7 @@ pub(crate) struct Objects<R> {
     closed: bool,
 }
 
-/// What some editors put in front of UTF-8.
+/// The mark that some editors put in front of UTF-8.
 const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 impl<R: BufRead> Objects<R> {

@@ -30,7 +30,7 @@ pub(crate) struct Parquet {
 impl Parquet {
     pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>), Error> {
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        // The types of Parquet are fewer than those of the writer, and exact.
+        // Parquet has fewer types than the writer, and they are exact.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(path, || ArrowReaderMetadata::load(&file, options))?;
         let names = metadata

@@ -1,4 +1,4 @@
-//! What rows state about the block that they are in.
+//! Statements of rows about the block that they are in.
 
 use super::At;
 use alloy_primitives::B256;
@@ -13,7 +13,7 @@ pub(crate) struct Stated {
     pub(crate) conflict: Option<Conflict>,
 }
 
-/// What is known of a block.
+/// The known facts of a block.
 #[derive(Debug, Default)]
 struct Facts {
     hash: Option<(B256, At)>,

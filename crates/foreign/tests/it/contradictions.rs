@@ -163,7 +163,7 @@ fn case(seed: u64) -> &'static str {
     let foreign = tables(&mut random, layout, blocks);
     let encode = |all: &[TableText]| -> Vec<(String, Vec<u8>)> {
         let file = |table: &TableText| (format!("{}.{format}", table.name), bytes(table, format));
-        // An object without rows is no table in JSON.
+        // An object without rows is not a table in JSON.
         let has_rows = |table: &&TableText| !table.rows.is_empty();
         all.iter().filter(has_rows).map(file).collect()
     };

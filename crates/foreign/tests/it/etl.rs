@@ -1,4 +1,4 @@
-//! What ethereum-etl wrote for two blocks of mainnet.
+//! Files that ethereum-etl wrote for two blocks of mainnet.
 
 use crate::support::{Files, fixture, mainnet, read};
 use txgraph_foreign::{Family, ForeignFiles};

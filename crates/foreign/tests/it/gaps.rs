@@ -1,4 +1,4 @@
-//! What files show to be missing in themselves is said, and contradictions are refused.
+//! Gaps that files show in themselves are reported, and contradictions are refused.
 
 use crate::support::{A, B, Files, TOKEN, mainnet, read, try_read};
 use std::io::Write as _;
