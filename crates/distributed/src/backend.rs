@@ -25,7 +25,7 @@ use txgraph_work::CancelFlag;
 
 /// The word for a source that each executor opens itself.
 const EXECUTORS: &str = "executors";
-/// What a driver works with: an engine, a run, and the data that is asked for.
+/// A driver: an engine, a run, and the data that is queried.
 pub struct Driver {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) run: Run,

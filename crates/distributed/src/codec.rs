@@ -1,4 +1,4 @@
-//! Encodes our operator in plans, next to those of Ballista.
+//! Encodes our operator in plans, next to Ballista's operators.
 
 use crate::{
     operator::{TransfersExec, refused},

@@ -1,5 +1,5 @@
-//! The command line of the driver: that of txgraph, with questions to a cluster, and commands for
-//! runs.
+//! The command line of the driver: the commands of txgraph with queries to a cluster, and commands
+//! for runs.
 
 use crate::{
     Driver, Error, Result, Step,
@@ -55,8 +55,9 @@ enum Command {
     },
     /// Execute a query on the table `transfers`
     ///
-    /// The columns are those of docs/schemas.md. Addresses, hashes and amounts are bytes: compare
-    /// them with X'…', print them with hex(…) and decimal(…), and add amounts with sum_u256(…).
+    /// The columns are described in docs/schemas.md. Addresses, hashes and amounts are bytes:
+    /// compare them with X'…', print them with hex(…) and decimal(…), and add amounts with
+    /// sum_u256(…).
     Sql {
         /// The query, or @FILE
         query: String,
@@ -91,7 +92,7 @@ enum Command {
 /// The words of commands that the plain program does not have.
 const OWN: [&str; 6] = ["runs", "sql", "components", "pagerank", "motifs", "tokens"];
 
-/// Which cluster and data, and how the answer is written.
+/// The cluster and data, and how the result is written.
 #[derive(Args, Clone, Debug)]
 struct On {
     /// Scheduler of the cluster

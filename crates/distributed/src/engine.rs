@@ -1,4 +1,4 @@
-//! What executes plans.
+//! The engine that executes plans.
 
 use crate::Result;
 use datafusion::{

@@ -7,7 +7,7 @@ use txgraph_transfers::{BlockRanges, FailureKind, SourceError, SourceFailure, Un
 /// Result of work on a cluster.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
     Scheduler {
         /// Its address.
         address: String,
-        /// What it answered, or why it did not.
+        /// Its answer, or why there is none.
         message: String,
     },
     /// A job ended with an error of the engine.
@@ -40,8 +40,7 @@ pub enum Error {
     Refused(#[from] Refusal),
     /// Chunks of different chains: the chain was reorganised, or executors have different ones.
     #[error(
-        "block {block}: executor {after} has another parent of block {next} than the one that \
-         executor {before} read",
+        "executors {before} and {after} are on different branches of the chain at block {next}",
         next = block + 1
     )]
     Unlinked {
@@ -59,7 +58,7 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: io::Error,
-        /// What to do.
+        /// The recommended action.
         hint: Option<&'static str>,
     },
     /// A run folder cannot be used.
@@ -139,7 +138,7 @@ impl From<datafusion::arrow::error::ArrowError> for Error {
 pub struct Refusal {
     /// Its host and process.
     pub executor: String,
-    /// What this means to the caller.
+    /// The meaning for the caller.
     pub kind: RefusalKind,
     /// Why.
     pub message: String,

@@ -27,7 +27,7 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub listen: std::net::IpAddr,
 
-    /// Host name at which others reach the executor, if it is not that of --listen
+    /// Host name at which others reach the executor, if different from --listen
     #[arg(long, value_name = "HOST")]
     pub external_host: Option<String>,
 
@@ -57,7 +57,7 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
     pub memory: u64,
 
-    /// Directory for results and spilled data; deleted parts are those of finished jobs
+    /// Directory for results and spilled data; parts of finished jobs are deleted
     #[arg(long, value_name = "DIR")]
     pub work_dir: PathBuf,
 

@@ -1,6 +1,6 @@
 //! Transfers as Arrow columns, and back.
 //!
-//! The columns are those of `docs/schemas.md`, with addresses and amounts as bytes: 20 bytes, and
+//! The columns are as in `docs/schemas.md`, with addresses and amounts as bytes: 20 bytes, and
 //! 32 bytes in big-endian order, so that the order of bytes is the order of numbers.
 
 use crate::{Error, Result};

@@ -65,9 +65,9 @@ pub struct RunInfo {
     pub scheduler: String,
     /// Unix seconds at which the run began.
     pub started: u64,
-    /// What became of it.
+    /// The state of the run.
     pub state: RunState,
-    /// What was found out before the first step, so that a continued run has the same blocks.
+    /// Facts found before the first step, so that a continued run has the same blocks.
     pub origin: Option<serde_json::Value>,
     /// The blocks of the times in the question: the first at or after these Unix seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -110,13 +110,13 @@ pub struct Run {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Step {
     version: u32,
-    /// What was done, for people.
+    /// The description of the job, for users.
     pub name: String,
     /// The executed plan.
     pub plan: String,
     /// The number of attempts.
     pub attempts: u32,
-    /// What the engine measured.
+    /// The engine's measurements.
     pub metrics: JobMetrics,
     /// The rows of its files.
     pub rows: u64,
@@ -206,7 +206,7 @@ impl Run {
         &self.folder
     }
 
-    /// What the run began with, determined by `find` when it is new.
+    /// The facts that the run began with, determined by `find` when it is new.
     pub(crate) fn origin<T: Serialize + DeserializeOwned>(
         &self,
         find: impl FnOnce() -> Result<T>,

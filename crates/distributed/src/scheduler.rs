@@ -14,7 +14,7 @@ pub struct SchedulerArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub listen: SocketAddr,
 
-    /// Host name at which executors reach the scheduler, if it is not that of --listen
+    /// Host name at which executors reach the scheduler, if different from --listen
     #[arg(long, value_name = "HOST")]
     pub external_host: Option<String>,
 

@@ -1,4 +1,4 @@
-//! What the driver, the scheduler and the executors have in common: settings of plans, codec and
+//! Shared by driver, scheduler and executors: settings of plans, codec and
 //! functions.
 
 use crate::{codec::PlanCodec, functions};

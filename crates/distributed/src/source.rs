@@ -54,7 +54,7 @@ pub(crate) struct Cut {
     pub(crate) transfers: u64,
 }
 
-/// What the rows of a step depend on.
+/// The inputs that determine the rows of a step.
 #[derive(Serialize)]
 struct Key<'a> {
     input: &'a Input,
@@ -314,7 +314,7 @@ impl Delivery<'_> {
     }
 }
 
-/// The report of a step: the sum of those of its chunks.
+/// The report of a step: the sum of the reports of its chunks.
 fn merged(step: &Committed) -> ScanReport {
     let mut all = ScanReport::default();
     let mut covered = Vec::new();

@@ -33,7 +33,7 @@ pub(crate) struct Statements<'a> {
     blocks: BlockRange,
 }
 
-/// What the rows of a statement depend on.
+/// The inputs that determine the rows of a statement.
 #[derive(Serialize)]
 struct Key<'a> {
     input: &'a Input,
@@ -136,8 +136,8 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Divides blocks into chunks, with the hashes that their ends have at the beginning of the run. All
-/// statements of the run read these blocks, or fail.
+/// Divides blocks into chunks, with the hashes that their ends have at the beginning of the run.
+/// All statements of the run read these blocks, or fail.
 fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
     let mut chunks = divide(&blocks.into(), &driver.cuts, driver.settings.chunks);
     let ends: Vec<_> = chunks.iter().map(last_block).collect();

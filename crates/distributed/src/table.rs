@@ -131,7 +131,7 @@ impl TableProvider for TransfersTable {
     }
 }
 
-/// What conditions restrict.
+/// The limits that conditions set.
 struct Limits {
     /// `None` if no block can meet them.
     blocks: Option<BlockRange>,

@@ -1,4 +1,4 @@
-//! What travels between the driver and the executors, besides rows.
+//! Messages between the driver and the executors, besides rows.
 //!
 //! A [`Task`] is a part of the plan: which source an executor reads, and which transfers it
 //! returns. A [`Chunk`] is one row of the plan's leaf: some blocks. A [`ChunkReport`] comes back
@@ -50,7 +50,7 @@ pub(crate) struct Task {
     pub(crate) columns: Option<Vec<usize>>,
 }
 
-/// What a task returns.
+/// The output of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
@@ -60,7 +60,7 @@ pub(crate) enum Mode {
     BlockAt(u64),
     /// Transfers, then a [`ChunkReport`] for each chunk.
     Scan,
-    /// The same. The report is that of the request without its frontier.
+    /// The same. The report covers the request without its frontier.
     FirstScan,
     /// Columns of transfers: a table for SQL.
     Rows,
@@ -213,8 +213,8 @@ pub(crate) struct Chunk {
     pub(crate) blocks: BlockRange,
     /// Whether the chunk before it ends at the block before `blocks`.
     pub(crate) follows: bool,
-    /// The hash that the block before `blocks` must have, and that of the last of `blocks`; `None`
-    /// if they are not known. Rows without a report are only linked by them.
+    /// The hash that the block before `blocks` must have, and the hash of the last of `blocks`;
+    /// `None` if they are not known. Rows without a report are only linked by them.
     pub(crate) hashes: [Option<B256>; 2],
 }
 

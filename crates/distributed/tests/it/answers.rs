@@ -1,4 +1,4 @@
-//! Answers of a cluster are those of the local engine, byte for byte.
+//! Results of a cluster equal the local engine's, byte for byte.
 
 use crate::harness::{Cluster, driver, run, settings};
 use std::path::Path;
@@ -55,8 +55,8 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
     lines
 }
 
-/// An answer in JSON without what only the state of a node shows: its block, and which addresses are
-/// contracts. A driver has no state.
+/// An answer in JSON without what only the state of a node shows: its block, and which addresses
+/// are contracts. A driver has no state.
 fn without_state(answer: &str) -> String {
     let mut text = answer.to_owned();
     for key in ["\"is_contract\":", "\"contracts\":", "\"state\":"] {
@@ -76,7 +76,8 @@ fn without_state(answer: &str) -> String {
     text
 }
 
-/// Compares the answers of a cluster with those of `local`, which are options that name the source.
+/// Compares the results of a cluster with the results of `local`, which are options that name the
+/// source.
 fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
     let folder = cluster.folder.path();
     std::fs::write(folder.join("stop.csv"), format!("{OTHER_ROOT},exchange\n")).unwrap();

@@ -229,7 +229,7 @@ impl Cluster {
         Some(list.len())
     }
 
-    /// What the processes printed.
+    /// The output of the processes.
     pub(crate) fn logs(&self) -> String {
         let processes = std::iter::once(&self.scheduler).chain(&self.executors);
         let log = |process: &Process| {

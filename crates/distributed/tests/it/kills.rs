@@ -15,7 +15,7 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 /// The number of kills; `TXGRAPH_KILLS` sets another one.
 const KILLS: u64 = 9;
 
-/// What is killed.
+/// The process to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Executor,

@@ -72,7 +72,7 @@ pub(crate) fn check(cluster: &Cluster, source: &str, local: &str) {
     let count = rows.iter().filter(|row| row.1 == *sender).count();
     assert_eq!(ask(&["sql", &sql])[0][0], count.to_string());
 
-    // Components equal those of the local engine.
+    // Components equal the local engine's.
     let line = format!("analyze components -q --format csv {local}");
     let local = run(&mut driver(folder, &line));
     let expected: Vec<_> = cells(&local.stdout)
