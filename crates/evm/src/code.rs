@@ -18,7 +18,8 @@ const PADDING: usize = 33;
 /// Decides when code is decoded: after it has executed this many times its length.
 ///
 /// Decoding costs more than it gains for code that is executed once or rarely, as most code of a
-/// block is. Any factor from 6 to 64 takes the same time on real blocks (`docs/notes/optimizations.md`).
+/// block is. Any factor from 6 to 64 takes the same time on real blocks
+/// (`docs/notes/optimizations.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeAfter(u32);
 
@@ -151,7 +152,7 @@ impl Code {
     }
 }
 
-/// The bytes that the [`CodeCache`] counts for each code in addition to its bytes: tables, those of
+/// The bytes that the [`CodeCache`] counts for each code in addition to its bytes: tables, also of
 /// the decoded form, a place in the map. For the shortest codes, of which a chain may have
 /// millions, this is nearly everything.
 const OVERHEAD: usize = 1 << 10;

@@ -31,7 +31,7 @@ pub struct Evm {
     machine: Machine,
 }
 
-/// What a [`Context`] borrows from its [`Evm`].
+/// The parts of an [`Evm`] that a [`Context`] borrows.
 #[derive(Debug)]
 struct Parts {
     fork: Fork,
@@ -139,13 +139,13 @@ impl Evm {
     /// default.
     ///
     /// Chains need no limit, because a block's gas bounds memory (`docs/evm-safety.md`). Runs with
-    /// untrusted code and any amount of gas need one, for example [`UNTRUSTED_MEMORY_LIMIT`]. The limit applies
-    /// to the memory of all frames together. It applies again to everything else that the execution
-    /// keeps: logs, output, transient storage, the journal, new code. A frame that exceeds it ends
-    /// with [`Halt::MemoryLimit`](crate::Halt::MemoryLimit), which no chain has.
+    /// untrusted code and any amount of gas need one, for example [`UNTRUSTED_MEMORY_LIMIT`]. The
+    /// limit applies to the memory of all frames together. It applies again to everything else that
+    /// the execution keeps: logs, output, transient storage, the journal, new code. A frame that
+    /// exceeds it ends with [`Halt::MemoryLimit`](crate::Halt::MemoryLimit), which no chain has.
     ///
-    /// Return data is a copy of a frame's memory, so an execution uses at most three times the limit.
-    /// Stacks (32 MiB) and the [`CodeCache`] are not included.
+    /// Return data is a copy of a frame's memory, so an execution uses at most three times the
+    /// limit. Stacks (32 MiB) and the [`CodeCache`] are not included.
     pub fn set_memory_limit(&mut self, bytes: Option<usize>) {
         self.parts.memory_limit = bytes;
     }
@@ -163,7 +163,7 @@ impl Evm {
         })
     }
 
-    /// As [`execute_transaction`](Self::execute_transaction), with an inspector.
+    /// Like [`execute_transaction`](Self::execute_transaction), with an inspector.
     pub fn execute_transaction_inspected<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -176,9 +176,9 @@ impl Evm {
         })
     }
 
-    /// Executes a call by the protocol (EIP-4788, 2935, 7002, 7251, 8282): from 0xff…fe, with 30 million
-    /// gas, without fee and nonce. Since EIP-8037 also with state gas for 16 slots. Does nothing if
-    /// `contract` has no code.
+    /// Executes a call by the protocol (EIP-4788, 2935, 7002, 7251, 8282): from 0xff…fe, with 30
+    /// million gas, without fee and nonce. Since EIP-8037 also with state gas for 16 slots. Does
+    /// nothing if `contract` has no code.
     pub fn system_call<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -200,8 +200,8 @@ impl Evm {
         })
     }
 
-    /// Executes a bare call: without intrinsic gas, fees and nonces, except that a creation increases
-    /// the caller's nonce. Adds its changes to `state`.
+    /// Executes a bare call: without intrinsic gas, fees and nonces, except that a creation
+    /// increases the caller's nonce. Adds its changes to `state`.
     pub fn call<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -213,7 +213,7 @@ impl Evm {
         })
     }
 
-    /// As [`call`](Self::call), with an inspector.
+    /// Like [`call`](Self::call), with an inspector.
     pub fn call_inspected<S: StateSource>(
         &mut self,
         state: &mut State<S>,
@@ -226,8 +226,8 @@ impl Evm {
         })
     }
 
-    /// Runs `execute` on the state, without the error type of the source. Undoes everything if there
-    /// is no outcome.
+    /// Runs `execute` on the state, without the error type of the source. Undoes everything if it
+    /// returns an error.
     fn with<S: StateSource>(
         &mut self,
         state: &mut State<S>,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// A hard fork that changed the rules of execution. Later forks compare greater.
 ///
 /// Forks that changed only the difficulty or fees of headers are missing: Muir Glacier, Arrow
-/// Glacier, Gray Glacier, and the blob-parameter forks. Execution is that of the fork before them,
+/// Glacier, Gray Glacier, and the blob-parameter forks. They execute like the fork before them,
 /// and [`Block`](crate::Block) contains what they changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

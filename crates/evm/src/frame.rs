@@ -39,7 +39,7 @@ impl From<Failed> for Fault {
     }
 }
 
-/// What the instructions of all frames read and change.
+/// State that the instructions of all frames read and change.
 pub(crate) struct Context<'a> {
     pub(crate) fork: Fork,
     pub(crate) schedule: &'static Schedule,
@@ -97,8 +97,8 @@ impl Context<'_> {
         self.journal.code(self.source, self.codes, account)
     }
 
-    /// Fails if `more` bytes would exceed the limit of an untrusted run. Called by instructions that
-    /// make the execution keep more.
+    /// Fails if `more` bytes would exceed the limit of an untrusted run. Called by instructions
+    /// that make the execution keep more.
     #[inline(always)]
     pub(crate) fn check_memory_limit(&self, more: usize) -> Result<(), Halt> {
         match self.memory_limit {
@@ -288,11 +288,11 @@ pub(crate) struct Frame {
     pub(crate) account: u32,
     pub(crate) value: Word,
     pub(crate) is_static: bool,
-    /// As in its [`Request`].
+    /// The same as in its [`Request`].
     pub(crate) new_account: bool,
 
-    /// The place in its memory for the output of a call, and at its end the place of its own output:
-    /// offset and length.
+    /// The place in its memory for the output of a call, and at its end the place of its own
+    /// output: offset and length.
     pub(crate) output: (usize, usize),
     /// The state before its first instruction.
     pub(crate) checkpoint: Checkpoint,
@@ -398,8 +398,8 @@ impl Frame {
         offset.saturating_add(len) <= self.memory_len as u64
     }
 
-    /// Grows memory to `offset + len` and returns this range: offset and length. An empty range costs
-    /// nothing.
+    /// Grows memory to `offset + len` and returns this range: offset and length. An empty range
+    /// costs nothing.
     #[inline]
     pub(crate) fn range(
         &mut self,
@@ -485,7 +485,8 @@ impl Frame {
         unsafe { (self.memory.add(offset as usize).cast::<[u8; 32]>()).write(word.to_be_bytes()) };
     }
 
-    /// Writes the result of a call or creation on top of the stack, where the loop left room for it.
+    /// Writes the result of a call or creation on top of the stack, where the loop left room for
+    /// it.
     #[expect(unsafe_code, reason = "the height is checked here")]
     pub(crate) fn put_result(&mut self, result: Word) {
         assert!(self.stack.height() > 0, "no room for a result");

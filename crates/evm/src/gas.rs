@@ -75,7 +75,7 @@ pub(crate) struct Schedule {
     pub(crate) sstore: SstoreRule,
     /// Per byte of an exponent (EIP-160).
     pub(crate) exp_byte: i64,
-    /// What a cold account costs in addition to a warm one (EIP-2929).
+    /// The additional cost of a cold account (EIP-2929).
     pub(crate) cold_account: i64,
     /// A message with a value.
     pub(crate) call_value: i64,
@@ -316,7 +316,7 @@ impl Schedule {
     }
 }
 
-/// The first price of each opcode, including those of later forks.
+/// The first price of each opcode, including opcodes of later forks.
 const fn frontier_base() -> [u16; 256] {
     const GROUPS: [(u16, &[u8]); 13] = [
         (1, &[JUMPDEST]),

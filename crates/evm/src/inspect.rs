@@ -5,8 +5,8 @@ use alloy_primitives::{Address, Log, U256};
 
 /// Receives the events of an execution. By default all methods do nothing.
 pub trait Inspector {
-    /// Whether [`step`](Self::step) is called. If not, execution runs at full speed, and frames, logs
-    /// and destructions are still reported. Called once per execution.
+    /// Whether [`step`](Self::step) is called. If not, execution runs at full speed, and frames,
+    /// logs and destructions are still reported. Called once per execution.
     fn wants_steps(&self) -> bool {
         false
     }
@@ -22,8 +22,8 @@ pub trait Inspector {
     /// Called when a frame begins, also for frames that fail at once and precompiled contracts.
     fn enter(&mut self, _frame: &FrameStart<'_>) {}
 
-    /// Called when the innermost frame has ended. Unless `status` is success, the changes and logs of
-    /// this frame and all its callees are undone.
+    /// Called when the innermost frame has ended. Unless `status` is success, the changes and logs
+    /// of this frame and all its callees are undone.
     fn exit(&mut self, _end: &FrameEnd<'_>) {}
 
     /// Called when `SELFDESTRUCT` moves `amount` wei.
@@ -70,7 +70,7 @@ pub enum FrameKind {
     Call,
     /// Code of another account runs in the name of the caller.
     CallCode,
-    /// As [`CallCode`](Self::CallCode), with the caller and value of the calling frame (EIP-7).
+    /// Like [`CallCode`](Self::CallCode), with the caller and value of the calling frame (EIP-7).
     DelegateCall,
     /// A call without changes of the state (EIP-214).
     StaticCall,

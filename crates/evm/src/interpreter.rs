@@ -52,7 +52,7 @@ pub(crate) enum Exit {
     Fault(Fault),
 }
 
-/// What the careful instance checks before an instruction, for one opcode at one fork.
+/// The checks of the careful instance before an instruction, for one opcode at one fork.
 ///
 /// Aligned, so that its address is a scaled index.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +162,7 @@ impl<T: Copy> Cursor<T> {
 }
 
 impl Cursor<u8> {
-    /// As [`constant`](Self::constant), for at most 8 bytes.
+    /// Like [`constant`](Self::constant), for at most 8 bytes.
     ///
     /// # Safety
     /// - The code is alive.

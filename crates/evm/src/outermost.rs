@@ -1,4 +1,4 @@
-//! What the outermost frame of a transaction pays before its first instruction, because it depends on
+//! Payments of the outermost frame of a transaction before its first instruction, which depend on
 //! the state (EIP-2780): authorizations, its account, and the access to the account of its code.
 
 use crate::{
@@ -50,7 +50,7 @@ fn delegate(cx: &mut Context<'_>, account: u32, authorization: &Authorization) {
     cx.journal.set_nonce(account, authorization.nonce + 1);
 }
 
-/// What the authorizations of a transaction have paid for an authority (EIP-2780).
+/// Payments of a transaction's authorizations for an authority (EIP-2780).
 #[derive(Clone, Copy, Debug)]
 struct Paid {
     /// The write to the account.
@@ -101,7 +101,7 @@ pub(crate) fn apply_authorizations(cx: &mut Context<'_>, tx: &Transaction) -> Re
     Ok(true)
 }
 
-/// Takes gas from that of `cx.request`, if it suffices; returns whether it does.
+/// Takes gas from `cx.request`, if it suffices; returns whether it does.
 fn pay(cx: &mut Context<'_>, gas: i64) -> bool {
     let suffices = gas <= cx.request.gas;
     if suffices {
@@ -134,7 +134,7 @@ pub(crate) fn pay_for_account(cx: &mut Context<'_>) -> Result<bool, Failed> {
     Ok(true)
 }
 
-/// Finds the code of the outermost frame. If it is that of a delegate, the frame pays for the
+/// Finds the code of the outermost frame. For the code of a delegate, the frame pays for the
 /// access to it since EIP-2780, if `pays`; returns whether its gas suffices.
 pub(crate) fn load_code(cx: &mut Context<'_>, pays: bool) -> Result<bool, Failed> {
     if cx.request.kind == FrameKind::Create {

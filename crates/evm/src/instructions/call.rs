@@ -111,7 +111,7 @@ fn makes_account(cx: &Context<'_>, account: u32, value: Word) -> bool {
     }
 }
 
-/// The code that a call of the account runs: its own, or since EIP-7702 that of another account.
+/// The code that a call of the account runs: its own, or since EIP-7702 another account's.
 /// The frame pays for the access to that account too.
 ///
 /// Before EIP-7702 the result is `None`: the machine reads the code when the frame begins, and a

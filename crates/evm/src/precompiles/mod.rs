@@ -1,4 +1,4 @@
-//! The precompiled contracts of each fork: those of BN254 are ours, the others revm's.
+//! The precompiled contracts of each fork. BN254 is our own code, the others are revm's.
 
 mod bn254;
 

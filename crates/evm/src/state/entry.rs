@@ -1,4 +1,4 @@
-//! What the journal keeps: accounts, slots, and changes that can be undone.
+//! The entries of the journal: accounts, slots, and changes that can be undone.
 
 use crate::{code::Code, source::Account, word::Word};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY};

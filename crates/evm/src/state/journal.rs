@@ -1,7 +1,7 @@
 //! The journal: every change is recorded with the value before, so that it can be undone.
 //!
-//! Marks for one transaction (warm, touched, created, destroyed) are the number of that transaction,
-//! so that nothing is reset between transactions.
+//! Marks for one transaction (warm, touched, created, destroyed) are the number of that
+//! transaction, so that nothing is reset between transactions.
 
 use super::{
     announced::Announced,
@@ -55,7 +55,7 @@ pub(crate) struct Journal {
     pub(super) changes: Vec<Change>,
     /// The accounts that were touched, including those whose touch was undone.
     pub(super) touched: Vec<u32>,
-    /// What is warm and was not read.
+    /// Warm accounts and slots that were not read.
     pub(super) announced: Announced,
     pub(super) no_code: Arc<Code>,
     /// The transitions of the last transaction, if they are kept.
@@ -166,8 +166,8 @@ impl Journal {
         }
     }
 
-    /// Ends a transaction: deletes destroyed accounts, and touched ones that are empty (EIP-161). Since
-    /// EIP-8246 a destroyed account keeps its wei. Its changes can no longer be undone.
+    /// Ends a transaction: deletes destroyed accounts, and touched ones that are empty (EIP-161).
+    /// Since EIP-8246 a destroyed account keeps its wei. Its changes can no longer be undone.
     pub(crate) fn finish_transaction(&mut self, fork: Fork) {
         let mut before = self.transitions.is_some().then(|| self.before());
         let mut touched = std::mem::take(&mut self.touched);

@@ -9,7 +9,7 @@ use crate::{
 use alloy_primitives::{Address, Bytes, U256, keccak256};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What is different in an account. Everything else stays.
+/// Overrides of an account. Everything else stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountOverride {
     /// Its balance in wei.
@@ -23,8 +23,8 @@ pub struct AccountOverride {
 }
 
 impl<S: StateSource> State<S> {
-    /// Changes an account outside of transactions. One that stays empty is deleted since EIP-161, by
-    /// the rules of `fork`.
+    /// Changes an account outside of transactions. One that stays empty is deleted since EIP-161,
+    /// by the rules of `fork`.
     pub fn override_account(
         &mut self,
         fork: Fork,

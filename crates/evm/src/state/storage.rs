@@ -116,7 +116,7 @@ impl Journal {
         }
     }
 
-    /// As [`mark_accessed`](Self::mark_accessed), for a slot.
+    /// Like [`mark_accessed`](Self::mark_accessed), for a slot.
     #[inline(always)]
     pub(crate) fn mark_slot_accessed(&mut self, slot: u32) {
         self.slots[slot as usize].accessed = true;

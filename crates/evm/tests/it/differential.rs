@@ -43,7 +43,8 @@ const WITHOUT_PEER: [(Fork, Fork); 2] = [
     (Fork::Osaka, Fork::Amsterdam),
 ];
 
-/// What miri and valgrind run: new, decoded and traced code give the same results, at all forks.
+/// The test for miri and valgrind: new, decoded and traced code give the same results, at all
+/// forks.
 #[test]
 fn agrees_with_itself() {
     for_cases(if cfg!(miri) { 8 } else { 1_000 }, |forms, seed| {

@@ -1,4 +1,4 @@
-//! What is read from the source. An execution witness contains only what the protocol reads, so
+//! Reads from the source. An execution witness contains only what the protocol reads, so
 //! any other read would be an error.
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, bytes};
@@ -230,7 +230,7 @@ fn empty_copy_does_not_read_code() {
     assert!(!state.source().reads.contains(&Read::Code(hash)));
 }
 
-/// As block 11,114,732 of mainnet: an account destroys itself, is created again by a later
+/// Block 11,114,732 of mainnet: an account destroys itself, is created again by a later
 /// transaction, and writes the value that a slot had before the block.
 #[test]
 fn slot_written_again_after_destruction_is_a_change() {

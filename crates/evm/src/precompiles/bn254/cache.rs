@@ -1,4 +1,4 @@
-//! The lines of the points of the second group that were used last.
+//! A cache of the lines of second-group points that were used last.
 
 use super::g2::Line;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //!
 //! revm's crate implements them with arkworks. Blocks with rollup verifiers spent a third of their
 //! time in them, so we have our own implementation (`docs/notes/optimizations.md`). Results are
-//! identical to those of revm's crate, which is the oracle of the tests. Nothing here is secret, so the running
-//! time may depend on the input.
+//! identical to revm's crate, which is the oracle of the tests. Nothing here is secret, so the
+//! running time may depend on the input.
 
 mod cache;
 mod fp;

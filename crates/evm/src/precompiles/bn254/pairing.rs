@@ -34,7 +34,7 @@ pub(super) fn miller_loop(pairs: &[Pair]) -> Fp12 {
 /// The lines of a pair that are not yet used, and where to evaluate them.
 struct Evaluated<'a> {
     lines: std::slice::Iter<'a, Line>,
-    /// `x / y` of the point of the first group.
+    /// `x / y` of the first-group point.
     x_by_y: Fp,
     /// `1 / y`.
     one_by_y: Fp,
@@ -49,8 +49,8 @@ fn times_lines(f: &mut Fp12, pairs: &mut [Evaluated<'_>]) {
     }
 }
 
-/// Divides by each `y` with a single inversion. No point has a `y` of zero, because the order of the
-/// group is odd.
+/// Divides by each `y` with a single inversion. No point has a `y` of zero, because the order of
+/// the group is odd.
 fn evaluated(pairs: &[Pair]) -> Vec<Evaluated<'_>> {
     let mut product = Fp::ONE;
     let mut evaluated: Vec<_> = pairs

@@ -34,7 +34,7 @@ fn p(scalar: impl Into<Fr>) -> G1Affine {
     (G1Affine::generator() * scalar.into()).into_affine()
 }
 
-/// A multiple of the generator of the second group.
+/// A multiple of the second group's generator.
 fn q(scalar: impl Into<Fr>) -> G2Affine {
     (G2Affine::generator() * scalar.into()).into_affine()
 }
@@ -77,7 +77,7 @@ fn same(lines: &mut LineCache, contract: u8, input: &[u8]) -> Option<Vec<u8>> {
     output
 }
 
-/// As [`same`] for a list of pairs; returns whether the product is one.
+/// Like [`same`], for a list of pairs; returns whether the product is one.
 #[track_caller]
 fn same_pairing(lines: &mut LineCache, pairs: &[(G1Affine, G2Affine)]) -> Option<bool> {
     let input: Vec<u8> = (pairs.iter())
