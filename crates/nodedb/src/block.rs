@@ -85,7 +85,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the stored hash, at a fifth of the cost of the header.
+    /// Returns the stored hash, at a fifth of the header's cost.
     pub fn hash(&mut self) -> Result<B256> {
         if let Some(hash) = self.hash {
             return Ok(hash);

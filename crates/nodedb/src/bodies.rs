@@ -94,7 +94,7 @@ const HEADER_ONLY: &str =
     "only the header is stored: the node began with the state after this block (reth init-state)";
 
 impl Snapshot<'_> {
-    /// Returns the blocks without body indices, and those of which only the header is stored.
+    /// Returns the blocks without body indices, and the blocks of which only the header is stored.
     ///
     /// A node that began with the state after block N (`reth init-state --without-evm`) has
     /// dummy headers below N, and of N the header and an empty body (reth

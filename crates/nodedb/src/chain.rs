@@ -21,7 +21,7 @@ pub struct Chain {
     pub genesis_hash: B256,
     /// The name of a known chain, e.g. `mainnet`.
     pub name: Option<&'static str>,
-    /// Which kind of node wrote the directory.
+    /// The kind of node that wrote the directory.
     pub family: ChainFamily,
 }
 
@@ -36,7 +36,7 @@ impl NodeDb {
         self.read(|snapshot| snapshot.chain())
     }
 
-    /// Returns the chain id; `None` if the genesis is not that of a known chain and no stored
+    /// Returns the chain id; `None` if the genesis is unknown and no stored
     /// transaction has an id.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! Which parts of a chain exist. Neither a file's block range nor a missing prune checkpoint
-//! proves that a receipt exists. It exists if and only if its transaction number is in the
-//! `tx_range` of a jar, or is a key of the MDBX table. Missing numbers are found by
-//! subtraction and then mapped to blocks, so a complete chain costs only a few lookups.
+//! Finds the parts of a chain that exist. Neither a file's block range nor a missing prune
+//! checkpoint proves that a receipt exists. It exists if and only if its transaction number is in
+//! the `tx_range` of a jar, or is a key of the MDBX table. Missing numbers are found by subtraction
+//! and then mapped to blocks, so a complete chain costs only a few lookups.
 
 use crate::{
     BlockRange, Error, Part, Parts, Result, Snapshot, TxRange,

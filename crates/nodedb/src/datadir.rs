@@ -54,7 +54,7 @@ impl DataDir {
             .unwrap_or_else(|| self.root.join("rocksdb"))
     }
 
-    /// Checks what is missing. The messages are more precise than those of libmdbx.
+    /// Checks that the directory is complete. The messages are more precise than libmdbx's.
     pub(crate) fn check(&self) -> Result<()> {
         let root = &self.root;
         let refuse = |what: String| {

@@ -1,4 +1,4 @@
-//! What is open of a data directory.
+//! The open parts of a data directory.
 
 use crate::{
     DataDir, Result,
@@ -23,7 +23,7 @@ pub struct NodeDb {
 }
 
 impl NodeDb {
-    /// Of a node of Ethereum, until the family is known.
+    /// Opens an Ethereum node, until the family is known.
     pub(crate) fn new(dir: DataDir, env: Arc<Env>) -> Self {
         Self {
             dir,

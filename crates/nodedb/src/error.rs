@@ -16,7 +16,7 @@ pub enum Error {
     NotADataDir {
         /// The path that was given.
         path: PathBuf,
-        /// What is missing, and which path to use instead.
+        /// The missing part, and the path to use instead.
         what: String,
     },
     /// The data directory has no static files where they are expected.
@@ -46,7 +46,7 @@ pub enum Error {
     Mdbx {
         /// The `db` directory.
         path: PathBuf,
-        /// What was attempted.
+        /// The action that failed.
         action: String,
         /// The cause and, where there is one, a remedy.
         message: String,
@@ -58,7 +58,7 @@ pub enum Error {
     Rocks {
         /// The RocksDB directory.
         path: PathBuf,
-        /// What was attempted.
+        /// The action that failed.
         action: String,
         /// The file, and what is wrong with it.
         message: String,
@@ -68,7 +68,7 @@ pub enum Error {
     Unsupported {
         /// The data directory or file.
         path: PathBuf,
-        /// What was found, and what to do.
+        /// The finding, and the recommended action.
         what: String,
     },
     /// A file or table contains invalid bytes.
@@ -105,7 +105,7 @@ pub enum Error {
     /// A part of a block is not in this data directory.
     #[error("{part} of block {block} {}: {reason}", part.is_or_are_missing())]
     Missing {
-        /// What is missing.
+        /// The missing part.
         part: Part,
         /// The first block that lacks it.
         block: u64,
@@ -127,7 +127,7 @@ pub enum Error {
     Stale {
         /// The file.
         path: PathBuf,
-        /// What changed.
+        /// The part that changed.
         what: String,
     },
 }

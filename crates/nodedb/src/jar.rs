@@ -74,7 +74,7 @@ impl Jar {
         }))
     }
 
-    /// Returns whether the files on disk are still those of this jar. If so, invalid rows are
+    /// Returns whether the files on disk still belong to this jar. If so, invalid rows are
     /// damage; otherwise the reader is stale.
     pub(crate) fn is_current(&self) -> bool {
         let same = |path: &Path, check: &dyn Fn(&Metadata) -> bool| {

@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Content like that of a header: hashes, runs of zeros, repeated pieces.
+    /// Content like a header's: hashes, runs of zeros, repeated pieces.
     fn content() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             proptest::collection::vec(any::<u8>(), 0..40),

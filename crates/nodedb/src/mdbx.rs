@@ -1,5 +1,5 @@
 //! The only module that uses libmdbx: one shared read-only environment per directory and
-//! process, and its read transactions. Flags and limits are those of reth
+//! process, and its read transactions. Flags and limits are as in reth
 //! (`crates/storage/db/src/implementation/mdbx/mod.rs`), plus validation.
 
 mod meta;

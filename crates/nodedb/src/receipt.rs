@@ -156,7 +156,7 @@ pub(crate) fn decode<'a>(
     }
 }
 
-/// Decodes a row of the layout of the OP stack, or of Ethereum.
+/// Decodes a row in the OP stack's layout, or in Ethereum's.
 #[inline]
 fn decode_as<'a, const IS_OP: bool>(
     row: &'a [u8],

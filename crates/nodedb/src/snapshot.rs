@@ -140,7 +140,7 @@ impl<'db> Snapshot<'db> {
     /// Checks, after the last row was read, that the static files still have this block of
     /// the snapshot. `hash` is the hash that was read before, if any.
     ///
-    /// Before reth 2.0 a node may replace rows under a reader with those of another branch.
+    /// Before reth 2.0 a node may replace rows under a reader by rows of another branch.
     /// It first truncates all segments to the fork block. So if the hash of the last block is
     /// unchanged, no earlier row was replaced either.
     pub(crate) fn check_unchanged(&self, block: u64, hash: Option<B256>) -> Result<()> {
@@ -177,8 +177,8 @@ impl<'db> Snapshot<'db> {
         Ok(header)
     }
 
-    /// Returns the first block of Amsterdam, or a later one if no earlier header is stored. From
-    /// it on, headers have the hash of a block access list (EIP-7928), and logs report the movements
+    /// Returns the first block of Amsterdam, or a later one if no earlier header is stored. From it
+    /// on, headers have the hash of a block access list (EIP-7928), and logs report the movements
     /// of the native coin (EIP-7708). `None` if the newest block is older.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The blocks after which state is available, and why not after others.
 //!
-//! - The current tables are those of the tip only if all stages are at the tip.
-//! - In layout v2 they may be those of an earlier block (partial persistence, the default since
+//! - The current tables are at the tip only if all stages are at the tip.
+//! - In layout v2 they may be at an earlier block (partial persistence, the default since
 //!   reth 2.6.0). [`Snapshot::state_block`] reads which.
 //! - Earlier state needs the change sets of all blocks from there to the tip.
 //! - An index that lacks blocks would return current state without an error.

@@ -53,8 +53,8 @@ impl StaticFiles {
     }
 }
 
-/// The time between the last change of a directory and a listing of it, from which on the
-/// listing is kept. Two changes within one tick of the clock of the file system have the same
+/// A listing of a directory is kept if the directory last changed at least this long before
+/// it. Two changes within one tick of the file system's clock have the same
 /// time, so a listing between them would look current. A tick is at most 10 ms.
 const SETTLED: Duration = Duration::from_secs(1);
 

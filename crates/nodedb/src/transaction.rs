@@ -157,7 +157,7 @@ pub struct TransactionValue {
     pub deposit: Option<DepositValue>,
 }
 
-/// What a deposit of the OP stack creates for its sender.
+/// The coins that a deposit of the OP stack creates for its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepositValue {
     /// The sender.

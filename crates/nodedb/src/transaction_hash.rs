@@ -4,7 +4,7 @@
 //! integers as the same big-endian bytes without leading zeros. So fields are copied into a
 //! reused buffer: no number is parsed and nothing is allocated. The plain implementation is
 //! [`transaction::decode`](crate::transaction::decode) with `alloy`'s encoder. Blob
-//! and set-code transactions and those of the OP stack use it, and tests compare with it.
+//! and set-code transactions and the OP stack's use it, and tests compare with it.
 
 use crate::{
     compact::{Flags, Malformed, Reader},

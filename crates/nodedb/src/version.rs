@@ -42,7 +42,7 @@ pub fn is_known_version(version: &str) -> bool {
 }
 
 /// Returns the three numbers of a version such as `2.5.1` or `v2.6.0-rc.1`. Zeros for text that
-/// is no version.
+/// is not a version.
 fn numbers(version: &str) -> [u64; 3] {
     let core = version.trim_start_matches('v');
     let core = core.split(['-', '+']).next().unwrap_or_default();

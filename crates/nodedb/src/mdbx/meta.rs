@@ -16,7 +16,7 @@ const MAGIC_AND_VERSION: u64 = 0x0059_659d_bdef_4c11 << 8 | 3;
 const PAGE_FLAGS: u16 = 8;
 /// `MDBX_INTEGERKEY`: the flags of the table of free pages.
 const FREE_TABLE_FLAGS: u16 = 8;
-/// Signature of a commit that was synced to disk. 0 and 1 are those of commits that were
+/// Signature of a commit that was synced to disk. Commits with 0 and 1 were
 /// not.
 const STEADY: u64 = u64::MAX;
 /// Root of an empty table.
@@ -27,7 +27,7 @@ const NO_PAGE: u32 = u32::MAX;
 pub(crate) struct BadMetaPage {
     /// 0 to 2.
     pub(crate) number: u32,
-    /// What is wrong with it.
+    /// The defect.
     pub(crate) defect: &'static str,
 }
 

@@ -25,7 +25,7 @@ use std::{
 pub(super) struct Code(pub(super) c_int);
 
 impl Code {
-    /// What libmdbx or the system says about it.
+    /// The message of libmdbx or of the system.
     pub(super) fn text(self) -> String {
         // SAFETY: it has no preconditions.
         let text = unsafe { ffi::mdbx_liberr2str(self.0) };

@@ -128,7 +128,7 @@ fn follows_symbolic_links_to_regular_files() {
     assert_eq!(read_all(copy.path()).unwrap(), 41);
 }
 
-/// The data of a jar is shorter than its rows, or that of another jar.
+/// The data of a jar is shorter than its rows, or belongs to another jar.
 #[test]
 fn rejects_jars_shorter_than_their_rows() {
     for segment in [
