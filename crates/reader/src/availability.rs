@@ -67,7 +67,7 @@ pub(crate) fn everything(
     survey(db, &all, parts, cancel).map(|survey| survey.present)
 }
 
-/// Returns the missing blocks, or `None` when interrupted. The tip is that of the first snapshot:
+/// Returns the missing blocks, or `None` when interrupted. The tip comes from the first snapshot:
 /// blocks added later were not available when the request was made.
 fn attempt_survey(
     db: &NodeDb,

@@ -19,7 +19,7 @@ pub enum Error {
         /// Hash of block 0.
         genesis_hash: B256,
     },
-    /// The chain ID of the caller is not that of the data directory.
+    /// The chain ID of the caller differs from the data directory's.
     #[error("the data directory contains chain {found}, not {given}")]
     ChainIdContradicts {
         /// The chain ID of the caller.
@@ -43,7 +43,7 @@ pub enum Error {
         /// The second of the two blocks.
         block: u64,
     },
-    /// The transaction numbers of a block do not continue those of the block before.
+    /// The transaction numbers of a block do not continue the numbers of the block before.
     #[error(
         "the transactions of block {block} do not follow those of block {}: the table \
          BlockBodyIndices is damaged",
@@ -65,7 +65,7 @@ pub enum Error {
         /// The expected number.
         expected: u64,
     },
-    /// A block has no logs of the movements of the native coin.
+    /// A block lacks logs of native-coin movements.
     #[error(
         "block {block} is from before Amsterdam now and has no logs of internal transfers; ask again"
     )]
@@ -83,7 +83,7 @@ pub enum Error {
         hash: B256,
         /// The blocks that were asked for.
         blocks: BlockRanges,
-        /// Those whose transactions are not available, with the reason.
+        /// The blocks whose transactions are not available, with the reason.
         missing: Vec<Unavailable>,
     },
     /// Fees cannot be computed.

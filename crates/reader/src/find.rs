@@ -239,7 +239,7 @@ impl Search<'_> {
             }
         }
         self.hash_batch(snapshot, &mut batch, last_tx, scratch, &mut chunk)?;
-        // The rows were those of this snapshot if its last block is still in the files.
+        // The rows belong to this snapshot if its last block is still in the files.
         snapshot.block_hash(blocks.last)?;
         Ok(chunk)
     }

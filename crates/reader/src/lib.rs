@@ -3,7 +3,7 @@
 //! [`NodeSource`] answers the requests of a [`TransferSource`](txgraph_transfers::TransferSource)
 //! from a [`NodeDb`](txgraph_nodedb::NodeDb). The transfers are in total order, the same for any
 //! number of threads and any chunk size, with exact counts of what was read. Tables and files are
-//! the part of `nodedb`, and the meaning of logs that of `transfers`.
+//! the part of `nodedb`, and the meaning of logs is the part of `transfers`.
 //!
 //! The steps of a scan:
 //!

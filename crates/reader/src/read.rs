@@ -392,7 +392,7 @@ impl ChunkReader<'_> {
     fn link(&self, block: &mut Block<'_>, partial: &mut Partial) -> nodedb::Result<Option<Error>> {
         let number = block.number;
         let header = block.check_header()?;
-        // An index gets those of older blocks from a replay.
+        // An index gets the logs of older blocks from a replay.
         let from_logs = self.request.filter.wants_traces() && self.observer.is_none();
         if from_logs && header.block_access_list_hash.is_none() {
             return Ok(Some(Error::Unlogged { block: number }));

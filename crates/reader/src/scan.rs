@@ -20,7 +20,7 @@ use txgraph_work::{CancelFlag, ProgressGuard, Started, Wait};
 /// The last emitted block is looked up again in this interval.
 const RECHECK_TIME: Duration = Duration::from_secs(5);
 
-/// What reads chunks.
+/// Reads chunks.
 pub(crate) trait Workers {
     /// Starts to read a chunk. Outcomes arrive later, in any order.
     fn start(&mut self, task: Started<Chunk>);

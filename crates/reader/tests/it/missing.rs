@@ -45,7 +45,7 @@ fn check(fixture: &Fixture, asked: BlockRange) -> BlockRanges {
         assert_same(&transfers, &expected, &fixture.name);
     }
 
-    // And asked for alone, it is no partial answer.
+    // And asked for alone, it is not a partial result.
     request.allow_partial = false;
     request.blocks = available.intersect(&asked.into());
     let (alone, _) = answer(&source, &request);
@@ -81,7 +81,7 @@ fn empty_request_returns_nothing() {
     assert_eq!(report, Default::default());
 }
 
-/// What the node itself answers for (`blocks_the_node_answers_for`).
+/// The blocks that the node itself answers for (`blocks_the_node_answers_for`).
 #[test]
 fn pruned_directories_have_the_blocks_of_their_node() {
     for name in ["dev-v1-receipts", "dev-v2-distance", "long-v2-full"] {

@@ -389,7 +389,7 @@ fn kind_of_file(what: &str) -> String {
     name.replace("static_file_", "").replace("_0_499999", "")
 }
 
-/// What must be right, or refused, although `file` is damaged: all that does not
+/// Transfers that must be right, or refused, although `file` is damaged: all that does not
 /// come from the payload of its rows, for which nothing vouches but roots in the
 /// header.
 fn vouched_for(transfers: &[Transfer], file: &str) -> Vec<Transfer> {

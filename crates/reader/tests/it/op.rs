@@ -45,7 +45,7 @@ fn scan_of_an_op_directory_gives_its_transfers() {
             assert_same(&found, &sample.transfers, &format!("{layout:?}"));
             assert_eq!(report.counts.transactions, 80);
         }
-        // Only the mints: their transactions are read without those of other kinds.
+        // Only the mints: their transactions are read, without transactions of other kinds.
         let source = open_with(folder.path(), ScanOptions::default());
         let mut request = everything(blocks);
         request.filter.kinds = vec![Kind::Mint];
@@ -115,7 +115,7 @@ fn scan_of_op_mainnet_blocks_equals_the_naive_decoder() {
         let (found, report) = answer(&source, &everything(whole));
         assert_same(&found, &expected, &format!("{layout:?}"));
         assert_eq!(report.counts.transactions, 64);
-        // Hashes, transactions roots and senders are those of the real headers and answers.
+        // Hashes, transactions roots and senders equal the real headers and answers.
         let mut known = answers.iter();
         let parts = Parts {
             headers: true,
@@ -143,7 +143,7 @@ fn scan_of_op_mainnet_blocks_equals_the_naive_decoder() {
     }
 }
 
-/// 202 real receipts, whose root is that of the real block. The transactions are made up.
+/// 202 real receipts, whose root equals the real block's. The transactions are made up.
 #[test]
 fn receipts_of_a_base_block_have_the_root_of_its_header() {
     let Some(answers) = op::base_receipts() else {

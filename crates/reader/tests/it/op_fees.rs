@@ -56,7 +56,7 @@ fn sum(transfers: &[Transfer], kind: Kind, to: Address) -> U256 {
         .sum()
 }
 
-/// What an account received in a block.
+/// The amount that an account received in a block.
 fn received(block: &BalancedBlock, account: Address) -> U256 {
     let (before, after) = block.balances[&account];
     after - before

@@ -1,4 +1,4 @@
-//! What a scan chooses, and that the choice does not show in the answer; roots
+//! The choices of a scan, and that they do not show in the result; roots
 //! recomputed on request.
 
 use crate::support::{answer, ask, everything, open, open_with, range};

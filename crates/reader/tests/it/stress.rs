@@ -1,6 +1,6 @@
 //! Scans beside a node that writes, replaces its newest blocks and prunes, in
 //! another process, in the order in which a real one changes its files: every
-//! answer is that of one committed state of the chain, or a clear error.
+//! result belongs to one committed state of the chain, or is a clear error.
 //!
 //! `TXGRAPH_STRESS_ROUNDS` sets the number of changes (default 1000).
 
@@ -209,7 +209,7 @@ impl Changes {
 #[derive(Debug, Default)]
 struct Tally {
     answers: u64,
-    /// Of them, while something was changed.
+    /// Queries among them that ran while something was changed.
     beside_changes: u64,
     partial: u64,
     reorged: u64,
@@ -295,7 +295,7 @@ fn question(
     }
 }
 
-/// The answer is that of one of `states`.
+/// The result belongs to one of `states`.
 #[track_caller]
 fn check_answer(states: &[State], transfers: &[Transfer], report: &ScanReport, what: &str) {
     let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
@@ -313,7 +313,7 @@ fn check_answer(states: &[State], transfers: &[Transfer], report: &ScanReport, w
     );
 }
 
-/// What is missing was pruned, or above the tip, at some time.
+/// Missing blocks were pruned, or above the tip, at some time.
 #[track_caller]
 fn check_missing(states: &[State], missing: &BlockRanges, what: &str) {
     let tip = states.iter().map(State::tip).min().unwrap();

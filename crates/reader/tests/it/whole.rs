@@ -362,7 +362,7 @@ fn pin_counts_for_one_call() {
         let refused = fill(&[wrong]).unwrap_err();
         assert!(matches!(refused, SourceError::Reorged { block: 40 }));
     }
-    // The times of pinned blocks are those of the scan. Others are compared with the headers.
+    // The times of pinned blocks come from the scan. Others are compared with the headers.
     let mut wrong_time = expected.clone();
     wrong_time[0].block_timestamp = BlockTime::new(1);
     for _ in 0..2 {
