@@ -1,4 +1,4 @@
-//! What answers must have in common, without a recomputed root.
+//! Checks that all answers must pass, without a recomputed root.
 
 use crate::{
     error::{Error, Place, Result},
@@ -102,7 +102,7 @@ impl RpcNode {
         Ok(())
     }
 
-    /// Checks that receipts are those of the transactions of a block, with all logs.
+    /// Checks that receipts belong to the transactions of a block, with all logs.
     pub(crate) fn check_receipts(
         &self,
         block: &Block,

@@ -36,7 +36,7 @@ const SHOWN_BYTES: usize = 1 << 16;
 pub(crate) struct Call {
     /// The parameters, an array.
     pub(crate) params: Value,
-    /// What it is about, for messages.
+    /// The block or transaction of the request, for messages.
     pub(crate) place: Place,
     /// Whether the caller can ask for less if the answer takes too long.
     pub(crate) divisible: bool,
@@ -132,7 +132,8 @@ impl Client {
 
     /// Asks questions, in batches. Returns an answer or a refusal for each, in their order.
     ///
-    /// Repeats what fails for a while. Refusals that mean that the server is busy are repeated, too.
+    /// Repeats what fails for a while. Refusals that mean that the server is busy are repeated,
+    /// too.
     pub(crate) fn ask<T: DeserializeOwned + Send>(
         &self,
         method: &'static str,
@@ -440,7 +441,7 @@ fn inner(error: &std::io::Error) -> Option<&ureq::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// What is wrong with the certificate of the server, if that is why a request failed.
+/// The problem with the server's certificate, if it made the request fail.
 fn certificate_problem(error: &ureq::Error) -> Option<String> {
     let error = match error {
         ureq::Error::Rustls(error) => error,

@@ -19,7 +19,7 @@ pub struct Endpoint {
     pub(crate) authorization: Option<String>,
     /// For messages: without user info, path and query, which may contain keys.
     pub(crate) shown: String,
-    /// What no message may contain.
+    /// Text that no message may contain.
     pub(crate) secrets: Secrets,
     /// How it is asked.
     pub(crate) settings: Settings,
@@ -138,7 +138,7 @@ impl Settings {
         match name {
             "rate" => {
                 let rate: f64 = positive(name, value)?;
-                // Longer pauses than an hour are no rate.
+                // Longer pauses than an hour are not a rate.
                 match rate.is_finite() && rate >= 1.0 / 3600.0 {
                     true => self.rate = Some(rate),
                     false => return Err(format!("option `{name}` needs a number per second")),

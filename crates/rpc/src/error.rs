@@ -33,7 +33,7 @@ pub enum Error {
         /// The chain ID that is set.
         expected: u64,
     },
-    /// The first block is not that of the chain.
+    /// The first block belongs to another chain.
     #[error(
         "{endpoint}: the chain id is {chain_id}, but block 0 has the hash {found} instead of \
          {expected}; the server is of another chain"
@@ -145,7 +145,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// The recommended action for the caller.
     pub const fn failure_kind(&self) -> FailureKind {
         match self {
             Self::Location { .. } | Self::WrongChain { .. } | Self::WrongGenesis { .. } => {
@@ -274,7 +274,7 @@ pub(crate) struct Refusal {
     pub(crate) text: String,
 }
 
-/// What an error object means.
+/// The meaning of an error object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The batch is too large, or has a method that no batch may have.

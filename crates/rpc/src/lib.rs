@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Nothing in an answer is trusted: logs must be in the blocks that were asked, in order and once
-//! each, receipts those of the transactions of their block, and adjacent blocks must link. A log
-//! that a server leaves out is detected only by the receipts root ([`RpcOptions::verify`]).
+//! each, receipts must belong to the transactions of their block, and adjacent blocks must link. A
+//! log that a server leaves out is detected only by the receipts root ([`RpcOptions::verify`]).
 //!
 //! Modules, each using only those before it: pace, secrets, error, endpoint, wire, reply, trace,
 //! client, fuzzing, node, fees, logs, parts, verify, checks, decode, transaction, scan, source.

@@ -22,7 +22,7 @@ const RANGES_MAX: usize = 8;
 
 pub(crate) const LOGS: &str = "eth_getLogs";
 
-/// Which logs are asked.
+/// The requested logs.
 #[derive(Clone, Debug)]
 pub(crate) struct LogQuery {
     /// Ascending; `None`: all contracts.

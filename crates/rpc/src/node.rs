@@ -52,7 +52,7 @@ pub struct RpcNode {
     finalized: Option<u64>,
     /// Blocks of one `eth_getLogs`.
     pub(crate) range: Adaptive,
-    /// How receipts are asked: 0 not known, 1 one by one, 2 those of a block together.
+    /// How receipts are requested: 0 not known, 1 one by one, 2 all of a block together.
     pub(crate) receipts: AtomicU8,
     /// The method for traces: 0 not known, 1 `debug_traceBlockByNumber`, 2 `trace_block`.
     pub(crate) tracer: AtomicU8,
@@ -314,7 +314,7 @@ impl RpcNode {
         Ok(found)
     }
 
-    /// Compares the hash of a block with that of its header.
+    /// Compares the hash of a block with the hash of its header.
     fn checked_hash(&self, HashedBlock { block, computed }: HashedBlock) -> Result<Block> {
         let Header { number, hash, .. } = block.header;
         match computed == hash {

@@ -18,7 +18,7 @@ const DEPTH_SHALLOW: usize = 100;
 /// The bytes of stack for each level of nesting. Builds without optimisation need the most.
 const STACK_PER_LEVEL: usize = 16 << 10;
 
-/// What the bytes of an answer are.
+/// The content of an answer's bytes.
 pub(crate) enum Reply<T> {
     /// An answer or a refusal for each question, in their order.
     Items(Vec<Result<T, Refusal>>),

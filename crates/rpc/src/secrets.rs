@@ -3,7 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use std::fmt;
 
-/// What replaces a secret.
+/// The replacement of a secret.
 const MASK: &str = "…";
 
 /// Secrets of fewer bytes are replaced only where no letter or digit precedes or follows them:

@@ -41,7 +41,7 @@ pub struct FoundTransaction {
     pub success: Option<bool>,
     /// The gas used.
     pub gas_used: u64,
-    /// The fee in wei, with that of blobs. `None` if the receipt does not show it, and on the OP
+    /// The fee in wei, including blobs. `None` if the receipt does not show it, and on the OP
     /// stack.
     pub fee: Option<U256>,
 }

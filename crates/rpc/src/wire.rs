@@ -1,6 +1,6 @@
 //! The answers of a server: the fields that are used, and the JSON around them.
 //!
-//! The types are our own and not those of `alloy-rpc-types-eth`. Those are enums over the known
+//! The types are our own, not `alloy-rpc-types-eth`. Its types are enums over the known
 //! types of transactions, so they refuse a block with a new type, and their messages do not name
 //! the field that is missing.
 
@@ -119,7 +119,7 @@ pub(crate) struct Block {
     pub(crate) withdrawals: Option<Vec<Withdrawal>>,
 }
 
-/// The fields of a block in one object. With `#[serde(flatten)]` for those of the header, a copy of
+/// The fields of a block in one object. With `#[serde(flatten)]` for the header's fields, a copy of
 /// all transactions would be made first.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

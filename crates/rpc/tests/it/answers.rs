@@ -1,4 +1,4 @@
-//! Answers equal those of a naive decoder, and nothing is asked that is not needed.
+//! Answers equal a naive decoder's, and nothing is requested without need.
 
 use crate::support::{check, expected, only, open, options, request, scan, server, source, tokens};
 use alloy_primitives::Address;

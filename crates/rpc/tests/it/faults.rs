@@ -151,7 +151,7 @@ fn another_chain_is_refused() {
         matches!(error, Error::WrongChain { expected: 5, .. }),
         "{error}"
     );
-    // The genesis block is not that of mainnet.
+    // The genesis block is not mainnet's.
     server.set_chain_id(1);
     let error = try_open(&server, "", options()).map(|_| ()).unwrap_err();
     assert!(

@@ -5,7 +5,7 @@ use txgraph_rpc::RpcSource;
 use txgraph_testkit::rpc::{BatchRefusal, Fault};
 use txgraph_transfers::{FailureKind, SourceError, TransferFilter};
 
-/// What is done about an answer, as the table says it.
+/// The reaction to an answer, in the words of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     SmallerRange,

@@ -58,7 +58,7 @@ pub(crate) fn source(server: &RpcServer) -> RpcSource {
     source
 }
 
-/// As [`source`], with all blocks in one chunk, so that requests come in one order.
+/// Like [`source`], with all blocks in one chunk, so that requests come in one order.
 pub(crate) fn one_chunk(server: &RpcServer) -> RpcSource {
     let options = RpcOptions {
         chunk_blocks: Some(TIP + 1),
