@@ -58,7 +58,7 @@ pub struct BalancedBlock {
     pub balances: BTreeMap<Address, (U256, U256)>,
 }
 
-/// Returns seven blocks of OP Mainnet before Ecotone: 107,728,767, and those of
+/// Returns seven blocks of OP Mainnet before Ecotone: 107,728,767, and the blocks of
 /// [`optimism_blocks`].
 pub fn balanced_blocks() -> Option<Vec<BalancedBlock>> {
     let numbers = [107_728_767].into_iter().chain(109_279_675..=109_279_680);

@@ -1,4 +1,4 @@
-//! What the documentation pages name: code spans, links, headings, commands of the shell.
+//! The names on documentation pages: code spans, links, headings, commands of the shell.
 //! Tests compare it with the files, the sources and the command line.
 
 use crate::fixtures::workspace;
@@ -20,8 +20,8 @@ pub struct Page {
 /// Something that a page names, with the number of its line.
 pub type Named<T = String> = (usize, T);
 
-/// Every page of the documentation: those of the root, except the changelog, which names things
-/// of the past, and those in `docs/`.
+/// Every page of the documentation: the pages of the root, except the changelog, which names things
+/// of the past, and the pages in `docs/`.
 ///
 /// # Panics
 ///
@@ -52,7 +52,7 @@ pub fn pages() -> Vec<Page> {
 }
 
 impl Page {
-    /// The lines of the page with their numbers; those of a code block with its language.
+    /// The lines of the page with their numbers; lines of code blocks with the language.
     fn lines(&self) -> impl Iterator<Item = (usize, Option<&str>, &str)> {
         let mut block = None;
         (1..).zip(self.text.lines()).filter_map(move |(at, line)| {

@@ -1,7 +1,7 @@
 //! A local JSON-RPC server with the answers of a real node, and with faults.
 //!
 //! It speaks HTTP/1.1 on a port of the loopback interface. Answers come from the `blocks`,
-//! `receipts` and `call-traces` of a fixture; the logs are those of the receipts.
+//! `receipts` and `call-traces` of a fixture; the logs come from the receipts.
 
 mod chain;
 mod contradict;
@@ -44,7 +44,8 @@ pub enum Fault {
     Edit(fn(&mut Value)),
     /// Before the answer, this block and those after it are replaced.
     Reorganisation(u64),
-    /// As [`Fault::Reorganisation`], and the new blocks lack the last transaction of the old ones.
+    /// Like [`Fault::Reorganisation`], and the new blocks lack the last transaction of the old
+    /// ones.
     Shortening(u64),
     /// The server that answers has no blocks from this one on.
     Behind(u64),
@@ -66,7 +67,7 @@ pub enum BatchRefusal {
     Page(u16, &'static str),
 }
 
-/// What the server does not do, or not at once.
+/// Requests that the server refuses, or delays.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// The most logs of one answer.

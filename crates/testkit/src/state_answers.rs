@@ -1,4 +1,4 @@
-//! What a node answered about the state after its blocks.
+//! A node's answers about the state after its blocks.
 
 use crate::fixtures::Fixture;
 use alloy_primitives::{Address, B256, Bytes, U256};

@@ -17,7 +17,7 @@ pub enum Contradiction {
     Truncate,
     /// A value is `null`.
     Null,
-    /// A part is that of another chain.
+    /// A part belongs to another chain.
     Foreign,
 }
 
@@ -35,7 +35,7 @@ impl Contradiction {
     /// Changes an answer at a place that the seed chooses. `other` is the answer of another chain.
     ///
     /// Only changes that something else shows are made. No answer shows that single logs are
-    /// missing in `eth_getLogs`, so those of a whole block go. No answer shows that frames are
+    /// missing in `eth_getLogs`, so all logs of a block go. No answer shows that frames are
     /// missing in a trace, so traces are changed as a whole.
     pub(super) fn apply(self, method: &str, seed: u64, answer: &mut Value, other: &Value) {
         let before = answer.clone();

@@ -102,7 +102,7 @@ fn our_crate(package: &str) -> Option<&str> {
     }
 }
 
-/// What a manifest depends on in these sections.
+/// The dependencies of a manifest in these sections.
 fn dependencies(manifest: &Table, sections: &[&str]) -> Vec<String> {
     sections
         .iter()
@@ -264,7 +264,7 @@ fn saved_queries_have_a_purpose_and_golden_cases() {
 fn no_path_of_one_machine_is_committed() {
     let mut faults = Vec::new();
     // Assembled here, so that this file does not break its own rule. Examples use
-    // `/home/me`, which is no real folder.
+    // `/home/me`, which is not a real folder.
     let known = ["work", "root", "tmp", "home"].map(|folder| format!("/{folder}/"));
     let text = ["rs", "toml", "md", "sh", "json", "py", "yml"];
     for path in files(&workspace()) {
@@ -305,7 +305,7 @@ fn no_path_of_one_machine_is_committed() {
     fail_on("paths of one machine", &faults);
 }
 
-/// The versions of reth in the code are those of the page about compatibility.
+/// The versions of reth in the code equal the versions on the page about compatibility.
 #[test]
 fn tested_versions_are_those_of_the_documentation() {
     let code = read(&workspace().join("crates/nodedb/src/version.rs"));

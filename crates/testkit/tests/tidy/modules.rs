@@ -145,15 +145,15 @@ fn expand(tokens: &[&str], at: &mut usize, prefix: &[&str], uses: &mut Vec<(Stri
 
 #[derive(Default)]
 struct File {
-    /// What `use` names here: the name and the path.
+    /// The names that `use` declares here: the name and the path.
     uses: Vec<(String, Module)>,
-    /// Those names that are exported.
+    /// The exported names among them.
     exports: BTreeSet<String>,
     /// Other paths that begin at the root, here or above.
     paths: Vec<Module>,
     /// Names after a keyword, of items.
     items: BTreeSet<String>,
-    /// Those of macros, which `#[macro_export]` moves to the root.
+    /// The names of macros, which `#[macro_export]` moves to the root.
     macros: BTreeSet<String>,
     children: Vec<String>,
 }
@@ -300,7 +300,7 @@ impl Crate {
         }
     }
 
-    /// What each file uses of another one: from, to, the name, and whether it only exports it.
+    /// The uses of each file: from, to, the name, and whether it is only exported.
     fn arrows(&self) -> Vec<(&Module, Module, String, bool)> {
         let mut arrows = Vec::new();
         for (from, file) in &self.0 {
@@ -314,7 +314,7 @@ impl Crate {
         arrows
     }
 
-    /// What breaks the order of the modules of the root, and every cycle.
+    /// Violations of the order of the root's modules, and every cycle.
     fn faults(&self, order: &[String]) -> Vec<String> {
         let arrows = self.arrows();
         let mut faults = BTreeSet::new();
@@ -382,7 +382,7 @@ impl Crate {
     }
 }
 
-/// The names in an order in which each arrow leads to an earlier one; those of cycles, and those
+/// The names in an order in which each arrow leads to an earlier one; names on cycles, and names
 /// that use them, are left out.
 fn layers<'a>(arrows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
     let arrows: BTreeSet<_> = arrows.collect();

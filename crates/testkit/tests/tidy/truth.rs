@@ -1,4 +1,4 @@
-//! What the documentation pages name exists: files, headings, names of the sources, counts, and
+//! Names on documentation pages exist: files, headings, names of the sources, counts, and
 //! the runs behind figures of speed. `help.rs` of `cli` checks commands and options.
 
 use crate::{fail_on, files, manifests, read, relative, workspace};
@@ -42,7 +42,7 @@ struct Truth {
     /// Files and folders, also without `src/`.
     paths: BTreeSet<String>,
     crates: BTreeSet<String>,
-    /// What the Rust and Python sources define.
+    /// The names that the Rust and Python sources define.
     defined: BTreeSet<String>,
     /// Every word of sources, scripts and settings outside of comments.
     words: BTreeSet<String>,
