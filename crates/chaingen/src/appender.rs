@@ -37,7 +37,7 @@ use txgraph_transfers::Transfer;
 /// memory.
 const BATCH_TXS: u64 = 1 << 14;
 
-/// What an unwind of a block needs.
+/// The data that an unwind of a block needs.
 #[derive(Debug)]
 struct Recent {
     header: Header,

@@ -30,7 +30,7 @@ const PRUNED_WITH_BODIES: [u8; 4] = [0, 2, 3, 9];
 /// 0. There are no tries.
 ///
 /// With `masking_blocks` ([`Storage`]), hashed state stays behind the blocks. Plain state, which
-/// only layout v1 has, is always that of the tip.
+/// only layout v1 has, is always at the tip.
 ///
 /// [`Self::create`] starts a chain with its state. [`Self::create_from`] writes blocks from the
 /// middle of a chain, without state.
@@ -89,7 +89,7 @@ impl BlockWriter {
     /// from the middle of a chain. `first_tx` is the number of their first transaction.
     ///
     /// Nothing is stored of earlier blocks, as in a node whose chain has a first block other
-    /// than 0 (`number` of its genesis): the first static files are those of the block ranges
+    /// than 0 (`number` of its genesis): the first static files have the block ranges
     /// that contain the first block, and their `block_range` begins with it (reth
     /// `crates/storage/db-common/src/init.rs`). In a node, the first block has no transactions,
     /// and `first_tx` is 0.
@@ -156,7 +156,8 @@ impl BlockWriter {
         self.state.unwrap_or(0)
     }
 
-    /// The newest block that [`unwind`](Self::unwind) keeps. It does not go back when blocks are removed.
+    /// The newest block that [`unwind`](Self::unwind) keeps. It does not go back when blocks are
+    /// removed.
     pub fn finalized(&self) -> u64 {
         self.finalized
     }
@@ -208,7 +209,7 @@ impl BlockWriter {
     /// Removes all blocks above `to`, the newest first. Finalized blocks cannot be
     /// removed.
     ///
-    /// What the removed blocks changed has its value after block `to` again, in hashed state
+    /// Data that the removed blocks changed has its value after block `to` again, in hashed state
     /// too (reth `remove_block_and_execution_above` in
     /// `crates/storage/provider/src/providers/database/provider.rs`): hashed state that was
     /// behind `to` stays behind, and partly is not any more.

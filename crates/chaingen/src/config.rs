@@ -62,13 +62,13 @@ pub struct Config {
     pub wait_for_readers: bool,
     /// The newest blocks of a commit whose state is not written: hashed state stays this many
     /// blocks behind, less the keys that these blocks change (`--engine.num-state-masking-blocks`
-    /// of reth, 30 by default since 2.6). 0: state is always that of the tip.
+    /// of reth, 30 by default since 2.6). 0: state is always at the tip.
     pub masking_blocks: u64,
     /// Whether to keep what [`super::Truth`] needs.
     pub truth: bool,
 }
 
-/// How a chain of executed blocks is stored. The fields are those of [`Config`].
+/// How a chain of executed blocks is stored. The fields are as in [`Config`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
     /// Storage layout.

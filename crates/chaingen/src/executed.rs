@@ -105,7 +105,7 @@ impl ExecutedBlock {
         })
     }
 
-    /// What is stored of every transaction.
+    /// The stored rows of every transaction.
     pub(super) fn rows(&self) -> Vec<StoredRow> {
         let rows = self.transactions.iter().map(|it| {
             let mut row = StoredRow {

@@ -13,8 +13,8 @@ const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 const TOKEN: Address = Address::repeat_byte(0x70);
 
 impl BlockSample {
-    /// Makes `count` blocks from block `first` on. Those from block `fork` on, the first of
-    /// Amsterdam, have logs of the movements of the native coin.
+    /// Makes `count` blocks from block `first` on. Blocks from `fork` on, the first of
+    /// Amsterdam, have logs of native-coin movements.
     ///
     /// Every transaction was drawn: its value, movements inside of it, and logs of a token between
     /// them. Movements inside of the transactions of older blocks have no trace in the blocks, and

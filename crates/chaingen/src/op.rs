@@ -54,7 +54,7 @@ impl OpTransaction {
         self.transaction.ty()
     }
 
-    /// What is stored of the transaction.
+    /// The stored row of the transaction.
     pub(super) fn row(&self) -> StoredRow {
         let mut row = StoredRow {
             hash: self.transaction.trie_hash(),

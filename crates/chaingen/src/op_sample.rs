@@ -15,8 +15,8 @@ const SYSTEM: Address = address!("deaddeaddeaddeaddeaddeaddeaddeaddead0001");
 const L1_BLOCK: Address = address!("4200000000000000000000000000000000000015");
 
 impl BlockSample {
-    /// Makes `count` blocks of a chain of the OP stack from block `first` on. `chain_id` is that of
-    /// their transactions.
+    /// Makes `count` blocks of a chain of the OP stack from block `first` on. `chain_id` is the ID
+    /// in their transactions.
     ///
     /// Every block has the deposit with the attributes of the parent chain, four deposits of a user
     /// (successful, failed, without mint, creating a contract), a payment, a token transfer, and

@@ -24,7 +24,7 @@ pub(super) const NO_ROLE: Role = u32::MAX;
 /// An address that resembles role 1 of a poisoning at both ends.
 const LOOKALIKE: Role = 1_000;
 
-/// What a step moves.
+/// The asset that a step moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moves {
     /// The token of the scenario.

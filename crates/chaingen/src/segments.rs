@@ -132,7 +132,7 @@ impl Segments {
         Ok(tx)
     }
 
-    /// Writes the previous values of what a block changed. All rows are sorted, those of
+    /// Writes the previous values of everything a block changed. All rows are sorted, rows of
     /// storage by account.
     pub(super) fn write_before(
         &mut self,

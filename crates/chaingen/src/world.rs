@@ -1,4 +1,4 @@
-//! What all blocks of a chain have in common.
+//! Facts that all blocks of a chain share.
 
 use super::{
     Error,

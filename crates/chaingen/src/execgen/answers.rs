@@ -6,8 +6,8 @@ use alloy_primitives::{Address, B256, U256};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Changed keys that are asked for again in later blocks: those of some dozens of blocks, so that
-/// answers depend on what hashed state leaves out.
+/// Changed keys that are asked for again in later blocks: the keys of some dozens of blocks, so
+/// that answers depend on what hashed state leaves out.
 const KEYS_KEPT: usize = 8_000;
 /// Changed accounts and slots of a block that are kept.
 const KEYS_PER_BLOCK: usize = 40;

@@ -83,7 +83,7 @@ impl State {
         self.set_account(address, Some(account));
     }
 
-    /// Ends a block: writes its changes into it. Its hash is that of its header.
+    /// Ends a block: writes its changes into it. Its hash is the hash of its header.
     pub(crate) fn finish(&mut self, block: &mut ExecutedBlock, hash: B256) {
         self.hashes.push(hash);
         for (address, before) in std::mem::take(&mut self.accounts_before) {

@@ -1,5 +1,5 @@
 //! Hashed state behind the blocks: the rule of a node (`masking.rs`), in directories of real
-//! nodes and in those of the writers.
+//! nodes and in directories of the writers.
 
 use crate::raw::{Tables, number_of};
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Header};
@@ -19,7 +19,7 @@ type Rows = BTreeMap<Key, Value>;
 
 const LAYOUTS: [Layout; 2] = [Layout::V1, Layout::V2];
 
-/// What each block changed, from block 0 on: values before and after it.
+/// The changes of each block, from block 0 on: values before and after it.
 #[derive(Default)]
 struct History(Vec<BTreeMap<Key, (Value, Value)>>);
 

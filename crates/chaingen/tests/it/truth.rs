@@ -215,7 +215,7 @@ fn planted_edges_are_on_the_chain() {
     }
 }
 
-/// The mix of transactions is that of the profile.
+/// The mix of transactions follows the profile.
 #[test]
 fn the_mix_resembles_mainnet() {
     let Answers {
