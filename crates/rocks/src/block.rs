@@ -77,7 +77,7 @@ impl Block {
     }
 }
 
-/// What the entries of a block are.
+/// The kind of entries of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Format {
     /// Whether keys end with a sequence number and a type. Only the part before is compared:
@@ -261,7 +261,7 @@ impl BlockCursor {
 
 /// The beginning of an entry.
 struct Entry<'a> {
-    /// How many bytes of the key are those of the key before.
+    /// The length of the common prefix with the key before, in bytes.
     shared: usize,
     rest: &'a [u8],
     value_len: usize,

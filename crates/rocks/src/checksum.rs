@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// What is added to a checksum, so that it holds for one place in one file. `base` is 0 in
+/// The number added to a checksum, so that it holds for one place in one file. `base` is 0 in
 /// files before format version 6, which have no such addition.
 pub(crate) fn context(base: u32, offset: u64) -> u32 {
     match base {

@@ -140,7 +140,7 @@ impl<'s> Cursor<'s> {
     ///
     /// # Errors
     ///
-    /// As [`seek`](Self::seek).
+    /// As for [`seek`](Self::seek).
     pub fn advance(&mut self) -> Result<()> {
         match self.current.take() {
             Some(current) => {

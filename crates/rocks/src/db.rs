@@ -26,7 +26,7 @@ pub struct Db {
     followed: Mutex<Followed>,
 }
 
-/// What was read of the manifest and the logs.
+/// The content of the manifest and the logs.
 #[derive(Debug, Default)]
 struct Followed {
     manifest: Option<OpenManifest>,
@@ -55,11 +55,11 @@ struct Log {
 
 impl Db {
     /// Opens a directory, without a lock and without writing. Only the column families with
-    /// these names are read. `open` opens a file; it may refuse what is no regular file.
+    /// these names are read. `open` opens a file; it may refuse anything but a regular file.
     ///
     /// # Errors
     ///
-    /// Those of [`catch_up`](Self::catch_up).
+    /// As for [`catch_up`](Self::catch_up).
     pub fn open(directory: &Path, families: &[&str], open: Open) -> Result<Self> {
         let db = Self {
             shared: Arc::new(Shared {

@@ -43,7 +43,7 @@ pub enum Error {
     Changed {
         /// The file.
         path: PathBuf,
-        /// What changed.
+        /// The part that changed.
         what: String,
     },
 }
@@ -69,7 +69,7 @@ impl Error {
     }
 }
 
-/// What is wrong with bytes whose file the decoder does not know.
+/// A problem with bytes whose file the decoder does not know.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The bytes are invalid.

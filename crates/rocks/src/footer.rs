@@ -18,7 +18,7 @@ const FOOTER_0_BYTES: usize = 48;
 /// Where version 6 has its own checksum.
 const CHECKSUM_AT: usize = 5;
 
-/// What the footer says.
+/// The content of the footer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) version: u32,

@@ -58,7 +58,7 @@ impl Family {
         let mut levels = Levels::new();
         for (level, files) in &self.files {
             let mut files: Vec<_> = files.values().map(Arc::clone).collect();
-            // Not before: the order of keys is that of the comparator.
+            // Not before: the comparator defines the order of keys.
             if files
                 .iter()
                 .any(|file| file.smallest_user() > file.largest_user())

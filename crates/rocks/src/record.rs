@@ -312,7 +312,7 @@ fn in_block(offset: u64) -> usize {
 struct Header {
     crc: u32,
     kind: u8,
-    /// The lower half of the number of the log, in recyclable records.
+    /// The lower half of the log number, in recyclable records.
     number: Option<u32>,
     header_len: usize,
     payload_len: usize,

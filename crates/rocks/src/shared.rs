@@ -1,4 +1,5 @@
-//! What the states of a database share: open tables, blocks in memory, rows of column families.
+//! Data that the states of a database share: open tables, blocks in memory, rows of column
+//! families.
 
 use crate::{
     cache::{Blocks, lock},
@@ -60,7 +61,7 @@ impl Tables {
     }
 }
 
-/// What all states of a database use.
+/// Data that all states of a database use.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) directory: PathBuf,

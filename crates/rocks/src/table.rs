@@ -43,7 +43,7 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// What the properties say about reading.
+/// The properties that matter for reading.
 #[derive(Debug, Default)]
 struct Properties {
     index_type: u32,

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// As reth: rows by hash are not compressed, others with LZ4, at the bottom with Zstandard.
+/// As in reth: rows by hash are not compressed, others with LZ4, at the bottom with Zstandard.
 const FAMILIES: [&str; 2] = ["hashes", "history"];
 /// Rows per batch.
 const BATCH: u64 = 1000;

@@ -226,7 +226,7 @@ fn check(oracle: &DB, db: &Db, random: &mut StdRng) {
     panic!("a table is replaced in every attempt");
 }
 
-/// What is not read is refused by name.
+/// Unsupported options are refused by name.
 #[test]
 fn refuses_by_name() {
     let refused = |options: &Options, write: &dyn Fn(&DB)| {
