@@ -8,7 +8,7 @@
 //! sweep             whole processes; their cost comes from the operating system
 //! baseline, limit   the reference method, and the lower bound of any scan: peers of `sweep`
 //! index, lake       the stores, in this process (feature `stores`)
-//! writers           our writers, those of polars, and `cat` (feature `writers`)
+//! writers           our writers, polars' writers, and `cat` (feature `writers`)
 //! evm, precompiles, mainnet, compare, geth
 //!                   the interpreter and its peers (feature `evm`)
 //! count             fixed work, whose instructions are counted (feature `count`)
@@ -82,7 +82,7 @@ enum Task {
     /// Time programs on our interpreter and on revm.
     #[cfg(feature = "evm")]
     Evm(evm::programs::Options),
-    /// Time the contracts of BN254, ours and those of revm.
+    /// Time the contracts of BN254, ours and revm's.
     #[cfg(feature = "evm")]
     Precompiles(evm::precompiles::Timing),
     /// Time real blocks on our interpreter and on revm.

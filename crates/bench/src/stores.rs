@@ -151,7 +151,7 @@ pub(crate) fn index(options: &Options, root: Address) -> Result<()> {
     Ok(())
 }
 
-/// Measures the lake: build compared with that of the index, bytes per transfer of each file, a
+/// Measures the lake: build compared with the index's, bytes per transfer of each file, a
 /// scan of everything, and questions about addresses.
 pub(crate) fn lake(options: &Options) -> Result<()> {
     let bench = Bench::open(options)?;
@@ -303,8 +303,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// What distinct addresses sent, spread evenly over all senders and receivers: of all tokens,
-    /// and of one.
+    /// Queries for the transfers of distinct addresses, spread evenly over all senders and
+    /// receivers: of all tokens, and of one.
     fn questions(&self, all: &[Transfer]) -> [Question; 2] {
         let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
         let mut addresses: Vec<_> = all.iter().flat_map(ends).collect();

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Only the workloads marked quick, few chunk sizes.
     #[arg(long)]
     quick: bool,
-    /// Blocks per chunk, instead of those of the definitions; 0 is the default of txgraph.
+    /// Blocks per chunk, instead of the values in the definitions; 0 is the default of txgraph.
     #[arg(long, value_delimiter = ',')]
     chunks: Vec<u64>,
     /// Root of a search on a chain of the user, instead of the workloads. There is no expected

@@ -27,7 +27,7 @@ pub(crate) struct BlockCase {
     block: Block,
     transactions: Vec<Transaction>,
     peer_transactions: Vec<TxEnv>,
-    /// What its transactions read. Both engines read it in the same way.
+    /// The state that its transactions read. Both engines read it in the same way.
     reads: FlatState,
 }
 
@@ -177,7 +177,7 @@ impl BlockCase {
         Ok((gas, evm.bundle().state.len()))
     }
 
-    /// Returns the gas of all transactions. `execute` returns that of one.
+    /// Returns the gas of all transactions. `execute` returns the gas of one.
     fn peer_gas<E: std::fmt::Debug>(
         &self,
         transactions: Vec<TxEnv>,

@@ -76,7 +76,7 @@ fn print_tests(peer: &mut Peer, seeds: std::ops::Range<u64>) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// What was compared.
+/// Counts of the comparison.
 #[derive(Default)]
 struct Counts {
     blocks: usize,

@@ -49,7 +49,7 @@ impl Options {
     }
 }
 
-/// What is timed, in nanoseconds of CPU time.
+/// The timed parts, in nanoseconds of CPU time.
 #[derive(Clone, Copy, Default)]
 struct Times {
     own: u64,
@@ -181,8 +181,8 @@ impl Own {
     }
 }
 
-/// What is kept from block to block. Each kind of run has its own, so that none warms the code
-/// of another.
+/// State that is kept from block to block. Each kind of run has its own, so that none warms the
+/// code of another.
 struct Kept {
     own: Own,
     own_with_changes: Own,

@@ -1,4 +1,4 @@
-//! Times our precompiled contracts of BN254 beside those of revm.
+//! Times our precompiled contracts of BN254 beside revm's.
 
 use super::{
     measure::{Answer, Subject, times},
@@ -121,7 +121,7 @@ fn g1(n: u64) -> Vec<u8> {
     [point.x, point.y].map(number).concat()
 }
 
-/// A multiple of the generator of the second group, encoded.
+/// A multiple of the second group's generator, encoded.
 fn g2(n: u64) -> Vec<u8> {
     let G2Affine { x, y, .. } = (G2Affine::generator() * scalar(n)).into_affine();
     [x.c1, x.c0, y.c1, y.c0].map(number).concat()

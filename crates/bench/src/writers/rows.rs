@@ -1,4 +1,4 @@
-//! Random transfers like those of a busy chain, from a seed: a few tokens have most of the
+//! Random transfers like on a busy chain, from a seed: a few tokens have most of the
 //! transfers, a few addresses most of the rest. Amounts have all lengths. A transaction has
 //! two transfers, a block 200.
 

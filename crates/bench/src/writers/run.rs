@@ -59,7 +59,7 @@ struct Answer {
     checksum: Option<String>,
 }
 
-/// What a process printed.
+/// The output of a process.
 #[derive(Clone, Copy)]
 struct Written {
     cost: Cost,
