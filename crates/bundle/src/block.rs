@@ -8,7 +8,7 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Bytes};
 use alloy_rlp::{Decodable, Encodable};
 
-/// A block whose transactions, ommers and withdrawals are those of its header.
+/// A block whose transactions, ommers and withdrawals match its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundledBlock {
     /// The header.
@@ -31,7 +31,7 @@ impl BundledBlock {
     ///
     /// # Errors
     ///
-    /// A message if the bytes are not a block, or if a part is not that of the header.
+    /// A message if the bytes are not a block, or if a part does not match the header.
     pub(crate) fn decode(bytes: &Bytes, without_ommers: bool) -> Result<Self, String> {
         let mut rest = &bytes[..];
         let block = Block::<EthereumTxEnvelope<TxEip4844>>::decode(&mut rest);

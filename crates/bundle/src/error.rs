@@ -72,7 +72,7 @@ pub enum Missing {
     Value {
         /// The account.
         address: Address,
-        /// What was expected.
+        /// The expected content.
         what: &'static str,
     },
     /// Flat state has no root.

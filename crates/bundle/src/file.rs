@@ -50,8 +50,8 @@ impl Bundle {
     }
 
     /// Returns the bundles of a directory: all files with the extension `json` or `json.zst`. Those
-    /// that are named by a number come first, in its order, and then the others by name. A path that
-    /// is not a directory is returned itself.
+    /// that are named by a number come first, in its order, and then the others by name. A path
+    /// that is not a directory is returned itself.
     ///
     /// # Errors
     ///
@@ -353,7 +353,7 @@ fn decode_rlp(bytes: &Bytes) -> alloy_rlp::Result<AnswerParts> {
     Ok((headers, codes, state))
 }
 
-/// Checks that headers are those of the ancestors of a block. Returns the hashes of all ancestors
+/// Checks that headers belong to the ancestors of a block. Returns the hashes of all ancestors
 /// that are known by them, and the state root of the parent if its header is there.
 fn ancestors(
     block: &BundledBlock,
@@ -384,7 +384,7 @@ fn ancestors(
     Ok((hashes, parent_root))
 }
 
-/// The state root before the block: that of the parent's header if it is known.
+/// The state root before the block: the root in the parent's header if it is known.
 fn root(stated: Option<B256>, parent: Option<B256>) -> Result<B256, String> {
     match (stated, parent) {
         (Some(stated), Some(parent)) if stated != parent => Err(format!(

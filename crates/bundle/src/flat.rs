@@ -15,7 +15,7 @@ pub struct FlatAccount {
     pub has_storage: Option<bool>,
 }
 
-/// What a block reads from the state before it.
+/// The state before a block, as far as the block reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlatState {
     /// Accounts by address; `None` for one that does not exist.

@@ -56,7 +56,7 @@ pub enum TrieError {
     Malformed {
         /// The nibbles from the root to the node.
         path: Nibbles,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
 }
@@ -98,7 +98,7 @@ impl<'a> SparseTrie<'a> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// As for [`get`](Self::get).
     pub fn insert(&mut self, key: B256, value: Vec<u8>) -> Result<(), TrieError> {
         self.root.insert(self.nodes, &nibbles(key), 0, value)
     }
@@ -110,7 +110,7 @@ impl<'a> SparseTrie<'a> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and if the remaining child of a branch is missing.
+    /// As for [`get`](Self::get), and if the remaining child of a branch is missing.
     pub fn remove(&mut self, key: B256) -> Result<(), TrieError> {
         self.root.remove(self.nodes, &nibbles(key), 0)
     }
