@@ -18,7 +18,7 @@ pub(crate) fn network_of(chain: &ChainInfo) -> String {
     }
 }
 
-/// What is known about the chain.
+/// The known facts about the chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts<'a> {
     /// A file, for messages.

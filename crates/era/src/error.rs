@@ -100,7 +100,7 @@ pub enum Error {
         /// The chain ID that follows from it.
         second_id: u64,
     },
-    /// The first block is not that of the chain.
+    /// The first block belongs to another chain.
     #[error("{}: block 0 is not the first block of chain {chain_id}, which the {fact} names", .path.display())]
     WrongGenesis {
         /// The file.
@@ -142,7 +142,7 @@ impl Error {
         matches!(self, Self::ChainContradicts { first, .. } if *first == CONFIGURED)
     }
 
-    /// What the caller can do about it.
+    /// The recommended action for the caller.
     pub const fn failure_kind(&self) -> FailureKind {
         match self {
             Self::NoReceipts { .. } | Self::NoFiles { .. } | Self::UnknownStatus { .. } => {

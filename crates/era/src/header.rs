@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Bloom, U256, keccak256};
 /// The bytes of a bloom filter.
 const BLOOM_BYTES: usize = 256;
 
-/// The place of the hash of the block access list after the withdrawals root: it follows the blob gas,
+/// The place of the block access list's hash after the withdrawals root: it follows the blob gas,
 /// its excess, the root of the beacon block and the hash of requests.
 const ACCESS_LIST: usize = 4;
 

@@ -28,7 +28,7 @@ pub(crate) struct Index {
     slots: Slots,
 }
 
-/// The columns of the index. `.era1` has one only, that of headers.
+/// The columns of the index. `.era1` has only one, for headers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slots {
     header: usize,
@@ -87,7 +87,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Finds out which column is which, by the types of the records of the first block.
+    /// Finds the columns by the record types of the first block.
     fn find_slots(&self, file: &File) -> Result<Slots, Fault> {
         let mut slots = Slots::default();
         if self.format == Format::Era1 {

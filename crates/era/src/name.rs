@@ -5,10 +5,10 @@ use std::path::Path;
 /// The hexadecimal digits of the hash in a name.
 const HASH_DIGITS: usize = 8;
 
-/// The least decimal digits of the number of the era.
+/// The least decimal digits of an era's number.
 const ERA_DIGITS: usize = 5;
 
-/// Extensions of archives. `erae` is that of drafts of the `.ere` format.
+/// Extensions of archives. Drafts of the `.ere` format had `erae`.
 const EXTENSIONS: [&str; 3] = ["ere", "erae", "era1"];
 
 /// The parts of a file name.

@@ -130,7 +130,7 @@ impl Archive {
             }
             _ => true,
         };
-        // Among the logs of movements inside of transactions is that of the value.
+        // The logs of movements inside of transactions include the transaction's value.
         let is_wanted =
             filter.internal || (payment.value >= filter.min_value && is_received(filter));
         if payment.value.is_zero() || !is_wanted {
