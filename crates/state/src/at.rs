@@ -24,7 +24,7 @@ pub struct StateAt<'db> {
     snapshot: Snapshot<'db>,
     block: u64,
     past: Past,
-    /// What the blocks changed whose state the node has not stored, for a state after one of them.
+    /// Changes by the blocks whose state the node has not stored, for a state after one of them.
     newest: Option<Arc<NewestState>>,
     /// The previous values of what the next block changes, after [`Self::prefetch`].
     fetched_accounts: AddressHashMap<Option<Account>>,
@@ -218,7 +218,8 @@ impl<'db> StateAt<'db> {
     ///
     /// A v2 node loses the value if it destroys an account that was destroyed and created again
     /// before (see the [crate](crate)). It may not even list a change. So the block that wrote the
-    /// slot is executed if the account is destroyed later, and those that changed the account since.
+    /// slot is executed if the account is destroyed later, and those that changed the account
+    /// since.
     fn check_zero(&self, address: Address, slot: B256) -> Result<U256> {
         let Some(written) = self.last_write(address, slot)? else {
             return Ok(U256::ZERO);
@@ -396,7 +397,7 @@ impl StateSource for StateAt<'_> {
         StateAt::account(self, address)
     }
 
-    /// On a chain whose rules are not known, calls are executed with those of another one, so that
+    /// On a chain whose rules are not known, calls are executed with another chain's rules, so that
     /// they may use a stored value that cannot be checked.
     fn storage(&mut self, address: Address, key: U256) -> Result<U256> {
         match StateAt::storage(self, address, key.into()) {

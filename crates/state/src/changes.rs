@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use txgraph_evm::Account;
 use txgraph_nodedb::{Scratch, Snapshot};
 
-/// What a block changed, with the values before it.
+/// The changes of a block, with the values before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockChanges {
     /// The block.

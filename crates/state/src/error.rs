@@ -103,7 +103,7 @@ pub enum Error {
         slot: B256,
         /// The block of the state.
         block: u64,
-        /// What prevents the execution of the block that wrote the slot.
+        /// The reason why the block that wrote the slot cannot be executed.
         why: String,
     },
     /// An index and the change sets contradict each other.

@@ -17,7 +17,7 @@ use alloy_primitives::{
 use std::collections::BTreeMap;
 use txgraph_evm::{Account, AccountChange};
 
-/// What consecutive blocks changed, with the values after the last of them.
+/// The changes of consecutive blocks, with the values after the last of them.
 #[derive(Clone, Debug)]
 pub struct NewestState {
     /// The block before them.

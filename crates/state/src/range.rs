@@ -68,7 +68,8 @@ impl<'db> StateRange<'db> {
     }
 
     /// Executes blocks again where the node may have stored a wrong value of a slot. For questions
-    /// about the state, not for the execution of blocks. Without the index, the stored value is used.
+    /// about the state, not for the execution of blocks. Without the index, the stored value is
+    /// used.
     #[must_use]
     pub fn checked(self) -> Self {
         Self {
@@ -201,7 +202,7 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let mut snapshot = db.node().snapshot()?;
     let mut taken = begun;
     let tip = Tip::of(&snapshot)?;
-    // Only changes above a block are used, so those of the first block are not needed.
+    // Only changes above a block are used, so the changes of the first block are not needed.
     let blocks = BlockRange {
         first: range.first + 1,
         last: tip.block,

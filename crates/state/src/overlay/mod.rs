@@ -50,7 +50,7 @@ impl Tip {
 pub(crate) struct Overlay {
     /// The tip it was made for, and those it was extended to, ascending.
     tips: Vec<Tip>,
-    /// Each has the blocks after those of the previous layer.
+    /// Each has the blocks after the blocks of the previous layer.
     layers: Vec<Arc<Layer>>,
 }
 

@@ -66,7 +66,7 @@ fn state_root(state: &StateAt<'_>, keys: &Keys) -> B256 {
     root::state_root_unhashed(accounts)
 }
 
-/// Checks about 30 blocks and those of `also`. Returns the blocks whose state does not have
+/// Checks about 30 blocks and the blocks of `also`. Returns the blocks whose state does not have
 /// the root of the header.
 fn wrong_roots(dir: &Path, options: StateOptions, keys: &Keys, also: &[u64]) -> Vec<u64> {
     let db = open(dir, options);
