@@ -81,10 +81,10 @@ pub(crate) struct Attributes {
     pub(crate) operator_constant: u64,
 }
 
-/// What multiplies the prices of the parent chain.
+/// The factors of the parent chain's prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalars {
-    /// Gas that is added to that of the data, and a factor in millionths.
+    /// Gas that is added to the data's gas, and a factor in millionths.
     Bedrock { overhead: U256, scalar: U256 },
     /// Factors in millionths, for data as calldata and for data in blobs.
     Ecotone {

@@ -33,12 +33,12 @@ pub struct Header {
     pub beneficiary: Address,
 }
 
-/// What a transaction uses and offers.
+/// Gas use and prices of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paid<'a> {
     /// Its EIP-2718 encoding.
     pub envelope: &'a [u8],
-    /// What it pays for a unit of gas, in wei.
+    /// The price of a unit of gas, in wei.
     pub price: u128,
     /// The gas that it used.
     pub gas_used: u64,
@@ -60,7 +60,7 @@ pub struct Payment {
 pub struct Parts {
     /// The base fee of its gas.
     pub base: U256,
-    /// What it pays for its gas beyond that.
+    /// The payment for its gas beyond that.
     pub priority: U256,
     /// The fee for its data on the parent chain.
     pub l1: U256,
@@ -92,7 +92,7 @@ pub struct BlockFees {
 }
 
 impl BlockFees {
-    /// Reads the prices of a block. `calldata` are those of its first transaction.
+    /// Reads the prices of a block. `calldata` belongs to its first transaction.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Which formulas apply at which time.
+//! Selects the formulas by time.
 
 use crate::{Error, Result};
 use alloy_primitives::{B256, U256};
@@ -36,8 +36,8 @@ impl FeeRules {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownChain`] if the dates are not known, or if the genesis block is not that of
-    /// the chain with this ID.
+    /// [`Error::UnknownChain`] if the dates are not known, or if the genesis block does not belong
+    /// to the chain with this ID.
     pub fn of_chain(chain_id: u64, genesis_hash: B256) -> Result<Self> {
         KnownChain::by_id(chain_id)
             .filter(|chain| chain.genesis_hash.is_none_or(|known| known == genesis_hash))
