@@ -79,7 +79,7 @@ impl Make {
         let ether = U256::from(10u64).pow(U256::from(18));
         for (n, key) in KEYS.into_iter().enumerate() {
             let code = match self.below(4) {
-                // The senders are no contracts.
+                // The senders are not contracts.
                 0 if n > 1 => self.contract_code(),
                 1 => delegation(self.delegate()),
                 _ => Bytes::new(),
@@ -155,7 +155,8 @@ impl Make {
         state
     }
 
-    /// A contract, a precompiled contract, a key, a delegated key or an account that does not exist.
+    /// A contract, a precompiled contract, a key, a delegated key or an account that does not
+    /// exist.
     fn delegate(&mut self) -> Address {
         match self.below(6) {
             0 => Address::with_last_byte(1 + self.below(4) as u8),

@@ -19,7 +19,7 @@ pub struct FlatState {
     /// Accounts with storage, for the rule of EIP-7610.
     with_storage: AddressSet,
     codes: B256Map<(Bytes, Bytecode)>,
-    /// Hashes of blocks that are not those of the public tests.
+    /// Hashes of blocks that differ from the public tests.
     pub block_hashes: HashMap<u64, B256>,
     /// revm gets code as if read from disk, and analyses it in each run.
     pub analyses_each_time: bool,
