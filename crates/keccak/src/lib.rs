@@ -32,7 +32,7 @@ pub fn keccak256_each(messages: &[&[u8]], hashes: &mut [B256]) {
     keccak256_each_with(Width::of_machine(), messages, hashes);
 }
 
-/// The number of messages that are ordered by length, so that those of a group need the same
+/// The number of messages that are ordered by length, so that the messages of a group need the same
 /// number of permutations.
 const SORTED: usize = 64;
 
