@@ -52,7 +52,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(exception))
 }
 
-/// What failed, and the causes.
+/// The message of an error, with its causes.
 fn message(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

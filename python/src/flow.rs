@@ -25,7 +25,7 @@ pub(crate) enum Message {
     Batch(RecordBatch),
 }
 
-/// The end of the channel of the thread that reads.
+/// The reading thread's end of the channel.
 struct Inlet {
     sender: Sender<Message>,
     /// Set when no more batches are taken.

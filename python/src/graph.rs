@@ -94,7 +94,7 @@ impl Graph {
         serde_json::to_string(&self.graph.limits).unwrap_or_default()
     }
 
-    /// What was read, with gaps, as JSON.
+    /// The report of the scan, with gaps, as JSON.
     fn scan(&self) -> String {
         serde_json::to_string(&self.graph.scan).unwrap_or_default()
     }

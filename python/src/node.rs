@@ -139,7 +139,7 @@ impl Node {
         })
     }
 
-    /// What the data of the node looks like, as JSON.
+    /// A description of the node's data, as JSON.
     fn info(&self, py: Python<'_>) -> PyResult<String> {
         self.session.run(py, |source| to_json(&source.info()?))
     }

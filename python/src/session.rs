@@ -24,7 +24,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a node and its answers share.
+/// The state that a node and its results share.
 pub(crate) struct Session {
     /// None after the node was closed.
     source: RwLock<Option<Arc<Source>>>,
@@ -264,7 +264,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// The state, if it is another than that of the last report.
+    /// The state, if it changed since the last report.
     fn changed(&self) -> Option<Report> {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let report = (

@@ -93,7 +93,7 @@ pub(crate) fn storage<'py>(
     Ok(PyBytes::new(py, &found.value.to_be_bytes::<32>()))
 }
 
-/// What a transaction did, as JSON.
+/// The effects of a transaction, as JSON.
 #[pyfunction]
 pub(crate) fn transaction(
     py: Python<'_>,

@@ -82,7 +82,7 @@ impl Table {
         schema_capsule(py, &self.0.columns)
     }
 
-    /// The types are always those of this table: an interface may ignore the requested ones.
+    /// The types are always the table's own: an interface may ignore the requested ones.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
