@@ -116,7 +116,7 @@ questions "$blocks"
 {
     printf '# Cost as the chain grows\n\n'
     bench_setup
-    printf '\nCPU is user and system time. Memory is what the process allocated at its peak; mapped\n'
+    printf '\nCPU is user and system time. Memory is the peak allocation of the process; mapped\n'
     printf 'files are not in it. An address: the median of 20 with 1 to 100 transfers.\n\n'
     awk -F'\t' -v small=200000 -v big="$blocks" '
         function show(value) { return value >= 100 ? sprintf("%.0f", value) : sprintf("%.3g", value) }

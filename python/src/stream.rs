@@ -52,8 +52,9 @@ impl Outlet {
 
     /// Waits for the next message. `None`: there are no more.
     ///
-    /// The thread that asked may hold the interpreter's lock, which is released meanwhile, and it
-    /// looks for signals. Others never touch that lock: a thread that has it may wait for them.
+    /// The thread that asked may hold the interpreter's lock, which is released in the meantime,
+    /// and it looks for signals. Others never touch that lock: a thread that has it may wait for
+    /// them.
     fn receive(&self, flow: &Flow) -> Result<Option<Message>, String> {
         if let Ok(message) = flow.receiver.try_recv() {
             return Ok(Some(message));

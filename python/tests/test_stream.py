@@ -38,7 +38,7 @@ def test_rows_come_before_the_last_block_was_read(large_chain):
         rows = reader.read_next_batch().num_rows
         done, total, _, _ = reports[-1]
         assert 0 < rows and done < total
-        # Nobody takes more: reading waits after a few batches. All rows are read in less time.
+        # No more rows are taken: reading waits after a few batches. All rows are read in less time.
         time.sleep(5)
         assert running() == 1
         rows += sum(batch.num_rows for batch in reader)
@@ -55,7 +55,7 @@ def test_streams_that_are_dropped_stop_reading(large_chain):
             reader = pa.RecordBatchReader.from_stream(node.transfers().stream())
             reader.read_next_batch()
             del reader
-            # A capsule that nobody took.
+            # A capsule that was not taken.
             node.transfers().stream().__arrow_c_stream__()
         wait_until_idle()
 

@@ -141,7 +141,7 @@ type Opening<'a> = dyn FnMut(Address, Option<Address>) -> Option<U256> + 'a;
 struct Account {
     received: AmountSum,
     sent: AmountSum,
-    /// The balance, as far as the transfers tell: it is never below zero.
+    /// The balance, as far as the transfers show: it is never below zero.
     balance: U256,
     /// Present since the first traced token arrived.
     lots: Option<Lots>,

@@ -44,7 +44,7 @@ pub(crate) struct HeaderObject {
 }
 
 impl AnswerHeader {
-    /// Returns the RLP. Numbers that do not fit have a wrong value, and thus a wrong hash.
+    /// Returns the RLP. Numbers that do not fit have a wrong value, and so a wrong hash.
     pub(crate) fn rlp(self) -> Bytes {
         let object = match self {
             Self::Rlp(bytes) => return bytes,

@@ -23,7 +23,7 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub scheduler: String,
 
-    /// Address to listen on. Everybody who reaches it can read all data of the executor
+    /// Address to listen on. Anyone who reaches it can read all data of the executor
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub listen: std::net::IpAddr,
 

@@ -10,7 +10,7 @@ use std::{net::SocketAddr, sync::Arc};
 /// Options of a scheduler.
 #[derive(Args, Clone, Debug)]
 pub struct SchedulerArgs {
-    /// Address to listen on. Everybody who reaches it can read all data of the executors
+    /// Address to listen on. Anyone who reaches it can read all data of the executors
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub listen: SocketAddr,
 

@@ -1,6 +1,6 @@
 //! Cells of any format, and their conversion to the types of a transfer.
 //!
-//! A conversion is exact or fails. Text is what Parquet, CSV and JSON have in common: hex with
+//! A conversion is exact or fails. Parquet, CSV and JSON share these texts: hex with
 //! `0x` (or PostgreSQL's `\x`), and decimal numbers without fraction and exponent.
 
 use crate::{Role, error::Problem, time};

@@ -49,7 +49,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the writer changed files meanwhile, so that another attempt can succeed.
+    /// Returns whether the writer changed files in the meantime, so that another attempt can
+    /// succeed.
     pub const fn is_changed(&self) -> bool {
         matches!(self, Self::Changed { .. })
     }

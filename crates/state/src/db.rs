@@ -32,7 +32,7 @@ pub trait NewestBlocks: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::Newest`](crate::Error::Newest), also if the chain was reorganised meanwhile.
+    /// [`Error::Newest`](crate::Error::Newest), also if the chain was reorganised in the meantime.
     fn state(&self, states: &StateDb, blocks: BlockRange, tip: B256) -> Result<Arc<NewestState>>;
 }
 
@@ -74,7 +74,7 @@ impl StateDb {
     }
 
     /// Executes the newest blocks, if the state after `block` depends on it. No snapshot is held
-    /// meanwhile.
+    /// in the meantime.
     pub(crate) fn newest_for(&self, block: u64) -> Result<Option<Arc<NewestState>>> {
         let Some(newest) = &self.newest else {
             return Ok(None);

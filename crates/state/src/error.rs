@@ -87,7 +87,7 @@ pub enum Error {
         blocks: BlockRange,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
-        /// Whether the chain changed meanwhile.
+        /// Whether the chain changed in the meantime.
         stale: bool,
     },
     /// The stored value of a slot may be wrong, and execution could not decide it. See the

@@ -17,7 +17,7 @@ use std::{
 /// Longest wait for a result; then the caller can check whether to stop.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
-/// The same on a thread of the pool, which in the meantime helps nobody else.
+/// The same on a thread of the pool, which does not help other tasks in the meantime.
 const WAIT_IN_POOL_MAX: Duration = Duration::from_millis(2);
 
 /// Whether to wait for a result.

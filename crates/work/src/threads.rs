@@ -83,8 +83,8 @@ impl Threads {
     ///
     /// Decoding is bound by the processor, so more threads than cores only help while
     /// pages of the node's files are read from disk. There a thread waits for a page
-    /// fault about three quarters of the time at worst, hence four per core; and solid-state
-    /// disks reach their full rate with 32 to 64 requests in flight, hence 64 on any
+    /// fault about three quarters of the time at worst, so four per core; and solid-state
+    /// disks reach their full rate with 32 to 64 requests in flight, so 64 on any
     /// machine. More threads only take memory: each holds at least 256 KiB of transfers
     /// and up to 4 MiB of buffers.
     pub fn max() -> usize {

@@ -34,10 +34,10 @@ pub(crate) struct Options {
     rounds: usize,
     #[command(flatten)]
     results: Results,
-    /// Run only our interpreter, so many passes over all blocks, for a profiler.
+    /// Run only our interpreter, with this number of passes over all blocks, for a profiler.
     #[arg(long, value_name = "PASSES")]
     own: Option<usize>,
-    /// Decode code that has executed so many times its length.
+    /// Decode code after it has executed this multiple of its length.
     #[arg(long, value_name = "TIMES")]
     decode_after: Option<u32>,
 }

@@ -399,7 +399,7 @@ fn encoded(block: &ExecutedBlock) -> BTreeMap<Key, (Value, Value)> {
     accounts.chain(slots).collect()
 }
 
-/// After any number of commits, reorganisations and clean stops, hashed state is what the rule
+/// After any number of commits, reorganisations and clean stops, hashed state equals what the rule
 /// says, and gives the exact state after each block that it covers.
 #[test]
 fn block_writer_follows_the_rule() {

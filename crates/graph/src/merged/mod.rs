@@ -1,6 +1,6 @@
 //! The merged graph: one edge for all transfers of an asset from one address to another.
 //!
-//! It is what measures need of a graph. Its memory depends on how many addresses and edges
+//! Measures need nothing else of a graph. Its memory depends on how many addresses and edges
 //! differ, not on the number of transfers. So the transfers of a whole chain are merged while
 //! they are read, and none is kept.
 

@@ -29,7 +29,7 @@ pub(super) fn reduced(mut scalar: U256) -> U256 {
 /// 2^128 and given with their sign: true is negative. The first one is never negative.
 ///
 /// `LAMBDA` is a cube root of one. The vectors (A, -B) and (B, C) are a short basis of the pairs
-/// that are zero modulo the order. `scalar` minus the multiples of them is what remains. The
+/// that are zero modulo the order. The result is `scalar` minus the multiples of them. The
 /// quotients are rounded down, so scalars below 2^126 are not split.
 pub(super) fn halves(scalar: U256) -> [(u128, bool); 2] {
     const A: U256 = U256::from_limbs([0x8211_bbeb_7d4f_1128, 0x6f4d_8248_eeb8_59fc, 0, 0]);
