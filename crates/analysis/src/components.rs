@@ -68,7 +68,7 @@ pub struct Connected {
     addresses: Interner<Address>,
     /// By number of an address.
     sets: UnionFind<u32>,
-    /// By number of an address: transfers of its component. Those of one component may be at
+    /// By number of an address: transfers of its component. The counts of one component may be at
     /// several of its addresses, and are added up in the end.
     counts: Vec<Count>,
     transfers: u64,

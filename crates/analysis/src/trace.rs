@@ -116,7 +116,8 @@ pub struct Trace {
     pub method: TraceMethod,
     /// The transfers of the roots, in order. Their whole amounts are traced.
     pub sources: Vec<Transfer>,
-    /// The traced parts of all transfers, in order, then by source. Those of roots are included.
+    /// The traced parts of all transfers, in order, then by source. Transfers of roots are
+    /// included.
     pub rows: Vec<TraceRow>,
     /// Where the tokens are: by token, then amount, largest first, then address.
     pub ends: Vec<TraceEnding>,
