@@ -1,4 +1,4 @@
-"""Answers equal those of the command line."""
+"""Results equal the command line's."""
 
 import csv
 import io

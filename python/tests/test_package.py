@@ -52,7 +52,7 @@ def test_stubs_name_what_exists():
 
 
 def test_types_agree(tmp_path):
-    """Those of the package with its stubs, and those of programs that use it."""
+    """Types of the package with its stubs, and of programs that use it."""
     program = tmp_path / "program.py"
     program.write_text(
         "import txgraph\n"

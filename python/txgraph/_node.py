@@ -239,7 +239,7 @@ class Node:
         """Follows the tokens that ``root`` sent, amount by amount, to where they are now.
 
         ``method`` decides which tokens of an account leave first: ``fifo``, ``lifo``, ``haircut``
-        (the same share of all) or ``poison`` (upper bounds). Other options are those of
+        (the same share of all) or ``poison`` (upper bounds). Other options are as in
         :meth:`graph`; all hops are followed unless ``hops`` is given. Amounts are in the smallest
         unit of the token.
         """
@@ -370,7 +370,7 @@ class Node:
         )
 
     def nonce(self, address: Union[str, bytes], *, block: Optional[int] = None) -> int:
-        """The number of transactions that an address sent, after a block; of a contract, that of
+        """The number of transactions that an address sent, after a block; for a contract, the number of
         the contracts that it created, plus one."""
         return _native.nonce(
             self._native, _options.text("address", address), _options.integer("block", block)

@@ -32,7 +32,7 @@ def open(
     progress: Union[bool, Callback, None] = None,
 ) -> Node:
     """Opens a source: the data directory of a reth node, or ``KIND:LOCATION``, as
-    :func:`source_kinds` lists them. What is not given comes from the environment and from
+    :func:`source_kinds` lists them. Missing arguments come from the environment and from
     ``txgraph.toml``, as for the command line.
 
     :param join: more sources of the same chain
