@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The same questions by the local engine, by the plans of a cluster in one process, and by clusters
 # of one and two executors on this machine, on data directories and lakes. Every answer is compared
-# with that of the local engine, or with the first one for measures that only a cluster has.
+# with the local engine's, or with the first one for measures that only a cluster has.
 #
 #   ./bench.sh cluster            1, 4 and 16 million transfers: the first blocks of one chain
 #   ./bench.sh cluster --quick    one million only
@@ -63,7 +63,7 @@ cluster_cpu() {
 work_bytes() { du -sbc "$work"/state/work-* 2>/dev/null | tail -n 1 | cut -f1 || true; }
 
 # ask ENGINE INPUT NAME RUN COMMAND...: times a question, and compares its answer with the first.
-# The CPU time is that of all processes, and the work bytes are the files of executors; empty if
+# The CPU time covers all processes, and the work bytes are the files of executors; empty if
 # executors deleted files of older jobs in the meantime.
 ask() {
     local engine=$1 input=$2 name=$3 run=$4 start end before after bytes

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares EIP-3155 traces of our interpreter with those of geth (scripts/peers-geth.sh), step
+# Compares EIP-3155 traces of our interpreter with geth's (scripts/peers-geth.sh), step
 # by step: program counter, opcode, gas, cost, stack, memory size, depth, refund. Traces are
 # cut after LINES_MAX lines.
 #

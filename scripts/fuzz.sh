@@ -14,7 +14,7 @@ targets=("$@")
 say "building ${#targets[@]} fuzz targets"
 bins=()
 for target in "${targets[@]}"; do bins+=(--bin "$target"); done
-# With a target, build scripts and macros are those of the other builds.
+# With a target, build scripts and macros are shared with the other builds.
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS=$fuzz_flags cargo build --locked --manifest-path fuzz/Cargo.toml --target "$host" "${bins[@]}"
 

@@ -130,7 +130,7 @@ fuzz_flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares"
 
-# evm_programs: sets $programs to the folder of EVM programs, that of the fixtures if it exists.
+# evm_programs: sets $programs to the folder of EVM programs, in the fixtures if it exists there.
 evm_programs() {
     programs=${TXGRAPH_FIXTURES:-../shared/fixtures}/evm/programs
     [ -d "$programs" ] || programs=testdata/evm/programs

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the recipes of docs/recipes.md and docs/lake.md for DuckDB, polars, pandas, pyarrow and Spark
-# on the small chain, and compares their answers with those of txgraph.
+# on the small chain, and compares their results with txgraph's.
 #
 #   scripts/recipes.sh [PATH OF txgraph]
 # shellcheck source=scripts/lib.sh

@@ -9,7 +9,7 @@
 #
 # geth-amsterdam: a development chain of geth that activates Amsterdam after some blocks. COUNT random
 # transactions move ether in contracts before the fork, and as many after it. All movements must equal
-# those of geth's call tracer, after the fork without traces, and with fees and withdrawals give the
+# geth's call tracer, after the fork without traces, and with fees and withdrawals give the
 # balance of every account. A replay of all blocks from geth's execution witnesses must give the same.
 #
 # anvil: COUNT random transactions on chains of anvil (three forks) and geth. cryo and ethereum-etl export

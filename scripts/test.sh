@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of txgraph: unit, property, golden, command line. Those of clusters, with a large
-# engine to build, are in scripts/test-cluster.sh; those of the Python package are in
+# Runs the tests of txgraph: unit, property, golden, command line. Tests of clusters, with a large
+# engine to build, are in scripts/test-cluster.sh; tests of the Python package are in
 # scripts/python.sh.
 #
 # Large data directories written by a real node are read from ../shared/fixtures (or

@@ -11,7 +11,7 @@ import sys
 
 
 def texts(package):
-    """The license files of a package, with those of sources in other languages that it contains."""
+    """The license files of a package, and of the sources in other languages that it contains."""
     folder = pathlib.Path(package["manifest_path"]).parent
     names = ("licen", "copying", "notice", "unlicense")
     found = [path for path in folder.rglob("*") if path.name.lower().startswith(names)]

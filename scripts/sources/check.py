@@ -46,7 +46,7 @@ class Answer:
 def is_part(rows, whole):
     """Whether nothing is in the rows that is not in all of them, in the same order.
 
-    Their times may be missing. What is left of a transaction is numbered from the start.
+    Their times may be missing. The remaining logs of a transaction are numbered from the start.
     """
     names = [it for it in whole[0] if it not in ("sub_index", "block_timestamp")] if whole else []
 
@@ -133,4 +133,4 @@ def balances(sums, accounts, rows):
         print(f"{one} has {has} wei, the movements give {sum_is}", file=sys.stderr)
     if wrong:
         raise SystemExit(f"{len(wrong)} of {len(accounts)} balances differ")
-    print(f"balances: those of all {len(accounts)} accounts are equal", flush=True)
+    print(f"balances of all {len(accounts)} accounts are equal", flush=True)

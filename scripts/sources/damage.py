@@ -30,7 +30,7 @@ def write(path, rows, names):
 
 
 def damage_rows(random, path, others):
-    """Changes the rows of a text file. `others` are those of another chain. Returns what was done."""
+    """Changes the rows of a text file. `others` are rows of another chain. Returns what was done."""
     rows = rows_of(path)
     if not rows:
         return None

@@ -9,7 +9,7 @@ import threading
 from server import failed
 
 LOGS, RECEIPTS, BLOCK = "eth_getLogs", "eth_getBlockReceipts", "eth_getBlockByNumber"
-# Logs of ranges, not those of a block with this hash.
+# Logs of ranges, not logs of a block with this hash.
 RANGES = "eth_getLogs by range"
 TRACES, PARITY = "debug_traceBlockByNumber", "trace_block"
 TOKENS = ("--standard", "erc20,erc721,erc1155")
@@ -200,7 +200,7 @@ def of_block(change, block, times):
 
 
 def refusing(status, code, text, is_met, times=1 << 30):
-    """Answers with an error, if a call is such a one. A status of a request is that of all its calls."""
+    """Answers with an error, if a call is such a one. The status of a request applies to all its calls."""
     times = Times(times)
 
     def respond(request, answers):
