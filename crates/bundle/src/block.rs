@@ -59,7 +59,7 @@ impl BundledBlock {
             ("ommers", ommers_hash == header.ommers_hash),
         ] {
             if !agrees {
-                return Err(format!("its {what} are not those of its header"));
+                return Err(format!("its {what} do not match its header"));
             }
         }
         Ok(Self {

@@ -246,7 +246,7 @@ fn refuses_wrong_files_with_the_key() {
         (
             "block_rlp",
             damaged,
-            "its transactions are not those of its header",
+            "its transactions do not match its header",
         ),
         ("hash", json!(B256::ZERO), "hash: the hash of the block is"),
         ("number", json!(6), "number: the block is 5"),
