@@ -107,7 +107,7 @@ impl<'a> BlockReader<'a> {
             true => Ok(header),
             false => Err(self.file.block_error(
                 block,
-                format!("its header is that of block {}", header.number),
+                format!("its header belongs to block {}", header.number),
             )),
         }
     }
