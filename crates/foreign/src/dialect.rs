@@ -154,7 +154,7 @@ pub(crate) fn detect(
             format!("this is {name}, which is a source `{family}:`")
         }
         (None, Some((dialect, missing))) => format!(
-            "the columns {} are those of no known table; for {} the columns {} are missing",
+            "the columns {} fit no known table; for {} the columns {} are missing",
             shown(header),
             dialect.name,
             missing.join(", ")

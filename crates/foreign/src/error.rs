@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// A file has the name of a table, and the extension of no format.
     #[error(
-        "{}: its name is that of a table, but files with this extension are not read; convert it to \
+        "{}: its name belongs to a table, but files with this extension are not read; convert it to \
          .parquet, .csv or .jsonl (also .gz or .zst), or move it away",
         path.display()
     )]

@@ -278,8 +278,8 @@ fn files_with_the_name_of_a_table_are_not_skipped() {
             "hash,value\n",
             "are missing",
         ),
-        ("x/traces.csv.lz4", "", "its name is that of a table"),
-        ("token_transfers", "", "its name is that of a table"),
+        ("x/traces.csv.lz4", "", "its name belongs to a table"),
+        ("token_transfers", "", "its name belongs to a table"),
     ] {
         let files = Files::one("logs.csv", &logs);
         files.add(name, text);
