@@ -182,7 +182,7 @@ impl Snapshot<'_> {
             return Err(Error::Inconsistent {
                 block: blocks.last,
                 what: format!(
-                    "its transactions end at number {end}, before those of block {}, which begin at {first}",
+                    "its transactions end at number {end}, before the transactions of block {}, which begin at {first}",
                     blocks.first
                 ),
             });

@@ -50,7 +50,7 @@ pub(super) fn defect(page: &[u8; META_BYTES], number: u32, page_size: u32) -> Op
     let u64_at = |at| u64::from_le_bytes(array(page, at));
     // The page header: transaction, key size, flags, free space, page number.
     if u16_at(10) != PAGE_FLAGS || u32_at(16) != number {
-        return Some("its page header is not that of a meta page");
+        return Some("its page header does not belong to a meta page");
     }
     if u64_at(20) != MAGIC_AND_VERSION {
         return Some("its magic number or version is wrong");
