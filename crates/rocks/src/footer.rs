@@ -49,7 +49,7 @@ impl Footer {
                 Err(Fault::unsupported("a plain table (kPlainTable)"))
             }
             0x9267_89d0_c5f1_7873 => Err(Fault::unsupported("a cuckoo table (kCuckooTable)")),
-            _ => Err(Fault::damaged("its last bytes are not those of a table")),
+            _ => Err(Fault::damaged("its last bytes do not end a table")),
         }
     }
 
