@@ -139,7 +139,7 @@ impl RpcNode {
             if traced.len() != block.transactions.len()
                 || traced.iter().zip(&block.transactions).any(is_other)
             {
-                let what = "the traces are not those of the transactions of the block";
+                let what = "the traces do not belong to the transactions of the block";
                 return Err(self.differs(method, number, what.to_owned()));
             }
             all.push(traced);

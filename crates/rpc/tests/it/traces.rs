@@ -106,7 +106,7 @@ fn traces_without_hashes_are_compared_with_transactions() {
     });
     let text = refused(&one_chunk(&server));
     assert!(
-        text.contains("the traces are not those of the transactions"),
+        text.contains("the traces do not belong to the transactions"),
         "{text}"
     );
 }
