@@ -4,11 +4,11 @@ use crate::{ColumnType, MeasureResult, Table, serial::decimal};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use txgraph_base::words;
+use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, Asset, EdgeSum, MergedGraph};
 use txgraph_transfers::BlockTime;
 
-words! {
+string_enum! {
     /// The order of pairs. Ties are ordered by (from, to, asset).
     #[derive(Default)]
     pub enum PairOrder: "order" {

@@ -20,7 +20,7 @@ use crate::serial::decimal;
 use alloy_primitives::{Address, U256, map::HashMap};
 use lots::Lots;
 use serde::Serialize;
-use txgraph_base::words;
+use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
 
@@ -29,7 +29,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-words! {
+string_enum! {
     /// The order in which the tokens of an account leave.
     #[derive(Default)]
     pub enum TraceMethod: "method" {
@@ -45,7 +45,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Why traced tokens are not followed beyond an address.
     pub enum TraceEnd: "end of a trace" {
         /// They are still there after the last block.

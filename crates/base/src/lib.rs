@@ -4,20 +4,20 @@
 //! The crate reads no file, starts no thread and depends on no other crate of the
 //! workspace.
 //!
-//! Modules, each using only those before it: range, chains, location, words, tokens.
+//! Modules, each using only those before it: range, chains, location, string_enum, tokens.
 
 mod chains;
 mod location;
 mod range;
+mod string_enum;
 mod tokens;
-mod words;
 
 pub use chains::{BlobParameters, ChainFamily, FeeDates, KnownChain, KnownRules};
 pub use location::masked_url;
 pub use range::{BlockRange, BlockRanges, TxRange};
+pub use string_enum::UnknownWord;
 pub use tokens::KnownToken;
-pub use words::UnknownWord;
 
-/// For the expansion of [`words!`].
+/// For the expansion of [`string_enum!`].
 #[doc(hidden)]
 pub use serde;

@@ -379,7 +379,14 @@ mod tests {
             let keys: BTreeSet<String> = all.as_object().unwrap().keys().cloned().collect();
             // Of clusters, and those that are only read to be refused.
             let other = [
-                "help", "cluster", "run", "schema", "u256-types", "exclude", "hex", "types",
+                "help",
+                "cluster",
+                "run",
+                "schema",
+                "u256-types",
+                "exclude",
+                "hex",
+                "types",
             ];
             options.retain(|option| !other.contains(&option.as_str()));
             assert_eq!(options, keys, "{name}");

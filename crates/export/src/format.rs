@@ -2,9 +2,9 @@
 
 use crate::{ColumnType, compression::plain_name};
 use std::{fmt, path::Path, str::FromStr};
-use txgraph_base::{UnknownWord, words};
+use txgraph_base::{UnknownWord, string_enum};
 
-words! {
+string_enum! {
     /// A format for tables.
     pub enum TableFormat: "table format" {
         /// Comma-separated values, RFC 4180, with a header line.
@@ -18,7 +18,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// A format that holds a whole graph in one document.
     pub enum DocumentFormat: "graph format" {
         /// One JSON document: metadata, vertices, edges.
@@ -47,7 +47,7 @@ pub enum GraphFormat {
     Document(DocumentFormat),
 }
 
-words! {
+string_enum! {
     /// How the vertices of a picture are placed.
     #[derive(Default)]
     pub enum Layout: "layout" {
@@ -63,7 +63,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// A set of columns of transfers. See `docs/schemas.md`.
     pub enum Schema: "schema" {
         /// All columns, with the names of txgraph.
@@ -75,7 +75,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// A word for the type of a column. CSV and JSONL have hexadecimal text for bytes.
     pub enum ColumnWord: "type" {
         /// Bytes: 32 of a 256-bit number, most significant first. Exact; sorts as the numbers do.

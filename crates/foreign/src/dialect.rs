@@ -6,9 +6,9 @@ use self::tables::CHOSEN;
 pub(crate) use self::tables::DIALECTS;
 use crate::{Columns, Error, Role};
 use std::path::Path;
-use txgraph_base::words;
+use txgraph_base::string_enum;
 
-words! {
+string_enum! {
     /// Tools with similar tables.
     pub enum Family: "family of files" {
         /// cryo.

@@ -1,9 +1,9 @@
 //! The meanings of columns.
 
 use crate::Error;
-use txgraph_base::words;
+use txgraph_base::string_enum;
 
-words! {
+string_enum! {
     /// The meaning of a column.
     pub enum Role: "column" {
         /// Block number.

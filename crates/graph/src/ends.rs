@@ -3,13 +3,13 @@
 use crate::{Expansion, TransferGraph, Vertex};
 use alloy_primitives::{Address, map::AddressHashMap};
 use serde::{Deserialize, Serialize};
-use txgraph_base::words;
+use txgraph_base::string_enum;
 use txgraph_transfers::Direction;
 
 /// Addresses that the summary of a reason names.
 const NAMED_MAX: usize = 20;
 
-words! {
+string_enum! {
     /// Why a trail ends at a vertex.
     pub enum EndReason: "reason" {
         /// A root without a transfer in the graph.

@@ -4,7 +4,7 @@ use crate::{AmountSum, SearchError};
 use alloy_primitives::Address;
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
-use txgraph_base::words;
+use txgraph_base::string_enum;
 use txgraph_labels::{LabelSet, Labels};
 use txgraph_transfers::{
     BlockRanges, BlockTime, ChainInfo, Direction, ScanReport, TokenStandard, Transfer,
@@ -32,7 +32,7 @@ impl Asset {
     }
 }
 
-words! {
+string_enum! {
     /// Whether a vertex was expanded, or why not.
     pub enum Expansion: "expansion" {
         /// Its transfers were followed.

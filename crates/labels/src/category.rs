@@ -1,6 +1,6 @@
 //! Categories: words of files, and the few kinds that have a colour.
 
-txgraph_base::words! {
+txgraph_base::string_enum! {
     /// The kind of an address, with a colour and an icon in pictures. Files have many more words;
     /// [`Category::of`] finds the kind of each.
     pub enum Category: "category" {

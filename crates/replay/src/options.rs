@@ -28,7 +28,7 @@ pub struct ReplayOptions {
     pub what_if: Option<WhatIf>,
 }
 
-txgraph_base::words! {
+txgraph_base::string_enum! {
     /// The engine that executes transactions.
     #[derive(Default)]
     pub enum EngineKind: "engine" {

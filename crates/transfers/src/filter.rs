@@ -2,12 +2,12 @@
 
 use crate::{AmountFilter, Kind, TokenStandard, Transfer};
 use alloy_primitives::{Address, U256, map::AddressHashSet};
-use txgraph_base::words;
+use txgraph_base::string_enum;
 
 /// A set of addresses.
 pub type AddressSet = AddressHashSet;
 
-words! {
+string_enum! {
     /// In which direction to follow transfers.
     #[derive(Default)]
     pub enum Direction: "direction" {

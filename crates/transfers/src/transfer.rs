@@ -2,7 +2,7 @@
 
 use crate::BlockTime;
 use alloy_primitives::{Address, B256, U256};
-use txgraph_base::words;
+use txgraph_base::string_enum;
 
 /// The position of a transfer in the chain. A total order of all transfers.
 ///
@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-words! {
+string_enum! {
     /// The standard a transfer was decoded by.
     pub enum TokenStandard: "token standard" {
         /// Fungible token, EIP-20.
@@ -90,7 +90,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// The kind of movement that a transfer is.
     pub enum Kind: "kind" {
         /// Tokens moved from one holder to another.

@@ -19,8 +19,8 @@ use trees::CallTrees;
 #[cfg(feature = "oracle")]
 use txgraph::EngineKind;
 use txgraph::{
-    Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary,
-    Result, Source, Target, Trace, WhatIf,
+    Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source, Target,
+    Trace, WhatIf,
     text::{self, Checksum},
 };
 

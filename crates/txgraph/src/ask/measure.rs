@@ -1,9 +1,9 @@
 //! What can be measured.
 
 use crate::Error;
-use txgraph_base::words;
+use txgraph_base::string_enum;
 
-words! {
+string_enum! {
     /// What is measured.
     #[derive(Default)]
     pub enum Measure: "measure" {

@@ -43,7 +43,7 @@ use origin::Origin;
 use crate::{Advice, BlockSpec, Error, Result, Source, select::resolve_stored, source::RethNode};
 use alloy_primitives::Address;
 use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
-use txgraph_base::{KnownChain, words};
+use txgraph_base::{KnownChain, string_enum};
 use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
 use txgraph_replay::{
@@ -57,7 +57,7 @@ use txgraph_work::ProgressGuard;
 /// Mismatches that a summary lists.
 const MISMATCHES_MAX: usize = 20;
 
-words! {
+string_enum! {
     /// What is written of each transaction, instead of its transfers.
     pub enum Trace: "trace" {
         /// Its call frames, as in the node's `callTracer`.

@@ -41,7 +41,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use toml::Table;
-use txgraph_base::words;
+use txgraph_base::string_enum;
 
 use ParamValue as Value;
 /// A value in a saved question, of a default or an option.
@@ -85,7 +85,7 @@ impl Param {
     }
 }
 
-words! {
+string_enum! {
     /// The type of a parameter. Values are checked before anything is read.
     pub enum ParamKind: "type" {
         /// One address.

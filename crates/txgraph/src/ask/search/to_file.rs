@@ -15,8 +15,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use txgraph_export::{
-    ColumnChoice, DocumentFormat, Drawing, GraphFormat, GraphOptions, TableFormat, Target, TokenList,
-    Written,
+    ColumnChoice, DocumentFormat, Drawing, GraphFormat, GraphOptions, TableFormat, Target,
+    TokenList, Written,
 };
 use txgraph_graph::MergedEdge;
 use txgraph_labels::Labels;

@@ -1,7 +1,7 @@
 //! Enums whose values are written as one word each: on the command line, in query files
 //! and in outputs.
 
-/// A word that names no value of an enum made by [`words!`](crate::words).
+/// A word that names no value of an enum made by [`string_enum!`](crate::string_enum).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{word}`; {}", next(*renamed, known))]
 pub struct UnknownWord {
@@ -35,7 +35,7 @@ fn next(renamed: Option<&str>, known: &str) -> String {
 /// "feature"`.
 ///
 /// ```
-/// txgraph_base::words! {
+/// txgraph_base::string_enum! {
 ///     /// How rows are written.
 ///     pub enum Format: "format" {
 ///         /// Comma-separated values.
@@ -51,7 +51,7 @@ fn next(renamed: Option<&str>, known: &str) -> String {
 /// );
 /// ```
 #[macro_export]
-macro_rules! words {
+macro_rules! string_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident: $what:literal {
         $(
             $(#[$attribute:meta])*
@@ -130,7 +130,7 @@ macro_rules! words {
 
 #[cfg(test)]
 mod tests {
-    crate::words! {
+    crate::string_enum! {
         /// A shape.
         #[derive(Default)]
         enum Shape: "shape" {
