@@ -24,7 +24,7 @@ use txgraph_transfers::{
     BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
     TransferFilter, TransferSource, WrappedNative,
 };
-use txgraph_work::{Threads, Work};
+use txgraph_work::{Threads, WorkContext};
 
 /// The newest blocks, which neither index nor lake contain.
 const REORG_BUFFER: u64 = 64;
@@ -223,7 +223,7 @@ pub(crate) fn lake(options: &Options) -> Result<()> {
 struct Bench<'a> {
     options: &'a Options,
     node: NodeSource,
-    work: Work,
+    work: WorkContext,
     whole: BlockRange,
     /// All blocks but the newest, which are not stored.
     everything: ScanRequest,
@@ -256,9 +256,9 @@ impl<'a> Bench<'a> {
         Ok(Self {
             options,
             node,
-            work: Work {
+            work: WorkContext {
                 threads,
-                ..Work::default()
+                ..WorkContext::default()
             },
             whole,
             everything,

@@ -37,7 +37,7 @@ use std::{
     time::Duration,
 };
 use txgraph_stored::folder::{self, FolderError, FolderLock};
-use txgraph_work::{CancelFlag, Next, Retry};
+use txgraph_work::{CancelFlag, Retry, RetryStep};
 pub(crate) use write::{write_rows, write_scan};
 
 /// The version of the files.
@@ -326,9 +326,9 @@ impl Run {
                     }
                     tracing::warn!(attempt = number, "{error}");
                     match attempts.next(&|| cancel.is_cancelled()) {
-                        Next::Retry => {}
-                        Next::Exhausted => return Err(error),
-                        Next::Stopped => return Err(Error::Interrupted),
+                        RetryStep::Retry => {}
+                        RetryStep::Exhausted => return Err(error),
+                        RetryStep::Stopped => return Err(Error::Interrupted),
                     }
                 }
             }

@@ -19,7 +19,7 @@ use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, Pin,
     ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
 };
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// The number of pieces that are looked up before the first of them is delivered, for each
 /// thread and at most. Each waits with a batch of transfers or a list of rows.
@@ -37,7 +37,7 @@ const REST_REPLAYED_MAX: u64 = 128;
 pub struct Indexed<'a, R = &'a dyn Indexable> {
     index: &'a Index,
     source: &'a dyn Indexable,
-    work: Work,
+    work: WorkContext,
     rest: R,
     /// Whether `rest` finds movements inside of transactions.
     has_internal: bool,
@@ -108,7 +108,7 @@ impl<'a> Indexed<'a> {
         Self {
             index,
             source,
-            work: Work::default(),
+            work: WorkContext::default(),
             rest: source,
             has_internal: false,
         }
@@ -122,7 +122,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         Self {
             index,
             source,
-            work: Work::default(),
+            work: WorkContext::default(),
             rest,
             has_internal: true,
         }
@@ -130,7 +130,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
 
     /// Uses these threads and this cancel flag instead of the default ones.
     #[must_use]
-    pub fn on(mut self, work: Work) -> Self {
+    pub fn on(mut self, work: WorkContext) -> Self {
         self.work = work;
         self
     }

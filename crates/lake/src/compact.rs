@@ -24,7 +24,7 @@ use txgraph_stored::{delete_unlisted, units};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, DecodeCounts, SourceError, Transfer,
 };
-use txgraph_work::{ProgressGuard, Work};
+use txgraph_work::{ProgressGuard, WorkContext};
 
 /// The result of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct CompactReport {
 /// # Errors
 ///
 /// If there is no lake, it is damaged or another process writes it.
-pub fn compact(folder: &Path, work: &Work) -> Result<CompactReport> {
+pub fn compact(folder: &Path, work: &WorkContext) -> Result<CompactReport> {
     let store = Store::at(folder)?;
     Manifest::load(&store)?;
     let mut writer = Writer::at(&store)?;

@@ -14,7 +14,7 @@ use txgraph_transfers::{
     EIP7708_LOG_ADDRESS, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure,
     TokenFilter, Transfer, TransferSource, Unavailable,
 };
-use txgraph_work::{Ordered, Work, ordered};
+use txgraph_work::{Ordered, WorkContext, ordered};
 
 /// The reason why a block is not available.
 const MISSING: &str = "not in the lake";
@@ -29,12 +29,12 @@ const PARTITIONS_AHEAD: usize = 2;
 #[derive(Clone, Debug)]
 pub struct LakeSource<'a> {
     lake: &'a Lake,
-    work: Work,
+    work: WorkContext,
 }
 
 impl<'a> LakeSource<'a> {
     /// Creates a source.
-    pub const fn new(lake: &'a Lake, work: Work) -> Self {
+    pub const fn new(lake: &'a Lake, work: WorkContext) -> Self {
         Self { lake, work }
     }
 
@@ -80,7 +80,7 @@ impl<'a> LakeSource<'a> {
         numbers.dedup();
         let question = &prepared.question;
         let mut found = BTreeMap::new();
-        let Work {
+        let WorkContext {
             threads, cancel, ..
         } = &self.work;
         let end = ordered(
@@ -156,7 +156,7 @@ impl TransferSource for LakeSource<'_> {
     }
 
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
-        let counting = Work {
+        let counting = WorkContext {
             progress: None,
             ..self.work.clone()
         };

@@ -9,7 +9,7 @@ use crate::{
 };
 use txgraph_stored::{Expected, Origin, Stop, StoreKind, VerifyReport, verify_units};
 use txgraph_transfers::DecodeCounts;
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// Checks every checksum, that the tables of each partition agree, and that the source has the
 /// same transfers and counts. The first difference is returned as an error.
@@ -35,13 +35,13 @@ pub fn verify<'a>(lake: &Lake, origin: impl Into<Origin<'a>>) -> Result<VerifyRe
 /// # Errors
 ///
 /// If the lake is damaged.
-pub fn check(lake: &Lake, work: &Work) -> Result<VerifyReport> {
+pub fn check(lake: &Lake, work: &WorkContext) -> Result<VerifyReport> {
     run(lake, work, None)
 }
 
 fn run(
     lake: &Lake,
-    work: &Work,
+    work: &WorkContext,
     expected: Option<(&Origin<'_>, &Expected<'_>)>,
 ) -> Result<VerifyReport> {
     let blocks = |partition: &Partition| partition.info.blocks;

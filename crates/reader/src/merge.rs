@@ -12,7 +12,7 @@ use std::iter::Peekable;
 use txgraph_transfers::{
     BlockRange, BlockRanges, DecodeCounts, SourceFailure, Transfer, Unavailable,
 };
-use txgraph_work::{Head as LineHead, Line, Retry, Started};
+use txgraph_work::{QueueHead, Retry, RunningTask, TaskQueue};
 
 /// A part of a chunk that was read: consecutive blocks. Each has the hash of the one before as
 /// its parent hash.
@@ -131,7 +131,7 @@ pub(crate) enum Head {
 pub(crate) struct Merge {
     /// Blocks that are not in line yet.
     blocks: Peekable<Chunks>,
-    line: Line<Chunk, Outcome>,
+    queue: TaskQueue<Chunk, Outcome>,
     limits: Limits,
     /// Bytes of the pieces in `line`.
     held_bytes: u64,
@@ -143,7 +143,7 @@ impl Merge {
     pub(crate) fn new(blocks: Chunks, limits: Limits) -> Self {
         Self {
             blocks: blocks.peekable(),
-            line: Line::default(),
+            queue: TaskQueue::default(),
             limits,
             held_bytes: 0,
             tail: None,
@@ -151,24 +151,24 @@ impl Merge {
     }
 
     /// The next chunk to start now, if one may start. Lower blocks first.
-    pub(crate) fn next_task(&mut self) -> Option<Started<Chunk>> {
-        let mut at = self.line.first_waiting();
+    pub(crate) fn next_task(&mut self) -> Option<RunningTask<Chunk>> {
+        let mut at = self.queue.first_waiting();
         if at.is_none()
-            && self.line.len() < self.limits.window
+            && self.queue.len() < self.limits.window
             && !self.has_failed()
             && let Some(blocks) = self.blocks.next()
         {
-            self.line.push_back(Chunk::new(blocks));
-            at = Some(self.line.len() - 1);
+            self.queue.push_back(Chunk::new(blocks));
+            at = Some(self.queue.len() - 1);
         }
         // The head may always start, or the scan could not go on.
         let at = at.filter(|at| *at == 0 || self.has_room())?;
-        Some(self.line.start(at))
+        Some(self.queue.start(at))
     }
 
     /// Whether one more chunk may be read within the bounds.
     fn has_room(&self) -> bool {
-        let tasks = self.line.running() + 1;
+        let tasks = self.queue.running() + 1;
         let shares = u64::try_from(tasks)
             .unwrap_or(u64::MAX)
             .saturating_mul(self.limits.share_bytes);
@@ -179,7 +179,7 @@ impl Merge {
     /// Whether the scan will stop before it reaches chunks that are not in line yet.
     fn has_failed(&self) -> bool {
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Stopped);
-        self.line.results().any(failed)
+        self.queue.results().any(failed)
     }
 
     /// Stores the outcome of the task `id`.
@@ -188,7 +188,7 @@ impl Merge {
             Outcome::Read(piece) => Some((piece.blocks, piece.bytes())),
             _ => None,
         };
-        let Some((at, chunk)) = self.line.finish(id, outcome) else {
+        let Some((at, chunk)) = self.queue.finish(id, outcome) else {
             return;
         };
         let Some((blocks, bytes)) = read else { return };
@@ -197,17 +197,17 @@ impl Merge {
         let rest = blocks.last.checked_add(1);
         if let Some(rest) = rest.and_then(|next| BlockRange::new(next, chunk.blocks.last)) {
             chunk.blocks = blocks;
-            self.line.insert(at + 1, Chunk::new(rest));
+            self.queue.insert(at + 1, Chunk::new(rest));
         }
     }
 
-    /// The state of the first chunk in line. A piece that is ready leaves the line.
+    /// The state of the first chunk in queue. A piece that is ready leaves the queue.
     pub(crate) fn head(&mut self) -> Head {
-        let outcome = match self.line.head() {
-            LineHead::Done(outcome) => outcome,
-            LineHead::Pending => return Head::Pending,
-            LineHead::Empty if self.blocks.peek().is_some() => return Head::Pending,
-            LineHead::Empty => return Head::End,
+        let outcome = match self.queue.head() {
+            QueueHead::Done(outcome) => outcome,
+            QueueHead::Pending => return Head::Pending,
+            QueueHead::Empty if self.blocks.peek().is_some() => return Head::Pending,
+            QueueHead::Empty => return Head::End,
         };
         let Outcome::Read(piece) = outcome else {
             return Head::Broken(std::mem::replace(outcome, Outcome::Stopped));
@@ -220,13 +220,13 @@ impl Merge {
         }
         self.tail = Some((piece.blocks.last, piece.hash));
         self.held_bytes = self.held_bytes.saturating_sub(piece.bytes());
-        match self.line.take_head() {
+        match self.queue.take_head() {
             Some((_, Outcome::Read(piece))) => Head::Ready(piece),
             _ => unreachable!("matched above"),
         }
     }
 
-    /// Number and hash of the last block that left the line.
+    /// Number and hash of the last block that left the queue.
     pub(crate) fn tail(&self) -> Option<(u64, B256)> {
         self.tail
     }
@@ -235,7 +235,7 @@ impl Merge {
     /// was read before the chain changed, and so may the others have been. Returns false
     /// if the head was read again too often.
     pub(crate) fn redo(&mut self) -> bool {
-        let Some(head) = self.line.front_mut() else {
+        let Some(head) = self.queue.front_mut() else {
             return false;
         };
         head.rereads += 1;
@@ -243,7 +243,7 @@ impl Merge {
             return false;
         }
         let held_bytes = &mut self.held_bytes;
-        self.line.reset(|outcome| {
+        self.queue.reset(|outcome| {
             if let Outcome::Read(piece) = outcome {
                 *held_bytes = held_bytes.saturating_sub(piece.bytes());
             }
@@ -253,12 +253,12 @@ impl Merge {
 
     /// Removes the blocks `gone` from the head, which could not be read because of them.
     pub(crate) fn skip(&mut self, gone: &BlockRanges) {
-        let Some((head, _)) = self.line.take_head() else {
+        let Some((head, _)) = self.queue.take_head() else {
             return;
         };
         let left = BlockRanges::from(head.blocks).subtract(gone);
         for (at, blocks) in left.iter().enumerate() {
-            self.line.insert(at, Chunk::new(blocks));
+            self.queue.insert(at, Chunk::new(blocks));
         }
     }
 }
@@ -287,12 +287,12 @@ mod tests {
     impl Merge {
         /// Checks the counters against the line, and the bounds.
         fn audit(&self, rows_in_share: u64) {
-            let held = self.line.results().map(|outcome| match outcome {
+            let held = self.queue.results().map(|outcome| match outcome {
                 Outcome::Read(piece) => piece.bytes(),
                 _ => 0,
             });
             assert_eq!(self.held_bytes, held.sum::<u64>());
-            let running = self.line.running();
+            let running = self.queue.running();
             let Limits {
                 window,
                 memory_bytes,
@@ -328,7 +328,7 @@ mod tests {
             let all = BlockRanges::from(BlockRange::up_to(99));
             let mut merge = Merge::new(Chunks::new(&all, Sizing::Blocks(size)), limits);
             let mut chance = SmallRng::seed_from_u64(seed);
-            let mut running: Vec<Started<Chunk>> = Vec::new();
+            let mut running: Vec<RunningTask<Chunk>> = Vec::new();
             let mut next = 0;
             loop {
                 if chance.random() && let Some(task) = merge.next_task() {

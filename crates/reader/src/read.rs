@@ -27,7 +27,7 @@ use txgraph_transfers::{
     BlockRange, BlockSummary, BlockTime, DecodeCounts, Decoder, Kind, LogView, ScanRequest,
     TransactionView, Transfer, WithdrawalView,
 };
-use txgraph_work::{CancelFlag, Next, Retry};
+use txgraph_work::{CancelFlag, Retry, RetryStep};
 
 /// A snapshot is renewed inside a chunk after this time.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -130,9 +130,9 @@ impl ChunkReader<'_> {
             }
             tracing::debug!(%chunk, attempt = attempts.number(), %error, "reading failed");
             match attempts.next(&|| self.is_stopped()) {
-                Next::Retry => {}
-                Next::Exhausted => return failure(error),
-                Next::Stopped => return Outcome::Stopped,
+                RetryStep::Retry => {}
+                RetryStep::Exhausted => return failure(error),
+                RetryStep::Stopped => return Outcome::Stopped,
             }
         }
     }

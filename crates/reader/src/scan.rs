@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_transfers::{Batch, Pin, ScanReport, SourceError, Transfer, Unavailable};
-use txgraph_work::{CancelFlag, ProgressGuard, Started, Wait};
+use txgraph_work::{CancelFlag, ProgressGuard, RunningTask, Wait};
 
 /// The last emitted block is looked up again in this interval.
 const RECHECK_TIME: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ const RECHECK_TIME: Duration = Duration::from_secs(5);
 /// Reads chunks.
 pub(crate) trait Workers {
     /// Starts to read a chunk. Outcomes arrive later, in any order.
-    fn start(&mut self, task: Started<Chunk>);
+    fn start(&mut self, task: RunningTask<Chunk>);
 
     /// Returns an outcome, if there is one.
     fn outcome(&mut self, wait: Wait) -> Option<(u64, Outcome)>;

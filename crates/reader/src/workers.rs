@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::B256;
 use txgraph_nodedb::NodeDb;
 use txgraph_transfers::SourceError;
-use txgraph_work::{Retry, Started, TaskRunner, Wait};
+use txgraph_work::{Retry, RunningTask, TaskRunner, Wait};
 
 /// Reads chunks of a database on threads.
 pub(crate) struct ChunkWorkers<'a, 'r> {
@@ -17,7 +17,7 @@ pub(crate) struct ChunkWorkers<'a, 'r> {
 }
 
 impl Workers for ChunkWorkers<'_, '_> {
-    fn start(&mut self, task: Started<Chunk>) {
+    fn start(&mut self, task: RunningTask<Chunk>) {
         self.runner.start(task);
     }
 

@@ -4,7 +4,7 @@ use crate::{BlockReplay, BlockSource, Error, Replayer, Result, StateHistory, wor
 use alloy_primitives::B256;
 use std::ops::{AddAssign, ControlFlow};
 use txgraph_nodedb::BlockRange;
-use txgraph_work::{Next, Ordered, Retry, ordered};
+use txgraph_work::{Ordered, Retry, RetryStep, ordered};
 
 /// Blocks of a task, which are read under one snapshot.
 const TASK_BLOCKS: u64 = 8;
@@ -163,7 +163,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             let mut replays = Vec::new();
             let error = self.try_task(worker, task, &mut replays).err();
             if error.as_ref().is_none_or(|error| !error.is_stale())
-                || attempts.next(&|| self.options.cancel.is_cancelled()) != Next::Retry
+                || attempts.next(&|| self.options.cancel.is_cancelled()) != RetryStep::Retry
             {
                 return Finished { replays, error };
             }

@@ -9,7 +9,7 @@ use crate::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::{io::Read, sync::Arc, time::Duration};
-use txgraph_work::{Attempts, CancelFlag, Next, Retry};
+use txgraph_work::{Attempts, CancelFlag, Retry, RetryStep};
 use ureq::{
     Agent,
     tls::{Certificate, RootCerts, TlsConfig},
@@ -222,9 +222,9 @@ impl Client {
             self.pace.pause(least);
         }
         match attempts.next_spread(least, &|| self.cancel.is_cancelled()) {
-            Next::Retry => Ok(()),
-            Next::Stopped => Err(Error::Interrupted),
-            Next::Exhausted => Err(Error::Failed {
+            RetryStep::Retry => Ok(()),
+            RetryStep::Stopped => Err(Error::Interrupted),
+            RetryStep::Exhausted => Err(Error::Failed {
                 endpoint: self.endpoint.to_string(),
                 method,
                 place: group.place(),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use txgraph_base::{ChainFamily, KnownChain};
 use txgraph_transfers::{BlockRange, ChainInfo};
-use txgraph_work::{CancelFlag, Next, Retry};
+use txgraph_work::{CancelFlag, Retry, RetryStep};
 
 /// Newest blocks that may be replaced, if the server does not name the finalized block.
 pub(crate) const REORG_BUFFER: u64 = 128;
@@ -215,9 +215,9 @@ impl RpcNode {
             match attempts.next_spread(std::time::Duration::ZERO, &|| {
                 self.client.cancel.is_cancelled()
             }) {
-                Next::Retry => {}
-                Next::Stopped => return Err(Error::Interrupted),
-                Next::Exhausted => {
+                RetryStep::Retry => {}
+                RetryStep::Stopped => return Err(Error::Interrupted),
+                RetryStep::Exhausted => {
                     return Err(Error::Missing {
                         endpoint: self.client.endpoint.to_string(),
                         method,

@@ -13,7 +13,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, BlockTime, ChainInfo, Kind, ScanRequest, SourceError, SourceFailure,
     Transfer,
 };
-use txgraph_work::{Next, Retry};
+use txgraph_work::{Retry, RetryStep};
 
 /// Blocks of a chunk whose transactions are read. Such blocks have up to a few MB each.
 const BLOCKS: u64 = 32;
@@ -59,9 +59,9 @@ impl RpcNode {
                 Err(error @ Error::Replaced { .. }) => {
                     tracing::debug!(%error, "reading again");
                     match attempts.next(&|| self.client.cancel.is_cancelled()) {
-                        Next::Retry => {}
-                        Next::Exhausted => return Err(error),
-                        Next::Stopped => return Err(Error::Interrupted),
+                        RetryStep::Retry => {}
+                        RetryStep::Exhausted => return Err(error),
+                        RetryStep::Stopped => return Err(Error::Interrupted),
                     }
                 }
                 done => return done,

@@ -13,7 +13,7 @@ use txgraph_transfers::{
     InternalSource, InternalTransfers, Pin, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource, WrappedNative,
 };
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// Blocks that are read at a time for a lake.
 const RUN_BLOCKS: u64 = 32;
@@ -27,7 +27,7 @@ pub struct RpcSource {
 impl RpcSource {
     /// Creates a source. As many chunks as `work` has threads are asked at a time, within the
     /// limits of the endpoint.
-    pub const fn new(node: RpcNode, work: Work) -> Self {
+    pub const fn new(node: RpcNode, work: WorkContext) -> Self {
         Self {
             source: StoredSource::new(node, work),
         }
@@ -39,7 +39,7 @@ impl RpcSource {
     }
 
     /// The threads, the flag and the progress of scans.
-    pub const fn work(&self) -> &Work {
+    pub const fn work(&self) -> &WorkContext {
         self.source.work()
     }
 }

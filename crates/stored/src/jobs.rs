@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use txgraph_transfers::{BlockRange, BlockRanges, BlockRun, ScanRequest, SourceError};
-use txgraph_work::{CancelFlag, Next, Ordered, Retry, Work, ordered};
+use txgraph_work::{CancelFlag, Ordered, Retry, RetryStep, WorkContext, ordered};
 
 /// Ends jobs early: when one has failed, or on request.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<'a> Stop<'a> {
 ///
 /// The first error of a job or of `done`. The other jobs stop.
 pub fn run_jobs<J: Send, W: Send, T: Send>(
-    (work, ahead): (&Work, usize),
+    (work, ahead): (&WorkContext, usize),
     stop: &Stop<'_>,
     jobs: impl IntoIterator<Item = J>,
     worker: impl Fn() -> W + Sync,
@@ -118,9 +118,9 @@ impl OriginReader<'_> {
             };
             let Some(run) = self.read(wanted)? else {
                 match attempts.next(&|| stop.is_set()) {
-                    Next::Retry => continue,
-                    Next::Exhausted => return Err(reorged.into()),
-                    Next::Stopped => return Err(SourceError::Interrupted.into()),
+                    RetryStep::Retry => continue,
+                    RetryStep::Exhausted => return Err(reorged.into()),
+                    RetryStep::Stopped => return Err(SourceError::Interrupted.into()),
                 }
             };
             if previous.is_some_and(|previous| previous != run.parent_hash) {
@@ -199,10 +199,10 @@ mod tests {
         assert_eq!(end.unwrap_err().to_string(), format!("job {job}"));
     }
 
-    fn work() -> Work {
-        Work {
+    fn work() -> WorkContext {
+        WorkContext {
             threads: Threads::new(3).unwrap(),
-            ..Work::default()
+            ..WorkContext::default()
         }
     }
 

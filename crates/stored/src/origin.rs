@@ -5,7 +5,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
     InternalTransfers, ScanRequest, SourceError, Transfer, TransferFilter, WrappedNative,
 };
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// The maximum number of blocks that are replayed at a time.
 const REPLAYED_MAX: u64 = 1024;
@@ -19,7 +19,7 @@ pub struct Origin<'a> {
     /// inside of transactions are wanted.
     pub internal: Option<&'a dyn InternalSource>,
     /// How blocks are read.
-    pub work: Work,
+    pub work: WorkContext,
 }
 
 impl std::fmt::Debug for Origin<'_> {
@@ -32,13 +32,13 @@ impl std::fmt::Debug for Origin<'_> {
     }
 }
 
-/// Without movements inside of transactions, and with the default [`Work`].
+/// Without movements inside of transactions, and with the default [`WorkContext`].
 impl<'a, S: Indexable> From<&'a S> for Origin<'a> {
     fn from(source: &'a S) -> Self {
         Self {
             source,
             internal: None,
-            work: Work::default(),
+            work: WorkContext::default(),
         }
     }
 }

@@ -8,16 +8,16 @@ use txgraph_transfers::{
     SourceFailure, TokenFilter, Transfer, TransferFilter, TransferSource, Unavailable,
     WrappedNative,
 };
-use txgraph_work::{Ordered, ProgressGuard, Work, ordered};
+use txgraph_work::{Ordered, ProgressGuard, WorkContext, ordered};
 
 /// The chunks that are read before the first of them is delivered, for each thread.
 const CHUNKS_AHEAD_PER_THREAD: usize = 2;
 
-/// Stored blocks as a source of transfers. Each scan uses all threads of its [`Work`].
+/// Stored blocks as a source of transfers. Each scan uses all threads of its [`WorkContext`].
 #[derive(Debug)]
 pub struct StoredSource<S> {
     blocks: S,
-    work: Work,
+    work: WorkContext,
 }
 
 /// The outcome of one chunk.
@@ -25,7 +25,7 @@ type ChunkResult = (BlockRange, Result<StoredChunk, SourceFailure>);
 
 impl<S: StoredBlocks> StoredSource<S> {
     /// Creates a source.
-    pub const fn new(blocks: S, work: Work) -> Self {
+    pub const fn new(blocks: S, work: WorkContext) -> Self {
         Self { blocks, work }
     }
 
@@ -35,7 +35,7 @@ impl<S: StoredBlocks> StoredSource<S> {
     }
 
     /// The threads, the flag and the progress of scans.
-    pub const fn work(&self) -> &Work {
+    pub const fn work(&self) -> &WorkContext {
         &self.work
     }
 
@@ -73,7 +73,7 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
         if !missing.is_empty() && !request.allow_partial {
             return Err(self.unavailable(missing));
         }
-        let Work {
+        let WorkContext {
             threads,
             cancel,
             progress,

@@ -21,7 +21,7 @@ use std::{
 use txgraph_transfers::{
     BlockRange, BlockRanges, ChainInfo, Indexable, ScanRequest, SourceError, WrappedNative,
 };
-use txgraph_work::{ProgressGuard, Retry, Work};
+use txgraph_work::{ProgressGuard, Retry, WorkContext};
 
 /// What a store contains.
 #[derive(Clone, Debug)]
@@ -337,7 +337,7 @@ fn remove_stale<S: Store>(store: &mut S, source: &dyn Indexable) -> Result<u64> 
 pub fn verify_units<U: Sync>(
     units: &[U],
     blocks: impl Fn(&U) -> BlockRange + Sync,
-    work: &Work,
+    work: &WorkContext,
     check: impl Fn(&U, &Stop<'_>) -> Result<VerifyReport> + Sync,
 ) -> Result<VerifyReport> {
     let all: BlockRanges = units.iter().map(&blocks).collect();

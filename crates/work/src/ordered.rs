@@ -1,6 +1,8 @@
 //! The ordered pipeline.
 
-use crate::{CancelFlag, Head, Line, Started, Threads, ThreadsError, Wait, run_tasks};
+use crate::{
+    CancelFlag, QueueHead, RunningTask, TaskQueue, Threads, ThreadsError, Wait, run_tasks,
+};
 use std::ops::ControlFlow;
 
 /// How [`ordered`] ended.
@@ -66,7 +68,7 @@ pub fn ordered<T: Send, S: Send, R: Send, B>(
 ) -> Result<Ordered<B>, ThreadsError> {
     let mut tasks = tasks.into_iter().fuse();
     run_tasks(threads, state, run, |runner| {
-        let mut line: Line<(), ControlFlow<R, R>> = Line::default();
+        let mut queue: TaskQueue<(), ControlFlow<R, R>> = TaskQueue::default();
         let mut is_closed = false;
         loop {
             if cancel.is_cancelled() {
@@ -74,28 +76,28 @@ pub fn ordered<T: Send, S: Send, R: Send, B>(
             }
             while let Some((id, result)) = runner.finished(Wait::No) {
                 is_closed |= result.is_break();
-                line.finish(id, result);
+                queue.finish(id, result);
             }
             // Before the sink takes its time.
-            while !is_closed && line.len() < ahead.max(1) {
+            while !is_closed && queue.len() < ahead.max(1) {
                 let Some(task) = tasks.next() else {
                     is_closed = true;
                     break;
                 };
-                line.push_back(());
-                let Started { id, .. } = line.start(line.len() - 1);
-                runner.start(Started { id, task });
+                queue.push_back(());
+                let RunningTask { id, .. } = queue.start(queue.len() - 1);
+                runner.start(RunningTask { id, task });
             }
-            match line.head() {
-                Head::Empty => return Ordered::Done,
-                Head::Pending => {
+            match queue.head() {
+                QueueHead::Empty => return Ordered::Done,
+                QueueHead::Pending => {
                     if let Some((id, result)) = runner.finished(Wait::Briefly) {
                         is_closed |= result.is_break();
-                        line.finish(id, result);
+                        queue.finish(id, result);
                     }
                 }
-                Head::Done(_) => {
-                    let Some((_, result)) = line.take_head() else {
+                QueueHead::Done(_) => {
+                    let Some((_, result)) = queue.take_head() else {
                         continue;
                     };
                     let (result, is_last) = match result {

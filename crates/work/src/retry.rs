@@ -69,7 +69,7 @@ impl Retry {
             match attempt() {
                 Err(error) if again(&error) => {
                     tracing::debug!(attempt = attempts.made, %error, "{what} failed");
-                    if attempts.next(&|| false) != Next::Retry {
+                    if attempts.next(&|| false) != RetryStep::Retry {
                         return Err(error);
                     }
                 }
@@ -88,7 +88,7 @@ pub struct Attempts {
 
 /// The next step after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum RetryStep {
     /// Try again; the pause is over.
     Retry,
     /// The last attempt failed.
@@ -105,14 +105,14 @@ impl Attempts {
 
     /// Pauses after a failed attempt, unless it was the last. The pause ends early when
     /// `stop` becomes true.
-    pub fn next(&mut self, stop: &dyn Fn() -> bool) -> Next {
+    pub fn next(&mut self, stop: &dyn Fn() -> bool) -> RetryStep {
         self.pause(self.backoff(), stop)
     }
 
     /// Like [`next`](Self::next), but pauses for at least `least`, plus a random part of up to a
     /// half. For servers that others use too: attempts that were refused together do not come back
     /// together.
-    pub fn next_spread(&mut self, least: Duration, stop: &dyn Fn() -> bool) -> Next {
+    pub fn next_spread(&mut self, least: Duration, stop: &dyn Fn() -> bool) -> RetryStep {
         let pause = self.backoff().max(least);
         // A new state has random keys.
         let random = RandomState::new().hash_one(self.made) % 512;
@@ -126,20 +126,20 @@ impl Attempts {
         self.retry.backoff.saturating_mul(factor)
     }
 
-    fn pause(&mut self, pause: Duration, stop: &dyn Fn() -> bool) -> Next {
+    fn pause(&mut self, pause: Duration, stop: &dyn Fn() -> bool) -> RetryStep {
         if self.made >= self.retry.attempts {
-            return Next::Exhausted;
+            return RetryStep::Exhausted;
         }
         let end = Instant::now() + pause;
         self.made += 1;
         while !stop() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Next::Retry;
+                return RetryStep::Retry;
             }
             std::thread::sleep(left.min(POLL_INTERVAL));
         }
-        Next::Stopped
+        RetryStep::Stopped
     }
 }
 
@@ -184,18 +184,18 @@ mod tests {
         };
         let mut attempts = retry.start();
         let begun = Instant::now();
-        assert_eq!(attempts.next(&|| false), Next::Retry);
-        assert_eq!(attempts.next(&|| false), Next::Retry);
+        assert_eq!(attempts.next(&|| false), RetryStep::Retry);
+        assert_eq!(attempts.next(&|| false), RetryStep::Retry);
         assert!(begun.elapsed() >= Duration::from_millis(6));
-        assert_eq!(attempts.next(&|| false), Next::Exhausted);
+        assert_eq!(attempts.next(&|| false), RetryStep::Exhausted);
         let long = Retry {
             attempts: 2,
             backoff: Duration::from_secs(3600),
         };
-        assert_eq!(long.start().next(&|| true), Next::Stopped);
+        assert_eq!(long.start().next(&|| true), RetryStep::Stopped);
         assert_eq!(
             long.start().next_spread(Duration::ZERO, &|| true),
-            Next::Stopped
+            RetryStep::Stopped
         );
     }
 
@@ -208,8 +208,8 @@ mod tests {
         let mut attempts = retry.start();
         let begun = Instant::now();
         let least = Duration::from_millis(30);
-        assert_eq!(attempts.next_spread(least, &|| false), Next::Retry);
+        assert_eq!(attempts.next_spread(least, &|| false), RetryStep::Retry);
         assert!(begun.elapsed() >= least);
-        assert_eq!(attempts.next_spread(least, &|| false), Next::Exhausted);
+        assert_eq!(attempts.next_spread(least, &|| false), RetryStep::Exhausted);
     }
 }

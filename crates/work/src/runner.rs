@@ -1,6 +1,6 @@
 //! Runs tasks on threads; results come back to the caller in any order.
 
-use crate::{Started, Threads, ThreadsError};
+use crate::{RunningTask, Threads, ThreadsError};
 use rayon::Yield;
 use std::{
     any::Any,
@@ -35,11 +35,11 @@ pub struct TaskRunner<'a, T, R>(Mode<'a, T, R>);
 enum Mode<'a, T, R> {
     /// On the calling thread, when it waits.
     Inline {
-        queue: VecDeque<Started<T>>,
+        queue: VecDeque<RunningTask<T>>,
         run: &'a mut dyn FnMut(T) -> R,
     },
     Pool {
-        spawn: &'a dyn Fn(Started<T>),
+        spawn: &'a dyn Fn(RunningTask<T>),
         receiver: &'a Receiver<(u64, Result<R, Panic>)>,
         /// Whether the calling thread is one of the pool.
         is_in_pool: bool,
@@ -56,7 +56,7 @@ impl<T, R> std::fmt::Debug for TaskRunner<'_, T, R> {
 
 impl<T, R> TaskRunner<'_, T, R> {
     /// Queues a task. Tasks begin in the order in which they are queued.
-    pub fn start(&mut self, task: Started<T>) {
+    pub fn start(&mut self, task: RunningTask<T>) {
         match &mut self.0 {
             Mode::Inline { queue, .. } => queue.push_back(task),
             Mode::Pool { spawn, .. } => spawn(task),
@@ -73,7 +73,7 @@ impl<T, R> TaskRunner<'_, T, R> {
             Mode::Inline { queue, run } => match wait {
                 Wait::No => None,
                 Wait::Briefly => {
-                    let Started { id, task } = queue.pop_front()?;
+                    let RunningTask { id, task } = queue.pop_front()?;
                     Some((id, run(task)))
                 }
             },
@@ -140,7 +140,7 @@ pub fn run_tasks<T: Send, S: Send, R: Send, O>(
     let (sender, receiver) = channel();
     let (state, run, states, stopped) = (&state, &run, &states, &stopped);
     Ok(pool.in_place_scope_fifo(|scope| {
-        let spawn = |Started { id, task }: Started<T>| {
+        let spawn = |RunningTask { id, task }: RunningTask<T>| {
             let sender = sender.clone();
             scope.spawn_fifo(move |_| {
                 if stopped.load(Ordering::Relaxed) {

@@ -17,7 +17,7 @@ use txgraph_transfers::{
     BlockRanges, BlockTime, Decoder, EIP7708_LOG_ADDRESS, LogView, ScanRequest, TRANSFER,
     TokenFilter, TransactionView, Transfer, TransferFilter, WithdrawalView, WrappedNative,
 };
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 pub(crate) type Transaction = EthereumTxEnvelope<TxEip4844>;
 
@@ -315,7 +315,7 @@ pub(crate) fn try_write(
 
 pub(crate) fn open(path: &Path, options: &EraOptions) -> Result<StoredSource<Archive>> {
     let archive = Archive::open(path, options)?;
-    Ok(StoredSource::new(archive, Work::default()))
+    Ok(StoredSource::new(archive, WorkContext::default()))
 }
 
 /// A request for all transfers, with hashes.

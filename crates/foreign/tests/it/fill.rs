@@ -4,7 +4,7 @@ use crate::support::{A, B, Files, fixture, mainnet, read};
 use txgraph_foreign::{Family, ForeignFiles};
 use txgraph_stored::StoredSource;
 use txgraph_transfers::{Transfer, TransferSource};
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 #[test]
 fn hashes_and_times_are_filled_in() {
@@ -30,7 +30,7 @@ fn hashes_and_times_are_filled_in() {
         let mut found: Vec<_> = cleared.collect();
         // Rows of a graph are in the order of its edges.
         found.reverse();
-        let source = StoredSource::new(files.open(Family::Etl).unwrap(), Work::default());
+        let source = StoredSource::new(files.open(Family::Etl).unwrap(), WorkContext::default());
         source.fill_hashes(&mut found, &[]).unwrap();
         found.reverse();
         assert!(expected.iter().any(|it| it.transaction_hash.is_some()));

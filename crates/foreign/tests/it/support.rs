@@ -14,7 +14,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, TransferFilter,
     TransferSource, WrappedNative,
 };
-use txgraph_work::{Threads, Work};
+use txgraph_work::{Threads, WorkContext};
 
 pub(crate) const TOKEN: &str = "0xdac17f958d2ee523a2206206994597c13d831ec7";
 pub(crate) const A: &str = "0x00000000000000000000000000000000000000aa";
@@ -93,9 +93,9 @@ pub(crate) fn try_read(
         allow_partial: false,
     };
     change(&mut request);
-    let work = Work {
+    let work = WorkContext {
         threads: Threads::one(),
-        ..Work::default()
+        ..WorkContext::default()
     };
     let source = StoredSource::new(files, work);
     let mut all = Vec::new();

@@ -12,7 +12,7 @@ use txgraph_testkit::mainnet::{self, FIRST_BLOCK, LAST_BLOCK};
 use txgraph_transfers::{
     Direction, ScanRequest, SourceError, TokenFilter, Touching, TransferSource, WrappedNative,
 };
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// Many addresses are looked up in memory, and the rows of many are read at once.
 #[test]
@@ -124,9 +124,9 @@ fn builds_are_deterministic() {
         let origin = || Origin {
             source: &node,
             internal: None,
-            work: Work {
+            work: WorkContext {
                 threads: Threads::new(threads).unwrap(),
-                ..Work::default()
+                ..WorkContext::default()
             },
         };
         for stop in stops {

@@ -47,7 +47,7 @@ struct Simulation {
     chain: Chain,
     limits: Limits,
     /// Each with the chain at the start of the task.
-    running: Vec<(Started<Chunk>, Chain)>,
+    running: Vec<(RunningTask<Chunk>, Chain)>,
     events_left: u32,
     forks: u64,
     replaced: BlockRanges,
@@ -128,7 +128,7 @@ fn transfer(block: u64, hash: B256) -> Transfer {
 }
 
 impl Workers for Simulation {
-    fn start(&mut self, task: Started<Chunk>) {
+    fn start(&mut self, task: RunningTask<Chunk>) {
         assert!(self.running.iter().all(|(other, _)| other.id != task.id));
         assert!(
             self.running.iter().all(|(other, _)| other

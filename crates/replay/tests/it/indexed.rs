@@ -16,7 +16,7 @@ use txgraph_transfers::{
     Direction, Kind, ScanRequest, SourceError, TokenFilter, Touching, TransferFilter,
     TransferSource,
 };
-use txgraph_work::{CancelFlag, Threads, Work};
+use txgraph_work::{CancelFlag, Threads, WorkContext};
 
 /// Requests with and without internal transfers, for all addresses and for some.
 fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
@@ -93,7 +93,7 @@ fn index_follows_reorganisations() {
     let origin = Origin {
         source: &node,
         internal: Some(&replayed),
-        work: Work::default(),
+        work: WorkContext::default(),
     };
     let options = BuildOptions {
         unit_blocks: Some(16),
@@ -166,7 +166,7 @@ fn content_of_an_index_is_fixed_when_built() {
     let with = Origin {
         source: &node,
         internal: Some(&internal),
-        work: Work::default(),
+        work: WorkContext::default(),
     };
     let options = BuildOptions {
         last_block: Some(20),
@@ -208,7 +208,7 @@ fn build_rejects_blocks_without_state() {
     let origin = Origin {
         source: &node,
         internal: Some(&internal),
-        work: Work::default(),
+        work: WorkContext::default(),
     };
     let dir = tempfile::tempdir().unwrap();
     let from = |first_block| BuildOptions {

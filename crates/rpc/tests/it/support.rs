@@ -11,7 +11,7 @@ use txgraph_testkit::{
 use txgraph_transfers::{
     ScanReport, ScanRequest, TokenFilter, Transfer, TransferFilter, WrappedNative,
 };
-use txgraph_work::{CancelFlag, Retry, Threads, Work};
+use txgraph_work::{CancelFlag, Retry, Threads, WorkContext};
 
 /// The last block of the committed chain.
 pub(crate) const TIP: u64 = 40;
@@ -44,9 +44,9 @@ pub(crate) fn try_open(
 ) -> txgraph_rpc::Result<RpcSource> {
     let endpoint = Endpoint::parse(&format!("{}/KEY#{location}", server.url()))?;
     let node = RpcNode::open(endpoint, options, CancelFlag::new())?;
-    let work = Work {
+    let work = WorkContext {
         threads: Threads::new(2).unwrap(),
-        ..Work::default()
+        ..WorkContext::default()
     };
     Ok(RpcSource::new(node, work))
 }

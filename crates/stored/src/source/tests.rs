@@ -37,9 +37,9 @@ impl Memory {
         let threads = Threads::new(threads).unwrap();
         StoredSource::new(
             self,
-            Work {
+            WorkContext {
                 threads,
-                ..Work::default()
+                ..WorkContext::default()
             },
         )
     }
@@ -237,9 +237,9 @@ fn a_cancelled_scan_is_interrupted() {
     let cancel = CancelFlag::new();
     cancel.cancel();
     let blocks = Memory::new(ranges(&[(0, 99)]), 10);
-    let work = Work {
+    let work = WorkContext {
         cancel,
-        ..Work::default()
+        ..WorkContext::default()
     };
     let source = StoredSource::new(blocks, work);
     let end = scan(&source, &request(ranges(&[(0, 99)]), false));

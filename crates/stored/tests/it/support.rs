@@ -5,7 +5,7 @@ use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_stored::BuildOptions;
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// Writes a chain of a profile to a folder, and opens its node.
 pub(crate) fn chain(folder: &Path, profile: Profile, blocks: u64) -> NodeSource {
@@ -35,10 +35,10 @@ pub(crate) fn node(path: &Path) -> NodeSource {
 }
 
 /// Two threads.
-pub(crate) fn work() -> Work {
-    Work {
+pub(crate) fn work() -> WorkContext {
+    WorkContext {
         threads: Threads::new(2).unwrap(),
-        ..Work::default()
+        ..WorkContext::default()
     }
 }
 

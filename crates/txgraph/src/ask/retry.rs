@@ -3,7 +3,7 @@
 use crate::{ErrorKind, Result, Source};
 use std::time::Duration;
 use txgraph_transfers::SourceError;
-use txgraph_work::{CancelFlag, Next, Retry};
+use txgraph_work::{CancelFlag, Retry, RetryStep};
 
 /// The attempts at a question whose chain is reorganised in the meantime, within 3.5 s: a
 /// node that removes many blocks needs seconds until its tip is as high as before.
@@ -36,9 +36,9 @@ fn retry<T>(retry: Retry, cancel: &CancelFlag, mut ask: impl FnMut() -> Result<T
             Err(error) if error.kind == ErrorKind::Reorged => {
                 let attempt = attempts.number();
                 match attempts.next(&|| cancel.is_cancelled()) {
-                    Next::Retry => tracing::warn!(attempt, "{error}; starting again"),
-                    Next::Exhausted => return Err(error),
-                    Next::Stopped => return Err(SourceError::Interrupted.into()),
+                    RetryStep::Retry => tracing::warn!(attempt, "{error}; starting again"),
+                    RetryStep::Exhausted => return Err(error),
+                    RetryStep::Stopped => return Err(SourceError::Interrupted.into()),
                 }
             }
             done => return done,

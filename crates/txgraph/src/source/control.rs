@@ -2,7 +2,7 @@
 
 use crate::{CancelFlag, Config, Progress, Result, Threads};
 use std::{fmt, sync::Arc};
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// Receives one line for each decision about how a question is answered.
 pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
@@ -35,8 +35,8 @@ impl Control {
     }
 
     /// The threads, the flag and the progress.
-    pub(crate) fn work(&self) -> Work {
-        Work {
+    pub(crate) fn work(&self) -> WorkContext {
+        WorkContext {
             threads: self.threads.clone(),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),

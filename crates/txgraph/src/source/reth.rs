@@ -237,9 +237,9 @@ impl Backend for RethNode {
 
 /// Threads, cancellation and progress of a source.
 #[cfg(any(feature = "index", feature = "lake"))]
-pub(crate) fn source_work(source: &NodeSource) -> txgraph_work::Work {
+pub(crate) fn source_work(source: &NodeSource) -> txgraph_work::WorkContext {
     let options = source.options();
-    txgraph_work::Work {
+    txgraph_work::WorkContext {
         threads: options.threads.clone(),
         cancel: options.cancel.clone(),
         progress: options.progress.clone(),

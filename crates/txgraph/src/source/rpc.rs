@@ -4,7 +4,7 @@ use super::{backend::Backend, control::Control};
 use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
-use txgraph_work::Work;
+use txgraph_work::WorkContext;
 
 /// Names the server if the location is empty, so that keys in a URL are in no list of processes.
 const URL_ENV: &str = "ETH_RPC_URL";
@@ -38,7 +38,7 @@ impl RpcServer {
             retry: None,
         };
         let node = RpcNode::open(endpoint, options, control.cancel.clone())?;
-        let work = Work {
+        let work = WorkContext {
             threads: control.threads.clone(),
             cancel: control.cancel.clone(),
             progress: control.progress.clone(),

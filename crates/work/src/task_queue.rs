@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// Tasks in order. Each waits, runs, or is done; the first one is the head, and results
-/// leave the line only there.
+/// A queue of tasks. Each waits, runs, or is done. Results leave the queue in order, from its
+/// head.
 ///
-/// A line has no threads: it is the bookkeeping between a caller that decides which task
+/// It has no threads: it is the bookkeeping between a caller that decides which task
 /// may start and a [`TaskRunner`](crate::TaskRunner) that runs them.
 #[derive(Debug)]
-pub struct Line<T, R> {
+pub struct TaskQueue<T, R> {
     slots: VecDeque<Slot<T, R>>,
     next_id: u64,
     running: usize,
@@ -29,16 +29,16 @@ enum State<R> {
 
 /// A task that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started<T> {
+pub struct RunningTask<T> {
     /// Identifies the result; never used twice.
     pub id: u64,
     /// The task.
     pub task: T,
 }
 
-/// The first task in line.
+/// The first task in queue.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Head<'a, R> {
+pub enum QueueHead<'a, R> {
     /// No task is left.
     Empty,
     /// It waits or runs.
@@ -47,7 +47,7 @@ pub enum Head<'a, R> {
     Done(&'a mut R),
 }
 
-impl<T, R> Default for Line<T, R> {
+impl<T, R> Default for TaskQueue<T, R> {
     fn default() -> Self {
         Self {
             slots: VecDeque::new(),
@@ -57,13 +57,13 @@ impl<T, R> Default for Line<T, R> {
     }
 }
 
-impl<T: Clone, R> Line<T, R> {
-    /// The number of tasks in line.
+impl<T: Clone, R> TaskQueue<T, R> {
+    /// The number of tasks in queue.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether no task is in line.
+    /// Whether no task is in queue.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -95,21 +95,21 @@ impl<T: Clone, R> Line<T, R> {
     /// # Panics
     ///
     /// If there is none, or it does not wait.
-    pub fn start(&mut self, at: usize) -> Started<T> {
+    pub fn start(&mut self, at: usize) -> RunningTask<T> {
         let slot = &mut self.slots[at];
         assert!(matches!(slot.state, State::Waiting), "started twice");
         let id = self.next_id;
         self.next_id += 1;
         self.running += 1;
         slot.state = State::Running { id };
-        Started {
+        RunningTask {
             id,
             task: slot.task.clone(),
         }
     }
 
     /// Stores the result of a task. Returns its position and the task, which may be changed;
-    /// `None` if the task has left the line or was reset in the meantime.
+    /// `None` if the task has left the queue or was reset in the meantime.
     pub fn finish(&mut self, id: u64, result: R) -> Option<(usize, &mut T)> {
         let mine =
             |slot: &Slot<T, R>| matches!(slot.state, State::Running { id: other } if other == id);
@@ -121,14 +121,14 @@ impl<T: Clone, R> Line<T, R> {
     }
 
     /// The state of the first task.
-    pub fn head(&mut self) -> Head<'_, R> {
+    pub fn head(&mut self) -> QueueHead<'_, R> {
         match self.slots.front_mut() {
-            None => Head::Empty,
+            None => QueueHead::Empty,
             Some(Slot {
                 state: State::Done(result),
                 ..
-            }) => Head::Done(result),
-            Some(_) => Head::Pending,
+            }) => QueueHead::Done(result),
+            Some(_) => QueueHead::Pending,
         }
     }
 
@@ -139,7 +139,7 @@ impl<T: Clone, R> Line<T, R> {
 
     /// Removes the first task if it is done.
     pub fn take_head(&mut self) -> Option<(T, R)> {
-        if !matches!(self.head(), Head::Done(_)) {
+        if !matches!(self.head(), QueueHead::Done(_)) {
             return None;
         }
         match self.slots.pop_front()? {
@@ -178,35 +178,35 @@ mod tests {
 
     #[test]
     fn results_leave_at_the_head_only() {
-        let mut line: Line<&str, u32> = Line::default();
-        assert_eq!(line.head(), Head::Empty);
+        let mut queue: TaskQueue<&str, u32> = TaskQueue::default();
+        assert_eq!(queue.head(), QueueHead::Empty);
         for task in ["a", "b", "c"] {
-            line.push_back(task);
+            queue.push_back(task);
         }
-        let (a, b) = (line.start(0), line.start(1));
-        assert_eq!((a.task, b.task, line.running()), ("a", "b", 2));
-        assert_eq!(line.first_waiting(), Some(2));
-        assert_eq!(line.finish(b.id, 2), Some((1, &mut "b")));
-        assert_eq!(line.head(), Head::Pending);
-        assert_eq!(line.take_head(), None);
-        line.finish(a.id, 1);
-        assert_eq!(line.take_head(), Some(("a", 1)));
-        assert_eq!(line.take_head(), Some(("b", 2)));
-        assert_eq!((line.len(), line.running()), (1, 0));
+        let (a, b) = (queue.start(0), queue.start(1));
+        assert_eq!((a.task, b.task, queue.running()), ("a", "b", 2));
+        assert_eq!(queue.first_waiting(), Some(2));
+        assert_eq!(queue.finish(b.id, 2), Some((1, &mut "b")));
+        assert_eq!(queue.head(), QueueHead::Pending);
+        assert_eq!(queue.take_head(), None);
+        queue.finish(a.id, 1);
+        assert_eq!(queue.take_head(), Some(("a", 1)));
+        assert_eq!(queue.take_head(), Some(("b", 2)));
+        assert_eq!((queue.len(), queue.running()), (1, 0));
     }
 
     #[test]
     fn results_of_tasks_that_left_are_ignored() {
-        let mut line: Line<&str, u32> = Line::default();
-        line.push_back("a");
-        let first = line.start(0);
-        line.finish(first.id, 1);
-        line.reset(|result| assert_eq!(result, 1));
-        let second = line.start(0);
+        let mut queue: TaskQueue<&str, u32> = TaskQueue::default();
+        queue.push_back("a");
+        let first = queue.start(0);
+        queue.finish(first.id, 1);
+        queue.reset(|result| assert_eq!(result, 1));
+        let second = queue.start(0);
         assert_ne!(first.id, second.id);
-        assert_eq!(line.finish(first.id, 7), None);
-        assert_eq!(line.running(), 1);
-        line.finish(second.id, 2);
-        assert_eq!(line.take_head(), Some(("a", 2)));
+        assert_eq!(queue.finish(first.id, 7), None);
+        assert_eq!(queue.running(), 1);
+        queue.finish(second.id, 2);
+        assert_eq!(queue.take_head(), Some(("a", 2)));
     }
 }
