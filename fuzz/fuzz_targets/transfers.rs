@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256, address};
 use libfuzzer_sys::fuzz_target;
 use txgraph_transfers::{
     DEPOSIT, DecodeCounts, Decoder, Direction, EIP7708_LOG_ADDRESS, Kind, LogView, TRANSFER,
-    TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, Touching, TransactionView,
+    TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, AddressFilter, TransactionView,
     Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
 };
 
@@ -76,7 +76,7 @@ impl Choices<'_> {
         if self.byte() & 1 == 1 {
             let direction = [Direction::Out, Direction::In, Direction::Both][self.below(3)];
             let addresses = [self.address()].into_iter().collect();
-            filter.touching = Some(Touching {
+            filter.touching = Some(AddressFilter {
                 addresses,
                 direction,
             });
@@ -208,7 +208,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(seen(&filtered), seen(&counts));
     let wanted: Vec<_> = all
         .into_iter()
-        .filter(|transfer| filter.wants(transfer))
+        .filter(|transfer| filter.matches(transfer))
         .collect();
     assert_eq!(some, wanted);
 });

@@ -21,8 +21,8 @@ use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_stored::Origin;
 use txgraph_transfers::{
-    BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter, Touching, Transfer,
-    TransferFilter, TransferSource, WrappedNative,
+    AddressFilter, BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter,
+    Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::{Threads, WorkContext};
 
@@ -315,7 +315,7 @@ impl<'a> Bench<'a> {
         let addresses: Vec<_> = addresses.into_iter().step_by(step).take(count).collect();
         [TokenFilter::All, self.token()].map(|tokens| {
             let filter = TransferFilter {
-                touching: Some(Touching {
+                touching: Some(AddressFilter {
                     addresses: addresses.iter().copied().collect(),
                     direction: Direction::Out,
                 }),
@@ -324,7 +324,10 @@ impl<'a> Bench<'a> {
             };
             Question {
                 addresses: addresses.len(),
-                expected: all.iter().filter(|transfer| filter.wants(transfer)).count() as u64,
+                expected: all
+                    .iter()
+                    .filter(|transfer| filter.matches(transfer))
+                    .count() as u64,
                 request: ScanRequest {
                     filter,
                     ..self.everything.clone()

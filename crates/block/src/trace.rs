@@ -101,7 +101,7 @@ impl<W: Write> Trace<W> {
 }
 
 impl<W: Write> Inspector for Trace<W> {
-    fn wants_steps(&self) -> bool {
+    fn needs_steps(&self) -> bool {
         true
     }
 

@@ -15,7 +15,7 @@ use std::{
 };
 use txgraph::{Config, Control, ErrorKind, Source, SourceSpec};
 use txgraph_transfers::{
-    BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Touching, Transfer,
+    AddressFilter, BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource,
 };
 
@@ -308,7 +308,7 @@ fn first_scan(
         let wanted = |one: &Transfer| {
             request
                 .filter
-                .wants_ends(&one.from_address, &one.to_address)
+                .matches_ends(&one.from_address, &one.to_address)
         };
         batch.transfers.retain(wanted);
         send(&batch.transfers)
@@ -322,7 +322,7 @@ fn hash_of(
     request: &ScanRequest,
     block: u64,
 ) -> Result<Option<B256>, SourceError> {
-    let touching = Touching {
+    let touching = AddressFilter {
         addresses: Default::default(),
         direction: Default::default(),
     };

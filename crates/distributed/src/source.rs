@@ -24,7 +24,7 @@ use std::{
 };
 use txgraph_stored::units;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, Pin, ScanReport, ScanRequest,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, ScanReport, ScanRequest,
     SourceError, Transfer, TransferSource,
 };
 use txgraph_work::{CancelFlag, Progress};
@@ -336,7 +336,7 @@ fn merged(step: &Committed) -> ScanReport {
         }
         all.caveats.extend(report.caveats);
         all.notes.extend(report.notes);
-        all.pins.extend(report.pins);
+        all.anchors.extend(report.anchors);
         all.last_block_hash = report.last_block_hash.or(all.last_block_hash);
     }
     for list in [&mut all.caveats, &mut all.notes] {
@@ -361,9 +361,13 @@ impl TransferSource for ClusterSource<'_> {
     }
 
     /// Hashes and times came with the rows of the frontiers.
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         if let Some(local) = &self.local {
-            return local.fill_hashes(transfers, pins);
+            return local.fill_hashes(transfers, anchors);
         }
         let mut wanted: BTreeMap<(u64, u32), Vec<&mut Transfer>> = BTreeMap::new();
         for transfer in transfers {
@@ -445,8 +449,12 @@ impl TransferSource for Hops<'_> {
         self.of.answer(request, first, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.of.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.of.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

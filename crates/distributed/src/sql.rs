@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 use txgraph_transfers::{
-    BlockRange, Direction, ScanRequest, Touching, TransferFilter, WrappedNative,
+    AddressFilter, BlockRange, Direction, ScanRequest, TransferFilter, WrappedNative,
 };
 
 /// Statements of one run. Their tables are `transfers`, and the rows of earlier steps.
@@ -142,7 +142,7 @@ fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
     let mut chunks = divide(&blocks.into(), &driver.cuts, driver.settings.chunks);
     let ends: Vec<_> = chunks.iter().map(last_block).collect();
     // Transfers of no address: a report with the hash of the last block, and no row.
-    let touching = Touching {
+    let touching = AddressFilter {
         addresses: Default::default(),
         direction: Direction::default(),
     };

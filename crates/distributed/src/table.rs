@@ -20,7 +20,7 @@ use datafusion::{
 };
 use std::sync::Arc;
 use txgraph_transfers::{
-    BlockRange, ChainInfo, Direction, ScanRequest, TokenFilter, Touching, TransferFilter,
+    AddressFilter, BlockRange, ChainInfo, Direction, ScanRequest, TokenFilter, TransferFilter,
     WrappedNative,
 };
 
@@ -232,7 +232,7 @@ impl Limits {
             _ => return,
         };
         let addresses = addresses.into_iter().collect();
-        self.filter.touching.get_or_insert(Touching {
+        self.filter.touching.get_or_insert(AddressFilter {
             addresses,
             direction,
         });
@@ -348,7 +348,7 @@ mod tests {
         let none = col("to_address").in_list(vec![bytes(1)], true);
         assert!(limits(none).filter.touching.is_none());
         let token = limits(col("token_address").eq(bytes(3))).filter.tokens;
-        assert!(!token.wants(None) && token.wants(Some(&Address::repeat_byte(3))));
+        assert!(!token.matches(None) && token.matches(Some(&Address::repeat_byte(3))));
         let short = lit(ScalarValue::Binary(Some(vec![1; 19])));
         assert!(
             limits(col("from_address").eq(short))

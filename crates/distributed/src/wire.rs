@@ -10,8 +10,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 use txgraph_transfers::{
-    AmountFilter, BlockRange, ChainInfo, Direction, Kind, Pin, ScanReport, ScanRequest,
-    TokenFilter, TokenStandard, Touching, TransferFilter, WrappedNative,
+    AddressFilter, AmountFilter, BlockAnchor, BlockRange, ChainInfo, Direction, Kind, ScanReport,
+    ScanRequest, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
 };
 
 /// Addresses that are part of a plan. A larger frontier is a file that executors read.
@@ -167,7 +167,7 @@ impl Request {
 }
 
 impl Frontier {
-    fn read(&self) -> Result<Touching> {
+    fn read(&self) -> Result<AddressFilter> {
         let damaged = |why: String| Error::Plan(format!("the frontier of a task: {why}"));
         let bytes = match (&self.inline, &self.file) {
             (Some(text), _) => {
@@ -192,7 +192,7 @@ impl Frontier {
         if !rest.is_empty() {
             return Err(damaged("its length is not a multiple of 20".to_owned()));
         }
-        Ok(Touching {
+        Ok(AddressFilter {
             addresses: addresses.iter().map(Address::from).collect(),
             direction: self.direction,
         })
@@ -225,11 +225,11 @@ pub(crate) struct ChunkReport {
     /// The host and process that read the chunk.
     pub(crate) executor: String,
     pub(crate) report: ScanReport,
-    /// Counts and pins that a report does not serialize.
+    /// Counts and anchors that a report does not serialize.
     skipped_blocks: u64,
     transactions: u64,
     logs: u64,
-    pins: Vec<(BlockRange, Option<B256>, B256)>,
+    anchors: Vec<(BlockRange, Option<B256>, B256)>,
     /// The hash of the block before the chunk, if the chunk follows another.
     pub(crate) parent_hash: Option<B256>,
 }
@@ -247,10 +247,10 @@ impl ChunkReport {
             skipped_blocks: report.counts.skipped_blocks,
             transactions: report.counts.transactions,
             logs: report.counts.logs,
-            pins: report
-                .pins
+            anchors: report
+                .anchors
                 .iter()
-                .map(|pin| (pin.blocks, pin.parent_hash, pin.hash))
+                .map(|anchor| (anchor.blocks, anchor.parent_hash, anchor.hash))
                 .collect(),
             report,
             parent_hash,
@@ -263,12 +263,12 @@ impl ChunkReport {
         report.counts.skipped_blocks = self.skipped_blocks;
         report.counts.transactions = self.transactions;
         report.counts.logs = self.logs;
-        let pin = |(blocks, parent_hash, hash)| Pin {
+        let anchor = |(blocks, parent_hash, hash)| BlockAnchor {
             blocks,
             parent_hash,
             hash,
         };
-        report.pins = self.pins.into_iter().map(pin).collect();
+        report.anchors = self.anchors.into_iter().map(anchor).collect();
         report
     }
 }
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn requests_survive_the_wire() {
-        let touching = |count: u16| Touching {
+        let touching = |count: u16| AddressFilter {
             addresses: (0..count)
                 .map(|n| Address::left_padding_from(&n.to_be_bytes()))
                 .collect(),
@@ -366,7 +366,7 @@ mod tests {
         let request = ScanRequest {
             blocks: blocks.into(),
             filter: TransferFilter {
-                touching: Some(Touching {
+                touching: Some(AddressFilter {
                     addresses: addresses.collect(),
                     direction: Direction::Out,
                 }),

@@ -242,14 +242,14 @@ impl StoredBlocks for Archive {
     }
 
     fn check(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        if request.filter.wants_fees() {
+        if request.filter.needs_fees() {
             return Err(SourceError::Unsupported {
                 what: "a request for fees",
                 reason: "the archives do not contain them",
             });
         }
         let present = request.blocks.intersect(&self.available);
-        if request.filter.wants_traces()
+        if request.filter.needs_traces()
             && let Some(blocks) = present.span()
             && !self.is_logged(blocks.first).map_err(SourceFailure::from)?
         {

@@ -67,7 +67,7 @@ impl Parts {
             memory: &mut self.memory,
             keccaks: &mut self.keccaks,
             lines: &mut self.lines,
-            steps: (inspector.as_ref()).is_some_and(|inspector| inspector.wants_steps()),
+            steps: (inspector.as_ref()).is_some_and(|inspector| inspector.needs_steps()),
             inspector,
             memory_limit: self.memory_limit.unwrap_or(usize::MAX),
             init_code_bytes: 0,

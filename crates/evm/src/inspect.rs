@@ -7,7 +7,7 @@ use alloy_primitives::{Address, Log, U256};
 pub trait Inspector {
     /// Whether [`step`](Self::step) is called. If not, execution runs at full speed, and frames,
     /// logs and destructions are still reported. Called once per execution.
-    fn wants_steps(&self) -> bool {
+    fn needs_steps(&self) -> bool {
         false
     }
 
@@ -34,8 +34,8 @@ pub trait Inspector {
 }
 
 impl<I: Inspector + ?Sized> Inspector for &mut I {
-    fn wants_steps(&self) -> bool {
-        (**self).wants_steps()
+    fn needs_steps(&self) -> bool {
+        (**self).needs_steps()
     }
 
     fn step(&mut self, step: &Step<'_>) {

@@ -270,7 +270,7 @@ impl<'r> Assembler<'_, '_, 'r> {
     }
 
     fn offer(&mut self, transfer: Transfer) {
-        if self.filter.wants(&transfer) {
+        if self.filter.matches(&transfer) {
             self.extra += 1;
             self.out.push(transfer);
         }
@@ -323,7 +323,7 @@ impl<'r> Assembler<'_, '_, 'r> {
                     }
                 };
             }
-            if self.wants_direct(&transfer) {
+            if self.matches_direct(&transfer) {
                 self.offer(transfer);
             }
         }
@@ -331,11 +331,11 @@ impl<'r> Assembler<'_, '_, 'r> {
     }
 
     /// Whether the question includes movements that are not in the tables of tokens.
-    fn wants_direct(&self, transfer: &Transfer) -> bool {
+    fn matches_direct(&self, transfer: &Transfer) -> bool {
         match transfer.kind {
             Kind::Internal => self.filter.internal,
             Kind::Burn if transfer.token_address.is_none() => self.filter.internal,
-            kind if kind.is_fee() => self.filter.wants_fees(),
+            kind if kind.is_fee() => self.filter.needs_fees(),
             _ => true,
         }
     }

@@ -130,11 +130,11 @@ impl Seen {
         let header = block.headers.first();
         let count = header.and_then(|header| header.transactions);
         let count = u64::from(count.unwrap_or(next));
-        if filter.wants_native(Kind::Value) && tables.natives {
+        if filter.matches_native(Kind::Value) && tables.natives {
             gaps.transactions += count.saturating_sub(self.whole);
             gaps.outcomes += self.unknown;
         }
-        if filter.wants_traces() && tables.traces {
+        if filter.needs_traces() && tables.traces {
             gaps.untraced += count.saturating_sub(self.traced);
             gaps.frames += self.frames;
         }

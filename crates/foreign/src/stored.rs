@@ -78,7 +78,7 @@ impl ForeignFiles {
             let named = filter.standards.is_empty() || filter.standards.contains(standard);
             named
                 && match standard {
-                    TokenStandard::Native => filter.tokens.wants(None),
+                    TokenStandard::Native => filter.tokens.matches(None),
                     _ => tokens,
                 }
         };
@@ -158,7 +158,7 @@ impl StoredBlocks for ForeignFiles {
             });
         }
         let has_fees = |file: &ForeignFile| file.table() == Table::Transfers;
-        if request.filter.wants_fees() && !self.used().any(|(_, file)| has_fees(file)) {
+        if request.filter.needs_fees() && !self.used().any(|(_, file)| has_fees(file)) {
             return Err(SourceError::Unsupported {
                 what: "a request for fees",
                 reason: "no table of other tools that is read contains them",

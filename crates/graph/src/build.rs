@@ -70,7 +70,7 @@ pub(crate) fn build(
     let mut transfers = Vec::new();
     for batch in edge_rows.chunks(HASHES_BATCH) {
         transfers.extend(batch.iter().map(|edge| rows.transfer(edge.row, &interned)));
-        source.fill_hashes(&mut transfers, &report.pins)?;
+        source.fill_hashes(&mut transfers, &report.anchors)?;
         for (&EdgeRow { row, hop }, transfer) in batch.iter().zip(transfers.drain(..)) {
             let row = rows.row(row);
             let (source, target) = (ids[row.from as usize], ids[row.to as usize]);

@@ -16,7 +16,7 @@ use crate::{
     rows::{Interned, RowStore},
 };
 use alloy_primitives::Address;
-use txgraph_transfers::{ByFrontier, ScanRequest, Touching, TransferFilter, TransferSource};
+use txgraph_transfers::{AddressFilter, ByFrontier, ScanRequest, TransferFilter, TransferSource};
 
 /// The scans of a search.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) fn fits(request: &SearchRequest, rows: &RowStore, interned: &Interned
 
 /// Returns the scan of the transfers of these addresses, or of all transfers.
 pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>) -> ScanRequest {
-    let touching = frontier.map(|addresses| Touching {
+    let touching = frontier.map(|addresses| AddressFilter {
         addresses: addresses.iter().copied().collect(),
         direction: request.direction,
     });

@@ -30,12 +30,12 @@ pub(crate) fn fetch_all(
 ) -> Result<Fetched, SearchError> {
     let mut rows = RowStore::default();
     let mut whole = true;
-    // For `wants_ends` only: the scan applies the rest of the filter.
+    // For `matches_ends` only: the scan applies the rest of the filter.
     let of_roots = plan::scan_request(request, Some(roots)).filter;
     let scan_request = plan::scan_request(request, None);
     let mut take = |transfer: &Transfer| {
         if !whole {
-            if of_roots.wants_ends(&transfer.from_address, &transfer.to_address) {
+            if of_roots.matches_ends(&transfer.from_address, &transfer.to_address) {
                 rows.push(transfer, interned)?;
             }
             return Ok(());
@@ -74,7 +74,7 @@ fn only(
     let mut copied = (RowStore::default(), Interned::with_addresses(roots)?);
     for row in (0..).take(rows.len()) {
         let transfer = rows.transfer(row, interned);
-        if filter.wants_ends(&transfer.from_address, &transfer.to_address) {
+        if filter.matches_ends(&transfer.from_address, &transfer.to_address) {
             copied.0.push(&transfer, &mut copied.1)?;
         }
     }
@@ -113,7 +113,7 @@ pub(crate) fn fetch_touching(
             None => wanted.extend(batch),
             Some(degrees) => {
                 for transfer in batch {
-                    if degrees.wants(transfer, interned)? {
+                    if degrees.matches(transfer, interned)? {
                         wanted.push(transfer);
                     }
                 }
@@ -177,7 +177,11 @@ impl Degrees {
     }
 
     /// Whether a requested end of the transfer is not known as a hub.
-    fn wants(&mut self, transfer: &Transfer, interned: &mut Interned) -> Result<bool, SearchError> {
+    fn matches(
+        &mut self,
+        transfer: &Transfer,
+        interned: &mut Interned,
+    ) -> Result<bool, SearchError> {
         let (from, to) = (transfer.from_address, transfer.to_address);
         let ends: &[(Address, Address)] = match self.direction {
             Direction::Out => &[(from, to)],

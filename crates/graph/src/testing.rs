@@ -5,9 +5,9 @@ use crate::{MergedEdge, TransferGraph};
 use alloy_primitives::{Address, B256, U256};
 use std::{cell::Cell, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind, Kind, Pin,
-    ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer, TransferSource,
-    Unavailable,
+    Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind,
+    Kind, ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer,
+    TransferSource, Unavailable,
 };
 use txgraph_work::Threads;
 
@@ -239,7 +239,7 @@ impl TransferSource for MemorySource {
                 let all = self.in_range(blocks);
                 let mut transfers: Vec<_> = all
                     .iter()
-                    .filter(|t| request.filter.wants(t))
+                    .filter(|t| request.filter.matches(t))
                     .cloned()
                     .collect();
                 if !request.with_times {
@@ -306,7 +306,11 @@ impl TransferSource for MemorySource {
         Ok(blocks.iter().map(hash).collect())
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], _: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        _: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         for transfer in transfers {
             let position = transfer.position();
             match self

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use txgraph_stored::folder::FolderError;
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ChainInfo, Pin, ScanRequest, TransferFilter, WrappedNative,
+    BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanRequest, TransferFilter, WrappedNative,
 };
 use txgraph_work::Retry;
 
@@ -29,8 +29,8 @@ pub struct Run {
 
 impl Run {
     /// The blocks as those of one chain.
-    pub(crate) const fn pin(&self) -> Pin {
-        Pin {
+    pub(crate) const fn anchor(&self) -> BlockAnchor {
+        BlockAnchor {
             blocks: self.blocks,
             parent_hash: None,
             hash: self.last_hash,
@@ -140,7 +140,7 @@ impl Index {
 
     /// The same without the choice of wraps.
     pub fn covers_filter(&self, filter: &TransferFilter) -> bool {
-        !filter.internal || (self.manifest.internal && !filter.wants_fees())
+        !filter.internal || (self.manifest.internal && !filter.needs_fees())
     }
 
     /// Whether it has movements inside of transactions that left no log.

@@ -135,7 +135,7 @@ impl<'a> Question<'a> {
                 return Ok(ControlFlow::Continue(()));
             }
             let transfer = rows.transfer(row)?;
-            if !self.wants_amount(&transfer) {
+            if !self.matches_amount(&transfer) {
                 return Ok(ControlFlow::Continue(()));
             }
             if !blocks.contains(transfer.block_number) {
@@ -151,8 +151,8 @@ impl<'a> Question<'a> {
         }
     }
 
-    fn wants_amount(&self, transfer: &Transfer) -> bool {
-        self.request.filter.wants_amount(
+    fn matches_amount(&self, transfer: &Transfer) -> bool {
+        self.request.filter.matches_amount(
             transfer.token_address.as_ref(),
             &transfer.value,
             transfer.token_id.as_ref(),
@@ -238,7 +238,7 @@ impl<'a> Question<'a> {
                 if min_value > U256::ZERO && rows.value(row)? < min_value {
                     continue;
                 }
-                if has_amounts && !self.wants_amount(&rows.transfer(row)?) {
+                if has_amounts && !self.matches_amount(&rows.transfer(row)?) {
                     continue;
                 }
                 let (from, to) = rows.ends(row)?;

@@ -228,7 +228,7 @@ impl Segment {
         };
         for logs in self.anomalies(blocks)? {
             let of_chain = logs.emitter == EIP7708_LOG_ADDRESS;
-            if tokens.wants(Some(&logs.emitter)) || (of_chain && tokens.wants(None)) {
+            if tokens.matches(Some(&logs.emitter)) || (of_chain && tokens.matches(None)) {
                 add_anomalies(&mut of_tokens, &logs.counts);
             }
         }
@@ -294,8 +294,8 @@ impl Segment {
             return Ok(Wanted::All(self.class_count));
         }
         let wants = |class: &Class| {
-            filter.tokens.wants(class.token.as_ref())
-                && filter.wants_sort(class.standard, class.kind)
+            filter.tokens.matches(class.token.as_ref())
+                && filter.matches_sort(class.standard, class.kind)
                 && (filter.internal || !class.is_internal)
         };
         Ok(Wanted::Some(self.classes()?.iter().map(wants).collect()))

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use std::{fmt, ops::ControlFlow};
 use txgraph_stored::CachedRest;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable, Pin,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable,
     ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
 };
 use txgraph_work::WorkContext;
@@ -75,13 +75,16 @@ impl ReportBuilder {
             caveats,
             notes,
             last_block_hash,
-            pins,
+            anchors,
         } = report;
         if let (Some(span), Some(hash)) = (covered.span(), last_block_hash) {
             self.hashes.push((span.last, hash));
         }
-        self.hashes
-            .extend(pins.iter().map(|pin| (pin.blocks.last, pin.hash)));
+        self.hashes.extend(
+            anchors
+                .iter()
+                .map(|anchor| (anchor.blocks.last, anchor.hash)),
+        );
         self.covered.extend(covered.iter());
         self.missing.extend(missing);
         self.counts += counts;
@@ -263,7 +266,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
                 return Err(SourceError::Interrupted);
             }
             if question.request.with_hashes {
-                self.source.fill_hashes(&mut transfers, &[run.pin()])?;
+                self.source.fill_hashes(&mut transfers, &[run.anchor()])?;
             }
             report.counts += DecodeCounts {
                 transfers: transfers.len() as u64,
@@ -321,8 +324,8 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
                 return Err(SourceError::Reorged { block });
             }
         }
-        let pin = |(blocks, hashes): (BlockRange, &[Option<B256>])| match *hashes {
-            [before, Some(hash)] => Ok(Pin {
+        let anchor = |(blocks, hashes): (BlockRange, &[Option<B256>])| match *hashes {
+            [before, Some(hash)] => Ok(BlockAnchor {
                 blocks,
                 // Block 0 has none, which headers write as zero.
                 parent_hash: before.map(|hash| match blocks.first {
@@ -333,10 +336,10 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             }),
             _ => Err(SourceError::Reorged { block: blocks.last }),
         };
-        let pins: Vec<Pin> = covered
+        let anchors: Vec<BlockAnchor> = covered
             .iter()
             .zip(ends.chunks(2))
-            .map(pin)
+            .map(anchor)
             .collect::<Result<_, _>>()?;
         Ok(ScanReport {
             covered,
@@ -344,8 +347,8 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             counts: report.counts,
             caveats: report.caveats,
             notes: report.notes,
-            last_block_hash: pins.last().map(|pin| pin.hash),
-            pins,
+            last_block_hash: anchors.last().map(|anchor| anchor.hash),
+            anchors,
         })
     }
 }
@@ -391,8 +394,12 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.finish(report)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

@@ -72,7 +72,7 @@ impl Question {
         Ok(Self { tokens, touching })
     }
 
-    fn wants_token(&self, token: Option<u64>) -> bool {
+    fn matches_token(&self, token: Option<u64>) -> bool {
         match (&self.tokens, token) {
             (Tokens::All, _) => true,
             (Tokens::Only { native, .. }, None) => *native,
@@ -110,7 +110,7 @@ impl Question {
                     while ids.get(next).is_some_and(|wanted| wanted < id) {
                         next += 1;
                     }
-                    if ids.get(next) == Some(id) && self.wants_token(token(at)) {
+                    if ids.get(next) == Some(id) && self.matches_token(token(at)) {
                         rows.push(*row);
                     }
                 }
@@ -227,8 +227,8 @@ impl Wanted<'_> {
                     }
                 }
                 if self.blocks.contains(*block)
-                    && self.question.wants_token(token(at))
-                    && filter.wants_sort(standard(at)?, kind(at)?)
+                    && self.question.matches_token(token(at))
+                    && filter.matches_sort(standard(at)?, kind(at)?)
                     && values.is_none_or(|values| values[at] >= min_value)
                 {
                     if let Some(log) = &log
@@ -287,8 +287,8 @@ impl Wanted<'_> {
             let standard = batch.words::<TokenStandard>("token_standard")?;
             let kind = batch.words::<Kind>("kind")?;
             for (at, transfers) in batch.u64s("transfers")?.iter().enumerate() {
-                let is_wanted = self.question.wants_token(token(at))
-                    && self.request.filter.wants_sort(standard(at)?, kind(at)?);
+                let is_wanted = self.question.matches_token(token(at))
+                    && self.request.filter.matches_sort(standard(at)?, kind(at)?);
                 count += if is_wanted { *transfers } else { 0 };
             }
         }
@@ -340,7 +340,7 @@ impl Wanted<'_> {
         let amounts = &self.request.filter.amounts;
         if !amounts.is_empty() {
             transfers.retain(|it| {
-                amounts.wants(it.token_address.as_ref(), &it.value, it.token_id.as_ref())
+                amounts.matches(it.token_address.as_ref(), &it.value, it.token_id.as_ref())
             });
         }
         Ok(transfers)

@@ -10,8 +10,8 @@ use alloy_primitives::B256;
 use std::{collections::BTreeMap, ops::ControlFlow, ops::Range};
 use txgraph_stored::{StoredBlocks, StoredChunk, StoredSource};
 use txgraph_transfers::{
-    AnomalousLogs, Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts,
-    EIP7708_LOG_ADDRESS, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure,
+    AnomalousLogs, Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo,
+    DecodeCounts, EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, SourceError, SourceFailure,
     TokenFilter, Transfer, TransferSource, Unavailable,
 };
 use txgraph_work::{Ordered, WorkContext, ordered};
@@ -48,7 +48,7 @@ impl<'a> LakeSource<'a> {
                 "the lake was built without them",
             );
         }
-        if request.filter.wants_fees() {
+        if request.filter.needs_fees() {
             return unsupported("a request for fees", "a lake does not contain them");
         }
         if request.wrapped_native.resolved(manifest.chain_id) != manifest.wrapped_native {
@@ -125,7 +125,11 @@ impl TransferSource for LakeSource<'_> {
         StoredSource::new(prepared, self.work.clone()).scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], _: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        _: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         Ok(fill_hashes(self.lake, transfers)?)
     }
 
@@ -359,8 +363,8 @@ impl Partition {
         for logs in self.anomalies(blocks)? {
             let of_chain = logs.emitter == EIP7708_LOG_ADDRESS;
             if matches!(tokens, TokenFilter::All)
-                || tokens.wants(Some(&logs.emitter))
-                || (of_chain && tokens.wants(None))
+                || tokens.matches(Some(&logs.emitter))
+                || (of_chain && tokens.matches(None))
             {
                 counts += logs.counts;
             }

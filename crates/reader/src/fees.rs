@@ -17,7 +17,7 @@ pub(crate) fn rules(
     db: &NodeDb,
     chain_id: u64,
 ) -> Result<Option<FeeRules>, crate::Error> {
-    if !request.filter.wants_fees() || db.family() != ChainFamily::OpStack {
+    if !request.filter.needs_fees() || db.family() != ChainFamily::OpStack {
         return Ok(None);
     }
     let genesis_hash = db.chain()?.genesis_hash;

@@ -12,7 +12,9 @@ use crate::{
 use alloy_primitives::B256;
 use rayon::prelude::*;
 use txgraph_nodedb::{self as nodedb, BodyIndices, NodeDb, Parts, Scratch, Snapshot};
-use txgraph_transfers::{BlockRange, BlockRanges, BlockTime, Kind, Pin, SourceError, Transfer};
+use txgraph_transfers::{
+    BlockAnchor, BlockRange, BlockRanges, BlockTime, Kind, SourceError, Transfer,
+};
 use txgraph_work::CancelFlag;
 
 /// The number of transactions that are resolved under one snapshot.
@@ -55,14 +57,14 @@ struct Found {
 const AHEAD_ROWS_MAX: u64 = 256;
 
 /// Fills in the hashes of `transfers`, in any order, on the caller's pool. The caller must
-/// [check the pins](check_pins) afterwards: pinned blocks are not checked individually.
+/// [check the anchors](check_anchors) afterwards: pinned blocks are not checked individually.
 pub(crate) fn fill(
     db: &NodeDb,
     transfers: &mut [Transfer],
-    pins: &[Pin],
+    anchors: &[BlockAnchor],
     cancel: &CancelFlag,
 ) -> Result<(), SourceError> {
-    let pinned = &pins.iter().map(|pin| pin.blocks).collect();
+    let pinned = &anchors.iter().map(|anchor| anchor.blocks).collect();
     for transfers in transfers.chunks_mut(STRETCH) {
         let mut keys: Vec<Key> = transfers.iter().map(Key::of).collect();
         keys.sort_unstable();
@@ -174,7 +176,7 @@ impl Ahead {
 }
 
 /// Returns the transactions and the time of a block, after checking that it is still the same
-/// block as far as possible here. Pinned blocks are checked by [`check_pins`].
+/// block as far as possible here. Pinned blocks are checked by [`check_anchors`].
 fn look_up(
     snapshot: &Snapshot<'_>,
     keys: &[Key],
@@ -231,32 +233,35 @@ fn explain(db: &NodeDb, group: &[Key], error: nodedb::Error, cancel: &CancelFlag
     }
 }
 
-/// Checks that the pins that contain blocks of `transfers` are still canonical.
-pub(crate) fn check_pins(
+/// Checks that the anchors that contain blocks of `transfers` are still canonical.
+pub(crate) fn check_anchors(
     db: &NodeDb,
     transfers: &[Transfer],
-    pins: &[Pin],
+    anchors: &[BlockAnchor],
 ) -> Result<(), SourceError> {
-    for pin in used(pins, transfers) {
-        let block = pin.blocks.last;
-        if canonical(db, block)? != Some(pin.hash) {
+    for anchor in used(anchors, transfers) {
+        let block = anchor.blocks.last;
+        if canonical(db, block)? != Some(anchor.hash) {
             return Err(SourceError::Reorged { block });
         }
     }
     Ok(())
 }
 
-/// Returns the pins that contain blocks of `transfers`.
-fn used<'p>(pins: &'p [Pin], transfers: &[Transfer]) -> impl Iterator<Item = &'p Pin> {
+/// Returns the anchors that contain blocks of `transfers`.
+fn used<'p>(
+    anchors: &'p [BlockAnchor],
+    transfers: &[Transfer],
+) -> impl Iterator<Item = &'p BlockAnchor> {
     let mut blocks: Vec<u64> = transfers.iter().map(|it| it.block_number).collect();
     // Mostly in order already.
     blocks.sort();
     blocks.dedup();
-    pins.iter().filter(move |pin| {
-        let next = blocks.partition_point(|block| *block < pin.blocks.first);
+    anchors.iter().filter(move |anchor| {
+        let next = blocks.partition_point(|block| *block < anchor.blocks.first);
         blocks
             .get(next)
-            .is_some_and(|block| *block <= pin.blocks.last)
+            .is_some_and(|block| *block <= anchor.blocks.last)
     })
 }
 
@@ -267,16 +272,16 @@ mod tests {
 
     #[test]
     fn only_pins_with_transfers_are_used() {
-        let pin = |first, last| Pin {
+        let anchor = |first, last| BlockAnchor {
             blocks: BlockRange { first, last },
             parent_hash: None,
             hash: B256::ZERO,
         };
         // They may overlap.
-        let pins = [pin(0, 9), pin(20, 29), pin(5, 40), pin(50, 50)];
+        let anchors = [anchor(0, 9), anchor(20, 29), anchor(5, 40), anchor(50, 50)];
         let used = |blocks: &[u64]| {
             let transfers: Vec<_> = blocks.iter().map(|block| transfer(*block)).collect();
-            let used = used(&pins, &transfers).map(|pin| pin.blocks.first);
+            let used = used(&anchors, &transfers).map(|anchor| anchor.blocks.first);
             used.collect::<Vec<_>>()
         };
         assert!(used(&[]).is_empty());

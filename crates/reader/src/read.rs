@@ -42,7 +42,7 @@ const CLOCK_BLOCKS: u64 = 64;
 /// them.
 pub(crate) fn parts(request: &ScanRequest, family: ChainFamily, verify: bool) -> Parts {
     let filter = &request.filter;
-    let fees = family == ChainFamily::OpStack && filter.wants_fees();
+    let fees = family == ChainFamily::OpStack && filter.needs_fees();
     let transactions = match family {
         ChainFamily::Ethereum => filter.needs_transactions(),
         ChainFamily::OpStack => filter.needs_op_transactions() || fees,
@@ -393,7 +393,7 @@ impl ChunkReader<'_> {
         let number = block.number;
         let header = block.check_header()?;
         // An index gets the logs of older blocks from a replay.
-        let from_logs = self.request.filter.wants_traces() && self.observer.is_none();
+        let from_logs = self.request.filter.needs_traces() && self.observer.is_none();
         if from_logs && header.block_access_list_hash.is_none() {
             return Ok(Some(Error::Unlogged { block: number }));
         }

@@ -14,7 +14,7 @@ use std::{
     ops::ControlFlow,
     time::{Duration, Instant},
 };
-use txgraph_transfers::{Batch, Pin, ScanReport, SourceError, Transfer, Unavailable};
+use txgraph_transfers::{Batch, BlockAnchor, ScanReport, SourceError, Transfer, Unavailable};
 use txgraph_work::{CancelFlag, ProgressGuard, RunningTask, Wait};
 
 /// The last emitted block is looked up again in this interval.
@@ -59,7 +59,7 @@ pub(crate) struct Run<'a> {
     pub(crate) cancel: &'a CancelFlag,
     pub(crate) progress: &'a ProgressGuard<'a>,
     pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
-    /// Its pins are the blocks that were emitted: one for each consecutive run.
+    /// Its anchors are the blocks that were emitted: one for each consecutive run.
     pub(crate) report: ScanReport,
 }
 
@@ -108,12 +108,12 @@ impl Run<'_> {
                 Head::End => break,
             }
         }
-        let pins = &self.report.pins;
-        for pin in pins {
-            check(workers, pin.blocks.last, pin.hash)?;
+        let anchors = &self.report.anchors;
+        for anchor in anchors {
+            check(workers, anchor.blocks.last, anchor.hash)?;
         }
-        self.report.covered = pins.iter().map(|pin| pin.blocks).collect();
-        self.report.last_block_hash = pins.last().map(|pin| pin.hash);
+        self.report.covered = anchors.iter().map(|anchor| anchor.blocks).collect();
+        self.report.last_block_hash = anchors.last().map(|anchor| anchor.hash);
         self.report.missing = joined(std::mem::take(&mut self.report.missing));
         Ok(())
     }
@@ -127,12 +127,12 @@ impl Run<'_> {
             counts,
             ..
         } = piece;
-        match self.report.pins.last_mut() {
-            Some(pin) if pin.blocks.last.checked_add(1) == Some(blocks.first) => {
-                pin.blocks.last = blocks.last;
-                pin.hash = hash;
+        match self.report.anchors.last_mut() {
+            Some(anchor) if anchor.blocks.last.checked_add(1) == Some(blocks.first) => {
+                anchor.blocks.last = blocks.last;
+                anchor.hash = hash;
             }
-            _ => self.report.pins.push(Pin {
+            _ => self.report.anchors.push(BlockAnchor {
                 blocks,
                 parent_hash: Some(parent),
                 hash,

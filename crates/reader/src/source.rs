@@ -22,7 +22,7 @@ use std::{
 };
 use txgraph_nodedb::{ChainFamily, NodeDb, Scratch};
 use txgraph_transfers::{
-    Batch, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
+    Batch, BlockAnchor, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer,
     TransferSource, Unavailable,
 };
 use txgraph_work::{ProgressGuard, Threads, run_tasks};
@@ -99,13 +99,13 @@ impl NodeSource {
     /// and internal transfers in blocks of Amsterdam, which have logs of them.
     fn check_supported(&self, request: &ScanRequest) -> Result<(), SourceError> {
         let filter = &request.filter;
-        if self.db.family() != ChainFamily::OpStack && filter.wants_fees() {
+        if self.db.family() != ChainFamily::OpStack && filter.needs_fees() {
             return Err(SourceError::Unsupported {
                 what: "a request for fees",
                 reason: "the files of the node do not contain them; blocks have to be replayed",
             });
         }
-        if filter.wants_traces()
+        if filter.needs_traces()
             && let Some(span) = request.blocks.span()
             && !self.is_logged(span.first)?
         {
@@ -247,11 +247,15 @@ impl TransferSource for NodeSource {
             })
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         let cancel = &self.options.cancel;
-        let fill = || hashes::fill(&self.db, transfers, pins, cancel);
+        let fill = || hashes::fill(&self.db, transfers, anchors, cancel);
         self.install(fill)??;
-        hashes::check_pins(&self.db, transfers, pins)
+        hashes::check_anchors(&self.db, transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

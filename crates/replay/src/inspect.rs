@@ -26,9 +26,9 @@ impl<A: Inspector, B: Inspector> InspectorPair<A, B> {
 }
 
 impl<A: Inspector, B: Inspector> Inspector for InspectorPair<A, B> {
-    fn wants_steps(&self) -> bool {
-        self.0.as_ref().is_some_and(Inspector::wants_steps)
-            || self.1.as_ref().is_some_and(Inspector::wants_steps)
+    fn needs_steps(&self) -> bool {
+        self.0.as_ref().is_some_and(Inspector::needs_steps)
+            || self.1.as_ref().is_some_and(Inspector::needs_steps)
     }
 
     fn step(&mut self, step: &Step<'_>) {

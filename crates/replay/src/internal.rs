@@ -62,8 +62,8 @@ pub(crate) struct Movements {
 impl Movements {
     pub(crate) fn of(filter: &TransferFilter) -> Self {
         Self {
-            internal: filter.wants_traces(),
-            fees: filter.wants_fees(),
+            internal: filter.needs_traces(),
+            fees: filter.needs_fees(),
         }
     }
 }
@@ -264,7 +264,7 @@ fn collect(
             Vec::new()
         };
         for movement in internal.into_iter().chain(fees) {
-            if filter.wants(&movement.transfer) {
+            if filter.matches(&movement.transfer) {
                 transfers.push(movement.transfer);
             }
         }

@@ -126,7 +126,7 @@ impl<'a> TraceComparer<'a> {
 }
 
 impl Inspector for TraceComparer<'_> {
-    fn wants_steps(&self) -> bool {
+    fn needs_steps(&self) -> bool {
         true
     }
 

@@ -8,8 +8,8 @@ use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
 use txgraph_state::StateRange;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
-    TransferFilter, TransferSource,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError,
+    Transfer, TransferFilter, TransferSource,
 };
 
 /// Blocks that are scanned and replayed at a time. Their transfers are kept in memory.
@@ -50,16 +50,16 @@ impl Progress {
         }
     }
 
-    /// Adds a pin of the source. `is_linked`: its blocks follow the blocks of the pin before.
-    fn pin(&mut self, pin: Pin, is_linked: bool) {
-        match self.report.pins.last_mut() {
+    /// Adds an anchor of the source. `is_linked`: its blocks follow the blocks of the anchor before.
+    fn anchor(&mut self, anchor: BlockAnchor, is_linked: bool) {
+        match self.report.anchors.last_mut() {
             Some(last)
-                if is_linked && last.blocks.last.checked_add(1) == Some(pin.blocks.first) =>
+                if is_linked && last.blocks.last.checked_add(1) == Some(anchor.blocks.first) =>
             {
-                last.blocks.last = pin.blocks.last;
-                last.hash = pin.hash;
+                last.blocks.last = anchor.blocks.last;
+                last.hash = anchor.hash;
             }
-            _ => self.report.pins.push(pin),
+            _ => self.report.anchors.push(anchor),
         }
     }
 
@@ -67,7 +67,7 @@ impl Progress {
     fn add(&mut self, part: ScanReport) {
         self.report.counts += part.counts;
         self.report.missing.extend(part.missing);
-        self.report.pins.extend(part.pins);
+        self.report.anchors.extend(part.anchors);
         self.report.caveats.extend(part.caveats);
         self.report.notes.extend(part.notes);
         self.report.last_block_hash = part.last_block_hash.or(self.report.last_block_hash);
@@ -162,9 +162,9 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 transfers.extend(next);
             }
             progress.covered.push(covered);
-            let pins = part.pins.iter();
-            for pin in pins.filter(|pin| covered.contains(pin.blocks.last)) {
-                progress.pin(*pin, is_linked);
+            let anchors = part.anchors.iter();
+            for anchor in anchors.filter(|anchor| covered.contains(anchor.blocks.last)) {
+                progress.anchor(*anchor, is_linked);
             }
             progress.report.last_block_hash = last_block_hash;
             let batch = Batch {
@@ -250,8 +250,12 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         Ok(progress.finish())
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

@@ -163,7 +163,7 @@ pub fn theirs(case: &Case) -> CaseResult {
 struct StepInspector;
 
 impl Inspector for StepInspector {
-    fn wants_steps(&self) -> bool {
+    fn needs_steps(&self) -> bool {
         true
     }
 }

@@ -16,7 +16,7 @@ use txgraph_evm::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 /// Forwards the events of revm to one of our inspectors.
 pub(crate) struct ForwardingInspector<'a> {
     inspector: &'a mut dyn Inspector,
-    wants_steps: bool,
+    needs_steps: bool,
     /// Gas limits of the open frames.
     open: Vec<u64>,
     stack: Vec<[u64; 4]>,
@@ -25,7 +25,7 @@ pub(crate) struct ForwardingInspector<'a> {
 impl<'a> ForwardingInspector<'a> {
     pub(crate) fn new(inspector: &'a mut dyn Inspector) -> Self {
         Self {
-            wants_steps: inspector.wants_steps(),
+            needs_steps: inspector.needs_steps(),
             inspector,
             open: Vec::new(),
             stack: Vec::new(),
@@ -58,7 +58,7 @@ impl<'a> ForwardingInspector<'a> {
 
 impl<CX: ContextTr> PeerInspector<CX> for ForwardingInspector<'_> {
     fn step(&mut self, interpreter: &mut Interpreter, _: &mut CX) {
-        if !self.wants_steps {
+        if !self.needs_steps {
             return;
         }
         self.stack.clear();
@@ -82,7 +82,7 @@ impl<CX: ContextTr> PeerInspector<CX> for ForwardingInspector<'_> {
         let action = interpreter.bytecode.action().as_ref();
         let result = action.and_then(|action| action.instruction_result());
         // Our inspectors do not receive the end of an instruction that halted.
-        if self.wants_steps && result.is_none_or(|result| !result.is_halt()) {
+        if self.needs_steps && result.is_none_or(|result| !result.is_halt()) {
             self.inspector.step_end(interpreter.gas.remaining());
         }
     }

@@ -30,12 +30,12 @@ impl Parts {
             ChainFamily::OpStack => filter.needs_op_transactions(),
         };
         let only_withdrawals = filter.kinds == [Kind::Withdrawal];
-        let inside = filter.wants_traces() || filter.wants_fees();
+        let inside = filter.needs_traces() || filter.needs_fees();
         let blocks = values || filter.needs_withdrawals() || inside || verify;
         Self {
             blocks,
             receipts: blocks && (verify || !only_withdrawals),
-            traces: filter.wants_traces(),
+            traces: filter.needs_traces(),
         }
     }
 }
@@ -234,7 +234,7 @@ impl RpcNode {
             }
             movements.push(moved);
         }
-        if filter.wants_fees() {
+        if filter.needs_fees() {
             movements.extend(self.fees(block, &block.transactions[index], receipt)?);
         }
         Ok(movements)

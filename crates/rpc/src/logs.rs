@@ -91,7 +91,7 @@ impl LogQuery {
             && contracts.is_none_or(|all| all.iter().any(|it| has(it.as_slice())))
     }
 
-    fn wants(&self, log: &Log) -> bool {
+    fn matches(&self, log: &Log) -> bool {
         let contracts = self.contracts.as_deref();
         contracts.is_none_or(|all| all.binary_search(&log.address).is_ok())
             && log
@@ -224,7 +224,7 @@ impl RpcNode {
             if !blocks.contains(block) {
                 return invalid(format!("log {index} is of block {block}"));
             }
-            if !query.wants(log) {
+            if !query.matches(log) {
                 return invalid(format!("log {index} of block {block} was not asked for"));
             }
             if let Some(before) = before.filter(|before| before.block_number == block) {

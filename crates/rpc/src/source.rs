@@ -9,9 +9,9 @@ use alloy_primitives::B256;
 use std::ops::ControlFlow;
 use txgraph_stored::StoredSource;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable, InternalReader,
-    InternalSource, InternalTransfers, Pin, ScanReport, ScanRequest, SourceError, Transfer,
-    TransferFilter, TransferSource, WrappedNative,
+    Batch, BlockAnchor, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable,
+    InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest, SourceError,
+    Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::WorkContext;
 
@@ -57,19 +57,23 @@ impl TransferSource for RpcSource {
         self.source.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         self.node().fill(transfers)?;
         // A reorganisation before this would have changed the hashes.
-        let changeable = pins
+        let changeable = anchors
             .iter()
-            .filter(|pin| self.node().may_change(pin.blocks.last));
-        let changeable: Vec<&Pin> = changeable.collect();
-        let numbers: Vec<u64> = changeable.iter().map(|pin| pin.blocks.last).collect();
+            .filter(|anchor| self.node().may_change(anchor.blocks.last));
+        let changeable: Vec<&BlockAnchor> = changeable.collect();
+        let numbers: Vec<u64> = changeable.iter().map(|anchor| anchor.blocks.last).collect();
         let headers = self.node().headers(&numbers)?;
         match headers
             .iter()
             .zip(changeable)
-            .find(|(header, pin)| header.hash != pin.hash)
+            .find(|(header, anchor)| header.hash != anchor.hash)
         {
             Some((header, _)) => Err(SourceError::Reorged {
                 block: header.number,

@@ -4,7 +4,7 @@
 use alloy_primitives::B256;
 use std::{fmt, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError, Transfer,
+    Batch, BlockAnchor, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer,
     TransferSource,
 };
 
@@ -111,7 +111,7 @@ impl<S: TransferSource> TransferSource for CachedRest<S> {
             rest = later;
             let wanted = these.iter().filter(|transfer| {
                 let (from, to) = (&transfer.from_address, &transfer.to_address);
-                request.filter.wants_ends(from, to)
+                request.filter.matches_ends(from, to)
             });
             let transfers: Vec<_> = wanted.cloned().collect();
             report.counts.transfers += transfers.len() as u64;
@@ -123,14 +123,20 @@ impl<S: TransferSource> TransferSource for CachedRest<S> {
         let covered = BlockRanges::new(covered);
         if covered != report.covered {
             report.last_block_hash = None;
-            report.pins.retain(|pin| covered.contains(pin.blocks.last));
+            report
+                .anchors
+                .retain(|anchor| covered.contains(anchor.blocks.last));
             report.covered = covered;
         }
         Ok(report)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

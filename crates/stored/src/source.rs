@@ -4,7 +4,7 @@ use crate::{Error, StoredBlocks, StoredChunk};
 use alloy_primitives::B256;
 use std::ops::ControlFlow;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, Pin, ScanReport, ScanRequest, SourceError,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError,
     SourceFailure, TokenFilter, Transfer, TransferFilter, TransferSource, Unavailable,
     WrappedNative,
 };
@@ -137,7 +137,11 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
         Ok(report)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], _: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        _: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         Ok(self.blocks.fill_hashes(transfers)?)
     }
 
@@ -227,14 +231,14 @@ impl Covered {
     fn finish(self, report: &mut ScanReport) {
         report.covered = self.runs.iter().map(|run| run.blocks).collect();
         report.last_block_hash = self.runs.last().and_then(|run| run.hash);
-        let pin = |run: CoveredRun| {
-            Some(Pin {
+        let anchor = |run: CoveredRun| {
+            Some(BlockAnchor {
                 blocks: run.blocks,
                 parent_hash: run.parent_hash,
                 hash: run.hash?,
             })
         };
-        report.pins = self.runs.into_iter().filter_map(pin).collect();
+        report.anchors = self.runs.into_iter().filter_map(anchor).collect();
     }
 }
 

@@ -4,10 +4,10 @@ use alloy_primitives::{Address, B256, U256};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow, sync::Mutex};
 use txgraph_transfers::{
-    AmountFilter, Batch, BlockRange, BlockRanges, BlockReader, ChainInfo, Direction, Indexable,
-    InternalReader, InternalSource, InternalTransfers, Kind, Pin, ScanReport, ScanRequest,
-    SourceError, TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource,
-    WrappedNative,
+    AddressFilter, AmountFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockReader,
+    ChainInfo, Direction, Indexable, InternalReader, InternalSource, InternalTransfers, Kind,
+    ScanReport, ScanRequest, SourceError, TokenFilter, TokenStandard, Transfer, TransferFilter,
+    TransferSource, WrappedNative,
 };
 
 /// The blocks `first..=last`.
@@ -109,8 +109,12 @@ impl<S: Indexable> TransferSource for Changing<'_, S> {
         self.source.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -171,7 +175,7 @@ impl Reference {
     /// Returns the answer to a request.
     pub fn answer(&self, request: &ScanRequest) -> Vec<Transfer> {
         let wanted =
-            |t: &&Transfer| request.blocks.contains(t.block_number) && request.filter.wants(t);
+            |t: &&Transfer| request.blocks.contains(t.block_number) && request.filter.matches(t);
         self.all.iter().filter(wanted).cloned().collect()
     }
 
@@ -187,7 +191,7 @@ impl Reference {
         };
         if chance.random_bool(0.8) {
             let count = [0, 1, 1, 2, 5, 40, 500][chance.random_range(0..7)];
-            filter.touching = Some(Touching {
+            filter.touching = Some(AddressFilter {
                 addresses: (0..count).map(|_| some(chance, &self.addresses)).collect(),
                 direction: *[Direction::Out, Direction::In, Direction::Both]
                     .choose(chance)
@@ -289,7 +293,7 @@ pub fn compare(
         };
         let (expected, _) = ask(&node, &with_hashes).unwrap();
         found.reverse();
-        source.fill_hashes(&mut found, &report.pins).unwrap();
+        source.fill_hashes(&mut found, &report.anchors).unwrap();
         found.reverse();
         assert_same(&found, &expected, &what);
         each(&request, &found);
@@ -311,7 +315,7 @@ pub fn compare_internal(
     for number in 0..questions {
         let mut request = reference.question(&mut chance);
         request.filter.internal = number % 2 == 0;
-        if request.filter.wants_fees() {
+        if request.filter.needs_fees() {
             continue;
         }
         adapt(&mut request);
@@ -345,8 +349,8 @@ pub fn seen(report: &ScanReport) -> ScanReport {
     report.counts.transactions = 0;
     report.counts.logs = 0;
     // Only sources with headers know the parent of a run within their blocks.
-    for pin in &mut report.pins {
-        pin.parent_hash = None;
+    for anchor in &mut report.anchors {
+        anchor.parent_hash = None;
     }
     report
 }

@@ -53,7 +53,7 @@ impl AmountFilter {
 
     /// Whether a transfer of this token, amount and id meets every condition.
     #[inline]
-    pub fn wants(&self, token: Option<&Address>, value: &U256, id: Option<&U256>) -> bool {
+    pub fn matches(&self, token: Option<&Address>, value: &U256, id: Option<&U256>) -> bool {
         self.is_empty() || self.meets(token, value, id)
     }
 
@@ -91,7 +91,7 @@ mod tests {
             let is_large = min_values.iter().all(|(other, min)| *other != of || value >= *min);
             let has_id = ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
             let id = id.map(U256::from);
-            let wanted = filter.wants(token(of).as_ref(), &U256::from(value), id.as_ref());
+            let wanted = filter.matches(token(of).as_ref(), &U256::from(value), id.as_ref());
             prop_assert_eq!(wanted, is_large && has_id);
         }
     }

@@ -4,6 +4,7 @@
 //! signature, form, sender and receiver, amount. A [`Transfer`] is built only if it is wanted,
 //! and no memory is allocated per log.
 
+use crate::address_prefilter::AddressPrefilter;
 use crate::events::{
     DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
 };
@@ -11,7 +12,6 @@ use crate::log::{
     MultiToken, Word, address_of, is_dirty, number, three_words, transfer_batch, transfer_single,
     two_words,
 };
-use crate::sieve::Sieve;
 use crate::wrap::{Movement, WrapMatcher, Wrappers};
 use crate::{
     BlockTime, DecodeCounts, Kind, LogView, TokenFilter, TokenStandard, TransactionView, Transfer,
@@ -66,7 +66,7 @@ struct Event {
 pub struct Decoder<'f> {
     filter: &'f TransferFilter,
     /// The contracts whose logs are decoded; `None`: all.
-    emitters: Option<Sieve>,
+    emitters: Option<AddressPrefilter>,
     /// Whether movements inside of transactions are decoded and numbered.
     with_internal: bool,
     wrappers: Wrappers,
@@ -92,14 +92,14 @@ impl<'f> Decoder<'f> {
     pub fn new(chain_id: u64, wrapped: &WrappedNative, filter: &'f TransferFilter) -> Self {
         let emitters = match &filter.tokens {
             TokenFilter::All => None,
-            TokenFilter::Only { tokens, .. } => {
-                Some(Sieve::new(tokens.iter().chain([&EIP7708_LOG_ADDRESS])))
-            }
+            TokenFilter::Only { tokens, .. } => Some(AddressPrefilter::new(
+                tokens.iter().chain([&EIP7708_LOG_ADDRESS]),
+            )),
         };
         Self {
             filter,
             emitters,
-            with_internal: filter.wants_traces(),
+            with_internal: filter.needs_traces(),
             wrappers: Wrappers::new(chain_id, wrapped),
             unindexed_erc721: KnownChain::by_id(chain_id)
                 .map_or(&[], |chain| chain.unindexed_erc721),
@@ -351,7 +351,7 @@ impl<'f> Decoder<'f> {
         let (from, to) = self.ends(words.from, words.to);
         let kind = Kind::of_token(from, to);
         // Most transfers of a token are between addresses that are not wanted.
-        if kind == Kind::Transfer && !self.filter.wants_ends(from, to) {
+        if kind == Kind::Transfer && !self.filter.matches_ends(from, to) {
             return Some(());
         }
         let (token, from, to) = (*token, *from, *to);
@@ -396,7 +396,7 @@ impl<'f> Decoder<'f> {
         let (from, to) = self.ends(items.from, items.to);
         let kind = Kind::of_token(from, to);
         // These conditions are the same for all items, and a batch may be long.
-        if !self.filter.tokens.wants(Some(token)) || !self.filter.wants_ends(from, to) {
+        if !self.filter.tokens.matches(Some(token)) || !self.filter.matches_ends(from, to) {
             return;
         }
         let (token, from, to) = (*token, *from, *to);
@@ -490,12 +490,12 @@ impl<'f> Decoder<'f> {
     /// Whether the logs of a contract can contain wanted transfers.
     #[inline]
     fn asks_for(&self, emitter: &Address) -> bool {
-        let Some(sieve) = &self.emitters else {
+        let Some(prefilter) = &self.emitters else {
             return true;
         };
-        sieve.may_hold(emitter)
-            && (self.filter.tokens.wants(Some(emitter))
-                || (self.filter.tokens.wants(None) && *emitter == EIP7708_LOG_ADDRESS))
+        prefilter.may_hold(emitter)
+            && (self.filter.tokens.matches(Some(emitter))
+                || (self.filter.tokens.matches(None) && *emitter == EIP7708_LOG_ADDRESS))
     }
 
     /// Returns the addresses in two words. Counts the log if a word has more bits set.
@@ -514,10 +514,10 @@ impl<'f> Decoder<'f> {
         out: &mut Vec<Transfer>,
     ) -> Option<usize> {
         let filter = self.filter;
-        let wanted = filter.tokens.wants(event.token.as_ref())
-            && filter.wants_amount(event.token.as_ref(), &event.value, event.token_id.as_ref())
-            && filter.wants_sort(event.standard, event.kind)
-            && filter.wants_ends(&event.from, &event.to);
+        let wanted = filter.tokens.matches(event.token.as_ref())
+            && filter.matches_amount(event.token.as_ref(), &event.value, event.token_id.as_ref())
+            && filter.matches_sort(event.standard, event.kind)
+            && filter.matches_ends(&event.from, &event.to);
         if !wanted {
             return None;
         }

@@ -38,7 +38,7 @@ pub enum TokenFilter {
 
 impl TokenFilter {
     /// Whether transfers of this asset are wanted (`None`: the native coin).
-    pub fn wants(&self, token: Option<&Address>) -> bool {
+    pub fn matches(&self, token: Option<&Address>) -> bool {
         match (self, token) {
             (Self::All, _) => true,
             (Self::Only { native, .. }, None) => *native,
@@ -50,14 +50,14 @@ impl TokenFilter {
 /// A condition on sender and receiver: one of `addresses` must be the sender (`Out`), the
 /// receiver (`In`), or either (`Both`).
 #[derive(Clone, Debug)]
-pub struct Touching {
+pub struct AddressFilter {
     /// The addresses: a whole frontier, never one address at a time.
     pub addresses: AddressSet,
     /// The side that is compared.
     pub direction: Direction,
 }
 
-impl Touching {
+impl AddressFilter {
     /// Whether one of the addresses is on the side that is compared.
     fn includes(&self, from: &Address, to: &Address) -> bool {
         let Self {
@@ -78,7 +78,7 @@ pub struct TransferFilter {
     /// The wanted assets.
     pub tokens: TokenFilter,
     /// The wanted senders and receivers; `None`: any.
-    pub touching: Option<Touching>,
+    pub touching: Option<AddressFilter>,
     /// The smallest wanted amount, in the smallest unit of the token.
     pub min_value: U256,
     /// Smallest amounts by token, and wanted token ids.
@@ -97,53 +97,53 @@ pub struct TransferFilter {
 impl TransferFilter {
     /// Whether transfers with this sender and receiver can be wanted.
     #[inline]
-    pub fn wants_ends(&self, from: &Address, to: &Address) -> bool {
+    pub fn matches_ends(&self, from: &Address, to: &Address) -> bool {
         let touching = self.touching.as_ref();
         touching.is_none_or(|touching| touching.includes(from, to))
     }
 
     /// Whether transfers of this standard and kind can be wanted.
     #[inline]
-    pub fn wants_sort(&self, standard: TokenStandard, kind: Kind) -> bool {
+    pub fn matches_sort(&self, standard: TokenStandard, kind: Kind) -> bool {
         (self.standards.is_empty() || self.standards.contains(&standard))
             && (self.kinds.is_empty() || self.kinds.contains(&kind))
     }
 
     /// Whether native movements of this kind can be wanted.
-    pub fn wants_native(&self, kind: Kind) -> bool {
-        self.tokens.wants(None) && self.wants_sort(TokenStandard::Native, kind)
+    pub fn matches_native(&self, kind: Kind) -> bool {
+        self.tokens.matches(None) && self.matches_sort(TokenStandard::Native, kind)
     }
 
     /// Whether fees are wanted. They are returned only if they are wanted by name. No index
     /// contains them.
-    pub fn wants_fees(&self) -> bool {
+    pub fn needs_fees(&self) -> bool {
         self.internal
             && Kind::FEES
                 .iter()
-                .any(|kind| self.kinds.contains(kind) && self.wants_native(*kind))
+                .any(|kind| self.kinds.contains(kind) && self.matches_native(*kind))
     }
 
     /// Whether movements inside of transactions are wanted that are not fees. In blocks before
     /// Amsterdam only traces of the transactions contain them.
-    pub fn wants_traces(&self) -> bool {
-        self.internal && (self.wants_native(Kind::Internal) || self.wants_native(Kind::Burn))
+    pub fn needs_traces(&self) -> bool {
+        self.internal && (self.matches_native(Kind::Internal) || self.matches_native(Kind::Burn))
     }
 
     /// Whether a decoder needs the transactions and not only their logs: for their values, and
     /// to distinguish these from internal movements.
     pub fn needs_transactions(&self) -> bool {
-        self.wants_native(Kind::Value) || self.wants_native(Kind::Internal)
+        self.matches_native(Kind::Value) || self.matches_native(Kind::Internal)
     }
 
     /// Whether a decoder needs the transactions of an OP-stack chain, where deposits also mint
     /// the native coin.
     pub fn needs_op_transactions(&self) -> bool {
-        self.needs_transactions() || self.wants_native(Kind::Mint)
+        self.needs_transactions() || self.matches_native(Kind::Mint)
     }
 
     /// Whether a decoder needs the withdrawals of the blocks.
     pub fn needs_withdrawals(&self) -> bool {
-        self.wants_native(Kind::Withdrawal)
+        self.matches_native(Kind::Withdrawal)
     }
 
     /// Returns the wanted tokens, if every wanted transfer has a log of one of them. Then a bloom
@@ -154,7 +154,7 @@ impl TransferFilter {
             TokenFilter::Only { tokens, .. }
                 if !self.needs_transactions()
                     && !self.needs_withdrawals()
-                    && !self.tokens.wants(None) =>
+                    && !self.tokens.matches(None) =>
             {
                 Some(tokens)
             }
@@ -164,21 +164,21 @@ impl TransferFilter {
 
     /// Whether an amount and an id of this token are wanted.
     #[inline]
-    pub fn wants_amount(&self, token: Option<&Address>, value: &U256, id: Option<&U256>) -> bool {
-        *value >= self.min_value && self.amounts.wants(token, value, id)
+    pub fn matches_amount(&self, token: Option<&Address>, value: &U256, id: Option<&U256>) -> bool {
+        *value >= self.min_value && self.amounts.matches(token, value, id)
     }
 
     /// Whether `transfer` meets every condition.
     #[inline]
-    pub fn wants(&self, transfer: &Transfer) -> bool {
-        self.tokens.wants(transfer.token_address.as_ref())
-            && self.wants_ends(&transfer.from_address, &transfer.to_address)
-            && self.wants_amount(
+    pub fn matches(&self, transfer: &Transfer) -> bool {
+        self.tokens.matches(transfer.token_address.as_ref())
+            && self.matches_ends(&transfer.from_address, &transfer.to_address)
+            && self.matches_amount(
                 transfer.token_address.as_ref(),
                 &transfer.value,
                 transfer.token_id.as_ref(),
             )
-            && self.wants_sort(transfer.token_standard, transfer.kind)
+            && self.matches_sort(transfer.token_standard, transfer.kind)
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn touching(address: Address, direction: Direction) -> TransferFilter {
-        let touching = Some(Touching {
+        let touching = Some(AddressFilter {
             addresses: set(&[address]),
             direction,
         });
@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn transfers_must_meet_every_condition() {
         let check = |filter: TransferFilter, token: bool, coin: bool| {
-            assert_eq!(filter.wants(&transfer()), token, "{filter:?}");
-            assert_eq!(filter.wants(&native(Kind::Value)), coin, "{filter:?}");
+            assert_eq!(filter.matches(&transfer()), token, "{filter:?}");
+            assert_eq!(filter.matches(&native(Kind::Value)), coin, "{filter:?}");
         };
         check(TransferFilter::default(), true, true);
         check(only(&[TOKEN], false), true, false);
@@ -322,7 +322,7 @@ mod tests {
                 internal,
                 ..Default::default()
             };
-            (filter.wants_traces(), filter.wants_fees())
+            (filter.needs_traces(), filter.needs_fees())
         };
         assert_eq!(inside(&[], true), (true, false));
         assert_eq!(inside(&[], false), (false, false));

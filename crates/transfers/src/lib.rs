@@ -7,14 +7,16 @@
 //! Start with `transfer` and `filter`, which define the terms. `events`, `log`, `wrap` and
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
-//! Modules, each using only those before it: amounts, csr, events, gaps, log, sieve, time,
-//! views, counts, transfer, fields, filter, frames, testing, unseen, wrap, decode, source,
+//! Modules, each using only those before it: amounts, csr, events, gaps, log, address_prefilter, time,
+//! decoder_input, counts, transfer, fields, filter, frames, testing, queried_names, wrap, decode, source,
 //! indexable.
 
+mod address_prefilter;
 mod amounts;
 mod counts;
 mod csr;
 mod decode;
+mod decoder_input;
 mod events;
 mod fields;
 mod filter;
@@ -24,24 +26,23 @@ mod indexable;
 mod log;
 #[cfg(test)]
 mod naive;
-mod sieve;
+mod queried_names;
 mod source;
 pub mod testing;
 mod time;
 mod transfer;
-mod unseen;
-mod views;
 mod wrap;
 
 pub use amounts::AmountFilter;
 pub use counts::DecodeCounts;
 pub use csr::Csr;
 pub use decode::Decoder;
+pub use decoder_input::{TransactionView, WithdrawalView};
 pub use events::{
     DEPOSIT, EIP7708_LOG_ADDRESS, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL,
 };
 pub use fields::Fields;
-pub use filter::{AddressSet, Direction, TokenFilter, Touching, TransferFilter};
+pub use filter::{AddressFilter, AddressSet, Direction, TokenFilter, TransferFilter};
 pub use frames::{CallFrame, FrameKind, FrameMovement, FrameMovements};
 pub use gaps::Gaps;
 pub use indexable::{
@@ -49,13 +50,12 @@ pub use indexable::{
     InternalTransfers,
 };
 pub use log::LogView;
+pub use queried_names::{QueriedNames, Unseen};
 pub use source::{
-    Batch, ByFrontier, ChainInfo, FailureKind, Pin, ScanReport, ScanRequest, SourceError,
+    Batch, BlockAnchor, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError,
     SourceFailure, StateUsed, TransferSource, Unavailable,
 };
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};
 pub use txgraph_base::{BlockRange, BlockRanges};
-pub use unseen::{Sought, Unseen};
-pub use views::{TransactionView, WithdrawalView};
 pub use wrap::WrappedNative;

@@ -131,7 +131,7 @@ pub(crate) fn decode(
             }
         }
     }
-    all.retain(|transfer| filter.wants(transfer));
+    all.retain(|transfer| filter.matches(transfer));
     counts.transfers = all.len() as u64;
     (all, counts)
 }

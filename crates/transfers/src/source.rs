@@ -70,7 +70,7 @@ pub struct ScanReport {
     /// The chain of [`Self::covered`], for [`TransferSource::fill_hashes`]. Not part of the
     /// metadata of outputs. Empty for sources that do not use it.
     #[serde(skip)]
-    pub pins: Vec<Pin>,
+    pub anchors: Vec<BlockAnchor>,
 }
 
 /// The state that an answer used beside transfers: for the symbols that tokens claim, and for which
@@ -84,7 +84,7 @@ pub struct StateUsed {
 
 /// Consecutive blocks of one chain, and the hash of the last, which fixes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin {
+pub struct BlockAnchor {
     /// The blocks.
     pub blocks: BlockRange,
     /// Parent hash of the first of them, if it was read.
@@ -191,7 +191,7 @@ fn list(missing: &[Unavailable]) -> String {
 
 /// A provider of transfers.
 ///
-/// A request is for a whole frontier at once ([`crate::Touching`]), never for one address at
+/// A request is for a whole frontier at once ([`crate::AddressFilter`]), never for one address at
 /// a time: a scan costs the same for one address as for a million.
 pub trait TransferSource {
     /// The chain of this source.
@@ -209,14 +209,18 @@ pub trait TransferSource {
     /// that do not have them. The transfers may be in any order. Adjacent transfers of the same
     /// block cost one read.
     ///
-    /// `pins` are usually the [`ScanReport::pins`] of the scan that returned the transfers. The
-    /// hash of a pin is checked instead of the header of each of its blocks.
+    /// `anchors` are usually the [`ScanReport::anchors`] of the scan that returned the transfers. The
+    /// hash of an anchor is checked instead of the header of each of its blocks.
     ///
     /// # Errors
     ///
-    /// [`SourceError::Reorged`] if a pin that contains a block of `transfers` is no longer
+    /// [`SourceError::Reorged`] if an anchor that contains a block of `transfers` is no longer
     /// canonical.
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError>;
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError>;
 
     /// Checks that all requested blocks are available, as `scan` does first. For wrappers that
     /// return something before they scan, and to divide a request among sources.
@@ -269,8 +273,12 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
         (**self).scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        (**self).fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        (**self).fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

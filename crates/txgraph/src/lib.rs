@@ -120,9 +120,9 @@ pub use txgraph_replay::{
 #[cfg(any(feature = "index", feature = "lake"))]
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};
 pub use txgraph_transfers::{
-    AmountFilter, Batch, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, Direction,
-    FailureKind, Fields, Kind, Pin, ScanReport, ScanRequest, SourceError, SourceFailure, StateUsed,
-    TokenFilter, TokenStandard, Touching, Transfer, TransferFilter, TransferSource, Unavailable,
-    Unseen, WrappedNative,
+    AddressFilter, AmountFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ChainInfo,
+    DecodeCounts, Direction, FailureKind, Fields, Kind, ScanReport, ScanRequest, SourceError,
+    SourceFailure, StateUsed, TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource,
+    Unavailable, Unseen, WrappedNative,
 };
 pub use version::version;

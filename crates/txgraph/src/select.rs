@@ -304,7 +304,11 @@ mod tests {
             (None, true),
             (Some(Address::ZERO), false),
         ] {
-            assert_eq!(selection.tokens.wants(token.as_ref()), wanted, "{token:?}");
+            assert_eq!(
+                selection.tokens.matches(token.as_ref()),
+                wanted,
+                "{token:?}"
+            );
         }
     }
 }

@@ -160,7 +160,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits);
     let filter = &question.request().filter;
-    let has_internal = filter.internal || !filter.tokens.wants(None);
+    let has_internal = filter.internal || !filter.tokens.matches(None);
     if is_json {
         print_json(&routes_as_json(&found, has_internal))?;
     } else if found.shortest.is_none() {

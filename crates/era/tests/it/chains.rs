@@ -83,7 +83,7 @@ fn chunks_do_not_change_the_answer() {
         assert_eq!(report.covered, ranges);
         let last = blocks.last().unwrap().header.hash_slow();
         assert_eq!(report.last_block_hash, Some(last));
-        assert_eq!(report.pins.len(), 2);
+        assert_eq!(report.anchors.len(), 2);
     }
 }
 

@@ -21,7 +21,7 @@ use alloy_primitives::{
 };
 use std::sync::Arc;
 
-/// Touching this account is never undone. All clients had this bug when one transaction of mainnet
+/// AddressFilter this account is never undone. All clients had this bug when one transaction of mainnet
 /// depended on it (EIP-161, block 2,675,119), so it is part of the rules.
 const RIPEMD160: Address = address!("0000000000000000000000000000000000000003");
 

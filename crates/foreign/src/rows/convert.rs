@@ -74,8 +74,8 @@ impl Rows {
         }
         // The same conditions as the decoder's. Without an index, a row also counts
         // transactions.
-        let native = address == EIP7708_LOG_ADDRESS && filter.tokens.wants(None);
-        let wanted = filter.tokens.wants(Some(&address)) || native;
+        let native = address == EIP7708_LOG_ADDRESS && filter.tokens.matches(None);
+        let wanted = filter.tokens.matches(Some(&address)) || native;
         let known = topic_count > 0 && SIGNATURES.iter().any(|known| known.0 == topics[0]);
         if place.tx.index.is_some() && !(wanted && known) {
             return Ok(());
@@ -110,7 +110,7 @@ impl Rows {
         let index = cells.get(Role::Log, |cell| cell.u32())?;
         let address = cells.get(Role::Token, |cell| cell.address())?;
         let (from, to) = cells.ends()?;
-        let wanted = filter.tokens.wants(Some(&address)) && filter.wants_ends(&from, &to);
+        let wanted = filter.tokens.matches(Some(&address)) && filter.matches_ends(&from, &to);
         if place.tx.index.is_some() && !wanted {
             return Ok(());
         }

@@ -68,7 +68,7 @@ fn tables_complete_each_other() {
     // The table of blocks states which blocks there are.
     assert_eq!(report.caveats, Vec::<String>::new());
     assert_eq!(report.covered.blocks(), 2);
-    assert_eq!(report.pins.len(), 1);
+    assert_eq!(report.anchors.len(), 1);
     assert!(transfers.iter().all(|it| it.block_timestamp.is_some()));
     let count = |kind: Kind| transfers.iter().filter(|it| it.kind == kind).count();
     assert_eq!(count(Kind::Withdrawal), 32);

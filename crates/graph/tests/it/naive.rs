@@ -33,7 +33,7 @@ fn of<'a>(
 ) -> impl Iterator<Item = (&'a Transfer, Address)> {
     transfers
         .iter()
-        .filter(|t| request.filter.wants(t))
+        .filter(|t| request.filter.matches(t))
         .flat_map(move |t| {
             let ends = ends(t, request.direction)
                 .into_iter()

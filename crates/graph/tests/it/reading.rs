@@ -8,8 +8,8 @@ use txgraph_graph::{
     testing::{self, MemorySource},
 };
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, BlockTime, ByFrontier, ChainInfo, Direction, Pin, ScanReport,
-    ScanRequest, SourceError, Touching, Transfer, TransferSource,
+    AddressFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ByFrontier, ChainInfo,
+    Direction, ScanReport, ScanRequest, SourceError, Transfer, TransferSource,
 };
 
 const CHAIN: &str = "a>b>c>d>e";
@@ -166,7 +166,7 @@ fn contradictory_requests_are_refused() {
     assert!(
         refused(&|r| (r.direction, r.time_respecting) = (Direction::Both, true)).contains("both")
     );
-    let touching = Touching {
+    let touching = AddressFilter {
         addresses: [Address::ZERO].into_iter().collect(),
         direction: Direction::Out,
     };
@@ -191,8 +191,12 @@ impl TransferSource for Unreported {
         self.0.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.0.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.0.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -259,8 +263,12 @@ impl TransferSource for Repeating {
         })
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.0.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.0.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

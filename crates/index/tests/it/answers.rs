@@ -13,8 +13,8 @@ use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::questions::{self, compare_internal};
 use txgraph_transfers::{
-    Batch, BlockRanges, ChainInfo, Direction, Pin, ScanReport, ScanRequest, SourceError, Touching,
-    Transfer, TransferSource, WrappedNative,
+    AddressFilter, Batch, BlockAnchor, BlockRanges, ChainInfo, Direction, ScanReport, ScanRequest,
+    SourceError, Transfer, TransferSource, WrappedNative,
 };
 
 /// Compares answers, reports and hubs for random requests. Returns the number of rows.
@@ -55,7 +55,7 @@ fn movements_of_amsterdam_need_no_index_with_them() {
 
 /// Checks that reported hubs are hubs. Not all hubs have to be reported.
 fn check_hubs(indexed: &Indexed<'_>, request: &ScanRequest, transfers: &[Transfer]) {
-    let Some(Touching {
+    let Some(AddressFilter {
         addresses,
         direction,
     }) = &request.filter.touching
@@ -230,8 +230,12 @@ impl TransferSource for Counted<'_> {
         self.source.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.source.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

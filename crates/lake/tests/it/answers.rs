@@ -10,7 +10,7 @@ use txgraph_reader::Threads;
 use txgraph_stored::Origin;
 use txgraph_testkit::mainnet::{self, FIRST_BLOCK, LAST_BLOCK};
 use txgraph_transfers::{
-    Direction, ScanRequest, SourceError, TokenFilter, Touching, TransferSource, WrappedNative,
+    AddressFilter, Direction, ScanRequest, SourceError, TokenFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::WorkContext;
 
@@ -53,7 +53,7 @@ fn many_addresses_have_the_same_answer() {
             ..whole.clone()
         };
         request.filter.tokens = tokens;
-        request.filter.touching = Some(Touching {
+        request.filter.touching = Some(AddressFilter {
             addresses: addresses.iter().copied().collect(),
             direction,
         });

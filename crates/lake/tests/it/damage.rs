@@ -8,7 +8,9 @@ use std::{fs, ops::ControlFlow};
 use txgraph_chaingen::Profile;
 use txgraph_lake::{build, check, verify};
 use txgraph_reader::NodeSource;
-use txgraph_transfers::{Direction, ScanRequest, SourceError, Touching, Transfer, TransferSource};
+use txgraph_transfers::{
+    AddressFilter, Direction, ScanRequest, SourceError, Transfer, TransferSource,
+};
 
 struct Sample {
     _chain: tempfile::TempDir,
@@ -92,7 +94,7 @@ fn content_that_was_made_to_harm_gives_no_panic() {
         reseal(sample.place.path());
         let lake = open(sample.place.path());
         let mut touching = request();
-        touching.filter.touching = Some(Touching {
+        touching.filter.touching = Some(AddressFilter {
             addresses: sample.all.iter().take(20).map(|it| it.to_address).collect(),
             direction: Direction::Both,
         });

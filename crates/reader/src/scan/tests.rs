@@ -267,7 +267,7 @@ fn run(case: &Case) -> (bool, Simulation) {
             let covered: BlockRanges = batches.iter().map(|batch| batch.blocks).collect();
             let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
             assert_eq!(report.covered, covered);
-            let pinned: Vec<_> = report.pins.iter().map(|pin| pin.blocks).collect();
+            let pinned: Vec<_> = report.anchors.iter().map(|anchor| anchor.blocks).collect();
             assert_eq!(pinned, covered.iter().collect::<Vec<_>>());
             assert_eq!(report.counts.blocks, covered.blocks());
             assert!(covered.intersect(&missing).is_empty());

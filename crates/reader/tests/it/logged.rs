@@ -4,8 +4,8 @@ use crate::support::{answer, ask, assert_same, everything, open_with, range};
 use txgraph_chaingen::{BlockSample, Layout};
 use txgraph_reader::ScanOptions;
 use txgraph_transfers::{
-    Direction, EIP7708_LOG_ADDRESS, Indexable, Kind, SourceError, TokenFilter, Touching, Transfer,
-    TransferSource,
+    AddressFilter, Direction, EIP7708_LOG_ADDRESS, Indexable, Kind, SourceError, TokenFilter,
+    Transfer, TransferSource,
 };
 
 const FIRST: u64 = 50;
@@ -52,7 +52,7 @@ fn internal_transfers_of_amsterdam_need_no_replay() {
 
             // Conditions on sender and receiver leave the numbers of movements as they are.
             for (at, direction) in Direction::ALL.iter().enumerate() {
-                request.filter.touching = Some(Touching {
+                request.filter.touching = Some(AddressFilter {
                     addresses: BlockSample::logged_addresses()
                         .into_iter()
                         .skip(at)
@@ -60,7 +60,7 @@ fn internal_transfers_of_amsterdam_need_no_replay() {
                         .collect(),
                     direction: *direction,
                 });
-                let wanted = |it: &&Transfer| request.filter.wants(it);
+                let wanted = |it: &&Transfer| request.filter.matches(it);
                 let expected: Vec<_> = expected.iter().filter(wanted).cloned().collect();
                 assert_same(&answer(&source, &request).0, &expected, "touching");
             }

@@ -43,7 +43,7 @@ fn skips_blocks_without_the_token_if_cheaper() {
             ..all.clone()
         };
         let (found, report) = answer(&source, &request);
-        let expected = rows.iter().filter(|row| request.filter.wants(row));
+        let expected = rows.iter().filter(|row| request.filter.matches(row));
         assert!(found.iter().eq(expected), "{token}");
         let plan = plans.lock().unwrap().last().cloned().unwrap();
         let saved = (1.0 - plan.bloom_hits.unwrap()) * plan.transactions_per_block;

@@ -261,7 +261,7 @@ fn question(
     request.with_hashes = chance.random();
     let result = ask(source, &request).and_then(|(mut transfers, report)| {
         if !request.with_hashes {
-            source.fill_hashes(&mut transfers, &report.pins)?;
+            source.fill_hashes(&mut transfers, &report.anchors)?;
         }
         Ok((transfers, report))
     });

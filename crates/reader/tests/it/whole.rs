@@ -10,8 +10,8 @@ use txgraph_testkit::{
     naive::{Decoded, decode_fixture, decode_logs, quantity},
 };
 use txgraph_transfers::{
-    BlockRanges, BlockTime, DecodeCounts, Direction, Kind, Pin, SourceError, TokenFilter,
-    TokenStandard, Touching, Transfer, TransferFilter, TransferSource, testing,
+    AddressFilter, BlockAnchor, BlockRanges, BlockTime, DecodeCounts, Direction, Kind, SourceError,
+    TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource, testing,
 };
 
 fn check_against_naive(fixture: &Fixture) -> Decoded {
@@ -202,7 +202,7 @@ fn filters_only_select_rows() {
     let pick = |want: &dyn Fn(&&Transfer) -> bool| rows.iter().find(want).unwrap().clone();
     let token = pick(&|t| t.token_standard == TokenStandard::Erc20);
     let coin = pick(&|t| t.kind == Kind::Value);
-    let touching = |direction| Touching {
+    let touching = |direction| AddressFilter {
         addresses: [token.from_address, coin.from_address]
             .into_iter()
             .collect(),
@@ -252,7 +252,7 @@ fn filters_only_select_rows() {
         },
     ];
     for filter in filters {
-        let expected: Vec<_> = rows.iter().filter(|t| filter.wants(t)).cloned().collect();
+        let expected: Vec<_> = rows.iter().filter(|t| filter.matches(t)).cloned().collect();
         assert!(
             !expected.is_empty() && expected.len() < rows.len(),
             "{filter:?}"
@@ -291,7 +291,7 @@ fn fills_in_hashes_later() {
                     .iter()
                     .all(|t| t.block_timestamp.is_some() == with_times)
             );
-            source.fill_hashes(&mut found, &report.pins).unwrap();
+            source.fill_hashes(&mut found, &report.anchors).unwrap();
             assert_same(&found, &expected, "in order");
         }
 
@@ -340,19 +340,21 @@ fn pin_counts_for_one_call() {
     let source = open(fixture.path());
     let mut request = everything(range(0, 40));
     let (expected, report) = answer(&source, &request);
-    let right = Pin {
+    let right = BlockAnchor {
         blocks: range(0, 40),
         parent_hash: Some(B256::ZERO),
         hash: report.last_block_hash.unwrap(),
     };
-    assert_eq!(report.pins, [right]);
+    assert_eq!(report.anchors, [right]);
     (request.with_times, request.with_hashes) = (false, false);
     let (unknown, _) = answer(&source, &request);
-    let fill = |pins: &[Pin]| {
+    let fill = |anchors: &[BlockAnchor]| {
         let mut transfers = unknown.clone();
-        source.fill_hashes(&mut transfers, pins).map(|()| transfers)
+        source
+            .fill_hashes(&mut transfers, anchors)
+            .map(|()| transfers)
     };
-    let wrong = Pin {
+    let wrong = BlockAnchor {
         hash: B256::ZERO,
         ..right
     };

@@ -190,7 +190,7 @@ fn small(number: usize) -> u32 {
 }
 
 impl Inspector for Steps<'_> {
-    fn wants_steps(&self) -> bool {
+    fn needs_steps(&self) -> bool {
         true
     }
 

@@ -13,7 +13,7 @@ use txgraph_reader::NodeSource;
 use txgraph_replay::{ChainRules, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_transfers::{
-    Direction, Kind, ScanRequest, SourceError, TokenFilter, Touching, TransferFilter,
+    AddressFilter, Direction, Kind, ScanRequest, SourceError, TokenFilter, TransferFilter,
     TransferSource,
 };
 use txgraph_work::{CancelFlag, Threads, WorkContext};
@@ -24,7 +24,7 @@ fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
         tokens: Default::default(),
         native: true,
     };
-    let touching = |direction| Touching {
+    let touching = |direction| AddressFilter {
         addresses: addresses.iter().copied().collect(),
         direction,
     };

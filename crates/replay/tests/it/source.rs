@@ -16,8 +16,8 @@ use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ChainInfo, InternalSource, Kind, Pin, ScanReport, ScanRequest,
-    SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, InternalSource, Kind, ScanReport,
+    ScanRequest, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Threads};
 
@@ -144,7 +144,7 @@ fn replayed_transfers_keep_times_and_hashes() {
             false => assert_eq!(*found, unknown),
         }
     }
-    source.fill_hashes(&mut found, &report.pins).unwrap();
+    source.fill_hashes(&mut found, &report.anchors).unwrap();
     assert_eq!(found, expected);
 
     // An index is built from the same transfers.
@@ -212,8 +212,12 @@ impl TransferSource for ReorganisingSource {
         self.node.scan(request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.node.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.node.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -257,10 +261,10 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
     // Without a reorganisation the scan succeeds.
     let (report, _) = scan(&WithInternal::new(node(&db), internal()), &query);
     assert_eq!(report.covered, query.blocks);
-    // The runs are linked, so one pin covers them.
-    let pinned: Vec<_> = report.pins.iter().map(|pin| pin.blocks).collect();
+    // The runs are linked, so one anchor covers them.
+    let pinned: Vec<_> = report.anchors.iter().map(|anchor| anchor.blocks).collect();
     assert_eq!(pinned, query.blocks.iter().collect::<Vec<_>>());
-    assert_eq!(report.pins[0].hash, report.last_block_hash.unwrap());
+    assert_eq!(report.anchors[0].hash, report.last_block_hash.unwrap());
     // Blocks from 1021 on are replaced after the first run, which ends with 1023.
     let reorganising = ReorganisingSource {
         node: node(&db),

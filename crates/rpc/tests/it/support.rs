@@ -102,7 +102,7 @@ pub(crate) fn expected(filter: &TransferFilter) -> Vec<Transfer> {
     let [_v1, v2] = fixtures::committed();
     let all = txgraph_testkit::naive::decode_fixture(&v2).transfers;
     all.into_iter()
-        .filter(|transfer| filter.wants(transfer))
+        .filter(|transfer| filter.matches(transfer))
         .collect()
 }
 

@@ -197,7 +197,7 @@ fn blocks_after_a_gap_need_not_link() {
     blocks.forked_at = Some(20);
     let (rows, report) = scan(&blocks.source(1), &request(ranges(&[(0, 29)]), true)).unwrap();
     assert_eq!(rows.len(), 20);
-    assert_eq!(report.pins.len(), 2);
+    assert_eq!(report.anchors.len(), 2);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use txgraph_testkit::{
     fixtures,
     questions::{ask, everything, range},
 };
-use txgraph_transfers::{Direction, ScanRequest, Touching, Transfer, TransferSource};
+use txgraph_transfers::{AddressFilter, Direction, ScanRequest, Transfer, TransferSource};
 
 for_both_stores!(
     damage_of_each_file_gives_errors,
@@ -52,14 +52,14 @@ fn ask_all(source: &dyn TransferSource, all: &[Transfer], chance: &mut SmallRng)
         };
         if let Some(direction) = direction {
             let addresses = all.choose_multiple(chance, 5).map(|it| it.from_address);
-            request.filter.touching = Some(Touching {
+            request.filter.touching = Some(AddressFilter {
                 addresses: addresses.chain([Default::default()]).collect(),
                 direction,
             });
         }
         match ask(source, &request) {
             Ok((found, _)) => {
-                let expected = all.iter().filter(|it| request.filter.wants(it));
+                let expected = all.iter().filter(|it| request.filter.matches(it));
                 assert!(
                     found.iter().eq(expected),
                     "a wrong answer from a damaged store"

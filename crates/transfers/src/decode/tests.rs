@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::naive::{self, Block, OwnedLog};
-use crate::{Direction, TokenFilter, Touching};
+use crate::{AddressFilter, Direction, TokenFilter};
 use alloy_primitives::{B256, address};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -559,7 +559,7 @@ fn native_logs_of_eip7708() {
     );
     // Movements that are not wanted are numbered, too.
     let from_bob = TransferFilter {
-        touching: Some(Touching {
+        touching: Some(AddressFilter {
             addresses: [BOB].into_iter().collect(),
             direction: Direction::Out,
         }),
@@ -783,7 +783,7 @@ fn some_filter() -> impl Strategy<Value = TransferFilter> {
     let direction = prop::sample::select(vec![Direction::Out, Direction::In, Direction::Both]);
     let touching =
         proptest::option::of((addresses(), direction).prop_map(|(addresses, direction)| {
-            Touching {
+            AddressFilter {
                 addresses,
                 direction,
             }
@@ -878,7 +878,7 @@ proptest! {
         prop_assert_eq!(seen(&filtered), seen(&whole));
         prop_assert!(filtered.malformed <= whole.malformed);
         let wanted = |row: &Transfer| {
-            filter.wants(row) && (filter.internal || row.kind != Kind::Internal)
+            filter.matches(row) && (filter.internal || row.kind != Kind::Internal)
         };
         prop_assert_eq!(rows.into_iter().filter(wanted).collect::<Vec<_>>(), some);
         let parts = blocks.iter().map(|block| decode(CHAIN, &wrapped, &all, std::slice::from_ref(block)).1);

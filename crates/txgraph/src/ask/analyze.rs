@@ -25,7 +25,9 @@ use txgraph_analysis::{
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
-use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, Sought, TransferSource};
+use txgraph_transfers::{
+    BlockRanges, ChainInfo, QueriedNames, ScanReport, ScanRequest, TransferSource,
+};
 
 /// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
@@ -288,9 +290,9 @@ impl<'s> PreparedAnalysis<'s> {
                 let from = source.transfer_source(&request.filter)?;
                 let chain = source.chain()?;
                 let ask = || self.question.of_scan(&*from, chain, request, *tables);
-                let (graph, sought, answer) = restarting(source, || source.install(ask)?)?;
+                let (graph, queried, answer) = restarting(source, || source.install(ask)?)?;
                 let trail_ends = TrailEnds {
-                    unseen: sought.unseen(),
+                    unseen: queried.unseen(),
                     ..TrailEnds::default()
                 };
                 (graph, trail_ends, answer)
@@ -328,8 +330,8 @@ impl Analyze<'_> {
         chain: &ChainInfo,
         request: &ScanRequest,
         tables: Tables,
-    ) -> Result<(MeasuredGraph, Sought, Tabled)> {
-        let mut sought = Sought::of(&request.filter);
+    ) -> Result<(MeasuredGraph, QueriedNames, Tabled)> {
+        let mut queried = QueriedNames::of(&request.filter);
         let about = |scan, vertices, transfers| MeasuredGraph {
             chain: chain.clone(),
             blocks: request.blocks.clone(),
@@ -342,22 +344,22 @@ impl Analyze<'_> {
         let Tables::Merged(measure) = tables else {
             let mut connected = Connected::default();
             let scan = txgraph_graph::scan(from, request, |batch| {
-                sought.see(batch);
+                queried.see(batch);
                 connected.add(batch)
             })?;
             let about = about(scan, connected.addresses(), connected.transfers());
             let components = connected.finish(&[], self.rows());
-            return Ok((about, sought, answer(&components)?));
+            return Ok((about, queried, answer(&components)?));
         };
         let mut merger = Merger::default();
         let scan = txgraph_graph::scan(from, request, |batch| {
-            sought.see(batch);
+            queried.see(batch);
             merger.add(batch)
         })?;
         let mut graph = merger.finish()?;
         graph.label(&self.search.labels);
         let about = about(scan, graph.addresses.len() as u64, graph.transfers);
-        Ok((about, sought, measure(self, &graph)?))
+        Ok((about, queried, measure(self, &graph)?))
     }
 
     /// Rows of a ranking.

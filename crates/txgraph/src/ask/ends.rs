@@ -3,7 +3,7 @@
 use crate::{Result, Source};
 use alloy_primitives::Address;
 use txgraph_graph::{Contracts, TrailEnd, TransferGraph, Unchecked};
-use txgraph_transfers::{BlockRanges, Sought, StateUsed, TransferFilter, Unseen};
+use txgraph_transfers::{BlockRanges, QueriedNames, StateUsed, TransferFilter, Unseen};
 
 /// Vertices at which trails end that are looked up in the state. More would cost more than a
 /// small search.
@@ -113,9 +113,9 @@ pub(super) fn contracts_of(
 
 /// The tokens of a filter that a graph does not contain.
 pub(super) fn unseen(filter: &TransferFilter, graph: &TransferGraph) -> Unseen {
-    let mut sought = Sought::of(filter);
-    sought.see(graph.graph.edge_weights().map(|edge| &edge.transfer));
-    sought.unseen()
+    let mut queried = QueriedNames::of(filter);
+    queried.see(graph.graph.edge_weights().map(|edge| &edge.transfer));
+    queried.unseen()
 }
 
 /// The roots that are contracts of tokens: they say so themselves, or the graph has transfers of

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use txgraph_analysis::{Trace, TraceEnd, TraceMethod, Tracer};
 use txgraph_graph::{Expansion, SearchRequest, TransferGraph, same_chain, search};
 use txgraph_transfers::{
-    Direction, ScanRequest, TokenStandard, Touching, TransferFilter, TransferSource,
+    AddressFilter, Direction, ScanRequest, TokenStandard, TransferFilter, TransferSource,
 };
 
 /// What cannot be traced.
@@ -143,7 +143,7 @@ fn follow(
     opening: &Openings,
 ) -> Result<Trace> {
     let mut ends = BTreeMap::new();
-    let mut touching = Touching {
+    let mut touching = AddressFilter {
         addresses: request.roots.iter().copied().collect(),
         direction: Direction::Both,
     };
@@ -195,7 +195,7 @@ fn follow(
     }
     let mut trace = tracer.finish();
     let mut transfers: Vec<_> = trace.rows.iter().map(|row| row.transfer.clone()).collect();
-    from.fill_hashes(&mut transfers, &report.pins)?;
+    from.fill_hashes(&mut transfers, &report.anchors)?;
     for (row, transfer) in trace.rows.iter_mut().zip(transfers) {
         if row.hop == 1 {
             // Only what roots sent: the transfer is the source itself.

@@ -10,7 +10,7 @@ use alloy_primitives::Address;
 use serde_json::json;
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, Touching, Transfer,
+    AddressFilter, Batch, BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, Transfer,
 };
 
 /// Asks for the transfers of a block range. See [`Source::transfers`].
@@ -19,7 +19,7 @@ use txgraph_transfers::{
 pub struct Transfers<'s> {
     source: &'s Source,
     pub(crate) selection: Selection,
-    pub(crate) touching: Option<Touching>,
+    pub(crate) touching: Option<AddressFilter>,
     /// Blocks and indices; empty: all.
     pub(crate) transactions: BTreeSet<(u64, u32)>,
 }
@@ -45,7 +45,7 @@ impl<'s> Transfers<'s> {
 
     /// Only transfers that this address sends or receives. Call again for more addresses.
     pub fn address(mut self, address: Address) -> Self {
-        let touching = self.touching.get_or_insert_with(|| Touching {
+        let touching = self.touching.get_or_insert_with(|| AddressFilter {
             addresses: Default::default(),
             direction: Direction::Both,
         });
@@ -55,7 +55,7 @@ impl<'s> Transfers<'s> {
 
     /// Only transfers that the addresses send (`Out`) or receive (`In`).
     pub fn direction(mut self, direction: Direction) -> Self {
-        let touching = self.touching.get_or_insert_with(|| Touching {
+        let touching = self.touching.get_or_insert_with(|| AddressFilter {
             addresses: Default::default(),
             direction,
         });
@@ -96,7 +96,7 @@ impl<'s> Transfers<'s> {
         let description = self.description()?;
         let mut filter = self.selection.filter_for(self.source)?;
         filter.touching = self.touching;
-        let is_empty = |touching: &Touching| touching.addresses.is_empty();
+        let is_empty = |touching: &AddressFilter| touching.addresses.is_empty();
         if filter.touching.as_ref().is_some_and(is_empty) {
             return Err(Error::usage("a direction needs an address"));
         }
@@ -304,7 +304,7 @@ mod to_file {
         ColumnChoice, TableFormat, Target, TokenList, TransferTableOptions, TransferWriter, Written,
     };
     use txgraph_labels::Labels;
-    use txgraph_transfers::{Sought, Unseen};
+    use txgraph_transfers::{QueriedNames, Unseen};
 
     /// The result of writing transfers.
     #[derive(Clone, Debug)]
@@ -414,9 +414,9 @@ mod to_file {
                     })?);
                 }
                 let mut names = Names::new(output.tokens.as_ref());
-                let mut sought = Sought::of(&self.request.filter);
+                let mut queried = QueriedNames::of(&self.request.filter);
                 let scan = self.for_each(|batch| {
-                    sought.see(&batch.transfers);
+                    queried.see(&batch.transfers);
                     streamed |= is_stream && !batch.transfers.is_empty();
                     names.add(source, &mut writers, &batch.transfers, &self.request.blocks)?;
                     for writer in &mut writers {
@@ -433,7 +433,7 @@ mod to_file {
                 let mut about =
                     self.description
                         .metadata(source.chain()?, &self.request.blocks, &scan);
-                let unseen = sought.unseen();
+                let unseen = queried.unseen();
                 about.unseen.clone_from(&unseen);
                 about.state = names.sources.state;
                 let mut answer = TransfersAnswer {

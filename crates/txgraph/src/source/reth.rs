@@ -97,7 +97,7 @@ impl RethNode {
     /// all blocks have logs of them (EIP-7708), and fees.
     #[cfg(feature = "replay")]
     fn needs_replay(&self, filter: &TransferFilter) -> Result<bool> {
-        Ok(match (filter.wants_fees(), filter.internal) {
+        Ok(match (filter.needs_fees(), filter.internal) {
             (true, _) => !self.computes_fees(filter),
             (false, true) => self.db.snapshot()?.amsterdam()? != Some(0),
             (false, false) => false,
@@ -108,7 +108,7 @@ impl RethNode {
     /// index contains them.
     #[cfg(any(feature = "index", feature = "replay"))]
     fn computes_fees(&self, filter: &TransferFilter) -> bool {
-        self.db.family() == ChainFamily::OpStack && filter.wants_fees() && !filter.wants_traces()
+        self.db.family() == ChainFamily::OpStack && filter.needs_fees() && !filter.needs_traces()
     }
 
     /// The node without an index, with a replay where the filter needs one.

@@ -169,7 +169,7 @@ impl<'a> Units<'a> {
                 let mut least = Least::new();
                 for (name, amount) in pairs {
                     let token = self.token(name)?;
-                    let useless = if !tokens.wants(token.as_ref()) {
+                    let useless = if !tokens.matches(token.as_ref()) {
                         Some("no token of the question, so that its smallest amount has no effect")
                     } else if least.iter().any(|(known, _)| *known == token) {
                         Some("named twice")

@@ -23,7 +23,7 @@ use txgraph_export::{
     ColumnChoice, GraphFormat, TableFormat, Target, TokenList, TransferTableOptions,
 };
 use txgraph_labels::Labels;
-use txgraph_transfers::{Direction, Touching};
+use txgraph_transfers::{AddressFilter, Direction};
 
 /// Question: the transfers of a block range.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -116,7 +116,7 @@ impl TransfersQuery {
             if addresses.is_empty() {
                 return Err(Error::usage("the list of addresses is empty"));
             }
-            question.touching = Some(Touching {
+            question.touching = Some(AddressFilter {
                 addresses: addresses.into_iter().collect(),
                 direction: self.direction.unwrap_or(Direction::Both),
             });

@@ -14,7 +14,7 @@ use std::{
 use txgraph_export::Transactions;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{
-    BlockTime, Direction, ScanReport, ScanRequest, TokenStandard, Touching, Transfer,
+    AddressFilter, BlockTime, Direction, ScanReport, ScanRequest, TokenStandard, Transfer,
 };
 
 /// Tokens whose balances are read if none are named: those with the most transfers.
@@ -243,7 +243,7 @@ impl Profile<'_> {
     /// The request for its transfers, and [`Resolved::cut`].
     fn request(&self) -> Result<(ScanRequest, Option<String>)> {
         let mut filter = self.selection.filter()?;
-        filter.touching = Some(Touching {
+        filter.touching = Some(AddressFilter {
             addresses: [self.address].into_iter().collect(),
             direction: Direction::Both,
         });

@@ -9,8 +9,8 @@ use std::{
 };
 use txgraph_stored::CachedRest;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, ByFrontier, ChainInfo, FailureKind, Kind, Pin, ScanReport,
-    ScanRequest, SourceError, SourceFailure, Transfer, TransferFilter, TransferSource,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, FailureKind, Kind,
+    ScanReport, ScanRequest, SourceError, SourceFailure, Transfer, TransferFilter, TransferSource,
     WrappedNative,
 };
 
@@ -134,7 +134,7 @@ impl<'a> JoinedTransfers<'a> {
             let (mut transfers, report) = collect(source, &part)?;
             covered.extend(report.covered.iter());
             all.counts += report.counts;
-            all.pins.extend(report.pins);
+            all.anchors.extend(report.anchors);
             all.last_block_hash = report.last_block_hash;
             all.missing.extend(report.missing);
             all.caveats.extend(report.caveats);
@@ -221,8 +221,12 @@ impl Joining<'_, '_> {
     fn add(&mut self, segment: &Segment, report: ScanReport) -> Result<(), SourceError> {
         let number = segment.answers();
         let BlockRange { first, last } = segment.blocks;
-        let of_block = |block| move |pin: &&Pin| pin.blocks.last == block;
-        let hash = report.pins.iter().find(of_block(last)).map(|pin| pin.hash);
+        let of_block = |block| move |anchor: &&BlockAnchor| anchor.blocks.last == block;
+        let hash = report
+            .anchors
+            .iter()
+            .find(of_block(last))
+            .map(|anchor| anchor.hash);
         if let (Some(hash), Some(known)) = (hash, segment.hash)
             && hash != known
         {
@@ -237,8 +241,11 @@ impl Joining<'_, '_> {
         if report.covered.is_empty() {
             return Ok(());
         }
-        let parent = report.pins.iter().find(|pin| pin.blocks.first == first);
-        self.link(segment, parent.and_then(|pin| pin.parent_hash))?;
+        let parent = report
+            .anchors
+            .iter()
+            .find(|anchor| anchor.blocks.first == first);
+        self.link(segment, parent.and_then(|anchor| anchor.parent_hash))?;
         let unproven = segment.unproven().iter();
         self.unlinked.extend(unproven.map(|other| (number, *other)));
         self.before = Some(Before {
@@ -249,7 +256,7 @@ impl Joining<'_, '_> {
             .entry(number)
             .or_default()
             .extend(report.covered.iter());
-        self.report.pins.extend(report.pins);
+        self.report.anchors.extend(report.anchors);
         self.report.last_block_hash = report.last_block_hash;
         Ok(())
     }
@@ -336,7 +343,11 @@ impl TransferSource for JoinedTransfers<'_> {
     }
 
     /// Asks the sources that the transfers came from.
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
         let blocks = || transfers.iter().map(|it| it.block_number);
         let plan = match self.remembered(blocks()) {
             Some(plan) => plan,
@@ -367,12 +378,12 @@ impl TransferSource for JoinedTransfers<'_> {
                 continue;
             }
             let mut here: Vec<_> = places.iter().map(|at| transfers[*at].clone()).collect();
-            let answers = |pin: &&Pin| {
-                let segment = plan.segment(pin.blocks.last);
+            let answers = |anchor: &&BlockAnchor| {
+                let segment = plan.segment(anchor.blocks.last);
                 segment.is_some_and(|segment| segment.answers() == number)
             };
-            let pins: Vec<Pin> = pins.iter().filter(answers).copied().collect();
-            member.source.fill_hashes(&mut here, &pins)?;
+            let anchors: Vec<BlockAnchor> = anchors.iter().filter(answers).copied().collect();
+            member.source.fill_hashes(&mut here, &anchors)?;
             for (at, filled) in places.into_iter().zip(here) {
                 transfers[at] = filled;
             }
@@ -515,8 +526,12 @@ impl TransferSource for OneSegment<'_> {
         self.of.segment(&self.segment, request, sink)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.of.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.of.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -553,8 +568,12 @@ impl TransferSource for Hops<'_> {
         )
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        self.of.fill_hashes(transfers, pins)
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        self.of.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {

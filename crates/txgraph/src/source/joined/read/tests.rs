@@ -84,7 +84,7 @@ impl TransferSource for Fake {
             let wanted = self
                 .transfers
                 .iter()
-                .filter(|it| blocks.contains(it.block_number) && request.filter.wants(it));
+                .filter(|it| blocks.contains(it.block_number) && request.filter.matches(it));
             let transfers: Vec<_> = wanted.cloned().collect();
             report.counts += DecodeCounts {
                 blocks: blocks.blocks(),
@@ -94,7 +94,7 @@ impl TransferSource for Fake {
             report.covered = report.covered.iter().chain([blocks]).collect();
             if self.hashes {
                 let before = blocks.first.checked_sub(1);
-                report.pins.push(Pin {
+                report.anchors.push(BlockAnchor {
                     blocks,
                     parent_hash: before.filter(|_| self.parents).map(|it| self.hash(it)),
                     hash: self.hash(blocks.last),
@@ -108,12 +108,16 @@ impl TransferSource for Fake {
         Ok(report)
     }
 
-    fn fill_hashes(&self, transfers: &mut [Transfer], pins: &[Pin]) -> Result<(), SourceError> {
-        for pin in pins {
-            assert!(self.blocks.contains(pin.blocks.last));
-            if self.hash(pin.blocks.last) != pin.hash {
+    fn fill_hashes(
+        &self,
+        transfers: &mut [Transfer],
+        anchors: &[BlockAnchor],
+    ) -> Result<(), SourceError> {
+        for anchor in anchors {
+            assert!(self.blocks.contains(anchor.blocks.last));
+            if self.hash(anchor.blocks.last) != anchor.hash {
                 return Err(SourceError::Reorged {
-                    block: pin.blocks.last,
+                    block: anchor.blocks.last,
                 });
             }
         }
@@ -447,7 +451,7 @@ proptest! {
                 prop_assert_eq!(report.counts, all.counts);
                 let found: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
                 prop_assert_eq!(found, missing);
-                joined.fill_hashes(&mut transfers, &report.pins).unwrap();
+                joined.fill_hashes(&mut transfers, &report.anchors).unwrap();
                 let filled = |it: &Transfer| {
                     it.block_timestamp == BlockTime::new(1000 + it.block_number)
                 };

@@ -10,13 +10,13 @@ const NAMED_MAX: usize = 20;
 
 /// The tokens and addresses of a query that were not seen yet.
 #[derive(Clone, Debug, Default)]
-pub struct Sought {
+pub struct QueriedNames {
     tokens: AddressSet,
     native: bool,
     addresses: AddressSet,
 }
 
-impl Sought {
+impl QueriedNames {
     /// The tokens and addresses that a filter names.
     pub fn of(filter: &TransferFilter) -> Self {
         let (tokens, native) = match &filter.tokens {
@@ -96,7 +96,7 @@ impl Unseen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Touching, testing::transfer};
+    use crate::{AddressFilter, Direction, testing::transfer};
 
     #[test]
     fn what_is_seen_is_struck_out() {
@@ -106,21 +106,21 @@ mod tests {
                 tokens: [usd, eur].into_iter().collect(),
                 native: true,
             },
-            touching: Some(Touching {
+            touching: Some(AddressFilter {
                 addresses: [a, x].into_iter().collect(),
                 direction: Direction::Both,
             }),
             ..TransferFilter::default()
         };
-        let mut sought = Sought::of(&filter);
+        let mut queried = QueriedNames::of(&filter);
         let moved = Transfer {
             token_address: Some(usd),
             from_address: b,
             to_address: a,
             ..transfer(1)
         };
-        sought.see([&moved]);
-        let unseen = sought.unseen();
+        queried.see([&moved]);
+        let unseen = queried.unseen();
         assert_eq!((unseen.tokens, unseen.first_tokens), (1, vec![eur]));
         assert_eq!((unseen.addresses, unseen.first_addresses), (1, vec![x]));
         assert!(unseen.native);
@@ -133,8 +133,8 @@ mod tests {
             token_address: None,
             ..moved
         };
-        sought.see([&rest, &coin]);
-        assert!(sought.is_done() && sought.unseen().is_empty());
-        assert!(Sought::of(&TransferFilter::default()).is_done());
+        queried.see([&rest, &coin]);
+        assert!(queried.is_done() && queried.unseen().is_empty());
+        assert!(QueriedNames::of(&TransferFilter::default()).is_done());
     }
 }

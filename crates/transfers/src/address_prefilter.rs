@@ -11,16 +11,18 @@ const BITS: usize = 1 << 16;
 /// Most logs are not wanted, and for those a lookup in a hash table would cost more than all
 /// other work on the log. Addresses are hashes, so their last bytes are as good as any hash of
 /// them. (Addresses that were mined for zeros have the zeros at the front.)
-pub(crate) struct Sieve(Box<[u64; BITS / 64]>);
+pub(crate) struct AddressPrefilter(Box<[u64; BITS / 64]>);
 
-impl std::fmt::Debug for Sieve {
+impl std::fmt::Debug for AddressPrefilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bits: u32 = self.0.iter().map(|word| word.count_ones()).sum();
-        f.debug_struct("Sieve").field("bits", &bits).finish()
+        f.debug_struct("AddressPrefilter")
+            .field("bits", &bits)
+            .finish()
     }
 }
 
-impl Sieve {
+impl AddressPrefilter {
     pub(crate) fn new<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> Self {
         let mut bits = Box::new([0; BITS / 64]);
         for address in addresses {
@@ -58,11 +60,11 @@ mod tests {
             others in proptest::collection::vec(any::<[u8; 20]>(), 50),
         ) {
             let set: AddressSet = members.iter().map(Address::from).collect();
-            let sieve = Sieve::new(&set);
-            prop_assert!(set.iter().all(|address| sieve.may_hold(address)));
+            let prefilter = AddressPrefilter::new(&set);
+            prop_assert!(set.iter().all(|address| prefilter.may_hold(address)));
             for other in others.iter().map(Address::from) {
                 let alike = set.iter().any(|member| member[18..] == other[18..]);
-                prop_assert_eq!(sieve.may_hold(&other), alike);
+                prop_assert_eq!(prefilter.may_hold(&other), alike);
             }
         }
     }
