@@ -105,10 +105,10 @@ pub(crate) const UNSEEN: &str = "check for typing errors, or ask for other block
 pub(crate) const UNSEEN_NATIVE: &str =
     "contracts move it without a log: add --with-internal, or ask for other blocks (--blocks)";
 
-/// How to go on from contracts at which trails end although transactions are replayed.
+/// How to go on from contracts at which branches end although transactions are replayed.
 pub(crate) const CONTRACT_KEEPS: &str = "other blocks or tokens may have more";
 
-/// How to go on from contracts at which trails end.
+/// How to go on from contracts at which branches end.
 pub(crate) const CONTRACT_ENDS: &str =
     "contracts can pass ETH on without a log: add --with-internal";
 

@@ -214,7 +214,7 @@ fn cuts(lake: &Lake) -> Vec<Cut> {
         .collect()
 }
 
-/// A driver as a source. Shared, because the driver also records the end of its run.
+/// A driver as a source. CommonCounterparties, because the driver also records the end of its run.
 #[derive(Debug)]
 pub(crate) struct ClusterBackend {
     driver: Arc<Driver>,

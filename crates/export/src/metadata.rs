@@ -7,7 +7,7 @@ use crate::{
 use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
-use txgraph_graph::{LimitHit, TrailEnd, Unchecked};
+use txgraph_graph::{BranchEnd, LimitHit, Unchecked};
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, StateUsed, Unseen};
 
 /// The source and the coverage of an answer: what a reader needs to repeat the question,
@@ -33,10 +33,10 @@ pub struct Metadata {
     /// The state that was used, if a state was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateUsed>,
-    /// Where the trails of a graph end, and why.
+    /// Where the branches of a graph end, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ends: Vec<TrailEnd>,
-    /// Roots and ends of trails that may be contracts or tokens: they were not looked up.
+    pub ends: Vec<BranchEnd>,
+    /// Roots and ends of branches that may be contracts or tokens: they were not looked up.
     #[serde(skip_serializing_if = "Unchecked::is_empty")]
     pub unchecked: Unchecked,
     /// Roots of a graph that are contracts of tokens.

@@ -41,7 +41,7 @@ pub(crate) struct VertexView<'a> {
     pub(crate) is_root: bool,
     /// Whether it is a contract, if that is known.
     pub(crate) is_contract: Option<bool>,
-    /// Why the trail ends here; `None` if it goes on.
+    /// Why the branch ends here; `None` if it goes on.
     pub(crate) end: Option<EndReason>,
     chain_id: u64,
 }

@@ -6,10 +6,10 @@
 use crate::{
     Expansion, LimitHit, SearchRequest,
     interner::NONE,
-    largest::Largest,
     rows::Interned,
     scan::Fetched,
     timing::{Arrival, Timing},
+    top_counterparties::TopCounterparties,
 };
 use txgraph_transfers::{Csr, Direction, Position};
 
@@ -171,8 +171,9 @@ impl<'a> Expander<'a> {
                 .get_or_insert(Expansion::Expanded);
             let rows = csr.of(vertex.address);
             let (edges, left_out) = (edge_rows.len(), self.omitted.by_top);
-            let largest = (self.request.top)
-                .map(|top| Largest::of(top, vertex.address, rows, &fetched.rows, interned));
+            let largest = (self.request.top).map(|top| {
+                TopCounterparties::of(top, vertex.address, rows, &fetched.rows, interned)
+            });
             for &row in rows {
                 let end = fetched.rows.row(row).other_end(vertex.address);
                 let end_number = self.vertex_number(end);

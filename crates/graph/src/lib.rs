@@ -5,9 +5,9 @@
 //! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
 //! replay, an index or a cluster.
 //!
-//! Modules, each using only those before it: amount, request, timing, graph, interner, ends,
-//! merged, poisoning, rows, testing, totals, assemble, largest, merge, plan, scan, expand, build,
-//! search, routes, shared.
+//! Modules, each using only those before it: amount, request, timing, graph, interner, branch_ends,
+//! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, expand, build,
+//! search, paths, common_counterparties.
 
 // The request, and how it is read from the source.
 mod plan;
@@ -26,34 +26,36 @@ mod timing;
 // The result.
 mod amount;
 mod assemble;
+mod branch_ends;
 mod build;
-mod ends;
 mod graph;
-mod largest;
-mod merge;
 mod merged;
+mod merged_edges;
 mod poisoning;
+mod top_counterparties;
 mod totals;
 
 // Questions that searches answer.
-mod routes;
-mod shared;
+mod common_counterparties;
+mod paths;
 
 pub mod testing;
 
 pub use amount::{AmountSum, widen};
-pub use ends::{Contracts, EndReason, TrailEnd, Unchecked};
+pub use branch_ends::{BranchEnd, Contracts, EndReason, Unchecked};
+pub use common_counterparties::{
+    CommonCounterparties, CommonCounterparty, TransferCounts, common_counterparties,
+};
 pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger};
+pub use paths::{TransferPaths, transfer_paths};
 pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
-pub use routes::{Routes, routes};
 pub use scan::scan;
 pub use search::{same_chain, search};
-pub use shared::{Exchanged, Shared, SharedCounterparty, shared};
 pub use txgraph_transfers::Csr;
 
 // The type of `TransferGraph::graph`.

@@ -101,9 +101,9 @@ pub use txgraph_export::{
     short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, Contracts, Edge, EndReason, Exchanged, Expansion, LimitHit, MergedEdge,
-    Poisoning, Routes, SearchRequest, Shared, SharedCounterparty, TrailEnd, TransferGraph,
-    Unchecked, Vertex, VertexId, ZeroValue, petgraph, widen,
+    AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Contracts, Edge,
+    EndReason, Expansion, LimitHit, MergedEdge, Poisoning, SearchRequest, TransferCounts,
+    TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;

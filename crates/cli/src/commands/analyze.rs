@@ -1,6 +1,6 @@
 //! `txgraph analyze`.
 
-use super::{Context, ends, names};
+use super::{Context, branch_ends, names};
 use crate::{
     args::{SearchArgs, words},
     cluster::ClusterArgs,
@@ -148,9 +148,9 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     terminal.stats.phase("measure");
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits);
-    ends::note(
+    branch_ends::note(
         &query.search,
-        &analysis.trail_ends,
+        &analysis.branch_ends,
         &analysis.graph.blocks,
         terminal,
     );

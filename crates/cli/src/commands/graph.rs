@@ -1,6 +1,6 @@
 //! `txgraph graph`.
 
-use super::{Context, ends, names, picture::PictureArgs, poisoning};
+use super::{Context, branch_ends, names, picture::PictureArgs, poisoning};
 use crate::{
     args::{ColumnArgs, SearchArgs, graph_formats},
     cluster::ClusterArgs,
@@ -48,7 +48,7 @@ pub(crate) struct GraphArgs {
     /// Also write the vertices: address, hop, degrees, stop reason
     ///
     /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written. `--columns
-    /// is_contract,end_reason` adds whether each is a contract, and why the trail ends there.
+    /// is_contract,end_reason` adds whether each is a contract, and why the branch ends there.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vertices: Option<PathBuf>,
 
@@ -139,9 +139,9 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
     if !terminal.is_quiet() {
-        ends::note(
+        branch_ends::note(
             &query.search,
-            answer.trail_ends()?,
+            answer.branch_ends()?,
             &answer.blocks,
             terminal,
         );

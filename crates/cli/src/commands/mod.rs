@@ -3,9 +3,9 @@
 
 pub(crate) mod address;
 pub(crate) mod analyze;
+pub(crate) mod branch_ends;
 pub(crate) mod call;
 pub(crate) mod completions;
-pub(crate) mod ends;
 pub(crate) mod era;
 pub(crate) mod evm;
 pub(crate) mod graph;

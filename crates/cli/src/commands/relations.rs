@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    BlockRanges, ColumnType, Error, Fields, GraphOutputs, Hops, PreparedSearch, Result, Routes,
-    Shared, Source, Table, Transfer,
+    BlockRanges, ColumnType, CommonCounterparties, Error, Fields, GraphOutputs, Hops,
+    PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
     text::{GraphQuery, Options, parse_address},
 };
 
@@ -154,7 +154,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     if begin(&question, &source, context)? {
         return Ok(());
     }
-    let found = question.routes_to(to)?;
+    let found = question.paths_to(to)?;
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
@@ -162,7 +162,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let filter = &question.request().filter;
     let has_internal = filter.internal || !filter.tokens.matches(None);
     if is_json {
-        print_json(&routes_as_json(&found, has_internal))?;
+        print_json(&paths_as_json(&found, has_internal))?;
     } else if found.shortest.is_none() {
         let hops = match args.hops {
             Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
@@ -187,7 +187,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
 }
 
 /// What a search for routes did not see, so that there may be one.
-fn unsearched(found: &Routes, has_internal: bool) -> Vec<String> {
+fn unsearched(found: &TransferPaths, has_internal: bool) -> Vec<String> {
     let mut lines: Vec<_> = found.limits.iter().map(limit_words).collect();
     let missing: BlockRanges = found.scan.missing.iter().map(|gap| gap.blocks).collect();
     if !missing.is_empty() {
@@ -224,7 +224,7 @@ fn remarks(route: &[Transfer]) -> Vec<String> {
 }
 
 fn show_routes(
-    found: &Routes,
+    found: &TransferPaths,
     blocks: &BlockRanges,
     source: &Source,
     outputs: GraphOutputs,
@@ -261,7 +261,7 @@ fn show_routes(
     movements::print(&Page::join(pages), terminal)
 }
 
-fn routes_as_json(found: &Routes, has_internal: bool) -> Value {
+fn paths_as_json(found: &TransferPaths, has_internal: bool) -> Value {
     let route = |route: &Option<Vec<Transfer>>| -> Value {
         let steps = route.as_ref().map(|steps| steps.iter().map(Fields::placed));
         json!(steps.map(Iterator::collect::<Vec<_>>))
@@ -292,13 +292,13 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     if begin(&question, &source, context)? {
         return Ok(());
     }
-    let found = question.shared_counterparties()?;
+    let found = question.common_counterparties()?;
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     let labels = outputs.labels.unwrap_or_default();
     if is_json {
-        print_json(&shared_as_json(&found, &labels))?;
+        print_json(&common_as_json(&found, &labels))?;
     } else if found.counterparties.is_empty() {
         print_page("no counterparty in common\n")?;
     } else {
@@ -312,7 +312,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
             width: terminal.width(),
             rows_max,
         };
-        movements::print(&table::draw(&shared_table(&found), &view), terminal)?;
+        movements::print(&table::draw(&common_table(&found), &view), terminal)?;
     }
     let is_indexed = source.is_indexed(&question.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
@@ -320,7 +320,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
 }
 
 /// A row for each counterparty and root.
-fn shared_table(found: &Shared) -> Table {
+fn common_table(found: &CommonCounterparties) -> Table {
     use ColumnType::{Address, U64};
     let count = found.counterparties.len() as u64;
     let mut table = Table::new(
@@ -349,7 +349,7 @@ fn shared_table(found: &Shared) -> Table {
     table
 }
 
-fn shared_as_json(found: &Shared, labels: &txgraph::Labels) -> Value {
+fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Value {
     let counterparties = found.counterparties.iter().map(|it| {
         let with = it.with.iter().map(|(root, exchanged)| {
             json!({

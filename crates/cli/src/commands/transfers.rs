@@ -1,6 +1,6 @@
 //! `txgraph transfers`.
 
-use super::{Context, ends, names};
+use super::{Context, branch_ends, names};
 use crate::{
     args::{ColumnArgs, LabelArgs, SelectionArgs, table_formats, words},
     cluster::ClusterArgs,
@@ -127,7 +127,7 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let answer = question.write(&output)?;
     terminal.stats.phase("read and write");
     terminal.gaps(&answer.scan);
-    ends::unseen(&answer.unseen, terminal);
+    branch_ends::unseen(&answer.unseen, terminal);
     names::note(&answer.tokens, terminal);
     terminal.written(&answer.written);
     let is_indexed = source.is_indexed(question.request());

@@ -65,7 +65,7 @@ fn mistakes_have_their_golden_messages() {
     assert_eq!(text, fs::read_to_string(&golden).unwrap());
 }
 
-/// Every end of a trail is stated, although the answer is complete.
+/// Every end of a branch is stated, although the answer is complete.
 #[test]
 fn ends_of_trails_are_stated() {
     let sample = Sample::small();
@@ -192,7 +192,7 @@ fn ends_of_trails_are_in_metadata_and_pictures() {
         let tail = format!(",{},{end}", vertex["is_contract"]);
         assert!(line.ends_with(&tail), "{line} {vertex}");
     }
-    assert!(read("g.dot").contains("trail ends: last hop; ask for more hops"));
+    assert!(read("g.dot").contains("branch ends: last hop; ask for more hops"));
     let run = sample.run(&format!("graph -r {root} --columns end_reason"));
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.stderr.contains("a column of vertices"), "{run:?}");

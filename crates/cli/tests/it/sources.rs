@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// An answer without what only the state of a node says: which ends of trails are contracts.
+/// An answer without what only the state of a node says: which ends of branches are contracts.
 fn stateless(answer: &str) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(answer) else {
         return answer.to_owned();

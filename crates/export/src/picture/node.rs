@@ -30,7 +30,7 @@ pub(crate) struct Node {
     pub(crate) hop: u32,
     /// Its column: the hop, negative for senders to the left of a root.
     pub(crate) column: i64,
-    /// Why the trail ends here.
+    /// Why the branch ends here.
     pub(crate) end: Option<EndReason>,
 }
 
@@ -234,7 +234,7 @@ impl Picture<'_> {
         }
         if let Some(end) = node.end {
             out.end_line();
-            for piece in ["trail ends: ", end.words(), "; ", end.next_step()] {
+            for piece in ["branch ends: ", end.words(), "; ", end.next_step()] {
                 out.put(piece.as_bytes());
             }
         }

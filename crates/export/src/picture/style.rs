@@ -30,7 +30,7 @@ impl VertexStyle {
         note: "",
     };
 
-    /// The shape says what an address is, the border whether the trail goes on there.
+    /// The shape says what an address is, the border whether the branch goes on there.
     pub(super) const fn new(
         expansion: Expansion,
         is_root: bool,
@@ -44,7 +44,7 @@ impl VertexStyle {
             _ if is_root => ("ellipse", "#FFE3C2", "filled,bold", ""),
             Expansion::Expanded => match end {
                 Some(EndReason::Contract) => {
-                    ("ellipse", "#FFFFFF", "filled,bold", "contract, trail ends")
+                    ("ellipse", "#FFFFFF", "filled,bold", "contract, branch ends")
                 }
                 Some(_) => ("ellipse", "#FFFFFF", "filled,bold", ""),
                 None => ("ellipse", "#FFFFFF", "filled", ""),

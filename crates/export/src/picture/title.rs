@@ -201,7 +201,7 @@ fn limit(limit: &LimitHit) -> String {
     }
 }
 
-/// Returns where trails end, with what to ask next, and what was never seen.
+/// Returns where branches end, with what to ask next, and what was never seen.
 pub(super) fn ends(metadata: &Metadata) -> Vec<String> {
     let mut lines = Vec::new();
     for root in &metadata.token_roots {
@@ -252,7 +252,7 @@ pub(super) fn ends(metadata: &Metadata) -> Vec<String> {
         // One line for each two reasons, as wide as the other lines.
         for (number, some) in ends.chunks(2).enumerate() {
             let word = if number == 0 {
-                "trails end at "
+                "branches end at "
             } else {
                 "and at "
             };

@@ -5,9 +5,9 @@
 mod cases;
 mod fixtures;
 mod naive;
+mod paths;
 mod property;
 mod reading;
-mod routes;
 
 use txgraph_graph::TransferGraph;
 

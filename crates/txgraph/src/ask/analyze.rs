@@ -7,8 +7,8 @@ mod to_file;
 pub use to_file::{AnalysisFormat, AnalysisOutput};
 
 use super::{
+    branch_ends::{self, BranchEnds},
     describe::Description,
-    ends::{self, TrailEnds},
     measure::Measure,
     retry::restarting,
     search::{self, Hops, SearchOptions, no_root, search_methods},
@@ -269,33 +269,33 @@ impl<'s> PreparedAnalysis<'s> {
     pub fn run(self) -> Result<Analysis<'s>> {
         let source = self.question.source;
         let mut notes = Vec::new();
-        let (mut graph, trail_ends, answer) = match &self.request {
+        let (mut graph, branch_ends, answer) = match &self.request {
             Request::Trace(request) => {
                 let method = self.question.method;
                 let (graph, trace, facts) = trace::run(source, request, method)?;
                 notes = facts;
-                let unseen = ends::unseen(&request.filter, &graph);
-                let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
-                (MeasuredGraph::of(graph), trail_ends, answer(&trace)?)
+                let unseen = branch_ends::unseen(&request.filter, &graph);
+                let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
+                (MeasuredGraph::of(graph), branch_ends, answer(&trace)?)
             }
             Request::Search(request, tables) => {
                 let graph = search::run(source, request)?;
                 source.check_interrupted()?;
                 let answer = source.install(|| self.question.of_search(&graph, *tables))??;
-                let unseen = ends::unseen(&request.filter, &graph);
-                let trail_ends = TrailEnds::new(source, &graph, &unseen)?;
-                (MeasuredGraph::of(graph), trail_ends, answer)
+                let unseen = branch_ends::unseen(&request.filter, &graph);
+                let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
+                (MeasuredGraph::of(graph), branch_ends, answer)
             }
             Request::Everything(request, tables) => {
                 let from = source.transfer_source(&request.filter)?;
                 let chain = source.chain()?;
                 let ask = || self.question.of_scan(&*from, chain, request, *tables);
                 let (graph, queried, answer) = restarting(source, || source.install(ask)?)?;
-                let trail_ends = TrailEnds {
+                let branch_ends = BranchEnds {
                     unseen: queried.unseen(),
-                    ..TrailEnds::default()
+                    ..BranchEnds::default()
                 };
-                (graph, trail_ends, answer)
+                (graph, branch_ends, answer)
             }
         };
         source.check_interrupted()?;
@@ -303,7 +303,7 @@ impl<'s> PreparedAnalysis<'s> {
         let (tables, result) = answer;
         Ok(Analysis {
             graph,
-            trail_ends,
+            branch_ends,
             measure: self.question.measure,
             tables,
             result,
@@ -422,8 +422,8 @@ impl MeasuredGraph {
 pub struct Analysis<'s> {
     /// The graph that was measured.
     pub graph: MeasuredGraph,
-    /// Where the trails of a search end, and what the question named in vain.
-    pub trail_ends: TrailEnds,
+    /// Where the branches of a search end, and what the question named in vain.
+    pub branch_ends: BranchEnds,
     /// What was measured.
     pub measure: Measure,
     /// The tables of the measure, the main one first.

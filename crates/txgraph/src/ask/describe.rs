@@ -46,7 +46,7 @@ impl Description {
         blocks: &txgraph_transfers::BlockRanges,
         scan: &txgraph_transfers::ScanReport,
         limits: &[txgraph_graph::LimitHit],
-        ends: &super::TrailEnds,
+        ends: &super::BranchEnds,
     ) -> txgraph_export::Metadata {
         let mut metadata = self.metadata(chain, blocks, scan);
         metadata.limits = limits.to_vec();

@@ -1,8 +1,8 @@
 //! The questions, one file each: their options, and how they are answered.
 
 mod analyze;
+mod branch_ends;
 mod describe;
-mod ends;
 mod era;
 #[cfg(feature = "export")]
 mod facts;
@@ -15,10 +15,10 @@ mod measure;
 mod names;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod origin;
+mod paths;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;
 mod retry;
-mod routes;
 mod search;
 mod trace;
 mod transfers;
@@ -26,7 +26,7 @@ mod transfers;
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
-pub use ends::TrailEnds;
+pub use branch_ends::BranchEnds;
 pub use era::{ExportEra, ExportedEra};
 #[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexState};

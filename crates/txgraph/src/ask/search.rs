@@ -7,8 +7,8 @@ mod to_file;
 pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
 
 use super::{
+    branch_ends::{self, BranchEnds},
     describe::Description,
-    ends::{self, TrailEnds},
     retry::restarting,
 };
 use crate::{
@@ -359,7 +359,7 @@ impl<'s> PreparedSearch<'s> {
         graph.scan.caveats.extend(self.cut);
         self.source.check_interrupted()?;
         Ok(GraphAnswer {
-            unseen: ends::unseen(&self.request.filter, &graph),
+            unseen: branch_ends::unseen(&self.request.filter, &graph),
             inner: Arc::new(graph),
             source: self.source,
             description: self.description,
@@ -390,7 +390,7 @@ pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGr
 pub struct GraphAnswer<'s> {
     inner: Arc<TransferGraph>,
     unseen: Unseen,
-    ends: OnceLock<TrailEnds>,
+    ends: OnceLock<BranchEnds>,
     source: &'s Source,
     #[cfg_attr(
         not(feature = "export"),
@@ -408,17 +408,17 @@ impl Deref for GraphAnswer<'_> {
 }
 
 impl GraphAnswer<'_> {
-    /// Where the trails end, and what the question named in vain. The state of the node is read
+    /// Where the branches end, and what the question named in vain. The state of the node is read
     /// once, if there is one.
     ///
     /// # Errors
     ///
     /// If the caller asked to stop.
-    pub fn trail_ends(&self) -> Result<&TrailEnds> {
+    pub fn branch_ends(&self) -> Result<&BranchEnds> {
         if self.ends.get().is_none() {
-            let found = TrailEnds::new(self.source, &self.inner, &self.unseen)?;
+            let found = BranchEnds::new(self.source, &self.inner, &self.unseen)?;
             return Ok(self.ends.get_or_init(|| found));
         }
-        Ok(self.ends.get_or_init(TrailEnds::default))
+        Ok(self.ends.get_or_init(BranchEnds::default))
     }
 }

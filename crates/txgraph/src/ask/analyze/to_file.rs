@@ -106,7 +106,7 @@ impl Analysis<'_> {
             limits,
             ..
         } = &self.graph;
-        let about = (self.description).of_graph(chain, blocks, scan, limits, &self.trail_ends);
+        let about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
         let AnalysisOutput {
             target,
             format,

@@ -1,6 +1,6 @@
 //! Which accounts have code.
 
-use crate::{Capability, Result, Source, ask::ends};
+use crate::{Capability, Result, Source, ask::branch_ends};
 use alloy_primitives::{Address, KECCAK256_EMPTY};
 use txgraph_evm::Account;
 use txgraph_state::StateAt;
@@ -46,7 +46,7 @@ impl Source {
         &self,
         addresses: &[Address],
         block: Option<u64>,
-    ) -> Result<Option<Vec<ends::Account>>> {
+    ) -> Result<Option<Vec<branch_ends::Account>>> {
         let Ok(node) = self.node(Capability::State) else {
             return Ok(None);
         };
@@ -70,7 +70,7 @@ impl Source {
                 self.check_interrupted()?;
             }
             let account = state.account(*address)?;
-            accounts.push(ends::Account {
+            accounts.push(branch_ends::Account {
                 address: *address,
                 exists: account.is_some(),
                 is_contract: match &account {

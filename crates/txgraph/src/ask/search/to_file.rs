@@ -1,6 +1,6 @@
 //! Writing graphs.
 
-use super::{Description, GraphAnswer, Result, TransferGraph, ends};
+use super::{Description, GraphAnswer, Result, TransferGraph, branch_ends};
 use crate::{
     Error, ErrorKind, Source, TokenSources,
     ask::{
@@ -192,7 +192,7 @@ impl GraphAnswer<'_> {
         options.drawing.clone_from(&outputs.drawing);
         let asked = outputs.columns.iter().any(|it| it.name() == "is_contract");
         if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
-            options.contracts = ends::contracts_of(source, &self.inner, asked)?;
+            options.contracts = branch_ends::contracts_of(source, &self.inner, asked)?;
         }
         let TransferGraph {
             chain,
@@ -201,7 +201,7 @@ impl GraphAnswer<'_> {
             limits,
             ..
         } = &*self.inner;
-        let ends = self.trail_ends()?;
+        let ends = self.branch_ends()?;
         let about = self.description.of_graph(chain, blocks, scan, limits, ends);
         let mut done = WrittenGraph {
             tokens: named,

@@ -10,7 +10,7 @@ use txgraph_transfers::{BlockRange, Direction, Position, ScanReport, Transfer, T
 
 /// How transfers lead from one address to another.
 #[derive(Clone, Debug)]
-pub struct Routes {
+pub struct TransferPaths {
     /// The route with the fewest transfers, in the order in which they are followed. Among
     /// those the one that arrives first. `None`: there is no route in these blocks and hops.
     pub shortest: Option<Vec<Transfer>>,
@@ -33,11 +33,11 @@ pub struct Routes {
 ///
 /// As for [`search`]. [`SearchError::Request`] if there is not exactly one root, or if it
 /// equals `to`.
-pub fn routes(
+pub fn transfer_paths(
     source: &dyn TransferSource,
     request: &SearchRequest,
     to: Address,
-) -> Result<Routes, SearchError> {
+) -> Result<TransferPaths, SearchError> {
     let [from] = *request.checked_roots()? else {
         return Err(SearchError::Request("a route has one start".into()));
     };
@@ -61,7 +61,7 @@ fn deepened(
     request: &SearchRequest,
     ends: (Address, Address),
     hops_max: u32,
-) -> Result<Routes, SearchError> {
+) -> Result<TransferPaths, SearchError> {
     let with = |hops: u32| SearchRequest {
         hops: Some(hops),
         ..request.clone()
@@ -101,7 +101,7 @@ fn within(
     source: &dyn TransferSource,
     request: &SearchRequest,
     (from, to): (Address, Address),
-) -> Result<Routes, SearchError> {
+) -> Result<TransferPaths, SearchError> {
     let half = |root, end, direction, hops| -> Result<TransferGraph, SearchError> {
         let mut request = SearchRequest {
             roots: vec![root],
@@ -152,7 +152,7 @@ fn within(
     let arrivals = Arrivals::of(&rows, from, request.hops, request.time_respecting);
     let of_target = arrivals.0.get(&to).map(Vec::as_slice).unwrap_or_default();
     let route = |arrival: &Arrival| arrivals.route(&rows, *arrival);
-    Ok(Routes {
+    Ok(TransferPaths {
         shortest: of_target.first().map(route),
         earliest: of_target
             .last()

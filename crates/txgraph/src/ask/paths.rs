@@ -3,7 +3,7 @@
 use super::{retry::restarting, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::Address;
-use txgraph_graph::{Routes, Shared, routes, shared};
+use txgraph_graph::{CommonCounterparties, TransferPaths, common_counterparties, transfer_paths};
 
 impl PreparedSearch<'_> {
     /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
@@ -12,11 +12,11 @@ impl PreparedSearch<'_> {
     /// # Errors
     ///
     /// If there is not exactly one root, if it equals `to`, or if reading fails.
-    pub fn routes_to(&self, to: Address) -> Result<Routes> {
+    pub fn paths_to(&self, to: Address) -> Result<TransferPaths> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
         let mut found = restarting(source, || {
-            Ok(source.install(|| routes(&*from, request, to))??)
+            Ok(source.install(|| transfer_paths(&*from, request, to))??)
         })?;
         found.scan.caveats.extend(self.cut.clone());
         source.check_interrupted()?;
@@ -28,10 +28,12 @@ impl PreparedSearch<'_> {
     /// # Errors
     ///
     /// If there are fewer than two roots, or if reading fails.
-    pub fn shared_counterparties(&self) -> Result<Shared> {
+    pub fn common_counterparties(&self) -> Result<CommonCounterparties> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
-        let mut found = restarting(source, || Ok(source.install(|| shared(&*from, request))??))?;
+        let mut found = restarting(source, || {
+            Ok(source.install(|| common_counterparties(&*from, request))??)
+        })?;
         found.scan.caveats.extend(self.cut.clone());
         source.check_interrupted()?;
         Ok(found)

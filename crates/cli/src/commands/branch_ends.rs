@@ -1,17 +1,17 @@
-//! Notes about where the trails of a search end, with what to ask next.
+//! Notes about where the branches of a search end, with what to ask next.
 
 use crate::{
     hints,
     output::{Terminal, listed_of, number},
 };
 use txgraph::{
-    BlockRanges, Direction, EndReason, TrailEnd, TrailEnds, Unseen, printable, text::SearchArgs,
+    BlockRanges, BranchEnd, BranchEnds, Direction, EndReason, Unseen, printable, text::SearchArgs,
 };
 
 /// Prints a line for each kind of end.
 pub(crate) fn note(
     search: &SearchArgs,
-    ends: &TrailEnds,
+    ends: &BranchEnds,
     blocks: &BlockRanges,
     terminal: &Terminal,
 ) {
@@ -34,7 +34,7 @@ pub(crate) fn note(
     }
     for (count, what) in [
         (ends.unchecked.roots, "roots"),
-        (ends.unchecked.ends, "ends of trails"),
+        (ends.unchecked.ends, "ends of branches"),
     ] {
         if count > 0 {
             let count = crate::table::thousands(count);
@@ -103,7 +103,7 @@ pub(crate) fn unseen(unseen: &Unseen, terminal: &Terminal) {
     }
 }
 
-fn silent_roots(search: &SearchArgs, ends: &TrailEnds, end: &TrailEnd, terminal: &Terminal) {
+fn silent_roots(search: &SearchArgs, ends: &BranchEnds, end: &BranchEnd, terminal: &Terminal) {
     let verb = match search.direction.unwrap_or_default() {
         Direction::Out => "sent by",
         Direction::In => "received by",
@@ -133,7 +133,7 @@ fn silent_roots(search: &SearchArgs, ends: &TrailEnds, end: &TrailEnd, terminal:
     }
 }
 
-fn line(place: &str, end: &TrailEnd, hint: &str, terminal: &Terminal) {
+fn line(place: &str, end: &BranchEnd, hint: &str, terminal: &Terminal) {
     let verb = if end.addresses == 1 { "ends" } else { "end" };
     let contracts = match end.contracts {
         Some(count @ 1..) if end.reason != EndReason::Contract => {
@@ -143,7 +143,7 @@ fn line(place: &str, end: &TrailEnd, hint: &str, terminal: &Terminal) {
     };
     terminal.note(format_args!(
         "{} {verb} {place}{contracts}: {}; {hint}",
-        number(end.addresses, "trail", "trails"),
+        number(end.addresses, "branch", "branches"),
         named(end.addresses, &end.first)
     ));
 }

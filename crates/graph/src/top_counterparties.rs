@@ -13,9 +13,9 @@ use std::{
 
 /// The counterparties of one vertex that are followed, by token.
 #[derive(Debug)]
-pub(crate) struct Largest(BTreeSet<(Option<Address>, u32)>);
+pub(crate) struct TopCounterparties(BTreeSet<(Option<Address>, u32)>);
 
-impl Largest {
+impl TopCounterparties {
     /// Ranks the counterparties of an address by the sum of their transfers with it, for each token
     /// alone, and keeps the first `top`. The lower address comes first among equal sums.
     pub(crate) fn of(

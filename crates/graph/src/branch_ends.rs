@@ -1,4 +1,4 @@
-//! Why the trails of a search end, and at which addresses.
+//! Why the branches of a search end, and at which addresses.
 
 use crate::{Expansion, TransferGraph, Vertex};
 use alloy_primitives::{Address, map::AddressHashMap};
@@ -10,7 +10,7 @@ use txgraph_transfers::Direction;
 const NAMED_MAX: usize = 20;
 
 string_enum! {
-    /// Why a trail ends at a vertex.
+    /// Why a branch ends at a vertex.
     pub enum EndReason: "reason" {
         /// A root without a transfer in the graph.
         SilentRoot = "silent_root",
@@ -100,7 +100,7 @@ impl Contracts {
 pub struct Unchecked {
     /// Roots.
     pub roots: u64,
-    /// Addresses at which trails end.
+    /// Addresses at which branches end.
     pub ends: u64,
 }
 
@@ -111,9 +111,9 @@ impl Unchecked {
     }
 }
 
-/// The trails that end for one reason.
+/// The branches that end for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrailEnd {
+pub struct BranchEnd {
     /// The reason.
     pub reason: EndReason,
     /// The number of addresses.
@@ -127,7 +127,7 @@ pub struct TrailEnd {
 }
 
 impl TransferGraph {
-    /// Why the trail ends at a vertex; `None` if it goes on.
+    /// Why the branch ends at a vertex; `None` if it goes on.
     pub fn end_reason(&self, vertex: &Vertex, is_contract: Option<bool>) -> Option<EndReason> {
         let leads_nowhere = match self.direction {
             Direction::Out => vertex.out_degree == 0,
@@ -148,7 +148,7 @@ impl TransferGraph {
         }
     }
 
-    /// The vertices at which trails end, with the reasons.
+    /// The vertices at which branches end, with the reasons.
     pub fn ends<'a>(
         &'a self,
         contracts: &'a Contracts,
@@ -159,14 +159,14 @@ impl TransferGraph {
         })
     }
 
-    /// The ends of all trails by reason, in the order of [`EndReason`].
-    pub fn trail_ends(&self, contracts: &Contracts) -> Vec<TrailEnd> {
-        let mut ends: Vec<TrailEnd> = Vec::new();
+    /// The ends of all branches by reason, in the order of [`EndReason`].
+    pub fn branch_ends(&self, contracts: &Contracts) -> Vec<BranchEnd> {
+        let mut ends: Vec<BranchEnd> = Vec::new();
         for (vertex, reason) in self.ends(contracts) {
             let at = match ends.iter().position(|end| end.reason == reason) {
                 Some(at) => at,
                 None => {
-                    ends.push(TrailEnd {
+                    ends.push(BranchEnd {
                         reason,
                         addresses: 0,
                         contracts: Some(0),
@@ -199,7 +199,7 @@ mod tests {
         testing::{MemorySource, address, transfers},
     };
 
-    fn ends(direction: Direction, hops: Option<u32>, contracts: &Contracts) -> Vec<TrailEnd> {
+    fn ends(direction: Direction, hops: Option<u32>, contracts: &Contracts) -> Vec<BranchEnd> {
         let source = MemorySource::new(transfers("a>b:1 b>c:2 b>d:3 e>a:4"));
         let blocks = source.available.clone();
         let roots = vec![address("a"), address("x")];
@@ -208,10 +208,10 @@ mod tests {
             hops,
             ..SearchRequest::new(roots, blocks)
         };
-        search(&source, &request).unwrap().trail_ends(contracts)
+        search(&source, &request).unwrap().branch_ends(contracts)
     }
 
-    fn names(ends: &[TrailEnd]) -> Vec<(EndReason, Vec<Address>)> {
+    fn names(ends: &[BranchEnd]) -> Vec<(EndReason, Vec<Address>)> {
         ends.iter()
             .map(|end| {
                 assert_eq!(end.addresses, end.first.len() as u64);
@@ -253,7 +253,7 @@ mod tests {
             ..SearchRequest::new(vec![address("a")], source.available.clone())
         };
         let graph = search(&source, &request).unwrap();
-        let ends = graph.trail_ends(&Contracts::default());
+        let ends = graph.branch_ends(&Contracts::default());
         assert_eq!(names(&ends), [(EndReason::Limit, vec![address("b")])]);
         let nothing = SearchRequest {
             top: Some(0),

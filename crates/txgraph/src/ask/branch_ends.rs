@@ -1,11 +1,11 @@
-//! Where the trails of a search end, and what a question names in vain.
+//! Where the branches of a search end, and what a question names in vain.
 
 use crate::{Result, Source};
 use alloy_primitives::Address;
-use txgraph_graph::{Contracts, TrailEnd, TransferGraph, Unchecked};
+use txgraph_graph::{BranchEnd, Contracts, TransferGraph, Unchecked};
 use txgraph_transfers::{BlockRanges, QueriedNames, StateUsed, TransferFilter, Unseen};
 
-/// Vertices at which trails end that are looked up in the state. More would cost more than a
+/// Vertices at which branches end that are looked up in the state. More would cost more than a
 /// small search.
 const ENDS_MAX: usize = 1_000;
 
@@ -16,12 +16,12 @@ const VERTICES_MAX: usize = 100_000;
 /// Roots that are asked whether they are tokens.
 const ROOTS_MAX: usize = 20;
 
-/// What a graph cannot say itself: where its trails end by the state of the node, and what the
+/// What a graph cannot say itself: where its branches end by the state of the node, and what the
 /// question named in vain.
 #[derive(Clone, Debug, Default)]
-pub struct TrailEnds {
+pub struct BranchEnds {
     /// The ends by reason.
-    pub ends: Vec<TrailEnd>,
+    pub ends: Vec<BranchEnd>,
     /// The state that says which of them are contracts, if it was asked for.
     pub state: Option<StateUsed>,
     /// Which of the roots and ends are contracts.
@@ -38,7 +38,7 @@ pub struct TrailEnds {
     pub unseen: Unseen,
 }
 
-impl TrailEnds {
+impl BranchEnds {
     pub(super) fn new(source: &Source, graph: &TransferGraph, unseen: &Unseen) -> Result<Self> {
         let unknown = Contracts::default();
         let ends: Vec<_> = (graph.ends(&unknown))
@@ -63,7 +63,7 @@ impl TrailEnds {
         };
         let contracts = contracts(accounts.as_deref());
         Ok(Self {
-            ends: graph.trail_ends(&contracts),
+            ends: graph.branch_ends(&contracts),
             contracts,
             unchecked: accounts.as_ref().map(|_| unchecked).unwrap_or_default(),
             token_roots: token_roots(source, graph, state, accounts.as_deref()),
@@ -83,7 +83,7 @@ impl TrailEnds {
     }
 }
 
-/// An account, as far as the ends of trails need it.
+/// An account, as far as the ends of branches need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     pub(super) address: Address,

@@ -7,9 +7,9 @@ use txgraph_transfers::{Direction, ScanReport, TransferSource};
 
 /// Counterparties that all roots of a request have.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct CommonCounterparties {
     /// The counterparties, most transfers first; ties by the lower address.
-    pub counterparties: Vec<SharedCounterparty>,
+    pub counterparties: Vec<CommonCounterparty>,
     /// Limits that were reached. With any, there may be more.
     pub limits: Vec<LimitHit>,
     /// The report of the scan, with gaps.
@@ -18,16 +18,16 @@ pub struct Shared {
 
 /// An address that all roots sent to or received from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedCounterparty {
+pub struct CommonCounterparty {
     /// The address.
     pub address: Address,
     /// Its transfers with each root, by the address of the root.
-    pub with: BTreeMap<Address, Exchanged>,
+    pub with: BTreeMap<Address, TransferCounts>,
 }
 
 /// The numbers of transfers between a root and a counterparty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exchanged {
+pub struct TransferCounts {
     /// Transfers from the root to the counterparty.
     pub sent: u64,
     /// Transfers from the counterparty to the root.
@@ -41,7 +41,10 @@ pub struct Exchanged {
 /// # Errors
 ///
 /// As for [`search`]. [`SearchError::Request`] for fewer than two roots.
-pub fn shared(source: &dyn TransferSource, request: &SearchRequest) -> Result<Shared, SearchError> {
+pub fn common_counterparties(
+    source: &dyn TransferSource,
+    request: &SearchRequest,
+) -> Result<CommonCounterparties, SearchError> {
     let roots = request.checked_roots()?;
     if roots.len() < 2 {
         let problem = "counterparties in common need two addresses or more";
@@ -57,13 +60,14 @@ pub fn shared(source: &dyn TransferSource, request: &SearchRequest) -> Result<Sh
             ..request.clone()
         },
     )?;
-    let mut all: BTreeMap<Address, BTreeMap<Address, Exchanged>> = BTreeMap::new();
-    let mut exchanged = |root: Address, other: Address, count: fn(&mut Exchanged) -> &mut u64| {
-        let is_wanted = !other.is_zero() || request.expand_zero;
-        if root != other && is_wanted && roots.binary_search(&root).is_ok() {
-            *count(all.entry(other).or_default().entry(root).or_default()) += 1;
-        }
-    };
+    let mut all: BTreeMap<Address, BTreeMap<Address, TransferCounts>> = BTreeMap::new();
+    let mut exchanged =
+        |root: Address, other: Address, count: fn(&mut TransferCounts) -> &mut u64| {
+            let is_wanted = !other.is_zero() || request.expand_zero;
+            if root != other && is_wanted && roots.binary_search(&root).is_ok() {
+                *count(all.entry(other).or_default().entry(root).or_default()) += 1;
+            }
+        };
     for edge in graph.graph.raw_edges() {
         let transfer = &edge.weight.transfer;
         exchanged(transfer.from_address, transfer.to_address, |it| {
@@ -76,14 +80,14 @@ pub fn shared(source: &dyn TransferSource, request: &SearchRequest) -> Result<Sh
     let mut counterparties: Vec<_> = all
         .into_iter()
         .filter(|(_, with)| with.len() == roots.len())
-        .map(|(address, with)| SharedCounterparty { address, with })
+        .map(|(address, with)| CommonCounterparty { address, with })
         .collect();
     // Stable, so equals stay in the order of addresses.
     counterparties.sort_by_key(|it| {
         let transfers = it.with.values().map(|it| it.sent + it.received);
         Reverse(transfers.sum::<u64>())
     });
-    Ok(Shared {
+    Ok(CommonCounterparties {
         counterparties,
         limits: graph.limits,
         scan: graph.scan,

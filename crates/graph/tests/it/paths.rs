@@ -5,19 +5,20 @@ use alloy_primitives::Address;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
-    Exchanged, Routes, SearchRequest, routes, shared,
+    SearchRequest, TransferCounts, TransferPaths, common_counterparties,
     testing::{self, MemorySource, address, name},
+    transfer_paths,
 };
 use txgraph_transfers::{Position, Transfer};
 
-fn ask(transfers: &[Transfer], to: &str, hops: Option<u32>, in_time: bool) -> Routes {
+fn ask(transfers: &[Transfer], to: &str, hops: Option<u32>, in_time: bool) -> TransferPaths {
     let source = MemorySource::new(transfers.to_vec());
     let request = SearchRequest {
         hops,
         time_respecting: in_time,
         ..SearchRequest::new(vec![address("a")], source.available.clone())
     };
-    routes(&source, &request, address(to)).unwrap()
+    transfer_paths(&source, &request, address(to)).unwrap()
 }
 
 fn text(route: Option<&Vec<Transfer>>) -> Option<String> {
@@ -57,8 +58,8 @@ fn no_route_passes_through_the_zero_address() {
 fn refuses_a_route_from_an_address_to_itself() {
     let source = MemorySource::new(testing::transfers("a>b"));
     let request = SearchRequest::new(vec![address("a")], source.available.clone());
-    assert!(routes(&source, &request, address("a")).is_err());
-    assert!(shared(&source, &request).is_err());
+    assert!(transfer_paths(&source, &request, address("a")).is_err());
+    assert!(common_counterparties(&source, &request).is_err());
 }
 
 /// The ends of all walks from `from` to `to`: their lengths and last transfers.
@@ -123,7 +124,7 @@ proptest! {
             time_respecting: in_time,
             ..SearchRequest::new(vec![address("a")], prepared.0.available.clone())
         };
-        let by_frontier = routes(&prepared, &request, to).unwrap();
+        let by_frontier = transfer_paths(&prepared, &request, to).unwrap();
         let ends_of = |route: &Option<Vec<Transfer>>| -> Option<(u32, Position)> {
             route.as_ref().map(|route| checked(route, to, in_time))
         };
@@ -144,7 +145,7 @@ proptest! {
         let source = MemorySource::new(all.clone());
         let roots = [address("a"), address("b")];
         let request = SearchRequest::new(roots.to_vec(), source.available.clone());
-        let found = shared(&source, &request).unwrap().counterparties;
+        let found = common_counterparties(&source, &request).unwrap().counterparties;
         let count = |from: Address, to: Address| {
             let between = |it: &&Transfer| (it.from_address, it.to_address) == (from, to);
             all.iter().filter(between).count() as u64
@@ -154,7 +155,7 @@ proptest! {
             let with: BTreeMap<_, _> = roots
                 .into_iter()
                 .filter(|root| *root != other)
-                .map(|root| (root, Exchanged {
+                .map(|root| (root, TransferCounts {
                     sent: count(root, other),
                     received: count(other, root),
                 }))
@@ -164,7 +165,7 @@ proptest! {
                 naive.insert(other, with);
             }
         }
-        let total = |with: &BTreeMap<Address, Exchanged>| -> u64 {
+        let total = |with: &BTreeMap<Address, TransferCounts>| -> u64 {
             with.values().map(|it| it.sent + it.received).sum()
         };
         prop_assert!(found.is_sorted_by_key(|it| (std::cmp::Reverse(total(&it.with)), it.address)));
