@@ -49,5 +49,5 @@ say "summary: txgraph analyze summary --root $root"
     --token-list demo/tokens.csv
 
 say "done. The picture is demo/graph.svg, the transfers demo/graph.csv and demo/graph.parquet;"
-printf '   next: %s query queries/closed-loops.toml --set token=%s\n' "$txgraph" "$token" >&2
+printf '   next: %s query queries/cycles.toml --set token=%s\n' "$txgraph" "$token" >&2
 ls -l demo/graph.dot demo/graph.svg demo/graph.csv demo/graph.parquet

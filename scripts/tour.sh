@@ -60,7 +60,7 @@ ask graph -r 0x2b0a837307765a8344c808b0f39afe7599371f39 -t eth -n all
 found 0xcaf0f885dfc713f4816f956bd1e8776035960746 0x8be025a391e041c11b8aabf719ce0a9c9bf9fe81
 
 say "Who passes a token round in circles?"
-ask analyze loops -t "$oza"
+ask analyze cycles -t "$oza"
 found 229fF1 92614 d290F
 
 say "Deposit addresses that are emptied into one wallet, and who paid into them"

@@ -115,7 +115,7 @@ def test_pictures_equal(node, chain, command_line, tmp_path):
         assert ours == theirs, name
 
 
-@pytest.mark.parametrize("measure", ["summary", "pairs", "degrees", "loops", "components"])
+@pytest.mark.parametrize("measure", ["summary", "pairs", "degrees", "cycles", "components"])
 def test_measures_equal(any_chain, command_line, tmp_path, measure):
     with txgraph.open(any_chain, index="off") as node:
         analysis = node.analyze(measure)
@@ -151,8 +151,8 @@ def test_saved_questions_equal(node, chain, command_line, tmp_path):
     graph = node.query("who-funded", root=ROOT, max_degree=5)
     assert same(graph.edges, file(path)) > 0
     token = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2"
-    command_line(chain, "query", "closed-loops", "--set", f"token={token}", "-o", path, "--overwrite")
-    assert same(node.query("closed-loops", token=token).table, file(path)) > 0
+    command_line(chain, "query", "cycles", "--set", f"token={token}", "-o", path, "--overwrite")
+    assert same(node.query("cycles", token=token).table, file(path)) > 0
 
 
 def test_replays_equal(node, chain, command_line, tmp_path):

@@ -122,11 +122,11 @@ def test_limits_are_part_of_the_answer(node, scenario):
 
 def test_saved_questions_answer_with_their_kind(node, scenario):
     names = {it["name"] for it in txgraph.queries()}
-    assert {"who-funded", "closed-loops", "trace-token-out"} <= names
+    assert {"who-funded", "cycles", "trace-token-out"} <= names
     planted = scenario("wash-cycle")
-    loops = node.query("closed-loops", token=planted["token"])
-    assert isinstance(loops, txgraph.Analysis)
-    assert set(planted["cycle"]) <= set(str(loops.result).replace("'", " ").split())
+    cycles = node.query("cycles", token=planted["token"])
+    assert isinstance(cycles, txgraph.Analysis)
+    assert set(planted["cycle"]) <= set(str(cycles.result).replace("'", " ").split())
 
 
 def test_vertices_have_labels(node, scenario, tmp_path):

@@ -209,7 +209,7 @@ class Node:
         return self._graph(_options.dump(options))
 
     def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
-        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``loops``, ``components``
+        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``cycles``, ``components``
         or ``trace``.
 
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all

@@ -10,12 +10,12 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, loops, pairs, trace, summary.
+//! degree, cycles, pairs, trace, summary.
 
 mod components;
 mod concentration;
+mod cycles;
 mod degree;
-mod loops;
 mod pairs;
 mod ratio;
 mod scc;
@@ -30,8 +30,8 @@ mod oracle;
 
 pub use components::{Component, Components, Connected, components};
 pub use concentration::{Side, TopAddress, TopShare};
+pub use cycles::{CycleAsset, CycleGroup, Cycles, SelfLoop, cycles};
 pub use degree::{AtLeast, DegreeBucket, DegreeStats, Degrees, HubDegree, degrees};
-pub use loops::{Loop, LoopAsset, Loops, SelfLoop, loops};
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, pairs};
 pub use summary::{
     AssetSummary, BusyAddress, ExpansionCount, HopCount, KindCount, Summary, SummarySettings,
@@ -54,7 +54,7 @@ mod tests {
             serde_json::to_string(&summary(graph, &settings)),
             serde_json::to_string(&pairs(graph, &PairSettings::default())),
             serde_json::to_string(&degrees(graph, 3)),
-            serde_json::to_string(&loops(graph, None)),
+            serde_json::to_string(&cycles(graph, None)),
         ]
         .map(Result::unwrap)
     }
@@ -84,7 +84,7 @@ mod tests {
             summary(&merged, &SummarySettings::default()).tables(),
             pairs(&merged, &PairSettings::default()).tables(),
             degrees(&merged, 3).tables(),
-            loops(&merged, None).tables(),
+            cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
             Tracer::new(TraceMethod::Fifo, |_| None, |_, _| None)
                 .finish()
@@ -108,10 +108,10 @@ mod tests {
                 "vertices-with-at-least-n-transfers",
                 "distribution-of-degrees",
                 "hubs",
-                "closed-loops",
-                "moved-within-loops",
-                "addresses-in-loops",
-                "an-example-cycle-of-each-loop",
+                "cycles",
+                "moved-within-cycles",
+                "addresses-in-cycles",
+                "an-example-of-each-cycle",
                 "self-transfers",
                 "components",
                 "components-by-size",

@@ -135,7 +135,7 @@ Examples (for the small chain that scripts/demo.sh unpacks; TXGRAPH_DATADIR=demo
     $ txgraph transfers --blocks -20: -o transfers.parquet
 
   Which addresses pass a token round in circles?
-    $ txgraph analyze loops --token 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+    $ txgraph analyze cycles --token 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 ";
 
 /// How long work on this machine may go on after a SIGINT without finishing a block.

@@ -23,9 +23,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The closed loops of the token, as JSON.
+/// The cycles of the token, as JSON.
 pub(crate) fn measure(datadir: &str, token: Address) -> Result<String> {
     let source = Source::open(datadir)?;
-    let loops = source.analyze(Measure::Loops).token(token).run()?;
-    Ok(loops.result.to_string())
+    let cycles = source.analyze(Measure::Cycles).token(token).run()?;
+    Ok(cycles.result.to_string())
 }

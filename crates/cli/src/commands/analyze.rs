@@ -26,7 +26,7 @@ use txgraph::{
 ///   summary     counts, totals for each token, top senders and receivers, concentration
 ///   pairs       sums of transfers by sender, receiver and token
 ///   degrees     numbers of counterparties and transfers of addresses, and the largest hubs
-///   loops       groups of addresses that pass tokens round (strongly connected components)
+///   cycles      groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
 ///   trace       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug, Serialize)]
@@ -103,7 +103,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph analyze summary -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3 -d both
 
   Which addresses pass a token round in circles, in the whole chain?
-    $ txgraph analyze loops -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+    $ txgraph analyze cycles -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 
   Where are the tokens of a thief now, and what is the path of each amount?
     $ txgraph analyze trace -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\

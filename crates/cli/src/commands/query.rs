@@ -84,7 +84,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph query --list
     $ txgraph query who-funded --show
     $ txgraph query trace-token-out --set root=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
-    $ txgraph query closed-loops --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
+    $ txgraph query cycles --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
     $ txgraph query airdrop-fan-out -o airdrop.svg \\
         --set distributor=0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529 \\
         --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs, io::Read};
 const OZA: &str = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2";
 const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 
-/// The planted wash cycle is among the loops of its token.
+/// The planted wash cycle is among the cycles of its token.
 #[test]
 fn loops_find_the_wash_cycle() {
     for sample in Sample::both() {
@@ -18,14 +18,14 @@ fn loops_find_the_wash_cycle() {
             .iter()
             .map(|address| address.as_str().unwrap().to_owned())
             .collect();
-        let run = sample.ok(&format!("analyze loops -t {OZA} -f json"));
+        let run = sample.ok(&format!("analyze cycles -t {OZA} -f json"));
         let json: Value = serde_json::from_str(&run.stdout).unwrap();
-        assert_eq!(json["measure"], "loops");
+        assert_eq!(json["measure"], "cycles");
         assert_eq!(json["metadata"]["chain"]["chain_id"], 735_703);
         let text = json["result"].to_string();
         assert!(cycle.iter().all(|address| text.contains(address)), "{text}");
 
-        let run = sample.ok(&format!("analyze loops -t {OZA}"));
+        let run = sample.ok(&format!("analyze cycles -t {OZA}"));
         for address in &cycle {
             let shown =
                 txgraph::text::parse_address(address, txgraph::text::Checksum::Verify).unwrap();
@@ -115,7 +115,7 @@ fn without_roots_all_transfers_are_measured() {
 #[test]
 fn every_measure_prints_and_serialises() {
     let sample = Sample::small();
-    for measure in ["summary", "pairs", "degrees", "loops", "components"] {
+    for measure in ["summary", "pairs", "degrees", "cycles", "components"] {
         let page = sample
             .ok(&format!("analyze {measure} -r {HUB} -d both -n 2"))
             .stdout;

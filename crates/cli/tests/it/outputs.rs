@@ -23,7 +23,7 @@ fn verbs() -> Vec<String> {
         format!("replay transfers -o OUT -f csv {chain}"),
         format!("replay trace call --tx 20:3 -o OUT -f jsonl {chain}"),
         format!("replay trace struct --tx 20:3 -o OUT -f jsonl {chain}"),
-        "query closed-loops --set token=all -f json -o OUT".to_owned(),
+        "query cycles --set token=all -f json -o OUT".to_owned(),
         "evm asm code.txt -o OUT".to_owned(),
         "evm disasm code.hex -o OUT".to_owned(),
         "evm run --code 00 --trace=OUT".to_owned(),
@@ -253,10 +253,7 @@ fn several_files_are_written_at_once() {
             "analyze degrees --table hubs".to_owned(),
             &["json", "csv", "parquet"],
         ),
-        (
-            "query closed-loops --set token=all".to_owned(),
-            &["json", "csv"],
-        ),
+        ("query cycles --set token=all".to_owned(), &["json", "csv"]),
         (format!("replay {chain}"), &tables),
         (
             format!("replay trace call --tx 20:3 {chain}"),

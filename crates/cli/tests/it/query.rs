@@ -122,20 +122,20 @@ fn a_local_file_does_not_replace_a_built_in_question() {
     let sample = Sample::small();
     fs::create_dir(sample.path("queries")).unwrap();
     let ours = "purpose = \"Something else?\"\n[ask]\ncommand = \"transfers\"\nblocks = 1\n";
-    fs::write(sample.path("queries/closed-loops.toml"), ours).unwrap();
+    fs::write(sample.path("queries/cycles.toml"), ours).unwrap();
     fs::write(sample.path("queries/mine.toml"), ours).unwrap();
-    let asked = sample.ok("query closed-loops --set token=all");
+    let asked = sample.ok("query cycles --set token=all");
     for note in [
-        "question closed-loops (built in)\n",
-        "queries/closed-loops.toml has the same name, and is not asked",
+        "question cycles (built in)\n",
+        "queries/cycles.toml has the same name, and is not asked",
     ] {
         assert!(asked.stderr.contains(note), "{note}: {asked:?}");
     }
     assert!(!asked.stderr.contains("Something else?"), "{asked:?}");
     for (name, note) in [
         (
-            "queries/closed-loops.toml",
-            "question closed-loops (queries/closed-loops.toml)",
+            "queries/cycles.toml",
+            "question cycles (queries/cycles.toml)",
         ),
         ("mine", "question mine (queries/mine.toml)"),
     ] {
@@ -144,7 +144,7 @@ fn a_local_file_does_not_replace_a_built_in_question() {
         assert!(asked.stderr.contains(note), "{note}: {asked:?}");
     }
     let list = sample.ok("query --list").stdout;
-    for name in ["closed-loops ", "queries/closed-loops.toml ", "mine "] {
+    for name in ["cycles ", "queries/cycles.toml ", "mine "] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
     }
 }
@@ -170,7 +170,7 @@ fn a_saved_question_cannot_choose_files_to_write() {
         );
     }
     assert_eq!(sample.read("mine.csv"), "mine");
-    sample.ok("query closed-loops --set token=all -f json -o mine.csv --overwrite");
+    sample.ok("query cycles --set token=all -f json -o mine.csv --overwrite");
     assert_ne!(sample.read("mine.csv"), "mine");
 }
 

@@ -55,7 +55,7 @@ fn wrong_questions_are_status_2() {
             "named twice",
         ),
         (
-            "analyze loops -f table -o x.csv",
+            "analyze cycles -f table -o x.csv",
             "human-readable tables go to standard output",
         ),
         ("query nonsense", "no saved question `nonsense`"),

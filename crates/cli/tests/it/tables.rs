@@ -170,7 +170,7 @@ fn tables_for_people_go_to_stdout() {
 #[test]
 fn measures_fit_the_terminal() {
     let sample = Sample::small();
-    for measure in ["summary", "pairs", "degrees", "loops", "components"] {
+    for measure in ["summary", "pairs", "degrees", "cycles", "components"] {
         let line = format!("analyze {measure} -r {HUB} -d both -n 2");
         for width in WIDTHS {
             let page = seen(&sample, &line, width).stdout;

@@ -48,7 +48,7 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
         "analyze pairs -q --format csv".to_owned(),
         "analyze degrees -q --format json".to_owned(),
         "analyze components -q --format json".to_owned(),
-        "analyze loops -q --format json".to_owned(),
+        "analyze cycles -q --format json".to_owned(),
         format!("analyze components -q -r {root} -n 3 --format json"),
         format!("analyze summary -q -r {root} -n 2 --format json"),
     ]);

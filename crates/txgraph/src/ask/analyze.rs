@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
     Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
-    components, degrees, loops, pairs, summary,
+    components, cycles, degrees, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
@@ -221,8 +221,8 @@ impl Tables {
             Measure::Degrees => Some(Self::Merged(|question, graph| {
                 answer(&degrees(graph, question.rows().unwrap_or(HUBS)))
             })),
-            Measure::Loops => Some(Self::Merged(|question, graph| {
-                answer(&loops(graph, question.rows()))
+            Measure::Cycles => Some(Self::Merged(|question, graph| {
+                answer(&cycles(graph, question.rows()))
             })),
         }
     }

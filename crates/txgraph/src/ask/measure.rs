@@ -14,8 +14,8 @@ string_enum! {
         Pairs = "pairs",
         /// Statistics and distribution of degrees, and the largest hubs.
         Degrees = "degrees",
-        /// Closed loops: strongly connected components.
-        Loops = "loops",
+        /// Cycles: strongly connected components.
+        Cycles = "cycles" (was "loops"),
         /// Weakly connected components.
         Components = "components",
         /// Where the tokens of the roots are: their amounts, followed through all transfers.
@@ -45,11 +45,11 @@ impl Measure {
                 "distribution-of-degrees",
                 "hubs",
             ],
-            Self::Loops => &[
-                "closed-loops",
-                "moved-within-loops",
-                "addresses-in-loops",
-                "an-example-cycle-of-each-loop",
+            Self::Cycles => &[
+                "cycles",
+                "moved-within-cycles",
+                "addresses-in-cycles",
+                "an-example-of-each-cycle",
                 "self-transfers",
             ],
             Self::Components => &["components", "components-by-size"],

@@ -80,7 +80,7 @@ impl AnalyzeQuery {
         let is_file = |target: &Target| target.path().is_some();
         if (targets.iter()).any(|(format, at)| *format == AnalysisFormat::Tables && is_file(at)) {
             return Err(Error::usage("human-readable tables go to standard output")
-                .hint("name a file like loops.csv or loops.json, or redirect the output"));
+                .hint("name a file like cycles.csv or cycles.json, or redirect the output"));
         }
         let outputs = targets.into_iter().map(|(format, target)| AnalysisOutput {
             target,

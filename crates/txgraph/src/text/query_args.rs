@@ -154,7 +154,7 @@ mod tests {
             };
             assert_eq!(
                 (query.search.hops, query.measure),
-                (Some(hops), Measure::Loops)
+                (Some(hops), Measure::Cycles)
             );
         }
         assert!(read("graph", "hops = \"many\"").is_err());

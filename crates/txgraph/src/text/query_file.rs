@@ -184,11 +184,14 @@ macro_rules! built_in {
 
 built_in! {
     "airdrop-fan-out",
-    "closed-loops",
+    "cycles",
     "top-counterparties",
     "trace-token-out",
     "who-funded",
 }
+
+/// Names of earlier versions, which are refused with the new one.
+const RENAMED: [(&str, &str); 1] = [("closed-loops", "cycles")];
 
 /// Where a saved question was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,6 +242,10 @@ impl QueryFile {
         } else {
             // A path: the error is that of reading the file.
             return Self::load(path);
+        }
+        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name_or_path) {
+            let message = format!("the saved query `{name_or_path}` is now `{new}`");
+            return Err(Error::usage(message));
         }
         Err(
             Error::usage(format!("no saved question `{}`", shortened(name_or_path)))

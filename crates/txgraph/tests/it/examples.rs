@@ -35,6 +35,6 @@ fn stream_counts_transfers() {
 #[test]
 fn measure_finds_the_loop() {
     let fixture = small();
-    let loops = measure::measure(&fixture.path().display().to_string(), OZA).unwrap();
-    assert!(loops.contains("\"total\":1"), "{loops}");
+    let cycles = measure::measure(&fixture.path().display().to_string(), OZA).unwrap();
+    assert!(cycles.contains("\"total\":1"), "{cycles}");
 }

@@ -243,7 +243,7 @@ fn graphs_are_found_and_written() {
 fn measures_need_no_root() {
     let fixture = small();
     let source = open(&fixture);
-    let analysis = source.analyze(Measure::Loops).token(OZA).run().unwrap();
+    let analysis = source.analyze(Measure::Cycles).token(OZA).run().unwrap();
     assert_eq!(analysis.result["total"], 1);
     let around = source.analyze(Measure::Summary).root(PEELER).hops(3);
     assert!(!around.run().unwrap().tables.is_empty());

@@ -1,8 +1,8 @@
-//! Closed loops: groups of addresses that tokens left and came back to. These are the
+//! Cycles: groups of addresses that tokens left and came back to. These are the
 //! strongly connected components of two or more vertices, over transfers of any assets,
-//! each with its subgraph and one short cycle as an example. No loop runs through the
+//! each with its subgraph and one short cycle as an example. No cycle runs through the
 //! zero address: what was burned does not come back as what is minted. O(V + E) except
-//! for sorting the pairs of each loop.
+//! for sorting the pairs of each cycle.
 
 use crate::{ColumnType, MeasureResult, Table, scc::strong_components, serial::decimal};
 use alloy_primitives::Address;
@@ -10,23 +10,23 @@ use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::{AmountSum, Asset, Csr, MergedGraph, SearchError, TransferGraph};
 
-mod cycle;
+mod shortest;
 
-/// The closed loops of a graph.
+/// The cycles of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Loops {
-    /// The number of loops, listed or not.
+pub struct Cycles {
+    /// The number of cycles, listed or not.
     pub total: u64,
-    /// The listed loops, by vertices, then transfers, largest first; then by lowest
+    /// The listed cycles, by vertices, then transfers, largest first; then by lowest
     /// address.
-    pub loops: Vec<Loop>,
-    /// Transfers from an address to itself, by address and asset. They are part of no loop.
+    pub cycles: Vec<CycleGroup>,
+    /// Transfers from an address to itself, by address and asset. They are part of no cycle.
     pub self_loops: Vec<SelfLoop>,
 }
 
 /// A maximal set of addresses that all reach each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Loop {
+pub struct CycleGroup {
     /// Its addresses, ascending.
     pub vertices: Vec<Address>,
     /// Distinct (from, to) among them.
@@ -34,20 +34,20 @@ pub struct Loop {
     /// Transfers among them.
     pub transfers: u64,
     /// Transfers and amounts among them, by asset.
-    pub assets: Vec<LoopAsset>,
+    pub assets: Vec<CycleAsset>,
     /// Block of the first transfer.
     pub first_block: u64,
     /// Block of the last transfer.
     pub last_block: u64,
     /// A cycle in it: each address sends to the next and the last to the first, which is the
-    /// lowest. A shortest cycle if it has two addresses or the loop at most 64, otherwise a
-    /// shortest one through one of the 64 busiest addresses of the loop.
+    /// lowest. A shortest cycle if it has two addresses or the cycle at most 64, otherwise a
+    /// shortest one through one of the 64 busiest addresses of the cycle.
     pub cycle: Vec<Address>,
 }
 
-/// One asset in a loop.
+/// One asset in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct LoopAsset {
+pub struct CycleAsset {
     /// The asset.
     #[serde(flatten)]
     pub asset: Asset,
@@ -77,20 +77,20 @@ pub struct SelfLoop {
     pub last_block: u64,
 }
 
-/// Finds the closed loops of `graph`, and lists at most `limit` of them.
-pub fn loops(graph: &MergedGraph, limit: Option<usize>) -> Loops {
-    let mut loops = find(graph);
-    loops.sort_by_cached_key(|each| {
+/// Finds the cycles of `graph`, and lists at most `limit` of them.
+pub fn cycles(graph: &MergedGraph, limit: Option<usize>) -> Cycles {
+    let mut cycles = find(graph);
+    cycles.sort_by_cached_key(|each| {
         (
             Reverse((each.vertices.len(), each.transfers)),
             each.vertices[0],
         )
     });
-    let total = loops.len() as u64;
-    loops.truncate(limit.unwrap_or(usize::MAX));
-    Loops {
+    let total = cycles.len() as u64;
+    cycles.truncate(limit.unwrap_or(usize::MAX));
+    Cycles {
         total,
-        loops,
+        cycles,
         self_loops: self_loops(graph),
     }
 }
@@ -115,7 +115,7 @@ fn self_loops(graph: &MergedGraph) -> Vec<SelfLoop> {
 /// Marks what has no number.
 const NONE: u32 = u32::MAX;
 
-/// The transfers within a loop.
+/// The transfers within a cycle.
 #[derive(Default)]
 struct Moved {
     /// Transfers and amount, by number of the asset.
@@ -125,22 +125,22 @@ struct Moved {
     blocks: Option<(u64, u64)>,
 }
 
-/// Finds the loops of `graph`, in no order.
-fn find(graph: &MergedGraph) -> Vec<Loop> {
+/// Finds the cycles of `graph`, in no order.
+fn find(graph: &MergedGraph) -> Vec<CycleGroup> {
     let vertices = graph.addresses.len();
-    // A transfer of an address to itself does not belong to a loop of others.
+    // A transfer of an address to itself does not belong to a cycle of others.
     let is_part =
         |&(from, to): &(u32, u32)| from != to && graph.zero != Some(from) && graph.zero != Some(to);
     let mut pairs: Vec<(u32, u32)> = graph.pairs().filter(is_part).collect();
     let (mut place, count) = strong_components(vertices, &pairs);
 
-    // Most components are single vertices. The others are numbered, and are the loops.
+    // Most components are single vertices. The others are numbered, and are the cycles.
     let mut sizes = vec![0u32; count as usize];
     place.iter().for_each(|of| sizes[*of as usize] += 1);
-    let mut loops = 0;
+    let mut cycles = 0;
     let numbers = sizes.into_iter().map(|size| {
-        let number = if size > 1 { loops } else { NONE };
-        loops += u32::from(size > 1);
+        let number = if size > 1 { cycles } else { NONE };
+        cycles += u32::from(size > 1);
         number
     });
     let numbers: Vec<u32> = numbers.collect();
@@ -151,8 +151,8 @@ fn find(graph: &MergedGraph) -> Vec<Loop> {
         (of != NONE && of == place[to as usize]).then_some(of)
     };
 
-    let mut moved: Vec<Moved> = (0..loops).map(|_| Moved::default()).collect();
-    // Transfers of each vertex within its loop.
+    let mut moved: Vec<Moved> = (0..cycles).map(|_| Moved::default()).collect();
+    // Transfers of each vertex within its cycle.
     let mut busy = vec![0u64; vertices];
     for edge in graph.edges().filter(|edge| edge.from != edge.to) {
         let Some(of) = common(edge.from, edge.to) else {
@@ -171,17 +171,17 @@ fn find(graph: &MergedGraph) -> Vec<Loop> {
     }
 
     pairs.retain(|(from, to)| common(*from, *to).is_some());
-    let members = Csr::group(loops as usize, || {
+    let members = Csr::group(cycles as usize, || {
         let members = (0u32..).zip(&place).filter(|(_, of)| **of != NONE);
         members.map(|(vertex, of)| (*of, vertex))
     });
-    let inside = Csr::group(loops as usize, || {
+    let inside = Csr::group(cycles as usize, || {
         let of = |(from, _): &(u32, u32)| place[*from as usize];
         (0u32..).zip(&pairs).map(move |(at, pair)| (of(pair), at))
     });
-    // One table for all loops, so that each costs only what it touches.
+    // One table for all cycles, so that each costs only what it touches.
     let mut ranks = vec![NONE; vertices];
-    (0..loops)
+    (0..cycles)
         .zip(moved)
         .map(|(of, moved)| {
             let mut members = members.of(of).to_vec();
@@ -195,14 +195,14 @@ fn find(graph: &MergedGraph) -> Vec<Loop> {
         .collect()
 }
 
-/// Describes the loop of these vertices and pairs. `ranks` is a buffer.
+/// Describes the cycle of these vertices and pairs. `ranks` is a buffer.
 fn describe(
     graph: &MergedGraph,
     members: &[u32],
     mut pairs: Vec<(u32, u32)>,
     moved: Moved,
     ranks: &mut [u32],
-) -> Loop {
+) -> CycleGroup {
     for (rank, member) in (0..).zip(members) {
         ranks[*member as usize] = rank;
     }
@@ -210,7 +210,7 @@ fn describe(
         (*from, *to) = (ranks[*from as usize], ranks[*to as usize]);
     }
     pairs.sort_unstable();
-    let mut cycle: Vec<_> = cycle::short(members.len(), &pairs)
+    let mut cycle: Vec<_> = shortest::short(members.len(), &pairs)
         .into_iter()
         .map(|rank| graph.address(members[rank as usize]))
         .collect();
@@ -218,7 +218,7 @@ fn describe(
         cycle.rotate_left(lowest);
     }
 
-    let asset = |(asset, (transfers, amount))| LoopAsset {
+    let asset = |(asset, (transfers, amount))| CycleAsset {
         asset: graph.asset(asset),
         transfers,
         amount,
@@ -228,7 +228,7 @@ fn describe(
     let mut vertices: Vec<_> = members.iter().map(|id| graph.address(*id)).collect();
     vertices.sort_unstable();
     let (first_block, last_block) = moved.blocks.unwrap_or_default();
-    Loop {
+    CycleGroup {
         vertices,
         pairs: pairs.len() as u64,
         transfers: moved.transfers,
@@ -239,9 +239,9 @@ fn describe(
     }
 }
 
-impl Loop {
-    /// Returns the transfers of this loop as a graph, to draw or export. Every vertex has hop
-    /// 0, and there are no roots. Labels are kept. `graph` is the graph of the loop.
+impl CycleGroup {
+    /// Returns the transfers of this cycle as a graph, to draw or export. Every vertex has hop
+    /// 0, and there are no roots. Labels are kept. `graph` is the graph of the cycle.
     pub fn subgraph(&self, graph: &TransferGraph) -> Result<TransferGraph, SearchError> {
         let is_member = |address: &Address| self.vertices.binary_search(address).is_ok();
         let transfers = graph
@@ -271,9 +271,9 @@ impl Loop {
     }
 }
 
-impl MeasureResult for Loops {
-    /// Loops, what they moved, their addresses, an example of each, and self-transfers.
-    /// Loops are numbered from 1.
+impl MeasureResult for Cycles {
+    /// Cycles, what they moved, their addresses, an example of each, and self-transfers.
+    /// Cycles are numbered from 1.
     fn tables(&self) -> Vec<Table> {
         vec![
             self.overview(),
@@ -285,22 +285,22 @@ impl MeasureResult for Loops {
     }
 }
 
-impl Loops {
-    fn numbered(&self) -> impl Iterator<Item = (u64, &Loop)> {
-        (1..).zip(&self.loops)
+impl Cycles {
+    fn numbered(&self) -> impl Iterator<Item = (u64, &CycleGroup)> {
+        (1..).zip(&self.cycles)
     }
 
     fn overview(&self) -> Table {
         use ColumnType::{Address, Text, U64};
-        let title = match self.total - self.loops.len() as u64 {
-            0 => "Closed loops".to_owned(),
-            more => format!("Closed loops (the largest; {more} more)"),
+        let title = match self.total - self.cycles.len() as u64 {
+            0 => "Cycles".to_owned(),
+            more => format!("Cycles (the largest; {more} more)"),
         };
         let mut table = Table::new(
-            "closed-loops",
+            "cycles",
             title,
             &[
-                ("loop", U64),
+                ("cycle", U64),
                 ("token_address", Address),
                 ("token_standard", Text),
                 ("vertices", U64),
@@ -313,7 +313,7 @@ impl Loops {
             ],
         );
         for (number, each) in self.numbered() {
-            // Many loops move a single asset, which is then shown.
+            // Many cycles move a single asset, which is then shown.
             let single = match &each.assets[..] {
                 [only] => Some(only.asset),
                 _ => None,
@@ -337,10 +337,10 @@ impl Loops {
     fn moved(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
         let mut table = Table::new(
-            "moved-within-loops",
-            "Moved within loops",
+            "moved-within-cycles",
+            "Moved within cycles",
             &[
-                ("loop", U64),
+                ("cycle", U64),
                 ("token_address", Address),
                 ("token_standard", Text),
                 ("transfers", U64),
@@ -362,8 +362,8 @@ impl Loops {
     }
 
     fn members(&self) -> Table {
-        let columns = [("loop", ColumnType::U64), ("address", ColumnType::Address)];
-        let mut table = Table::new("addresses-in-loops", "Addresses in loops", &columns);
+        let columns = [("cycle", ColumnType::U64), ("address", ColumnType::Address)];
+        let mut table = Table::new("addresses-in-cycles", "Addresses in cycles", &columns);
         for (number, each) in self.numbered() {
             for address in &each.vertices {
                 table.push(vec![number.into(), (*address).into()]);
@@ -375,14 +375,14 @@ impl Loops {
     fn examples(&self) -> Table {
         use ColumnType::{Address, U64};
         let columns = [
-            ("loop", U64),
+            ("cycle", U64),
             ("step", U64),
             ("from_address", Address),
             ("to_address", Address),
         ];
         let mut table = Table::new(
-            "an-example-cycle-of-each-loop",
-            "An example cycle of each loop",
+            "an-example-of-each-cycle",
+            "An example of each cycle",
             &columns,
         );
         for (number, each) in self.numbered() {

@@ -3,8 +3,8 @@
 use super::NONE;
 use txgraph_graph::Csr;
 
-/// The number of vertices to start from. It keeps the work linear in the loop, and the
-/// result exact for loops up to this size, which are small enough to look at.
+/// The number of vertices to start from. It keeps the work linear in the cycle, and the
+/// result exact for cycles up to this size, which are small enough to look at.
 const STARTS_MAX: usize = 64;
 
 /// Returns a shortest cycle among the cycles of length two and the cycles through one of the first

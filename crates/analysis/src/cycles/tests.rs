@@ -14,18 +14,18 @@ fn names(addresses: &[Address]) -> String {
         .concat()
 }
 
-fn found(text: &str, limit: Option<usize>) -> Loops {
-    loops(
+fn found(text: &str, limit: Option<usize>) -> Cycles {
+    cycles(
         &MergedGraph::of(&testing::graph(testing::transfers(text))),
         limit,
     )
 }
 
-/// Compares the loops of `text`, as `vertices: cycle pairs/transfers`.
+/// Compares the cycles of `text`, as `vertices: cycle pairs/transfers`.
 fn check(text: &str, expected: &[&str]) {
     let found = found(text, None);
     let shown: Vec<_> = found
-        .loops
+        .cycles
         .iter()
         .map(|each| {
             let (vertices, cycle) = (names(&each.vertices), names(&each.cycle));
@@ -45,16 +45,16 @@ fn finds_loops_and_short_cycles() {
     check("b>a>b>a c>a", &["ab: ab 2/3"]);
     check("c>a>b>c", &["abc: abc 3/3"]);
     check("c>b>a>c", &["abc: acb 3/3"]);
-    // Two loops that a bridge connects, the larger first. A tail belongs to none.
+    // Two cycles that a bridge connects, the larger first. A tail belongs to none.
     check("x>y>x a>b>c>a c>x y>z", &["abc: abc 3/3", "xy: xy 2/2"]);
     // Equal sizes: more transfers first, then by address.
     check(
         "x>y>x>y a>b>a c>d>c",
         &["xy: xy 2/3", "ab: ab 2/2", "cd: cd 2/2"],
     );
-    // A short cycle in a large loop.
+    // A short cycle in a large cycle.
     check("a>b>c>d>e>a c>e e>f>g>e", &["abcdefg: efg 9/9"]);
-    // Self-transfers neither make nor widen a loop.
+    // Self-transfers neither make nor widen a cycle.
     check("a>b>a a>a", &["ab: ab 2/2"]);
 }
 
@@ -69,17 +69,14 @@ fn loops_cross_assets_and_are_counted_beyond_the_limit() {
     let text = "a>b@T b>a@U x>y>z>x@T";
     check(text, &["xyz: xyz 3/3", "ab: ab 2/2"]);
     let found = found(text, Some(1));
-    assert_eq!((found.total, found.loops.len()), (2, 1));
-    assert_eq!(
-        found.tables()[0].title,
-        "Closed loops (the largest; 1 more)"
-    );
+    assert_eq!((found.total, found.cycles.len()), (2, 1));
+    assert_eq!(found.tables()[0].title, "Cycles (the largest; 1 more)");
 }
 
 #[test]
 fn sums_amounts_blocks_and_self_loops() {
     let found = found("a>b:5 b>a:7 a>b:1@T b>b:9 b>b:1 c>a:100", None);
-    let each = &found.loops[0];
+    let each = &found.cycles[0];
     assert_eq!(
         (each.first_block, each.last_block, each.transfers),
         (100, 102, 3)
@@ -96,7 +93,7 @@ fn sums_amounts_blocks_and_self_loops() {
     assert_eq!((own.transfers, own.amount), (2, AmountSum::from(10)));
     assert_eq!((own.first_block, own.last_block), (103, 104));
     let json = serde_json::to_value(&found).unwrap();
-    assert_eq!(json["loops"][0]["assets"][1]["amount"], "12");
+    assert_eq!(json["cycles"][0]["assets"][1]["amount"], "12");
     assert_eq!(json["self_loops"][0]["amount"], "10");
 }
 
@@ -107,8 +104,8 @@ fn loop_becomes_a_graph() {
         let name = format!("label of {}", testing::name(vertex.address));
         vertex.labels = LabelSet::from_iter([Label::named(name)]);
     }
-    let found = loops(&MergedGraph::of(&graph), None);
-    let part = found.loops[0].subgraph(&graph).unwrap();
+    let found = cycles(&MergedGraph::of(&graph), None);
+    let part = found.cycles[0].subgraph(&graph).unwrap();
     assert_eq!((part.graph.node_count(), part.graph.edge_count()), (2, 2));
     let b = part
         .graph
@@ -142,7 +139,7 @@ proptest! {
     #[test]
     fn loops_agree_with_reachability(transfers in some_transfers()) {
         let graph = testing::graph(transfers.clone());
-        let found = loops(&MergedGraph::of(&graph), None);
+        let found = cycles(&MergedGraph::of(&graph), None);
 
         let mut expected = BTreeMap::new();
         let edges: BTreeSet<_> = transfers
@@ -170,7 +167,7 @@ proptest! {
         }
 
         prop_assert_eq!(found.total, expected.len() as u64);
-        for each in &found.loops {
+        for each in &found.cycles {
             let members: BTreeSet<_> = each.vertices.iter().copied().collect();
             let inner = &expected[&members];
             prop_assert_eq!(each.pairs, inner.len() as u64);
@@ -188,7 +185,7 @@ proptest! {
             prop_assert_eq!(each.cycle.len(), girth(&members, inner));
             prop_assert_eq!(each.cycle.iter().min(), each.cycle.first());
         }
-        let sorted = found.loops.is_sorted_by_key(|each| (Reverse((each.vertices.len(), each.transfers)), each.vertices[0]));
+        let sorted = found.cycles.is_sorted_by_key(|each| (Reverse((each.vertices.len(), each.transfers)), each.vertices[0]));
         prop_assert!(sorted);
         let own = transfers.iter().filter(|t| t.from_address == t.to_address).count() as u64;
         prop_assert_eq!(found.self_loops.iter().map(|each| each.transfers).sum::<u64>(), own);
