@@ -133,13 +133,13 @@ def test_traces_equal(any_chain, command_line, tmp_path, method):
     with txgraph.open(any_chain, index="off") as node:
         first = pa.table(node.transfers(standard="erc20", columns="all:hex"))
         root = first.column("from_address")[first.num_rows // 2].as_py()
-        trace = node.trace(root, method=method)
-    line = ["analyze", "trace", "-r", root, "--method", method]
+        taint = node.taint(root, method=method)
+    line = ["analyze", "taint", "-r", root, "--method", method]
     for name in ("ends", "sources", "ledger"):
         path = tmp_path / f"{name}.arrow"
         command_line(any_chain, *line, "--table", name, "-o", path)
-        assert same(getattr(trace, name), file(path)) >= 1
-    assert trace.result == json.loads(command_line(any_chain, *line, "-f", "json"))["result"]
+        assert same(getattr(taint, name), file(path)) >= 1
+    assert taint.result == json.loads(command_line(any_chain, *line, "-f", "json"))["result"]
 
 
 def test_saved_questions_equal(node, chain, command_line, tmp_path):

@@ -145,7 +145,7 @@ def test_vertices_have_labels(node, scenario, tmp_path):
     for labels in (own, [own, own]):
         with pytest.warns(UserWarning):
             node.graph(planted["root"], labels=labels)
-        ends = node.trace(planted["root"], token=planted["token"], labels=labels).ends
+        ends = node.taint(planted["root"], token=planted["token"], labels=labels).ends
         assert len(ends) > 0
 
 

@@ -34,7 +34,7 @@ def test_closed_nodes_answer_no_more(chain):
         lambda: node.code(ROOT),
         lambda: node.storage(ROOT, 0),
         lambda: node.tx("5:0"),
-        lambda: node.trace(ROOT),
+        lambda: node.taint(ROOT),
         lambda: node.index.status,
     ):
         with pytest.raises(txgraph.Closed):

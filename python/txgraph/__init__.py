@@ -6,7 +6,7 @@
 ...     graph = node.graph("0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0", hops="all")
 """
 
-from ._answers import Call, Index, Replay, Trace
+from ._answers import Call, Index, Replay, Taint
 from ._errors import (
     Closed,
     Error,
@@ -42,7 +42,7 @@ __all__ = [
     "Replay",
     "Stream",
     "Table",
-    "Trace",
+    "Taint",
     "Transfers",
     "Unavailable",
     "UnsupportedError",

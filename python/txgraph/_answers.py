@@ -27,14 +27,14 @@ class Call(NamedTuple):
     values: List[Any]
 
 
-class Trace(NamedTuple):
-    """Where the tokens of some addresses went: the answer of :meth:`Node.trace`."""
+class Taint(NamedTuple):
+    """Where the tokens of some addresses went: the answer of :meth:`Node.taint`."""
 
     #: the addresses that have them, with amounts, shares, and why they are not followed further
     ends: Table
     #: the transfers of the roots
     sources: Table
-    #: the traced part of every transfer, by source
+    #: the tainted part of every transfer, by source
     ledger: Table
     #: everything, as in the command line's JSON
     result: Dict[str, Any]

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _native, _options
-from ._answers import Call, Index, Replay, Trace
+from ._answers import Call, Index, Replay, Taint
 from ._graph import Analysis, Graph
 from ._table import Table, Transfers
 
@@ -210,7 +210,7 @@ class Node:
 
     def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
         """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``cycles``, ``components``
-        or ``trace``.
+        or ``taint``.
 
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
         transfers that match. ``limit`` limits rankings, ``order`` (amount, count, address) orders
@@ -235,7 +235,7 @@ class Node:
                 read[name] = _options.text(name, value)
         return self._analyze(_options.dump({"measure": measure, **read}))
 
-    def trace(self, root: Any, *, method: str = "fifo", **options: Any) -> Trace:
+    def taint(self, root: Any, *, method: str = "fifo", **options: Any) -> Taint:
         """Follows the tokens that ``root`` sent, amount by amount, to where they are now.
 
         ``method`` decides which tokens of an account leave first: ``fifo``, ``lifo``, ``haircut``
@@ -243,9 +243,9 @@ class Node:
         :meth:`graph`; all hops are followed unless ``hops`` is given. Amounts are in the smallest
         unit of the token.
         """
-        analysis = self.analyze("trace", root=_options.roots(root), method=method, **options)
+        analysis = self.analyze("taint", root=_options.roots(root), method=method, **options)
         tables = analysis.tables
-        return Trace(tables["ends"], tables["sources"], tables["ledger"], analysis.result)
+        return Taint(tables["ends"], tables["sources"], tables["ledger"], analysis.result)
 
     def query(self, name: str, **params: Any) -> Union[Transfers, Graph, Analysis]:
         """Asks a saved question by its name, or by the path of its file. :func:`queries` lists

@@ -1,8 +1,8 @@
 //! Measures of transfers, one file per measure.
 //!
 //! Input: a [`MergedGraph`](txgraph_graph::MergedGraph), which comes from the graph of a search
-//! or from all transfers of a scan; for components and traces,
-//! the transfers ([`Connected`], [`Tracer`]). Output: plain results that implement [`MeasureResult`]: they serialise
+//! or from all transfers of a scan; for components and taint,
+//! the transfers ([`Connected`], [`TaintTracker`]). Output: plain results that implement [`MeasureResult`]: they serialise
 //! (amounts as decimal text, addresses as lower-case hex) and turn into [`Table`]s. This
 //! crate reads no chain, prints nothing and has no file formats.
 //!
@@ -10,7 +10,7 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, trace, summary.
+//! degree, cycles, pairs, taint, summary.
 
 mod components;
 mod concentration;
@@ -22,7 +22,7 @@ mod scc;
 mod serial;
 mod summary;
 mod table;
-mod trace;
+mod taint;
 mod value;
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ pub use summary::{
     summary,
 };
 pub use table::{MeasureResult, Table};
-pub use trace::{Trace, TraceEnd, TraceEnding, TraceMethod, TraceRow, Tracer};
+pub use taint::{Taint, TaintEnd, TaintMethod, TaintRow, TaintSink, TaintTracker};
 pub use value::{Column, ColumnType, Value};
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
             degrees(&merged, 3).tables(),
             cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
-            Tracer::new(TraceMethod::Fifo, |_| None, |_, _| None)
+            TaintTracker::new(TaintMethod::Fifo, |_| None, |_, _| None)
                 .finish()
                 .tables(),
         ];

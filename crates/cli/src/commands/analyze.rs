@@ -12,7 +12,7 @@ use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TokenList, TraceMethod,
+    Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TaintMethod, TokenList,
     text::AnalyzeQuery,
 };
 
@@ -28,7 +28,7 @@ use txgraph::{
 ///   degrees     numbers of counterparties and transfers of addresses, and the largest hubs
 ///   cycles      groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
-///   trace       where the tokens are that the roots sent: amounts, followed through all transfers
+///   taint       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
@@ -54,15 +54,15 @@ pub(crate) struct AnalyzeArgs {
     )]
     order: Option<PairOrder>,
 
-    /// For `trace`: which tokens of an account leave first [default: fifo]
+    /// For `taint`: which tokens of an account leave first [default: fifo]
     ///
     /// `fifo`: those that arrived first; `lifo`: those that arrived last; `haircut`: the same share of
-    /// all; `poison`: everything that leaves after a traced token arrived is traced.
+    /// all; `poison`: everything that leaves after a tainted token arrived is tainted.
     #[arg(
         long, value_name = "METHOD",
-        value_parser = words(TraceMethod::ALL, TraceMethod::as_str), help_heading = "Output"
+        value_parser = words(TaintMethod::ALL, TaintMethod::as_str), help_heading = "Output"
     )]
-    method: Option<TraceMethod>,
+    method: Option<TaintMethod>,
 
     /// Only this table of the measure, e.g. top-senders-by-amount
     ///
@@ -106,9 +106,9 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph analyze cycles -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2
 
   Where are the tokens of a thief now, and what is the path of each amount?
-    $ txgraph analyze trace -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+    $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
         -t 0xd601451207128971898aab8654521699f35222e2
-    $ txgraph analyze trace -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --method haircut \\
+    $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --method haircut \\
         -t 0xd601451207128971898aab8654521699f35222e2 --table ledger -f csv
 
   With whom does an address trade most often? As CSV:

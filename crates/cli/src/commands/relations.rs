@@ -21,7 +21,7 @@ use txgraph::{
 ///
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
 /// route happened after the previous one. A route shows contacts, not that one amount went all the
-/// way: `txgraph analyze trace` follows amounts.
+/// way: `txgraph analyze taint` follows amounts.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]

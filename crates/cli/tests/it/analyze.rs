@@ -180,3 +180,18 @@ fn amounts_have_the_units_of_the_token_list() {
     let claimed = sample.ok(&format!("analyze pairs -t {usd6}")).stdout;
     assert!(claimed.contains("USD6"), "{claimed}");
 }
+
+/// Words of earlier versions are refused with the new ones.
+#[test]
+fn words_of_earlier_versions_are_refused() {
+    let sample = Sample::small();
+    for (line, new) in [
+        ("analyze loops", "`loops` is now `cycles`"),
+        ("analyze trace", "`trace` is now `taint`"),
+        ("query closed-loops --set token=all", "is now `cycles`"),
+    ] {
+        let run = sample.run(line);
+        assert_eq!(run.status, 2, "{line}: {run:?}");
+        assert!(run.stderr.contains(new), "{line}: {run:?}");
+    }
+}

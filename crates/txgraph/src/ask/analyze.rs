@@ -12,7 +12,7 @@ use super::{
     measure::Measure,
     retry::restarting,
     search::{self, Hops, SearchOptions, no_root, search_methods},
-    trace,
+    taint,
 };
 use crate::{Error, Result, Source, options::given, select::Resolved};
 use alloy_primitives::Address;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TraceMethod,
+    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TaintMethod,
     components, cycles, degrees, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
@@ -49,7 +49,7 @@ pub struct Analyze<'s> {
     pub(crate) search: SearchOptions,
     pub(crate) limit: Option<usize>,
     pub(crate) order: PairOrder,
-    pub(crate) method: TraceMethod,
+    pub(crate) method: TaintMethod,
     pub(crate) brief: bool,
 }
 
@@ -63,7 +63,7 @@ impl Source {
 impl<'s> Analyze<'s> {
     pub(crate) fn new(source: &'s Source, measure: Measure) -> Self {
         let mut search = SearchOptions::default();
-        if measure == Measure::Trace {
+        if measure == Measure::Taint {
             search.hops = Hops::All;
         }
         Self {
@@ -72,7 +72,7 @@ impl<'s> Analyze<'s> {
             search,
             limit: None,
             order: PairOrder::Amount,
-            method: TraceMethod::default(),
+            method: TaintMethod::default(),
             brief: false,
         }
     }
@@ -91,9 +91,9 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// Which tokens of an account leave first, for [`Measure::Trace`]; default: those that arrived
+    /// Which tokens of an account leave first, for [`Measure::Taint`]; default: those that arrived
     /// first.
-    pub fn method(mut self, method: TraceMethod) -> Self {
+    pub fn method(mut self, method: TaintMethod) -> Self {
         self.method = method;
         self
     }
@@ -114,7 +114,7 @@ impl<'s> Analyze<'s> {
         if self.measure == Measure::Pairs && self.order != PairOrder::Amount {
             options.insert("order".into(), json!(self.order));
         }
-        if self.measure == Measure::Trace {
+        if self.measure == Measure::Taint {
             options.insert("method".into(), json!(self.method));
         }
         Ok(Description::new("analyze", options))
@@ -131,9 +131,9 @@ impl<'s> Analyze<'s> {
         let (request, cut) = match Tables::of(self.measure) {
             None => {
                 let (mut request, cut) = options.request(self.source)?;
-                trace::check(&request.filter, request.direction)?;
+                taint::check(&request.filter, request.direction)?;
                 request.time_respecting = true;
-                (Request::Trace(Box::new(request)), cut)
+                (Request::Taint(Box::new(request)), cut)
             }
             Some(tables) if options.roots.is_empty() => {
                 let selection = &options.selection;
@@ -180,7 +180,7 @@ impl<'s> Analyze<'s> {
 #[derive(Clone, Debug)]
 enum Request {
     /// The graph around roots, and then the transfers of its tokens.
-    Trace(Box<SearchRequest>),
+    Taint(Box<SearchRequest>),
     /// The graph around roots.
     Search(Box<SearchRequest>, Tables),
     /// All transfers that match the selection.
@@ -200,10 +200,10 @@ enum Tables {
 }
 
 impl Tables {
-    /// `None`: for traces, which read the transfers twice.
+    /// `None`: for taint, which reads the transfers twice.
     const fn of(measure: Measure) -> Option<Self> {
         match measure {
-            Measure::Trace => None,
+            Measure::Taint => None,
             Measure::Components => Some(Self::Components),
             Measure::Summary => Some(Self::Merged(|question, graph| {
                 let mut settings = SummarySettings::default();
@@ -243,7 +243,7 @@ impl<'s> PreparedAnalysis<'s> {
     /// The blocks.
     pub const fn blocks(&self) -> &BlockRanges {
         match &self.request {
-            Request::Trace(request) | Request::Search(request, _) => &request.blocks,
+            Request::Taint(request) | Request::Search(request, _) => &request.blocks,
             Request::Everything(request, _) => &request.blocks,
         }
     }
@@ -251,7 +251,7 @@ impl<'s> PreparedAnalysis<'s> {
     /// The transfers that it reads.
     pub fn scan_request(&self) -> ScanRequest {
         match &self.request {
-            Request::Trace(request) | Request::Search(request, _) => search::scan_request(request),
+            Request::Taint(request) | Request::Search(request, _) => search::scan_request(request),
             Request::Everything(request, _) => (**request).clone(),
         }
     }
@@ -270,13 +270,13 @@ impl<'s> PreparedAnalysis<'s> {
         let source = self.question.source;
         let mut notes = Vec::new();
         let (mut graph, branch_ends, answer) = match &self.request {
-            Request::Trace(request) => {
+            Request::Taint(request) => {
                 let method = self.question.method;
-                let (graph, trace, facts) = trace::run(source, request, method)?;
+                let (graph, taint, facts) = taint::run(source, request, method)?;
                 notes = facts;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
-                (MeasuredGraph::of(graph), branch_ends, answer(&trace)?)
+                (MeasuredGraph::of(graph), branch_ends, answer(&taint)?)
             }
             Request::Search(request, tables) => {
                 let graph = search::run(source, request)?;

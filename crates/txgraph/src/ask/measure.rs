@@ -19,7 +19,7 @@ string_enum! {
         /// Weakly connected components.
         Components = "components",
         /// Where the tokens of the roots are: their amounts, followed through all transfers.
-        Trace = "trace",
+        Taint = "taint" (was "trace"),
     }
 }
 
@@ -53,7 +53,7 @@ impl Measure {
                 "self-transfers",
             ],
             Self::Components => &["components", "components-by-size"],
-            Self::Trace => &["ends", "sources", "ledger"],
+            Self::Taint => &["ends", "sources", "ledger"],
         }
     }
 

@@ -20,7 +20,7 @@ mod paths;
 pub(crate) mod replay;
 mod retry;
 mod search;
-mod trace;
+mod taint;
 mod transfers;
 
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};

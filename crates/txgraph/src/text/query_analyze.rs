@@ -6,7 +6,7 @@ use crate::{
     grammar::list,
 };
 use serde::{Deserialize, Serialize};
-use txgraph_analysis::{PairOrder, TraceMethod};
+use txgraph_analysis::{PairOrder, TaintMethod};
 use txgraph_export::Target;
 
 /// Question: a measure of a graph.
@@ -22,8 +22,8 @@ pub struct AnalyzeQuery {
     pub limit: Option<usize>,
     /// Order of pairs; absent: by amount.
     pub order: Option<PairOrder>,
-    /// Which tokens of an account leave first, for traces; absent: those that arrived first.
-    pub method: Option<TraceMethod>,
+    /// Which tokens of an account leave first, for is_taint; absent: those that arrived first.
+    pub method: Option<TaintMethod>,
     /// Which of the measure's tables; absent: all in human-readable tables, the main one in data files.
     pub table: Option<String>,
     /// Files with symbols and decimals of tokens.
@@ -53,12 +53,12 @@ impl AnalyzeQuery {
         }
         let list = source.token_list(&self.token_list)?;
         let mut options = self.search.read(source, list.as_ref())?;
-        let traces = self.measure == Measure::Trace;
-        if traces && self.search.hops.is_none() {
+        let is_taint = self.measure == Measure::Taint;
+        if is_taint && self.search.hops.is_none() {
             options.hops = Hops::All;
         }
         if let Some(method) = self.method
-            && !traces
+            && !is_taint
         {
             return Err(Error::usage(format!(
                 "`{}` has no method `{method}`: only `trace` has one",

@@ -4,15 +4,15 @@ use crate::{OZA, PEELER, small};
 use std::fs;
 use txgraph::address;
 
+#[path = "../../examples/follow.rs"]
+#[expect(dead_code, reason = "`main` is for people")]
+mod follow;
 #[path = "../../examples/measure.rs"]
 #[expect(dead_code, reason = "`main` is for people")]
 mod measure;
 #[path = "../../examples/stream.rs"]
 #[expect(dead_code, reason = "`main` is for people")]
 mod stream;
-#[path = "../../examples/trace.rs"]
-#[expect(dead_code, reason = "`main` is for people")]
-mod trace;
 
 #[test]
 fn trace_draws_a_graph() {
@@ -21,7 +21,7 @@ fn trace_draws_a_graph() {
     let file = folder.path().join("trace.dot").display().to_string();
     let token = address!("0xd601451207128971898aab8654521699f35222e2");
     let datadir = fixture.path().display().to_string();
-    trace::trace(&datadir, PEELER, token, &file).unwrap();
+    follow::follow(&datadir, PEELER, token, &file).unwrap();
     assert!(fs::read_to_string(file).unwrap().contains("digraph"));
 }
 

@@ -1,30 +1,30 @@
-//! Follows the tokens that some addresses sent: see [`txgraph_analysis::Tracer`].
+//! Follows the tokens that some addresses sent: see [`txgraph_analysis::TaintTracker`].
 
 use super::retry::restarting;
 use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_analysis::{Trace, TraceEnd, TraceMethod, Tracer};
+use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
 use txgraph_graph::{Expansion, SearchRequest, TransferGraph, same_chain, search};
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, TokenStandard, TransferFilter, TransferSource,
 };
 
-/// What cannot be traced.
+/// Refuses requests that taint cannot follow.
 pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()> {
     if direction != Direction::Out {
         return Err(Error::usage(
-            "a trace follows tokens forward, so its direction is `out`",
+            "taint follows tokens forward, so its direction is `out`",
         ));
     }
     if !filter.min_value.is_zero() || !filter.amounts.min_values().is_empty() {
         return Err(Error::usage(
-            "a trace needs all transfers of a token, so it has no smallest amount",
+            "taint needs all transfers of a token, so it has no smallest amount",
         ));
     }
     if !filter.kinds.is_empty() {
         return Err(Error::usage(
-            "a trace needs all transfers of a token, so it takes no kinds",
+            "taint needs all transfers of a token, so it takes no kinds",
         ));
     }
     Ok(())
@@ -35,38 +35,38 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()>
 pub(super) fn run(
     source: &Source,
     request: &SearchRequest,
-    method: TraceMethod,
-) -> Result<(TransferGraph, Trace, Vec<String>)> {
+    method: TaintMethod,
+) -> Result<(TransferGraph, Taint, Vec<String>)> {
     let from = source.transfer_source(&request.filter)?;
     restarting(source, || {
         let graph = source.install(|| search(&*from, request))??;
         source.check_interrupted()?;
         let (opening, obstacle) = openings(source, &graph)?;
-        let trace = source.install(|| follow(&*from, request, &graph, method, &opening))??;
-        let notes = notes(&trace, obstacle);
-        Ok((graph, trace, notes))
+        let taint = source.install(|| follow(&*from, request, &graph, method, &opening))??;
+        let notes = notes(&taint, obstacle);
+        Ok((graph, taint, notes))
     })
 }
 
-/// What people should know about a trace.
-fn notes(trace: &Trace, obstacle: Option<Error>) -> Vec<String> {
+/// What people should know about the taint.
+fn notes(taint: &Taint, obstacle: Option<Error>) -> Vec<String> {
     let mut notes = Vec::new();
-    if trace.sources.is_empty() {
+    if taint.sources.is_empty() {
         notes.push("the roots sent nothing in these blocks".to_owned());
     }
-    if trace.unknown_balances > 0 {
+    if taint.unknown_balances > 0 {
         notes.push(format!(
             "the balances of {} before the first block are not known, so that only what arrived since \
              counts{}",
-            counted(trace.unknown_balances, "account"),
+            counted(taint.unknown_balances, "account"),
             obstacle.map_or_else(String::new, |why| format!(": {}", why.message))
         ));
     }
-    if trace.unexplained > 0 {
+    if taint.unexplained > 0 {
         notes.push(format!(
             "{} moved more than the account is known to have had: fees, rebasing, or a balance \
              from before the first block",
-            counted(trace.unexplained, "transfer")
+            counted(taint.unexplained, "transfer")
         ));
     }
     notes
@@ -139,9 +139,9 @@ fn follow(
     from: &dyn TransferSource,
     request: &SearchRequest,
     graph: &TransferGraph,
-    method: TraceMethod,
+    method: TaintMethod,
     opening: &Openings,
-) -> Result<Trace> {
+) -> Result<Taint> {
     let mut ends = BTreeMap::new();
     let mut touching = AddressFilter {
         addresses: request.roots.iter().copied().collect(),
@@ -153,27 +153,27 @@ fn follow(
                 touching.addresses.insert(vertex.address);
                 None
             }
-            Expansion::LastHop => Some(TraceEnd::LastHop),
-            Expansion::Hub => Some(TraceEnd::Hub),
-            Expansion::StopList => Some(TraceEnd::StopList),
-            Expansion::ZeroAddress => Some(TraceEnd::Burnt),
-            Expansion::Limit => Some(TraceEnd::Limit),
+            Expansion::LastHop => Some(TaintEnd::LastHop),
+            Expansion::Hub => Some(TaintEnd::Hub),
+            Expansion::StopList => Some(TaintEnd::StopList),
+            Expansion::ZeroAddress => Some(TaintEnd::Burnt),
+            Expansion::Limit => Some(TaintEnd::Limit),
         };
         ends.insert(vertex.address, end);
     }
     for root in &request.roots {
-        ends.insert(*root, Some(TraceEnd::Returned));
+        ends.insert(*root, Some(TaintEnd::Returned));
     }
     if !request.expand_zero {
-        ends.insert(Address::ZERO, Some(TraceEnd::Burnt));
+        ends.insert(Address::ZERO, Some(TaintEnd::Burnt));
     }
     // An address that is not in the graph was cut off by a limit: both scans are of one chain.
     let end = |address: &Address| match ends.get(address) {
         Some(end) => *end,
-        None => Some(TraceEnd::Limit),
+        None => Some(TaintEnd::Limit),
     };
     let balance = |address, token| opening.get(&(address, token)).copied();
-    let mut tracer = Tracer::new(method, end, balance);
+    let mut tracker = TaintTracker::new(method, end, balance);
     let scan = ScanRequest {
         blocks: request.blocks.clone(),
         filter: TransferFilter {
@@ -186,24 +186,24 @@ fn follow(
         allow_partial: request.allow_partial,
     };
     let report = txgraph_graph::scan(from, &scan, |batch| {
-        batch.iter().for_each(|transfer| tracer.add(transfer));
+        batch.iter().for_each(|transfer| tracker.add(transfer));
         Ok(())
     })?;
     // A search without hops reads nothing.
     if request.hops != Some(0) {
         same_chain(&graph.scan, &report)?;
     }
-    let mut trace = tracer.finish();
-    let mut transfers: Vec<_> = trace.rows.iter().map(|row| row.transfer.clone()).collect();
+    let mut taint = tracker.finish();
+    let mut transfers: Vec<_> = taint.rows.iter().map(|row| row.transfer.clone()).collect();
     from.fill_hashes(&mut transfers, &report.anchors)?;
-    for (row, transfer) in trace.rows.iter_mut().zip(transfers) {
+    for (row, transfer) in taint.rows.iter_mut().zip(transfers) {
         if row.hop == 1 {
             // Only what roots sent: the transfer is the source itself.
-            trace.sources[row.source] = transfer.clone();
+            taint.sources[row.source] = transfer.clone();
         }
         row.transfer = transfer;
     }
-    Ok(trace)
+    Ok(taint)
 }
 
 #[cfg(test)]
@@ -212,7 +212,7 @@ mod tests {
     use crate::ErrorKind;
     use txgraph_graph::testing::{MemorySource, address, transfers};
 
-    fn traced(source: &MemorySource, hops: u32) -> Result<Trace> {
+    fn tainted(source: &MemorySource, hops: u32) -> Result<Taint> {
         let request = SearchRequest {
             hops: Some(hops),
             ..SearchRequest::new(vec![address("a")], source.available.clone())
@@ -222,7 +222,7 @@ mod tests {
             source,
             &request,
             &graph,
-            TraceMethod::Fifo,
+            TaintMethod::Fifo,
             &Openings::new(),
         )
     }
@@ -230,18 +230,18 @@ mod tests {
     #[test]
     fn both_scans_are_of_one_chain() {
         let mut source = MemorySource::new(transfers("a>b:5 b>c:3 a>d:1"));
-        let ends = traced(&source, 2).unwrap().ends.len();
+        let ends = tainted(&source, 2).unwrap().ends.len();
         assert_eq!(ends, 3);
         // Each scan ends with another block hash.
         source.unstable = true;
-        let error = traced(&source, 2).unwrap_err();
+        let error = tainted(&source, 2).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Reorged);
     }
 
     #[test]
     fn a_search_without_hops_has_nothing_to_compare() {
         let source = MemorySource::new(transfers("a>b:5 b>c:3"));
-        let trace = traced(&source, 0).unwrap();
-        assert_eq!(trace.ends[0].end, TraceEnd::Limit);
+        let taint = tainted(&source, 0).unwrap();
+        assert_eq!(taint.ends[0].end, TaintEnd::Limit);
     }
 }

@@ -1,4 +1,4 @@
-//! `analyze trace`: where the tokens of planted scenarios are.
+//! `analyze taint`: where the tokens of planted scenarios are.
 
 use crate::{
     address::allocated,
@@ -7,9 +7,9 @@ use crate::{
 use std::collections::BTreeMap;
 use txgraph_testkit::fixtures;
 
-/// The ends of a trace: address to amount and reason.
+/// The ends of taint: address to amount and reason.
 fn ends(sample: &Sample, line: &str) -> BTreeMap<String, (u128, String)> {
-    let answer = sample.ok(&format!("analyze trace {line} -f csv -q"));
+    let answer = sample.ok(&format!("analyze taint {line} -f csv -q"));
     let ends = rows(&answer.stdout).into_iter().map(|mut row| {
         let amount = row["amount"].parse().unwrap();
         (
@@ -70,7 +70,7 @@ fn ledgers_add_up() {
         );
         for method in ["fifo", "lifo", "haircut"] {
             let line = format!("-r {hub} -t {token} -n 4 --method {method}");
-            let ledger = sample.ok(&format!("analyze trace {line} --table ledger -f csv -q"));
+            let ledger = sample.ok(&format!("analyze taint {line} --table ledger -f csv -q"));
             let mut left: BTreeMap<String, i128> = BTreeMap::new();
             for row in rows(&ledger.stdout) {
                 let amount: i128 = row["amount"].parse().unwrap();
@@ -101,7 +101,7 @@ fn balances_before_the_range_come_from_the_state() {
         scenario["token"].as_str().unwrap(),
     );
     sample.write_genesis();
-    let line = format!("analyze trace -r {hub} -t {token} --table ledger -f csv");
+    let line = format!("analyze taint -r {hub} -t {token} --table ledger -f csv");
     // `balanceOf` does not depend on the rules of the chain.
     let without_rules = sample.ok(&format!("{line} --blocks 20:"));
     let with_rules = sample.ok(&format!("{line} --blocks 20: --chain genesis.json"));
@@ -155,12 +155,12 @@ fn genesis_allocations_are_known_balances() {
             continue;
         };
         let (root, account) = (&row["from_address"], &row["to_address"]);
-        let line = format!("analyze trace -r {root} -t eth -n 2 --chain genesis.json");
+        let line = format!("analyze taint -r {root} -t eth -n 2 --chain genesis.json");
         let ledger = sample
             .ok(&format!("{line} --table ledger -f csv -q"))
             .stdout;
-        let mut traced = rows(&ledger).into_iter();
-        assert!(traced.all(|row| row["from_address"].to_lowercase() != *account));
+        let mut tainted = rows(&ledger).into_iter();
+        assert!(tainted.all(|row| row["from_address"].to_lowercase() != *account));
         let notes = sample.ok(&line).stderr;
         assert!(!notes.contains("are not known"), "{notes}");
         checked += 1;
@@ -173,16 +173,16 @@ fn what_cannot_be_traced_is_refused() {
     let sample = Sample::small();
     let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for (line, reason) in [
-        (format!("analyze trace {root} -d in"), "forward"),
+        (format!("analyze taint {root} -d in"), "forward"),
         (
-            format!("analyze trace {root} --min-value 5"),
+            format!("analyze taint {root} --min-value 5"),
             "no smallest amount",
         ),
-        (format!("analyze trace {root} --kind mint"), "no kinds"),
-        ("analyze trace".to_owned(), "needs an address to start from"),
+        (format!("analyze taint {root} --kind mint"), "no kinds"),
+        ("analyze taint".to_owned(), "needs an address to start from"),
         (
             format!("analyze pairs {root} --method lifo"),
-            "only `trace` has one",
+            "only `taint` has one",
         ),
     ] {
         let run = sample.run(&line);

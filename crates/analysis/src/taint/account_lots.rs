@@ -1,6 +1,6 @@
 //! The tokens of one account, by where they came from.
 
-use super::{Part, TraceMethod};
+use super::{Part, TaintMethod};
 use alloy_primitives::{U256, Uint};
 use std::{cmp::Reverse, collections::VecDeque};
 use txgraph_graph::{AmountSum, widen};
@@ -8,7 +8,7 @@ use txgraph_graph::{AmountSum, widen};
 /// Tokens that arrived together, or next to each other from the same source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lot {
-    /// Its source; `None` if it is not traced.
+    /// Its source; `None` if it is not tainted.
     source: Option<usize>,
     amount: U256,
     /// Transfers from the root.
@@ -17,11 +17,11 @@ struct Lot {
 
 /// The lots of an account, oldest first. Lots of the amount zero are left out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lots(VecDeque<Lot>);
+pub(super) struct AccountLots(VecDeque<Lot>);
 
-impl Lots {
-    /// An account with tokens that are not traced.
-    pub(super) fn untraced(amount: U256) -> Self {
+impl AccountLots {
+    /// An account with tokens that are not tainted.
+    pub(super) fn untainted(amount: U256) -> Self {
         let mut lots = Self::default();
         lots.push(None, amount, 0);
         lots
@@ -45,32 +45,32 @@ impl Lots {
         });
     }
 
-    /// Adds the tokens of a transfer: its traced parts, then the others.
-    pub(super) fn put(&mut self, value: U256, traced: &[Part]) {
+    /// Adds the tokens of a transfer: its tainted parts, then the others.
+    pub(super) fn put(&mut self, value: U256, tainted: &[Part]) {
         let mut rest = value;
-        for &(source, amount, hop) in traced {
+        for &(source, amount, hop) in tainted {
             self.push(Some(source), amount, hop + 1);
             rest = rest.saturating_sub(amount);
         }
         self.push(None, rest, 0);
     }
 
-    /// The traced amount.
-    pub(super) fn traced(&self) -> AmountSum {
-        let traced = self.0.iter().filter(|lot| lot.source.is_some());
-        traced.map(|lot| widen(lot.amount)).sum()
+    /// The tainted amount.
+    pub(super) fn tainted(&self) -> AmountSum {
+        let tainted = self.0.iter().filter(|lot| lot.source.is_some());
+        tainted.map(|lot| widen(lot.amount)).sum()
     }
 
-    /// Takes an amount. Returns its traced parts, by source, then hop, and whether the account had
+    /// Takes an amount. Returns its tainted parts, by source, then hop, and whether the account had
     /// that much.
-    pub(super) fn take(&mut self, method: TraceMethod, value: U256) -> (Vec<Part>, bool) {
+    pub(super) fn take(&mut self, method: TaintMethod, value: U256) -> (Vec<Part>, bool) {
         let (taken, is_whole) = match method {
-            TraceMethod::Fifo => self.leave_by(value, VecDeque::front_mut, VecDeque::pop_front),
-            TraceMethod::Lifo => self.leave_by(value, VecDeque::back_mut, VecDeque::pop_back),
-            TraceMethod::Haircut => self.shares(value),
-            TraceMethod::Poison => {
-                let traced = self.0.iter().filter(|lot| lot.source.is_some());
-                let first = traced.min_by_key(|lot| (lot.source, lot.hop)).copied();
+            TaintMethod::Fifo => self.leave_by(value, VecDeque::front_mut, VecDeque::pop_front),
+            TaintMethod::Lifo => self.leave_by(value, VecDeque::back_mut, VecDeque::pop_back),
+            TaintMethod::Haircut => self.shares(value),
+            TaintMethod::Poison => {
+                let tainted = self.0.iter().filter(|lot| lot.source.is_some());
+                let first = tainted.min_by_key(|lot| (lot.source, lot.hop)).copied();
                 // Only the first counts.
                 self.0 = first.into_iter().collect();
                 let whole = |lot| Lot {
@@ -81,13 +81,13 @@ impl Lots {
             }
         };
         let mut parts: Vec<Part> = Vec::new();
-        let mut traced: Vec<_> = taken
+        let mut tainted: Vec<_> = taken
             .into_iter()
             .filter(|lot| !lot.amount.is_zero())
             .filter_map(|lot| Some((lot.source?, lot.hop, lot.amount)))
             .collect();
-        traced.sort_unstable();
-        for (source, hop, amount) in traced {
+        tainted.sort_unstable();
+        for (source, hop, amount) in tainted {
             match parts.last_mut() {
                 Some(part) if (part.0, part.2) == (source, hop) => part.1 += amount,
                 _ => parts.push((source, amount, hop)),
@@ -125,7 +125,7 @@ impl Lots {
 
     /// Takes the same share of every source.
     fn shares(&mut self, value: U256) -> (Vec<Lot>, bool) {
-        // One lot for each source and hop, in their order, untraced tokens last.
+        // One lot for each source and hop, in their order, untainted tokens last.
         let mut lots: Vec<_> = std::mem::take(&mut self.0).into();
         lots.sort_by_key(|lot| (lot.source.is_none(), lot.source, lot.hop));
         lots.dedup_by(|next, lot| {

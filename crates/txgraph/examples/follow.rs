@@ -1,7 +1,7 @@
 //! Follows a token from an address, and draws where it went.
 //!
 //! ```text
-//! cargo run --example trace -- DATADIR ROOT TOKEN trace.dot
+//! cargo run --example follow -- DATADIR ROOT TOKEN trace.dot
 //! ```
 
 use txgraph::{
@@ -15,11 +15,11 @@ fn main() -> Result<()> {
         return Err(Error::usage("usage: trace DATADIR ROOT TOKEN FILE"));
     };
     let address = |text| parse_address(text, Checksum::Verify);
-    trace(datadir, address(root)?, address(token)?, file)
+    follow(datadir, address(root)?, address(token)?, file)
 }
 
 /// Writes the graph in the format of the file's extension: `dot`, `svg`, `csv`, …
-pub(crate) fn trace(datadir: &str, root: Address, token: Address, file: &str) -> Result<()> {
+pub(crate) fn follow(datadir: &str, root: Address, token: Address, file: &str) -> Result<()> {
     let source = Source::open(datadir)?;
     let graph = source
         .search(root)

@@ -1,4 +1,4 @@
-//! Traces against a twin that moves single units.
+//! Taint against a twin that moves single units.
 
 use super::*;
 use crate::{MeasureResult, oracle};
@@ -9,45 +9,45 @@ use txgraph_graph::testing;
 /// The balance of every account before the first block.
 const OPENING: u32 = 3;
 
-fn run(method: TraceMethod, transfers: &[Transfer], roots: &[&str], opening: Option<u32>) -> Trace {
-    let mut ends = BTreeMap::from([(Address::ZERO, TraceEnd::Burnt)]);
-    ends.insert(testing::address("f"), TraceEnd::Hub);
+fn run(method: TaintMethod, transfers: &[Transfer], roots: &[&str], opening: Option<u32>) -> Taint {
+    let mut ends = BTreeMap::from([(Address::ZERO, TaintEnd::Burnt)]);
+    ends.insert(testing::address("f"), TaintEnd::Hub);
     for root in roots {
-        ends.insert(testing::address(root), TraceEnd::Returned);
+        ends.insert(testing::address(root), TaintEnd::Returned);
     }
     let end = |address: &Address| ends.get(address).copied();
-    let mut tracer = Tracer::new(method, end, |_, _| opening.map(U256::from));
+    let mut tracker = TaintTracker::new(method, end, |_, _| opening.map(U256::from));
     for transfer in transfers {
-        tracer.add(transfer);
+        tracker.add(transfer);
     }
-    tracer.finish()
+    tracker.finish()
 }
 
 /// `from>to:amount/source` for every row, and `address:amount end` for every end.
-fn shown(trace: &Trace) -> (Vec<String>, Vec<String>) {
+fn shown(taint: &Taint) -> (Vec<String>, Vec<String>) {
     let name = testing::name;
-    let row = |row: &TraceRow| {
+    let row = |row: &TaintRow| {
         let (from, to) = (row.transfer.from_address, row.transfer.to_address);
         let (from, to) = (name(from), name(to));
         format!("{from}>{to}:{}/{} {}", row.amount, row.source + 1, row.hop)
     };
-    let end = |end: &TraceEnding| format!("{}:{} {}", name(end.address), end.amount, end.end);
-    let rows = trace.rows.iter().map(row).collect();
-    (rows, trace.ends.iter().map(end).collect())
+    let end = |end: &TaintSink| format!("{}:{} {}", name(end.address), end.amount, end.end);
+    let rows = taint.rows.iter().map(row).collect();
+    (rows, taint.ends.iter().map(end).collect())
 }
 
-fn check(method: TraceMethod, text: &str, rows: &[&str], ends: &[&str]) {
+fn check(method: TaintMethod, text: &str, rows: &[&str], ends: &[&str]) {
     let (found_rows, found_ends) = shown(&run(method, &testing::transfers(text), &["r"], Some(0)));
     assert_eq!(found_rows, rows, "{method} {text}");
     assert_eq!(found_ends, ends, "{method} {text}");
 }
 
-/// An account has 10 of its own, gets 5 traced ones and 10 others, and sends 12.
+/// An account has 10 of its own, gets 5 tainted ones and 10 others, and sends 12.
 const MIXED: &str = "x>a:10 r>a:5 x>a:10 a>b:12";
 
 #[test]
 fn the_rules_differ_in_what_leaves_first() {
-    use TraceMethod::{Fifo, Haircut, Lifo, Poison};
+    use TaintMethod::{Fifo, Haircut, Lifo, Poison};
     let source = "r>a:5/1 1";
     check(
         Fifo,
@@ -93,7 +93,7 @@ fn the_rules_differ_in_what_leaves_first() {
 #[test]
 fn ends_have_reasons() {
     check(
-        TraceMethod::Fifo,
+        TaintMethod::Fifo,
         "r>a:9 a>f:2 a>0:3 a>r:1 f>b:2",
         &["r>a:9/1 1", "a>f:2/1 2", "a>0:3/1 2", "a>r:1/1 2"],
         &["0:3 burnt", "a:3 held", "f:2 hub", "r:1 returned"],
@@ -103,7 +103,7 @@ fn ends_have_reasons() {
 #[test]
 fn tokens_are_kept_apart() {
     check(
-        TraceMethod::Fifo,
+        TaintMethod::Fifo,
         "r>a:9@T a>b:4@U a>b:4@T",
         &["r>a:9/1 1", "a>b:4/1 2"],
         &["a:5 held", "b:4 held"],
@@ -113,20 +113,20 @@ fn tokens_are_kept_apart() {
 #[test]
 fn unknown_balances_and_excess_are_counted() {
     let transfers = testing::transfers("a>x:4 r>a:5 a>b:9");
-    let known = run(TraceMethod::Fifo, &transfers, &["r"], Some(8));
+    let known = run(TaintMethod::Fifo, &transfers, &["r"], Some(8));
     assert_eq!((known.unexplained, known.unknown_balances), (0, 0));
     assert_eq!(shown(&known).1, ["b:5 held"]);
-    let unknown = run(TraceMethod::Fifo, &transfers, &["r"], None);
+    let unknown = run(TaintMethod::Fifo, &transfers, &["r"], None);
     // a and b.
     assert_eq!((unknown.unexplained, unknown.unknown_balances), (1, 2));
-    let title = |trace: &Trace| trace.tables()[0].title.clone();
+    let title = |taint: &Taint| taint.tables()[0].title.clone();
     assert_eq!(title(&known), "Where the tokens are (fifo)");
     assert_eq!(
         title(&unknown),
         "Where the tokens are (fifo); balances that are not known: 2; transfers of more than is known \
          to have been there: 1"
     );
-    let poison = run(TraceMethod::Poison, &transfers, &["r"], Some(8));
+    let poison = run(TaintMethod::Poison, &transfers, &["r"], Some(8));
     assert!(title(&poison).contains("upper bounds"));
     assert_eq!(shown(&unknown).1, ["b:5 held"]);
 }
@@ -137,7 +137,7 @@ type Unit = Option<(usize, u32)>;
 /// The twin: every account is a list of units.
 #[derive(Default)]
 struct Twin {
-    /// Units of accounts that got traced ones.
+    /// Units of accounts that got tainted ones.
     units: BTreeMap<(Address, Token), Vec<Unit>>,
     /// The numbers of units that accounts received and sent.
     moved: BTreeMap<(Address, Token), (usize, usize)>,
@@ -150,7 +150,7 @@ impl Twin {
         &mut self,
         at: usize,
         transfer: &Transfer,
-        method: TraceMethod,
+        method: TaintMethod,
         stops: &[Address],
         root: Address,
     ) {
@@ -173,8 +173,8 @@ impl Twin {
         {
             let count = value.min(units.len());
             leaving = match method {
-                TraceMethod::Fifo => units.drain(..count).collect(),
-                TraceMethod::Lifo => units.split_off(units.len() - count),
+                TaintMethod::Fifo => units.drain(..count).collect(),
+                TaintMethod::Lifo => units.split_off(units.len() - count),
                 _ => haircut(units, count),
             };
         }
@@ -208,7 +208,7 @@ impl Twin {
 /// Takes shares of all kinds of units, by largest remainder.
 fn haircut(units: &mut Vec<Unit>, count: usize) -> Vec<Unit> {
     let total = units.len();
-    // Traced units first, in order, then the others.
+    // Tainted units first, in order, then the others.
     units.sort_unstable_by_key(|unit| (unit.is_none(), *unit));
     let kinds: Vec<(Unit, usize)> = units
         .chunk_by(|a, b| a == b)
@@ -233,7 +233,7 @@ fn haircut(units: &mut Vec<Unit>, count: usize) -> Vec<Unit> {
     leaving
 }
 
-/// Few addresses and small amounts, so that much is traced.
+/// Few addresses and small amounts, so that much is tainted.
 fn small_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     let address = || prop::sample::select(vec!["0", "a", "b", "c", "d", "f"]);
     let one = (
@@ -257,23 +257,23 @@ proptest! {
     fn traces_equal_those_of_single_units(
         transfers in small_transfers(),
         method in prop::sample::select(vec![
-            TraceMethod::Fifo, TraceMethod::Lifo, TraceMethod::Haircut,
+            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
         ]),
     ) {
-        let trace = run(method, &transfers, &["a"], Some(OPENING));
+        let taint = run(method, &transfers, &["a"], Some(OPENING));
         let mut twin = Twin::default();
         let stops = [Address::ZERO, testing::address("f")];
         for (at, transfer) in transfers.iter().enumerate() {
             twin.add(at, transfer, method, &stops, testing::address("a"));
         }
-        let rows: Vec<_> = trace.rows.iter().map(|row| {
+        let rows: Vec<_> = taint.rows.iter().map(|row| {
             let at = usize::try_from(row.transfer.block_number).unwrap();
             (at, row.source, row.hop, row.amount.to::<usize>())
         }).collect();
         prop_assert_eq!(rows, twin.rows);
         for ((address, token), units) in &twin.units {
             let held = units.iter().flatten().count();
-            let found = trace.ends.iter().find(|end| {
+            let found = taint.ends.iter().find(|end| {
                 (end.address, (end.token_address, end.token_standard, end.token_id))
                     == (*address, *token)
             });
@@ -286,15 +286,15 @@ proptest! {
     fn nothing_is_lost(
         transfers in oracle::some_transfers(),
         method in prop::sample::select(vec![
-            TraceMethod::Fifo, TraceMethod::Lifo, TraceMethod::Haircut,
+            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
         ]),
     ) {
-        let trace = run(method, &transfers, &["a", "b"], None);
-        let sources: AmountSum = trace.sources.iter().map(|source| widen(source.value)).sum();
-        let ends: AmountSum = trace.ends.iter().map(|end| end.amount).sum();
+        let taint = run(method, &transfers, &["a", "b"], None);
+        let sources: AmountSum = taint.sources.iter().map(|source| widen(source.value)).sum();
+        let ends: AmountSum = taint.ends.iter().map(|end| end.amount).sum();
         prop_assert_eq!(sources, ends);
-        let ledger = trace.tables().remove(2);
-        prop_assert_eq!(ledger.rows.len(), trace.rows.len());
+        let ledger = taint.tables().remove(2);
+        prop_assert_eq!(ledger.rows.len(), taint.rows.len());
     }
 
     /// Poison is an upper bound of every other rule.
@@ -302,10 +302,10 @@ proptest! {
     fn poison_contains_the_others(
         transfers in small_transfers(),
         method in prop::sample::select(vec![
-            TraceMethod::Fifo, TraceMethod::Lifo, TraceMethod::Haircut,
+            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
         ]),
     ) {
-        let poison = run(TraceMethod::Poison, &transfers, &["a"], Some(OPENING));
+        let poison = run(TaintMethod::Poison, &transfers, &["a"], Some(OPENING));
         let poisoned: BTreeMap<_, _> = poison.rows.iter()
             .map(|row| (row.transfer.position(), row.amount))
             .collect();

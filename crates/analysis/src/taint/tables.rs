@@ -1,6 +1,6 @@
-//! A trace as tables, and as JSON.
+//! Taint as tables, and as JSON.
 
-use super::{Trace, TraceMethod, TraceRow};
+use super::{Taint, TaintMethod, TaintRow};
 use crate::{ColumnType, MeasureResult, Table, Value, ratio::share};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use txgraph_graph::{AmountSum, widen};
@@ -16,7 +16,7 @@ fn hash(transfer: &Transfer) -> Value<'static> {
     hash.into()
 }
 
-impl Trace {
+impl Taint {
     /// Where the tokens are, with the share of each address.
     fn ends(&self) -> Table {
         use ColumnType::{Address, Amount, F64, Text, U64};
@@ -63,7 +63,7 @@ impl Trace {
     /// The meaning of the amounts, and the unknown parts.
     fn title(&self) -> String {
         let mut title = match self.method {
-            TraceMethod::Poison => {
+            TaintMethod::Poison => {
                 "Where tokens can have gone (poison: upper bounds, which overlap)".to_owned()
             }
             method => format!("Where the tokens are ({})", method.as_str()),
@@ -114,12 +114,12 @@ impl Trace {
         table
     }
 
-    /// Every traced part of every transfer.
+    /// Every tainted part of every transfer.
     fn ledger(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
         let mut table = Table::new(
             "ledger",
-            "Traced parts of transfers",
+            "Tainted parts of transfers",
             &[
                 ("block_number", U64),
                 ("block_timestamp", U64),
@@ -162,7 +162,7 @@ impl Trace {
     }
 }
 
-impl MeasureResult for Trace {
+impl MeasureResult for Taint {
     fn tables(&self) -> Vec<Table> {
         vec![self.ends(), self.sources(), self.ledger()]
     }
@@ -206,8 +206,8 @@ struct RowJson<'a> {
     hop: u32,
 }
 
-impl<'a> From<&'a TraceRow> for RowJson<'a> {
-    fn from(row: &'a TraceRow) -> Self {
+impl<'a> From<&'a TaintRow> for RowJson<'a> {
+    fn from(row: &'a TaintRow) -> Self {
         Self {
             transfer: TransferJson(&row.transfer),
             source: row.source + 1,
@@ -217,11 +217,11 @@ impl<'a> From<&'a TraceRow> for RowJson<'a> {
     }
 }
 
-impl Serialize for Trace {
+impl Serialize for Taint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sources: Vec<_> = self.sources.iter().map(TransferJson).collect();
         let ledger: Vec<RowJson<'_>> = self.rows.iter().map(Into::into).collect();
-        let mut json = serializer.serialize_struct("Trace", 6)?;
+        let mut json = serializer.serialize_struct("Taint", 6)?;
         json.serialize_field("method", &self.method)?;
         json.serialize_field("unexplained", &self.unexplained)?;
         json.serialize_field("unknown_balances", &self.unknown_balances)?;

@@ -1,30 +1,30 @@
 //! Follows amounts: which part of what some addresses sent is where at the end of a range.
 //!
 //! Tokens of one contract are interchangeable. So a rule decides which of the tokens that an
-//! account holds leave first ([`TraceMethod`]). The rules come from accounting and from courts:
+//! account holds leave first ([`TaintMethod`]). The rules come from accounting and from courts:
 //!
 //! - *first in, first out*: an account is a queue of lots;
 //! - *last in, first out*: an account is a stack of lots;
 //! - *haircut*: every transfer takes the same share of each lot. Amounts are integers: each lot
 //!   gives its share rounded down, and the units that remain come from the lots with the largest
-//!   remainders, of equals the lot of the earlier source, untraced tokens last;
-//! - *poison*: everything that leaves an account after a traced token arrived is traced. Amounts
+//!   remainders, of equals the lot of the earlier source, untainted tokens last;
+//! - *poison*: everything that leaves an account after a tainted token arrived is tainted. Amounts
 //!   are upper bounds, and what arrives at one address may have several sources.
 //!
 //! The transfers of the roots are the *sources*. What comes back to a root ends there, because it
 //! is part of a later source. Each account has a balance in each token, which includes tokens that
-//! are not traced. Except for poison, the amounts of the sources add up to the amounts of the ends,
+//! are not tainted. Except for poison, the amounts of the sources add up to the amounts of the ends,
 //! exactly.
 
 use crate::serial::decimal;
+use account_lots::AccountLots;
 use alloy_primitives::{Address, U256, map::HashMap};
-use lots::Lots;
 use serde::Serialize;
 use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
 
-mod lots;
+mod account_lots;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ mod tests;
 string_enum! {
     /// The order in which the tokens of an account leave.
     #[derive(Default)]
-    pub enum TraceMethod: "method" {
+    pub enum TaintMethod: "method" {
         /// The tokens that arrived first.
         #[default]
         Fifo = "fifo",
@@ -40,14 +40,14 @@ string_enum! {
         Lifo = "lifo",
         /// The same share of all.
         Haircut = "haircut",
-        /// All that leaves after a traced token arrived is traced.
+        /// All that leaves after a tainted token arrived is tainted.
         Poison = "poison",
     }
 }
 
 string_enum! {
-    /// Why traced tokens are not followed beyond an address.
-    pub enum TraceEnd: "end of a trace" {
+    /// Why tainted tokens are not followed beyond an address.
+    pub enum TaintEnd: "end of tainted tokens" {
         /// They are still there after the last block.
         Held = "held",
         /// They came back to a root.
@@ -68,23 +68,23 @@ string_enum! {
 /// One kind of token: the contract, and the id for standards with ids.
 type Token = (Option<Address>, TokenStandard, Option<U256>);
 
-/// The traced part of a transfer that comes from one source.
+/// The tainted part of a transfer that comes from one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceRow {
+pub struct TaintRow {
     /// The transfer.
     pub transfer: Transfer,
-    /// The index of the source in [`Trace::sources`](field@Trace::sources); the earliest one for
+    /// The index of the source in [`Taint::sources`](field@Taint::sources); the earliest one for
     /// poison.
     pub source: usize,
-    /// The traced amount, smallest unit.
+    /// The tainted amount, smallest unit.
     pub amount: U256,
     /// The number of transfers from the root to here, this one included.
     pub hop: u32,
 }
 
-/// Traced tokens that are at one address.
+/// Tainted tokens that are at one address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TraceEnding {
+pub struct TaintSink {
     /// The address.
     pub address: Address,
     /// Token contract; absent for the native coin.
@@ -94,14 +94,14 @@ pub struct TraceEnding {
     /// The id, for standards with ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_id: Option<U256>,
-    /// The amount, smallest unit. For poison, all that arrived as traced.
+    /// The amount, smallest unit. For poison, all that arrived as tainted.
     #[serde(serialize_with = "decimal")]
     pub amount: AmountSum,
     /// Why it is not followed further.
-    pub end: TraceEnd,
+    pub end: TaintEnd,
     /// The smallest number of transfers from a root.
     pub hop: u32,
-    /// The number of traced transfers that brought it; for [`TraceEnd::Held`], all that arrived.
+    /// The number of tainted transfers that brought it; for [`TaintEnd::Held`], all that arrived.
     pub transfers: u64,
     /// Block of the first of them.
     pub first_block: u64,
@@ -111,28 +111,28 @@ pub struct TraceEnding {
 
 /// Where the tokens of some addresses went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct Taint {
     /// The rule.
-    pub method: TraceMethod,
-    /// The transfers of the roots, in order. Their whole amounts are traced.
+    pub method: TaintMethod,
+    /// The transfers of the roots, in order. Their whole amounts are tainted.
     pub sources: Vec<Transfer>,
-    /// The traced parts of all transfers, in order, then by source. Transfers of roots are
+    /// The tainted parts of all transfers, in order, then by source. Transfers of roots are
     /// included.
-    pub rows: Vec<TraceRow>,
+    pub rows: Vec<TaintRow>,
     /// Where the tokens are: by token, then amount, largest first, then address.
-    pub ends: Vec<TraceEnding>,
+    pub ends: Vec<TaintSink>,
     /// Transfers that moved more than the account is known to have had. The excess counts as not
-    /// traced.
+    /// tainted.
     pub unexplained: u64,
     /// Accounts whose balance before the range is not known. Only what they received since counts.
     pub unknown_balances: u64,
 }
 
-/// A traced part of an amount: the index of its source, the amount, and the hop.
+/// A tainted part of an amount: the index of its source, the amount, and the hop.
 type Part = (usize, U256, u32);
 
 /// Returns why an address is not followed.
-type End<'a> = dyn Fn(&Address) -> Option<TraceEnd> + 'a;
+type End<'a> = dyn Fn(&Address) -> Option<TaintEnd> + 'a;
 
 /// Returns the balance of an address in a token.
 type Opening<'a> = dyn FnMut(Address, Option<Address>) -> Option<U256> + 'a;
@@ -144,12 +144,12 @@ struct Account {
     sent: AmountSum,
     /// The balance, as far as the transfers show: it is never below zero.
     balance: U256,
-    /// Present since the first traced token arrived.
-    lots: Option<Lots>,
+    /// Present since the first tainted token arrived.
+    lots: Option<AccountLots>,
     arrivals: Option<Arrivals>,
 }
 
-/// Traced transfers to an account.
+/// Tainted transfers to an account.
 #[derive(Clone, Copy)]
 struct Arrivals {
     amount: AmountSum,
@@ -161,25 +161,25 @@ struct Arrivals {
 
 /// Follows amounts through transfers in their order.
 #[expect(missing_debug_implementations, reason = "it has a function")]
-pub struct Tracer<'a> {
-    method: TraceMethod,
+pub struct TaintTracker<'a> {
+    method: TaintMethod,
     end: Box<End<'a>>,
     /// The balance of an address in a token before the first block; `None` if it is not known.
     opening: Box<Opening<'a>>,
     accounts: HashMap<(Address, Token), Account>,
     sources: Vec<Transfer>,
-    rows: Vec<TraceRow>,
+    rows: Vec<TaintRow>,
     unexplained: u64,
     unknown_balances: u64,
 }
 
-impl<'a> Tracer<'a> {
-    /// A tracer. `end` returns why an address is not followed, and [`TraceEnd::Returned`] for the
+impl<'a> TaintTracker<'a> {
+    /// A tracker. `end` returns why an address is not followed, and [`TaintEnd::Returned`] for the
     /// roots. `opening` returns the balance of an address in an ERC-20 token or
     /// the native coin (`None`) before the first block, if it is known.
     pub fn new(
-        method: TraceMethod,
-        end: impl Fn(&Address) -> Option<TraceEnd> + 'a,
+        method: TaintMethod,
+        end: impl Fn(&Address) -> Option<TaintEnd> + 'a,
         opening: impl FnMut(Address, Option<Address>) -> Option<U256> + 'a,
     ) -> Self {
         Self {
@@ -206,26 +206,26 @@ impl<'a> Tracer<'a> {
             transfer.token_standard,
             transfer.token_id,
         );
-        let traced = match (self.end)(&from) {
-            Some(TraceEnd::Returned) => {
+        let tainted = match (self.end)(&from) {
+            Some(TaintEnd::Returned) => {
                 self.sources.push(transfer.clone());
                 vec![(self.sources.len() - 1, transfer.value, 0)]
             }
             Some(_) => Vec::new(),
             None => self.send((from, token), transfer.value),
         };
-        for &(source, amount, hop) in &traced {
-            self.rows.push(TraceRow {
+        for &(source, amount, hop) in &tainted {
+            self.rows.push(TaintRow {
                 transfer: transfer.clone(),
                 source,
                 amount,
                 hop: hop + 1,
             });
         }
-        self.receive((to, token), transfer, &traced);
+        self.receive((to, token), transfer, &tainted);
     }
 
-    /// Takes an amount out of an account. Returns the traced parts: source, amount and hop.
+    /// Takes an amount out of an account. Returns the tainted parts: source, amount and hop.
     fn send(&mut self, of: (Address, Token), value: U256) -> Vec<Part> {
         let account = self.accounts.entry(of).or_default();
         account.sent += widen(value);
@@ -233,17 +233,17 @@ impl<'a> Tracer<'a> {
         let Some(lots) = &mut account.lots else {
             return Vec::new();
         };
-        let (traced, is_whole) = lots.take(self.method, value);
+        let (tainted, is_whole) = lots.take(self.method, value);
         self.unexplained += u64::from(!is_whole);
-        traced
+        tainted
     }
 
-    /// Puts an amount into an account, with its traced parts.
-    fn receive(&mut self, of: (Address, Token), transfer: &Transfer, traced: &[Part]) {
+    /// Puts an amount into an account, with its tainted parts.
+    fn receive(&mut self, of: (Address, Token), transfer: &Transfer, tainted: &[Part]) {
         let value = transfer.value;
         let account = self.accounts.entry(of).or_default();
-        if !traced.is_empty() && account.arrivals.is_none() && (self.end)(&of.0).is_none() {
-            // What it had before is not traced, and older than what arrives now.
+        if !tainted.is_empty() && account.arrivals.is_none() && (self.end)(&of.0).is_none() {
+            // What it had before is not tainted, and older than what arrives now.
             let (address, (token, standard, _)) = of;
             let is_counted = matches!(standard, TokenStandard::Native | TokenStandard::Erc20);
             let opening = is_counted.then(|| (self.opening)(address, token)).flatten();
@@ -254,17 +254,17 @@ impl<'a> Tracer<'a> {
                     .saturating_to(),
                 None => account.balance,
             };
-            account.lots = Some(Lots::untraced(before));
+            account.lots = Some(AccountLots::untainted(before));
         }
         account.received += widen(value);
         account.balance = account.balance.saturating_add(value);
         if let Some(lots) = &mut account.lots {
-            lots.put(value, traced);
+            lots.put(value, tainted);
         }
-        let Some(hop) = traced.iter().map(|(.., hop)| hop + 1).min() else {
+        let Some(hop) = tainted.iter().map(|(.., hop)| hop + 1).min() else {
             return;
         };
-        let amount = traced.iter().map(|(_, amount, _)| widen(*amount)).sum();
+        let amount = tainted.iter().map(|(_, amount, _)| widen(*amount)).sum();
         let block = transfer.block_number;
         match &mut account.arrivals {
             Some(arrivals) => {
@@ -285,19 +285,19 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Ends the trace.
-    pub fn finish(self) -> Trace {
+    /// Returns the result.
+    pub fn finish(self) -> Taint {
         let method = self.method;
         let held = |(of, account): ((Address, Token), Account)| {
             let (address, (token_address, token_standard, token_id)) = of;
             let arrivals = account.arrivals?;
             let (end, amount) = match ((self.end)(&address), &account.lots) {
-                (None, Some(lots)) if method != TraceMethod::Poison => {
-                    (TraceEnd::Held, lots.traced())
+                (None, Some(lots)) if method != TaintMethod::Poison => {
+                    (TaintEnd::Held, lots.tainted())
                 }
-                (end, _) => (end.unwrap_or(TraceEnd::Held), arrivals.amount),
+                (end, _) => (end.unwrap_or(TaintEnd::Held), arrivals.amount),
             };
-            (!amount.is_zero()).then_some(TraceEnding {
+            (!amount.is_zero()).then_some(TaintSink {
                 address,
                 token_address,
                 token_standard,
@@ -312,14 +312,14 @@ impl<'a> Tracer<'a> {
         };
         let mut ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
         ends.sort_unstable_by(|a, b| {
-            let token = |end: &TraceEnding| (end.token_address, end.token_standard, end.token_id);
+            let token = |end: &TaintSink| (end.token_address, end.token_standard, end.token_id);
             let by_amount = || b.amount.cmp(&a.amount);
             let by_address = || a.address.cmp(&b.address);
             (token(a).cmp(&token(b)))
                 .then_with(by_amount)
                 .then_with(by_address)
         });
-        Trace {
+        Taint {
             method,
             sources: self.sources,
             rows: self.rows,
