@@ -38,7 +38,7 @@ measure() { # NAME DATADIR GENESIS
 # shares: the share of each kind of work in a profile, classified by function name.
 shares() { # NAME DATADIR GENESIS
     perf record -q -F 999 -o "$scratch/perf" -- "$replay" --name "$1" --chain "$3" \
-        --engine own --threads 1 --rounds "$rounds" "$2" >/dev/null
+        --engine txgraph --threads 1 --rounds "$rounds" "$2" >/dev/null
     perf_shares "$scratch/perf" "$1" | tee -a "$result"
 }
 

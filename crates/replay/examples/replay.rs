@@ -29,7 +29,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Engines by name.
 const ENGINES: &[(&str, EngineKind)] = &[
-    ("own", EngineKind::Own),
+    ("txgraph", EngineKind::Txgraph),
     #[cfg(feature = "oracle")]
     ("revm", EngineKind::Revm),
 ];

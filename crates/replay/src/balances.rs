@@ -1,6 +1,6 @@
 //! Balance changes of a transaction: of tokens from its logs, and of the native coin.
 
-use crate::{TransactionReplay, movements::movements};
+use crate::{TransactionReplay, transaction_transfers::transaction_transfers};
 use alloy_primitives::{Address, U256};
 use std::{collections::BTreeMap, sync::LazyLock};
 use txgraph_transfers::{Decoder, Transfer, TransferFilter, WrappedNative};
@@ -78,7 +78,7 @@ impl BalanceCounter {
 
     fn transfers(&mut self, replay: &TransactionReplay) -> Vec<Transfer> {
         self.decoder.begin_block(replay.block, None);
-        movements(
+        transaction_transfers(
             &mut self.decoder,
             replay.index,
             None,

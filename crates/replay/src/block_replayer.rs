@@ -5,8 +5,8 @@
 use crate::oracle::{BlockEvm, Both};
 use crate::{
     BlockReplay, BlockRules, Difference, EngineKind, Error, FrameDetail, FrameRecorder, Mismatch,
-    Record, ReplayOptions, Result, StateError, StateHistory, StoredBlock, TransactionReplay,
-    Verify, WhatIf,
+    Record, ReplayOptions, Result, StateError, StateHistory, StateOverrides, StoredBlock,
+    TransactionReplay, Verify,
     balance_check::BalanceChecker,
     engine::{Engine, OurEvm},
     execution::{self, BlockObserver, ExecutedTransaction, ExecutionEnd},
@@ -29,7 +29,7 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     /// Record and compare this transaction only; those before it are just executed.
     only: Option<u32>,
     /// State overrides before this transaction.
-    what_if: Option<&'a WhatIf>,
+    overrides: Option<&'a StateOverrides>,
     /// The transaction that is executed instead.
     changed: Option<Transaction>,
     inspectors: InspectorPair<FrameRecorder, &'i mut dyn Inspector>,
@@ -74,7 +74,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             verify,
             engine,
             only: None,
-            what_if: None,
+            overrides: None,
             changed: None,
             inspectors: InspectorPair(frames.map(FrameRecorder::new), None),
             tokens,
@@ -96,7 +96,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
     ) -> Self {
         let mut replayer = Self::new(block, rules, options);
         replayer.only = Some(index);
-        replayer.what_if = options.what_if.as_ref();
+        replayer.overrides = options.overrides.as_ref();
         replayer.inspectors.1 = inspector;
         // These checks need the whole block.
         replayer.verify.header = false;
@@ -188,12 +188,12 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             self.balance_checker = Some(BalanceChecker::new(self.tokens, evm.chain_id(), block));
         }
         #[cfg(feature = "oracle")]
-        if self.engine != EngineKind::Own && fork >= Fork::Amsterdam {
+        if self.engine != EngineKind::Txgraph && fork >= Fork::Amsterdam {
             let block = self.block.header.number;
             return Err(Error::NoPeer { block, fork });
         }
         match self.engine {
-            EngineKind::Own => {
+            EngineKind::Txgraph => {
                 let memory = std::mem::take(&mut worker.state_memory);
                 let mut engine = OurEvm::new(evm, fork, source()?, transitions, memory);
                 if self.verify.header && fork >= Fork::Amsterdam {
@@ -329,13 +329,13 @@ impl BlockObserver for BlockReplayer<'_, '_> {
         index: u32,
         engine: &mut dyn Engine,
     ) -> Result<Option<Transaction>, StateError> {
-        let Some(what_if) = self.what_if.filter(|_| self.only == Some(index)) else {
+        let Some(overrides) = self.overrides.filter(|_| self.only == Some(index)) else {
             return Ok(None);
         };
         // There is nothing to compare with.
         self.verify.receipts = false;
         let stored = &self.block.transactions[index as usize];
-        let changed = engine.what_if(what_if, &stored.transaction)?;
+        let changed = engine.overrides(overrides, &stored.transaction)?;
         self.changed = Some(changed.clone());
         Ok(Some(changed))
     }

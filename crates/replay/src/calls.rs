@@ -1,7 +1,7 @@
 //! Calls on the state at the end of a block, outside of any transaction.
 
 use crate::{
-    BlockSource, Error, Replayer, Result, StateError, StateHistory, WhatIf, block,
+    BlockSource, Error, Replayer, Result, StateError, StateHistory, StateOverrides, block,
     worker::{self, Worker},
 };
 use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
@@ -34,9 +34,9 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
 
 impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
     /// Changes the state before the next call.
-    pub(crate) fn change(&mut self, what_if: &WhatIf) -> Result<()> {
+    pub(crate) fn change(&mut self, overrides: &StateOverrides) -> Result<()> {
         let fork = self.worker.evm.fork();
-        let changed = what_if.apply(fork, &mut self.state);
+        let changed = overrides.apply(fork, &mut self.state);
         changed.map_err(|source| Error::State {
             block: self.environment.number,
             transaction: None,

@@ -1,6 +1,6 @@
 //! The interface between the execution of a block and the interpreter.
 
-use crate::{Refusal, WhatIf, error::StateError, look_back::LookBack};
+use crate::{Refusal, StateOverrides, error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_block::AccessList;
 use txgraph_evm::{
@@ -44,9 +44,9 @@ pub(crate) trait Engine {
 
     /// Changes the state, and returns the changed transaction. Only the engine of this project
     /// supports it; others return the transaction as it is.
-    fn what_if(
+    fn overrides(
         &mut self,
-        _what_if: &WhatIf,
+        _overrides: &StateOverrides,
         transaction: &Transaction,
     ) -> Result<Transaction, StateError> {
         Ok(transaction.clone())
@@ -186,15 +186,17 @@ where
             .map_err(Into::into)
     }
 
-    fn what_if(
+    fn overrides(
         &mut self,
-        what_if: &WhatIf,
+        overrides: &StateOverrides,
         transaction: &Transaction,
     ) -> Result<Transaction, StateError> {
         let fork = self.evm.fork();
         let state = &mut self.state;
-        what_if.apply(fork, state).map_err(Into::into)?;
-        what_if.transaction(transaction, state).map_err(Into::into)
+        overrides.apply(fork, state).map_err(Into::into)?;
+        overrides
+            .transaction(transaction, state)
+            .map_err(Into::into)
     }
 
     fn transitions(&mut self) -> Result<Vec<Transition>, StateError> {

@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// A file of what is different cannot be read, or has something else.
     #[error("{}: {problem}", path.display())]
-    WhatIf {
+    StateOverrides {
         /// The file.
         path: PathBuf,
         /// The problem.

@@ -15,9 +15,9 @@
 //! database is both, and so is a [`Bundle`], a file with one block. Output: what happened inside transactions, which logs do not contain.
 //! The tables that store a state and the semantics of opcodes belong to other crates.
 //!
-//! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, movements,
+//! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
 //! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
-//! native, profile, reference_trace, rules, state_diff, what_if, block_source, options, engine,
+//! native_transfers, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
 //! trace_comparer, verify, balance_check, execution, oracle, worker, block_replayer, newest,
 //! replayer, bundles, calls, internal, range, token, with_internal.
 
@@ -45,21 +45,21 @@ mod balance_check;
 mod balance_difference;
 mod balances;
 mod call_trace;
-mod movements;
-mod native;
+mod native_transfers;
 mod newest;
 mod profile;
 mod reference_trace;
 mod revert_reason;
 mod state_diff;
 mod trace_comparer;
+mod transaction_transfers;
 
 mod inspect;
 mod look_back;
 mod options;
 mod range;
 mod replayer;
-mod what_if;
+mod state_overrides;
 mod worker;
 
 mod calls;
@@ -78,8 +78,7 @@ pub use frames::{Destruction, Frame, FrameDetail, FrameLog, FrameRecorder, Frame
 pub use history::StateHistory;
 pub use internal::Internal;
 pub use mismatch::{Difference, Mismatch};
-pub use movements::movements;
-pub use native::{Cause, NativeTransfer};
+pub use native_transfers::{Cause, NativeTransfer};
 pub use newest::NewestReplay;
 pub use options::{EngineKind, ReplayOptions};
 pub use profile::GasProfile;
@@ -91,9 +90,10 @@ pub use replayer::{Replayer, TransactionLocation};
 pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
 pub use state_diff::{AccountState, StateDiff};
+pub use state_overrides::{StateOverrides, TransactionOverride};
 pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};
+pub use transaction_transfers::transaction_transfers;
 pub use txgraph_block::{BlockRules, RequestFault};
 pub use txgraph_bundle::{Bundle, BundleWriter, Error as BundleError, Missing};
-pub use what_if::{TransactionOverride, WhatIf};
 pub use with_internal::WithInternal;

@@ -1,6 +1,6 @@
 //! Options of a replay.
 
-use crate::{Record, Verify, WhatIf};
+use crate::{Record, StateOverrides, Verify};
 use alloy_primitives::Address;
 use txgraph_work::{CancelFlag, Threads};
 
@@ -24,8 +24,8 @@ pub struct ReplayOptions {
     /// [`TransactionReplay::balances`](crate::TransactionReplay::balances). Not supported by revm.
     pub tokens: Vec<Address>,
     /// Overrides before a single [transaction](crate::Replayer::transaction), which is not
-    /// compared with its receipt then. Only with [`EngineKind::Own`]. Ranges do not use it.
-    pub what_if: Option<WhatIf>,
+    /// compared with its receipt then. Only with [`EngineKind::Txgraph`]. Ranges do not use it.
+    pub overrides: Option<StateOverrides>,
 }
 
 txgraph_base::string_enum! {
@@ -34,11 +34,11 @@ txgraph_base::string_enum! {
     pub enum EngineKind: "engine" {
         /// The interpreter of this project.
         #[default]
-        Own = "own",
+        Txgraph = "txgraph" (was "own"),
         /// revm, configured as in reth. It does not record [`Record::transitions`].
         Revm = "revm" if "oracle",
         /// Both, compared instruction by instruction and by their state changes. The results
-        /// come from [`Own`](Self::Own).
+        /// come from [`Txgraph`](Self::Txgraph).
         Both = "both" if "oracle",
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     BlockReplay, BlockRules, BlockSource, ChainRules, Error, Mismatch, ReplayOptions, Result,
-    StateHistory, StoredBlock, TransactionReplay, WhatIf, block,
+    StateHistory, StateOverrides, StoredBlock, TransactionReplay, block,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
@@ -119,11 +119,11 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
         &self,
         message: &Message,
         block: u64,
-        what_if: &WhatIf,
+        overrides: &StateOverrides,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Outcome> {
         let mut calls = self.calls(block)?;
-        calls.change(what_if)?;
+        calls.change(overrides)?;
         calls.call(message, inspector)
     }
 

@@ -408,7 +408,7 @@ impl From<txgraph_replay::Error> for Error {
             | Replay::WrongChain { .. }
             | Replay::WrongBundleChain { .. }
             | Replay::ChainFile { .. }
-            | Replay::WhatIf { .. }
+            | Replay::StateOverrides { .. }
             | Replay::Trace { .. } => Self::usage(message),
             _ => Self::new(ErrorKind::Failed, message),
         }

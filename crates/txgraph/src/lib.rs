@@ -114,8 +114,8 @@ pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, is_know
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{
-    BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, TransactionOverride,
-    TransactionReplay, WhatIf,
+    BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, StateOverrides,
+    TransactionOverride, TransactionReplay,
 };
 #[cfg(any(feature = "index", feature = "lake"))]
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};

@@ -6,7 +6,7 @@ use alloy_primitives::hex;
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{
-    Error, Method, Result, WhatIf,
+    Error, Method, Result, StateOverrides,
     text::{self, Checksum},
 };
 
@@ -55,7 +55,7 @@ pub(crate) struct CallArgs {
 
     /// Override accounts before the call: a JSON file (docs/replay.md)
     #[arg(long = "override", value_name = "FILE")]
-    what_if: Option<PathBuf>,
+    overrides: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -101,12 +101,12 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     if let Some(block) = args.block.read(&source)? {
         call = call.block(block);
     }
-    if let Some(path) = &args.what_if {
-        call = call.what_if(WhatIf::open_for_call(path)?);
+    if let Some(path) = &args.overrides {
+        call = call.overrides(StateOverrides::open_for_call(path)?);
     }
     let result = call.run()?;
     if let Some(to) = to
-        && args.what_if.is_none()
+        && args.overrides.is_none()
         && source.has_nothing_to_call(to, result.block)?
     {
         progress::say(format_args!(

@@ -19,8 +19,8 @@ use trees::CallTrees;
 #[cfg(feature = "oracle")]
 use txgraph::EngineKind;
 use txgraph::{
-    Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source, Target,
-    Trace, WhatIf,
+    Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source,
+    StateOverrides, Target, Trace,
     text::{self, Checksum},
 };
 
@@ -64,10 +64,10 @@ struct ScopeArgs {
     )]
     tx: Option<String>,
 
-    /// Engine: `own`, `revm`, or `both`, compared instruction by instruction
+    /// Engine: `txgraph`, `revm`, or `both`, compared instruction by instruction
     #[cfg(feature = "oracle")]
     #[arg(
-        long, value_name = "ENGINE", default_value = "own",
+        long, value_name = "ENGINE", default_value = "txgraph",
         value_parser = words(ENGINES, engine_word), help_heading = "Which transactions"
     )]
     engine: EngineKind,
@@ -82,7 +82,7 @@ struct OverrideArgs {
     /// "transaction": {"from": "0x…", "to": "0x…", "input": "0x…", "value": "0", "gas": 1}}; every part
     /// is optional. Nothing is compared with what the node stored.
     #[arg(long = "override", value_name = "FILE", requires = "tx")]
-    what_if: Option<PathBuf>,
+    overrides: Option<PathBuf>,
 }
 
 /// The files to write.
@@ -246,12 +246,12 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 ";
 
 #[cfg(feature = "oracle")]
-const ENGINES: &[EngineKind] = &[EngineKind::Own, EngineKind::Revm, EngineKind::Both];
+const ENGINES: &[EngineKind] = &[EngineKind::Txgraph, EngineKind::Revm, EngineKind::Both];
 
 #[cfg(feature = "oracle")]
 const fn engine_word(engine: EngineKind) -> &'static str {
     match engine {
-        EngineKind::Own => "own",
+        EngineKind::Txgraph => "txgraph",
         EngineKind::Revm => "revm",
         EngineKind::Both => "both",
     }
@@ -454,8 +454,8 @@ impl ScopeArgs {
 
 impl OverrideArgs {
     fn apply<'s>(&self, question: Replay<'s>) -> Result<Replay<'s>> {
-        Ok(match &self.what_if {
-            Some(path) => question.what_if(WhatIf::open(path)?),
+        Ok(match &self.overrides {
+            Some(path) => question.overrides(StateOverrides::open(path)?),
             None => question,
         })
     }

@@ -73,7 +73,7 @@ fn replays_generated_chains_without_mismatch() {
         let dir = chain(layout);
         let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
         let (mut failed, mut deepest, mut forks) = (0, 0, Vec::new());
-        let (report, is_walked) = replay(dir.path(), EngineKind::Own, &mut |block| {
+        let (report, is_walked) = replay(dir.path(), EngineKind::Txgraph, &mut |block| {
             forks.push(block.fork);
             for transaction in &block.transactions {
                 failed += u64::from(!transaction.outcome.is_success());

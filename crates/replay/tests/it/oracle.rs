@@ -66,7 +66,7 @@ fn both_engines_record_the_same_frames() {
             report.unwrap();
             all
         };
-        let (own, revm) = (frames(EngineKind::Own), frames(EngineKind::Revm));
+        let (own, revm) = (frames(EngineKind::Txgraph), frames(EngineKind::Revm));
         assert_eq!(own.len(), revm.len());
         for (own, revm) in own.iter().zip(&revm) {
             assert_eq!(own.0, revm.0);

@@ -48,7 +48,7 @@ use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
 use txgraph_replay::{
     BlockReplay, ChainRules, EngineKind, FrameDetail, Internal, Mismatch, NewestReplay,
-    RangeReport, Record, ReplayOptions, Replayer, TransactionReplay, WhatIf,
+    RangeReport, Record, ReplayOptions, Replayer, StateOverrides, TransactionReplay,
 };
 use txgraph_state::{StateDb, StateOptions, StateRange};
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -106,7 +106,7 @@ pub struct Replay<'s> {
     balances: Vec<Address>,
     against: Option<PathBuf>,
     engine: EngineKind,
-    what_if: Option<WhatIf>,
+    overrides: Option<StateOverrides>,
 }
 
 impl Source {
@@ -121,8 +121,8 @@ impl Source {
             verify_only: false,
             balances: Vec::new(),
             against: None,
-            engine: EngineKind::Own,
-            what_if: None,
+            engine: EngineKind::Txgraph,
+            overrides: None,
         }
     }
 }
@@ -185,8 +185,8 @@ impl<'s> Replay<'s> {
 
     /// Changes accounts right before the transaction, or the transaction itself. Nothing is
     /// compared with what the node stored.
-    pub fn what_if(mut self, what_if: WhatIf) -> Self {
-        self.what_if = Some(what_if);
+    pub fn overrides(mut self, overrides: StateOverrides) -> Self {
+        self.overrides = Some(overrides);
         self
     }
 
@@ -197,18 +197,18 @@ impl<'s> Replay<'s> {
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedReplay<'s>> {
         let origin = Origin::of(self.source)?;
-        if !self.balances.is_empty() && self.engine != EngineKind::Own {
+        if !self.balances.is_empty() && self.engine != EngineKind::Txgraph {
             return Err(Error::usage(
                 "balances can be compared by txgraph's own engine only",
             ));
         }
-        if self.what_if.is_some() && self.engine != EngineKind::Own {
+        if self.overrides.is_some() && self.engine != EngineKind::Txgraph {
             return Err(Error::usage(
                 "only txgraph's own engine executes on a changed state",
             ));
         }
         if self.transaction.is_none() {
-            if self.what_if.is_some() {
+            if self.overrides.is_some() {
                 return Err(Error::usage("overrides are of one transaction")
                     .advise(Advice::NameTransaction));
             }

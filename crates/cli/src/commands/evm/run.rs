@@ -10,7 +10,8 @@ use std::{
     time::Instant,
 };
 use txgraph::{
-    Config, Control, Error, Result, Source, SourceSpec, TransactionName, WhatIf, text::last_block,
+    Config, Control, Error, Result, Source, SourceSpec, StateOverrides, TransactionName,
+    text::last_block,
 };
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
@@ -102,7 +103,7 @@ pub(crate) struct RunArgs {
     /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
     /// "0x1"}}}}. Everything can be absent.
     #[arg(long = "override", value_name = "FILE", requires = "block")]
-    what_if: Option<PathBuf>,
+    overrides: Option<PathBuf>,
 
     /// The code is init code: create a contract with it
     #[arg(long, conflicts_with = "program")]
@@ -169,12 +170,12 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
             Some(block) => {
                 let source = context.open()?;
                 let block = last_block(&source, block)?;
-                let what_if = args.what_if.as_deref().map(WhatIf::open_for_call);
+                let overrides = args.overrides.as_deref().map(StateOverrides::open_for_call);
                 Execution::OnState(Box::new(OnState {
                     source,
                     block,
                     call: call(args)?.0,
-                    what_if: what_if.transpose()?.unwrap_or_default(),
+                    overrides: overrides.transpose()?.unwrap_or_default(),
                 }))
             }
             None => Execution::Call(call(args)?),
@@ -221,7 +222,7 @@ struct OnState {
     source: Source,
     block: u64,
     call: Call,
-    what_if: WhatIf,
+    overrides: StateOverrides,
 }
 
 impl Execution {
@@ -259,10 +260,10 @@ impl OnState {
             source,
             block,
             mut call,
-            mut what_if,
+            mut overrides,
         } = self;
         let (_, balances) = source.balances(Some(block), &[(call.caller, None)])?;
-        let caller = what_if.accounts.entry(call.caller).or_default();
+        let caller = overrides.accounts.entry(call.caller).or_default();
         let balance = caller.balance.or(*balances.first().unwrap_or(&None));
         if balance.unwrap_or_default() < call.value {
             caller.balance = Some(call.value);
@@ -271,14 +272,14 @@ impl OnState {
         let question = if call.create {
             source.call(None).data([code, call.data].concat())
         } else {
-            what_if.accounts.entry(call.to).or_default().code = Some(code);
+            overrides.accounts.entry(call.to).or_default().code = Some(code);
             source.call(call.to).data(call.data)
         };
         let question = question.from(call.caller).value(call.value).gas(call.gas);
         let start = Instant::now();
         let ran = question
             .block(block)
-            .what_if(what_if)
+            .overrides(overrides)
             .inspected(inspector)?;
         Ok(CallResult {
             outcome: ran.outcome,

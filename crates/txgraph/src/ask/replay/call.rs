@@ -4,7 +4,7 @@ use crate::{Capability, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_abi::Method;
 use txgraph_evm::{Inspector, Message, Outcome, Status};
-use txgraph_replay::{WhatIf, revert_reason};
+use txgraph_replay::{StateOverrides, revert_reason};
 
 /// The gas of a call without a limit of its own, as in nodes.
 const GAS: u64 = 50_000_000;
@@ -16,7 +16,7 @@ pub struct Call<'s> {
     source: &'s Source,
     block: Option<u64>,
     message: Message,
-    what_if: WhatIf,
+    overrides: StateOverrides,
 }
 
 impl Source {
@@ -25,7 +25,7 @@ impl Source {
         Call {
             source: self,
             block: None,
-            what_if: WhatIf::default(),
+            overrides: StateOverrides::default(),
             message: Message {
                 to: to.into(),
                 moves_value: true,
@@ -123,8 +123,8 @@ impl Call<'_> {
     }
 
     /// Changes accounts before the call.
-    pub fn what_if(mut self, what_if: WhatIf) -> Self {
-        self.what_if = what_if;
+    pub fn overrides(mut self, overrides: StateOverrides) -> Self {
+        self.overrides = overrides;
         self
     }
 
@@ -145,7 +145,7 @@ impl Call<'_> {
     pub fn inspected(self, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
         let node = self.source.node(Capability::State)?;
         let (block, outcome) = node.at_end_of(self.block, |replayer, block| {
-            replayer.call_if(&self.message, block, &self.what_if, inspector)
+            replayer.call_if(&self.message, block, &self.overrides, inspector)
         })?;
         let reason = match outcome.status {
             Status::Revert => revert_reason(&outcome.output),

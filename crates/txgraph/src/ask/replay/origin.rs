@@ -202,7 +202,7 @@ impl Replay<'_> {
             // These show why a frame halted.
             careful: self.trace == Some(Trace::Call) || self.transaction.is_some(),
             tokens: self.balances.clone(),
-            what_if: self.what_if.clone(),
+            overrides: self.overrides.clone(),
         }
     }
 

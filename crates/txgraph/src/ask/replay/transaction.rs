@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use txgraph_abi::Dictionary;
 use txgraph_nodedb::{ChainFamily, Scratch};
-use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, movements};
+use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers};
 use txgraph_transfers::{
     BlockRange, BlockTime, Decoder, Fields, TransactionView, Transfer, TransferFilter,
     WrappedNative,
@@ -283,7 +283,8 @@ impl Source {
             .map(|receipt| receipt.logs.len())
             .sum();
         let logs_before = u32::try_from(logs_before).unwrap_or(u32::MAX);
-        let mut transfers = movements(&mut decoder, index, Some(&view), &receipt.logs, logs_before);
+        let mut transfers =
+            transaction_transfers(&mut decoder, index, Some(&view), &receipt.logs, logs_before);
         for transfer in &mut transfers {
             transfer.transaction_hash = Some(*hash);
         }

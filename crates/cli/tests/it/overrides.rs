@@ -6,8 +6,8 @@ use std::fs;
 
 const HOLDER: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
-fn write(sample: &Sample, what_if: &Value) {
-    fs::write(sample.path("if.json"), what_if.to_string()).unwrap();
+fn write(sample: &Sample, overrides: &Value) {
+    fs::write(sample.path("if.json"), overrides.to_string()).unwrap();
 }
 
 /// The hash of a transfer of a token, and the token.
@@ -26,8 +26,8 @@ fn transactions_are_replayed_as_if() {
         let (hash, token) = transfer(&sample);
         let line = format!("replay trace call --tx {hash} {chain} -q");
         let plain: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
-        let ask = |what_if: Value| -> Value {
-            write(&sample, &what_if);
+        let ask = |overrides: Value| -> Value {
+            write(&sample, &overrides);
             let answer = sample.ok(&format!("{line} --override if.json"));
             serde_json::from_str(&answer.stdout).unwrap()
         };
@@ -81,7 +81,7 @@ fn calls_are_made_as_if() {
         "call {token} any()(uint256) --override if.json {chain} -q"
     ));
     assert_eq!(answer.stdout, "42\n");
-    for (what_if, message) in [
+    for (overrides, message) in [
         (
             json!({"transaction": {"value": 1}}),
             "a call is in no transaction",
@@ -89,7 +89,7 @@ fn calls_are_made_as_if() {
         (json!({"accounts": {}}), "unknown field `accounts`"),
         (json!({"state": {&token: {"state": {}}}}), "stateDiff"),
     ] {
-        write(&sample, &what_if);
+        write(&sample, &overrides);
         let refused = sample.run(&format!(
             "call {token} any()(uint256) --override if.json {chain}"
         ));

@@ -8,7 +8,7 @@ use txgraph_evm::{AccountOverride, Fork, State, StateSource, Transaction};
 
 /// Changes of the state and the transaction, right before a transaction or a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WhatIf {
+pub struct StateOverrides {
     /// Accounts of the state.
     pub accounts: BTreeMap<Address, AccountOverride>,
     /// The transaction. Calls do not use it.
@@ -49,7 +49,7 @@ struct FileAccount {
     state_diff: BTreeMap<U256, U256>,
 }
 
-impl WhatIf {
+impl StateOverrides {
     /// Reads a JSON file: `{"state": {"0x…": {"balance", "nonce", "code", "stateDiff"}},
     /// "transaction": {"from", "to", "input", "value", "gas"}}`. Everything can be absent. Numbers
     /// are JSON numbers, or texts in decimal or hex.
@@ -58,7 +58,7 @@ impl WhatIf {
     ///
     /// If the file cannot be read, or has something else.
     pub fn open(path: &Path) -> Result<Self> {
-        let wrong = |problem: String| Error::WhatIf {
+        let wrong = |problem: String| Error::StateOverrides {
             path: path.to_path_buf(),
             problem,
         };
@@ -72,10 +72,10 @@ impl WhatIf {
     ///
     /// As for [`open`](Self::open).
     pub fn open_for_call(path: &Path) -> Result<Self> {
-        let what_if = Self::open(path)?;
-        match what_if.transaction == TransactionOverride::default() {
-            true => Ok(what_if),
-            false => Err(Error::WhatIf {
+        let overrides = Self::open(path)?;
+        match overrides.transaction == TransactionOverride::default() {
+            true => Ok(overrides),
+            false => Err(Error::StateOverrides {
                 path: path.to_path_buf(),
                 problem: "a call is in no transaction that could be changed".to_owned(),
             }),
@@ -153,14 +153,17 @@ mod tests {
             }},
             "transaction": {"data": "0x01", "value": 5}
         }"#;
-        let found = WhatIf::read(text).unwrap();
+        let found = StateOverrides::read(text).unwrap();
         let account = &found.accounts[&Address::with_last_byte(7)];
         assert_eq!(account.balance, Some(U256::from(1000)));
         assert_eq!(account.nonce, Some(2));
         assert_eq!(account.slots[&U256::from(1)], U256::from(2));
         assert_eq!(found.transaction.input, Some(Bytes::from_static(&[1])));
         assert_eq!(found.transaction.value, Some(U256::from(5)));
-        assert_eq!(WhatIf::read(b"{}").unwrap(), WhatIf::default());
+        assert_eq!(
+            StateOverrides::read(b"{}").unwrap(),
+            StateOverrides::default()
+        );
         for text in [
             &br#"{"0x0000000000000000000000000000000000000007": {}}"#[..],
             br#"{"state": {"0x07": {}}}"#,
@@ -168,7 +171,7 @@ mod tests {
             br#"{"transaction": {"nonce": 1}}"#,
         ] {
             assert!(
-                WhatIf::read(text).is_err(),
+                StateOverrides::read(text).is_err(),
                 "{}",
                 String::from_utf8_lossy(text)
             );

@@ -5,7 +5,7 @@ use txgraph_transfers::{Decoder, LogView, TransactionView, Transfer};
 
 /// Decodes the logs of a transaction, and its value if `view` is given. The decoder must have begun
 /// the block. `first_log` is the index in the block of its first log.
-pub fn movements(
+pub fn transaction_transfers(
     decoder: &mut Decoder<'_>,
     index: u32,
     view: Option<&TransactionView>,

@@ -216,7 +216,7 @@ mod tests {
     use crate::{
         FrameDetail, FrameRecorder,
         engine::{Engine, OurEvm},
-        movements,
+        transaction_transfers,
     };
     use alloy_primitives::B256;
     use txgraph_evm::{Evm, StateMemory};
@@ -253,7 +253,8 @@ mod tests {
                 };
                 let mut decoder = Decoder::new(CHAIN_ID, &WrappedNative::None, &filter);
                 decoder.begin_block(7, BlockTime::new(1));
-                let logs = movements(&mut decoder, index, Some(&view), &outcome.logs, 0);
+                let logs =
+                    transaction_transfers(&mut decoder, index, Some(&view), &outcome.logs, 0);
                 let replay = TransactionReplay {
                     block: 7,
                     fork,
