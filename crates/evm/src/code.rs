@@ -1,7 +1,7 @@
 //! Prepared code: padded, with its jump destinations, and decoded once that is worth its cost
 //! ([`Decoded`]). A [`CodeCache`] shares it between threads.
 
-use crate::{decode::Decoded, destinations::Destinations, fork::Fork, opcode};
+use crate::{decode::Decoded, fork::Fork, jumpdest::Destinations, opcode};
 use alloy_primitives::{Address, B256, Bytes, map::HashMap};
 use std::sync::{
     Arc, OnceLock, RwLock,

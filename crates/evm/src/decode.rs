@@ -14,10 +14,10 @@
 //! Sequences that compilers often generate are fused into one instruction ([`fused`]).
 
 use crate::{
-    destinations::instruction_len,
     fork::Fork,
     fused,
     gas::Schedule,
+    jumpdest::instruction_len,
     opcode::{self, FACTS},
     word::Word,
 };

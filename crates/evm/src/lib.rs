@@ -32,8 +32,8 @@
 //! before EIP-150. [`Evm::set_memory_limit`] limits runs with any amount of gas. Tests check this
 //! with hostile code (`tests/it/hostile.rs`).
 //!
-//! Modules, each using only those before it: fork, outcome, source, wide, env, inspect, opcode,
-//! precompiles, word, destinations, fused, gas, keccak, stack, decode, memory, transaction, code,
+//! Modules, each using only those before it: fork, outcome, source, wide_division, env, inspect, opcode,
+//! precompiles, word, jumpdest, fused, gas, keccak, stack, decode, memory, transaction, code,
 //! state, frame, outermost, refusal, instructions, interpreter, machine, evm.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -48,13 +48,13 @@ mod fork;
 mod gas;
 pub mod opcode;
 mod outcome;
-mod wide;
+mod wide_division;
 mod word;
 
 mod code;
 mod decode;
-mod destinations;
 mod fused;
+mod jumpdest;
 
 mod source;
 mod state;

@@ -7,7 +7,7 @@
 //! Addition, multiplication, shifts and comparisons are implemented here, with fast paths for common
 //! operands. General division is ruint's. The tests compare every operation with ruint.
 
-use crate::wide;
+use crate::wide_division;
 use alloy_primitives::{Address, B256, U256, U512};
 use std::hint::select_unpredictable;
 
@@ -199,7 +199,7 @@ impl Word {
         }
         match divisor.log2_exact() {
             Some(shift) => self.shr_by(shift),
-            None => wide::div(self.u256(), divisor.u256()).into(),
+            None => wide_division::div(self.u256(), divisor.u256()).into(),
         }
     }
 
@@ -220,7 +220,7 @@ impl Word {
         }
         match modulus.log2_exact() {
             Some(_) => self.and(modulus.wrapping_sub(Self::ONE)),
-            None => wide::rem(self.u256(), modulus.u256()).into(),
+            None => wide_division::rem(self.u256(), modulus.u256()).into(),
         }
     }
 
@@ -266,7 +266,7 @@ impl Word {
             }
             return sum;
         }
-        wide::add_mod(self.u256(), other.u256(), modulus.u256()).into()
+        wide_division::add_mod(self.u256(), other.u256(), modulus.u256()).into()
     }
 
     #[inline(never)]
@@ -282,7 +282,7 @@ impl Word {
             let sum = sum.wrapping_add(carry);
             return if sum.same(Self::MAX) { Self::ZERO } else { sum };
         }
-        wide::mul_mod(self.u256(), other.u256(), modulus.u256()).into()
+        wide_division::mul_mod(self.u256(), other.u256(), modulus.u256()).into()
     }
 
     #[inline(never)]

@@ -30,7 +30,7 @@ impl Journal {
     fn load_new(&mut self, source: &mut dyn Source, address: Address) -> Result<u32, Failed> {
         let original = source.account(address)?;
         let account = self.accounts.len() as u32;
-        let is_warm = self.announced.has_account(&address);
+        let is_warm = self.warm.has_account(&address);
         let warm = if is_warm { self.transaction } else { 0 };
         self.accounts
             .push(AccountEntry::new(address, original, warm));
@@ -65,7 +65,7 @@ impl Journal {
     pub(crate) fn announce_account(&mut self, address: Address) {
         match self.account_ids.get(&address).copied() {
             Some(account) => drop(self.warm_account(account)),
-            None => drop(self.announced.accounts.insert(address)),
+            None => drop(self.warm.accounts.insert(address)),
         }
     }
 
@@ -74,7 +74,7 @@ impl Journal {
     pub(crate) fn is_cold(&self, address: &Address) -> bool {
         match self.account_ids.get(address) {
             Some(account) => self.account(*account).warm != self.transaction,
-            None => !self.announced.has_account(address),
+            None => !self.warm.has_account(address),
         }
     }
 

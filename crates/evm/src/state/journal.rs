@@ -4,11 +4,11 @@
 //! transaction, so that nothing is reset between transactions.
 
 use super::{
-    announced::Announced,
     changes::{AccountChange, SlotChange, Transition},
     entry::{AccountEntry, Change, NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
     keys::SlotKey,
     state_gas::StateGas,
+    warm_set::WarmSet,
 };
 use crate::{
     code::{Code, DecodeAfter},
@@ -56,7 +56,7 @@ pub(crate) struct Journal {
     /// The accounts that were touched, including those whose touch was undone.
     pub(super) touched: Vec<u32>,
     /// Warm accounts and slots that were not read.
-    pub(super) announced: Announced,
+    pub(super) warm: WarmSet,
     pub(super) no_code: Arc<Code>,
     /// The transitions of the last transaction, if they are kept.
     pub(super) transitions: Option<Vec<Transition>>,
@@ -85,7 +85,7 @@ impl Default for Journal {
             block_hashes: HashMap::default(),
             changes: Vec::new(),
             touched: Vec::new(),
-            announced: Announced::default(),
+            warm: WarmSet::default(),
             no_code: Arc::new(Code::new(&[], DecodeAfter::default())),
             transitions: None,
             transaction: 1,
@@ -190,7 +190,7 @@ impl Journal {
         self.touched = touched;
         self.transitions = before.map(|before| self.since(before));
         self.changes.clear();
-        self.announced.clear();
+        self.warm.clear();
         self.logs.clear();
         self.bytes_kept = 0;
         self.refund = 0;
@@ -245,7 +245,7 @@ impl Journal {
         self.block_hashes.clear();
         self.changes.clear();
         self.touched.clear();
-        self.announced.clear();
+        self.warm.clear();
         self.logs.clear();
         self.bytes_kept = 0;
         self.refund = 0;

@@ -2,7 +2,6 @@
 //! written.
 
 mod accounts;
-mod announced;
 mod changes;
 mod entry;
 mod journal;
@@ -11,6 +10,7 @@ mod overrides;
 mod state_gas;
 mod storage;
 mod transition;
+mod warm_set;
 
 pub use changes::{AccountChange, SlotChange, Transition};
 pub(crate) use journal::{Checkpoint, Journal, log_bytes};

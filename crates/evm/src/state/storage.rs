@@ -59,7 +59,7 @@ impl Journal {
             } else {
                 source.storage(entry.address, key.u256())?.into()
             };
-        let is_warm = (self.announced).has_slot(entry.address, B256::from(key.u256()));
+        let is_warm = (self.warm).has_slot(entry.address, B256::from(key.u256()));
         let slot = self.slots.len() as u32;
         let entry = self.entry(account);
         let next = std::mem::replace(&mut entry.first_slot, slot);
@@ -94,7 +94,7 @@ impl Journal {
     pub(crate) fn announce_slot(&mut self, address: Address, key: B256) {
         match self.known_slot(address, key) {
             Some(slot) => drop(self.warm_slot(slot)),
-            None => drop(self.announced.slots.insert((address, key))),
+            None => drop(self.warm.slots.insert((address, key))),
         }
     }
 
@@ -111,7 +111,7 @@ impl Journal {
             Some(slot) => self.slots[*slot as usize].warm != self.transaction,
             None => {
                 let address = self.account(account).address;
-                !(self.announced).has_slot(address, B256::from(key.u256()))
+                !(self.warm).has_slot(address, B256::from(key.u256()))
             }
         }
     }

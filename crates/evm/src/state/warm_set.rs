@@ -8,14 +8,14 @@ use alloy_primitives::{
     map::{AddressSet, HashSet},
 };
 
-/// The announced accounts and slots of the current transaction that were not read so far.
+/// The warm accounts and slots of the current transaction that were not read so far.
 #[derive(Debug, Default)]
-pub(super) struct Announced {
+pub(super) struct WarmSet {
     pub(super) accounts: AddressSet,
     pub(super) slots: HashSet<(Address, B256)>,
 }
 
-impl Announced {
+impl WarmSet {
     pub(super) fn has_account(&self, address: &Address) -> bool {
         !self.accounts.is_empty() && self.accounts.contains(address)
     }
