@@ -3,6 +3,7 @@
 //! Input is benchmark programs, real blocks and test files, output is tables. Gas and return
 //! data of the engines are compared before they are timed.
 
+mod bench_cases;
 mod blocks;
 pub(crate) mod compare;
 pub(crate) mod geth;
@@ -10,5 +11,4 @@ pub(crate) mod mainnet;
 mod measure;
 pub(crate) mod precompiles;
 pub(crate) mod programs;
-mod subjects;
 mod table;

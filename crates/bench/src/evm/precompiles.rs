@@ -1,8 +1,8 @@
 //! Times our precompiled contracts of BN254 beside revm's.
 
 use super::{
+    bench_cases::OurFrame,
     measure::{Answer, Subject, times},
-    subjects::OurFrame,
     table::duration,
 };
 use crate::report::Results;

@@ -5,9 +5,9 @@
 //! before anything is timed.
 
 use super::{
+    bench_cases::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
     measure::{Answer, Subject, times},
     precompiles::Timing,
-    subjects::{Codes, OurFrame, OurTransaction, RevmTransaction, plain_transfer, transaction},
     table::{Kind, Row, duration, markdown},
 };
 use crate::console::progress;
