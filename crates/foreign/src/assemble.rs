@@ -6,7 +6,7 @@ use crate::{
     cell::WrongCell,
     file::ForeignFile,
     gaps::{self, Tables},
-    native::Frames,
+    native_transfers::Frames,
     order::Indices,
     parts::transactions,
     rows::{Header, Log, Place, Receipt, Rows, Trace, Transaction},

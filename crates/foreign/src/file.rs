@@ -5,7 +5,7 @@ use crate::{
     cell::WrongCell,
     dialect::{Slot, Table, detect},
     format::{Format, Piece, Row},
-    names::{PathFacts, facts},
+    path_facts::{PathFacts, facts},
 };
 use std::{
     ops::ControlFlow,

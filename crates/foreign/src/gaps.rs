@@ -4,7 +4,7 @@ use crate::{
     Error, Role, Table,
     block::Block,
     file::ForeignFile,
-    native::Frames,
+    native_transfers::Frames,
     rows::{Rows, Transaction},
     unique::describe,
 };

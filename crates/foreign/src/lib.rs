@@ -11,36 +11,36 @@
 //! about each other is checked: rows that contradict each other are an error (`unique`, `parts`),
 //! and rows that are missing are counted (`gaps`).
 //!
-//! Modules, each using only those before it: error, names, time, role, cell, dialect, format, file,
-//! plan, coverage, rows, block, native, unique, gaps, order, files, parts, assemble, fill, stored,
+//! Modules, each using only those before it: error, path_facts, time, column_role, cell, dialect, format, file,
+//! plan, coverage, rows, block, native_transfers, unique, gaps, order, files, parts, assemble, fill_hashes, block_files,
 //! fuzzing.
 
 mod assemble;
 mod block;
+mod block_files;
 mod cell;
+mod column_role;
 mod coverage;
 mod dialect;
 mod error;
 mod file;
 mod files;
-mod fill;
+mod fill_hashes;
 mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gaps;
-mod names;
-mod native;
+mod native_transfers;
 mod order;
 mod parts;
+mod path_facts;
 mod plan;
-mod role;
 mod rows;
-mod stored;
 mod time;
 mod unique;
 
+pub use block_files::Scratch;
+pub use column_role::{Columns, Role};
 pub use dialect::{Dialect, Family, Table};
 pub use error::Error;
 pub use files::{ForeignFiles, ForeignOptions};
-pub use role::{Columns, Role};
-pub use stored::Scratch;

@@ -4,7 +4,7 @@ use super::{
     Row, Stream, Visit,
     piece::{Piece, Pieces, Place, block_column, wrong_block},
 };
-use crate::{Error, cell::Cell, dialect::Slot, role::ROLES};
+use crate::{Error, cell::Cell, column_role::ROLES, dialect::Slot};
 use csv::{ByteRecord, Position, ReaderBuilder};
 use std::{
     fs::File,

@@ -4,7 +4,7 @@ use super::{
     Objects, Row, Stream, Visit,
     piece::{Piece, Pieces, block_column, wrong_block},
 };
-use crate::{Error, Role, cell::Cell, dialect::Slot, error::Problem, role::ROLES};
+use crate::{Error, Role, cell::Cell, column_role::ROLES, dialect::Slot, error::Problem};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{

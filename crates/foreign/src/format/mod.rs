@@ -1,6 +1,6 @@
 //! File formats: rows of cells from Parquet, CSV and JSON.
 
-mod arrow;
+mod arrow_ipc;
 mod csv;
 mod json;
 mod objects;
@@ -9,7 +9,7 @@ mod piece;
 mod stream;
 
 use self::stream::Stream;
-use crate::{Error, Role, cell::Cell, dialect::Slot, role::ROLES};
+use crate::{Error, Role, cell::Cell, column_role::ROLES, dialect::Slot};
 use std::path::Path;
 
 pub(crate) use objects::Objects;

@@ -2,10 +2,10 @@
 
 use super::{
     Row, Visit,
-    arrow::Columns,
+    arrow_ipc::Columns,
     piece::{Piece, Place, block_column, wrong_block},
 };
-use crate::{Error, Role, cell::Cell, dialect::Slot, role::ROLES};
+use crate::{Error, Role, cell::Cell, column_role::ROLES, dialect::Slot};
 use arrow_array::RecordBatch;
 use parquet::{
     arrow::{
@@ -118,7 +118,7 @@ impl Parquet {
     fn check_types(&self, path: &Path, slots: &[Slot]) -> Result<(), Error> {
         for (role, column) in slots {
             let field = self.metadata.schema().field(*column);
-            if let Err(problem) = super::arrow::check(*role, field.data_type()) {
+            if let Err(problem) = super::arrow_ipc::check(*role, field.data_type()) {
                 return Err(Error::damaged(
                     path,
                     format_args!("column {}: {problem}", field.name()),

@@ -4,7 +4,7 @@ mod contradictions;
 mod damage;
 mod dune;
 mod etl;
-mod fill;
+mod fill_hashes;
 mod gaps;
 mod graphsense;
 mod model;

@@ -3,9 +3,9 @@
 use crate::{
     Role,
     cell::{Cell, FLOAT},
+    column_role::ROLES,
     dialect::Slot,
     error::Problem,
-    role::ROLES,
 };
 use alloy_primitives::U256;
 use arrow_array::{
