@@ -19,7 +19,7 @@ use txgraph_index::{Index, Indexed, drop_index};
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
-use txgraph_stored::Origin;
+use txgraph_stored::BuildSource;
 use txgraph_transfers::{
     AddressFilter, BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter,
     Transfer, TransferFilter, TransferSource, WrappedNative,
@@ -270,8 +270,8 @@ impl<'a> Bench<'a> {
         self.whole.last.saturating_sub(REORG_BUFFER)
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin {
+    fn origin(&self) -> BuildSource<'_> {
+        BuildSource {
             source: &self.node,
             internal: None,
             work: self.work.clone(),

@@ -53,6 +53,6 @@ pub use directory::{Index, Run, Status};
 pub use error::{Error, Result};
 pub use manifest::SegmentInfo;
 pub use source::Indexed;
-pub use txgraph_stored::{BuildOptions, BuildReport, Origin, VerifyReport};
+pub use txgraph_stored::{BuildOptions, BuildReport, BuildSource, VerifyReport};
 pub use verify::verify;
 pub use write::{build, drop_index, update};

@@ -5,7 +5,9 @@ use crate::{
     error::{Error, Result},
     segment::Segment,
 };
-use txgraph_stored::{Expected, Origin, Stop, StoreKind, VerifyReport, everything, verify_units};
+use txgraph_stored::{
+    BuildSource, Expected, Stop, StoreKind, VerifyReport, everything, verify_units,
+};
 use txgraph_transfers::{BlockRange, BlockRun, DecodeCounts};
 
 /// Checks every checksum and every reference inside of the segments. Unless `quick`, also
@@ -15,7 +17,7 @@ use txgraph_transfers::{BlockRange, BlockRun, DecodeCounts};
 /// If the index has movements inside of transactions, `origin` must find them, unless `quick`.
 pub fn verify<'a>(
     index: &Index,
-    origin: impl Into<Origin<'a>>,
+    origin: impl Into<BuildSource<'a>>,
     quick: bool,
 ) -> Result<VerifyReport> {
     let origin = origin.into();
@@ -40,7 +42,7 @@ pub fn verify<'a>(
 
 fn check(
     segment: &Segment,
-    origin: &Origin<'_>,
+    origin: &BuildSource<'_>,
     expected: Option<&Expected<'_>>,
     stop: &Stop<'_>,
 ) -> Result<VerifyReport> {

@@ -12,7 +12,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 use txgraph_stored::{
-    BuildReport, OriginReader, Stop,
+    BuildReader, BuildReport, Stop,
     folder::{discard, publish, step},
 };
 use txgraph_transfers::{BlockRange, ChainInfo};
@@ -53,7 +53,7 @@ impl BuildLog<'_> {
 pub(crate) struct Worker<'a, 'l> {
     pub(crate) folder: &'a Path,
     pub(crate) chain: &'a ChainInfo,
-    pub(crate) reader: OriginReader<'a>,
+    pub(crate) reader: BuildReader<'a>,
     /// The memory that a segment may take until it is written, in bytes.
     pub(crate) memory_max: usize,
     /// The size of the segment before.

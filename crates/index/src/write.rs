@@ -23,7 +23,7 @@ use std::{
     time::Instant,
 };
 use txgraph_stored::{
-    BuildOptions, BuildReport, Contents, Origin, PreparedOrigin, Stop, Store, StoreKind,
+    BuildOptions, BuildReport, BuildSource, Contents, PreparedBuildSource, Stop, Store, StoreKind,
     folder::{self, FolderLock, LOCK_FILE, remove, sync_folder},
     run, run_jobs, units,
 };
@@ -49,7 +49,7 @@ const SEGMENT_BLOCKS: u64 = 1 << 15;
 /// later.
 pub fn build<'a>(
     folder: &Path,
-    origin: impl Into<Origin<'a>>,
+    origin: impl Into<BuildSource<'a>>,
     options: &BuildOptions,
 ) -> Result<BuildReport> {
     let blocks = options.unit_blocks.unwrap_or(SEGMENT_BLOCKS);
@@ -85,7 +85,7 @@ pub fn build<'a>(
 /// `origin` must find them.
 pub fn update<'a>(
     folder: &Path,
-    origin: impl Into<Origin<'a>>,
+    origin: impl Into<BuildSource<'a>>,
     options: &BuildOptions,
 ) -> Result<BuildReport> {
     // Fails before a lock file is created in a directory that is not an index.
@@ -192,8 +192,8 @@ impl Store for Writer<'_> {
 
     fn read(
         &mut self,
-        origin: &Origin<'_>,
-        prepared: &PreparedOrigin<'_>,
+        origin: &BuildSource<'_>,
+        prepared: &PreparedBuildSource<'_>,
         blocks: &BlockRanges,
         report: &mut BuildReport,
     ) -> Result<()> {
@@ -234,7 +234,7 @@ impl Store for Writer<'_> {
     }
 
     /// Joins small segments.
-    fn finish(&mut self, origin: &Origin<'_>, report: &mut BuildReport) -> Result<()> {
+    fn finish(&mut self, origin: &BuildSource<'_>, report: &mut BuildReport) -> Result<()> {
         while let Some(group) = next_group(&self.manifest, self.memory_max) {
             let old: Vec<SegmentInfo> = self.manifest.segments[group].to_vec();
             let segment = self.joined(&old, &origin.work.cancel)?;

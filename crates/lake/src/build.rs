@@ -17,8 +17,8 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::Path};
 use txgraph_stored::{
-    BuildOptions, BuildReport, Contents, Origin, OriginReader, PreparedOrigin, Stop, StoreKind,
-    everything, run, run_jobs, units,
+    BuildOptions, BuildReader, BuildReport, BuildSource, Contents, PreparedBuildSource, Stop,
+    StoreKind, everything, run, run_jobs, units,
 };
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer,
@@ -46,7 +46,7 @@ const SAMPLE_BLOCKS: u64 = 1 << 10;
 /// If blocks are missing, the folder cannot be written, or it has a lake with other contents.
 pub fn build<'a>(
     folder: &Path,
-    origin: impl Into<Origin<'a>>,
+    origin: impl Into<BuildSource<'a>>,
     options: &BuildOptions,
 ) -> Result<BuildReport> {
     if options.unit_blocks == Some(0) {
@@ -93,7 +93,7 @@ pub fn build<'a>(
 /// As [`build`], and if there is no lake.
 pub fn append<'a>(
     folder: &Path,
-    origin: impl Into<Origin<'a>>,
+    origin: impl Into<BuildSource<'a>>,
     options: &BuildOptions,
 ) -> Result<BuildReport> {
     // Fails before a lock file is created in a directory that is not a lake.
@@ -104,7 +104,7 @@ pub fn append<'a>(
 }
 
 /// Counts transfers in the newest blocks. Returns a power of two.
-fn choose_partition_blocks(origin: &Origin<'_>, options: &BuildOptions) -> Result<u64> {
+fn choose_partition_blocks(origin: &BuildSource<'_>, options: &BuildOptions) -> Result<u64> {
     let most = *PARTITION_BLOCKS.end();
     let Some(last) = origin.last_block(options.last_block, options.reorg_buffer)? else {
         return Ok(most);
@@ -206,8 +206,8 @@ impl txgraph_stored::Store for Writer<'_> {
 
     fn read(
         &mut self,
-        origin: &Origin<'_>,
-        prepared: &PreparedOrigin<'_>,
+        origin: &BuildSource<'_>,
+        prepared: &PreparedBuildSource<'_>,
         blocks: &BlockRanges,
         report: &mut BuildReport,
     ) -> Result<()> {
@@ -261,7 +261,7 @@ impl txgraph_stored::Store for Writer<'_> {
         )
     }
 
-    fn finish(&mut self, _: &Origin<'_>, _: &mut BuildReport) -> Result<()> {
+    fn finish(&mut self, _: &BuildSource<'_>, _: &mut BuildReport) -> Result<()> {
         Ok(())
     }
 }
@@ -383,7 +383,7 @@ impl<'a> Packer<'a> {
 
 /// One thread of a build.
 struct Worker<'a> {
-    reader: OriginReader<'a>,
+    reader: BuildReader<'a>,
     limits: &'a Limits<'a>,
     stop: &'a Stop<'a>,
     capacity: Capacity,

@@ -7,7 +7,7 @@ use crate::{
     lake::{Lake, Partition},
     schema::Table,
 };
-use txgraph_stored::{Expected, Origin, Stop, StoreKind, VerifyReport, verify_units};
+use txgraph_stored::{BuildSource, Expected, Stop, StoreKind, VerifyReport, verify_units};
 use txgraph_transfers::DecodeCounts;
 use txgraph_work::WorkContext;
 
@@ -17,7 +17,7 @@ use txgraph_work::WorkContext;
 /// # Errors
 ///
 /// If the lake is damaged, or differs from the source.
-pub fn verify<'a>(lake: &Lake, origin: impl Into<Origin<'a>>) -> Result<VerifyReport> {
+pub fn verify<'a>(lake: &Lake, origin: impl Into<BuildSource<'a>>) -> Result<VerifyReport> {
     let origin = origin.into();
     let contents = lake.manifest.contents();
     contents.check_chain(lake.path(), origin.source.chain())?;
@@ -42,7 +42,7 @@ pub fn check(lake: &Lake, work: &WorkContext) -> Result<VerifyReport> {
 fn run(
     lake: &Lake,
     work: &WorkContext,
-    expected: Option<(&Origin<'_>, &Expected<'_>)>,
+    expected: Option<(&BuildSource<'_>, &Expected<'_>)>,
 ) -> Result<VerifyReport> {
     let blocks = |partition: &Partition| partition.info.blocks;
     verify_units(&lake.partitions, blocks, work, |partition, stop| {
@@ -53,7 +53,7 @@ fn run(
 fn check_partition(
     lake: &Lake,
     partition: &Partition,
-    expected: Option<(&Origin<'_>, &Expected<'_>)>,
+    expected: Option<(&BuildSource<'_>, &Expected<'_>)>,
     stop: &Stop<'_>,
 ) -> Result<VerifyReport> {
     partition.check_bytes()?;

@@ -1,7 +1,7 @@
 //! The loops of those that store blocks: jobs on several threads, and the blocks of a job, which
 //! follow each other.
 
-use crate::{Origin, OriginReader, PreparedOrigin, StoreResult as Result};
+use crate::{BuildReader, BuildSource, PreparedBuildSource, StoreResult as Result};
 use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
@@ -94,7 +94,7 @@ pub fn run_jobs<J: Send, W: Send, T: Send>(
     }
 }
 
-impl OriginReader<'_> {
+impl BuildReader<'_> {
     /// Reads `blocks`. `visit` gets them in runs, each of which follows the one before, until it
     /// breaks.
     ///
@@ -140,7 +140,7 @@ impl OriginReader<'_> {
 /// The blocks that stored ones are compared with.
 #[derive(Debug)]
 pub struct Expected<'a> {
-    prepared: PreparedOrigin<'a>,
+    prepared: PreparedBuildSource<'a>,
     /// Blocks that are no longer available.
     unavailable: BlockRanges,
 }
@@ -152,7 +152,7 @@ impl<'a> Expected<'a> {
     ///
     /// If the source cannot be read.
     pub fn new(
-        origin: &Origin<'a>,
+        origin: &BuildSource<'a>,
         request: &ScanRequest,
         internal: bool,
     ) -> Result<Self, SourceError> {
@@ -167,7 +167,7 @@ impl<'a> Expected<'a> {
     ///
     /// # Errors
     ///
-    /// As [`OriginReader::each_run`].
+    /// As [`BuildReader::each_run`].
     pub fn each_run(
         &self,
         blocks: BlockRange,

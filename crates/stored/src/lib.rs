@@ -9,21 +9,21 @@
 //! computes the bloom filter of logs, to compare it with that of a header.
 //!
 //! The second half is the life of stores of blocks, the index and the lake. They implement
-//! [`Store`], so that [`run`] builds and updates them, and [`verify_units`] checks them. [`Origin`] is the source that a store is built from and compared with, [`run_jobs`] and
-//! [`OriginReader::each_run`] are the loops, [`folder`] is a directory with one writer, and
+//! [`Store`], so that [`run`] builds and updates them, and [`verify_units`] checks them. [`BuildSource`] is the source that a store is built from and compared with, [`run_jobs`] and
+//! [`BuildReader::each_run`] are the loops, [`folder`] is a directory with one writer, and
 //! [`Interner`] gives numbers to addresses.
 //!
 //! Modules, each using only those before it: blocks, bloom, cached, error, folder, interner,
-//! origin, source, store_error, jobs, store, units.
+//! build_source, source, store_error, jobs, store, units.
 
 mod blocks;
 mod bloom;
+mod build_source;
 mod cached;
 mod error;
 pub mod folder;
 mod interner;
 mod jobs;
-mod origin;
 mod source;
 mod store;
 mod store_error;
@@ -31,11 +31,11 @@ mod units;
 
 pub use blocks::{StoredBlocks, StoredChunk};
 pub use bloom::BloomHashes;
+pub use build_source::{BuildReader, BuildSource, PreparedBuildSource, everything};
 pub use cached::CachedRest;
 pub use error::Error;
 pub use interner::Interner;
 pub use jobs::{Expected, Stop, run_jobs};
-pub use origin::{Origin, OriginReader, PreparedOrigin, everything};
 pub use source::StoredSource;
 pub use store::{
     BuildOptions, BuildReport, Contents, Store, Unit, VerifyReport, delete_unlisted, run,

@@ -9,8 +9,8 @@
 //! blocks are not stored at all (the reorg buffer).
 
 use crate::{
-    Origin, PreparedOrigin, Stop, StoreError, StoreKind, StoreResult as Result, everything,
-    run_jobs,
+    BuildSource, PreparedBuildSource, Stop, StoreError, StoreKind, StoreResult as Result,
+    everything, run_jobs,
 };
 use alloy_primitives::B256;
 use std::{
@@ -106,7 +106,7 @@ pub struct Contents {
 
 impl Contents {
     /// What a new store contains.
-    pub fn new(kind: StoreKind, origin: &Origin<'_>, options: &BuildOptions) -> Self {
+    pub fn new(kind: StoreKind, origin: &BuildSource<'_>, options: &BuildOptions) -> Self {
         let chain = origin.source.chain();
         Self {
             kind,
@@ -164,7 +164,7 @@ impl Contents {
     /// # Errors
     ///
     /// [`StoreError::Options`] if not.
-    pub fn check_internal(&self, origin: &Origin<'_>) -> Result<()> {
+    pub fn check_internal(&self, origin: &BuildSource<'_>) -> Result<()> {
         match (self.internal, origin.internal) {
             (true, None) => Err(StoreError::Options(format!(
                 "the {} has internal transfers, which only a replay finds",
@@ -214,14 +214,14 @@ pub trait Store {
     /// Reads blocks into units, and adds these to the manifest.
     fn read(
         &mut self,
-        origin: &Origin<'_>,
-        prepared: &PreparedOrigin<'_>,
+        origin: &BuildSource<'_>,
+        prepared: &PreparedBuildSource<'_>,
         blocks: &BlockRanges,
         report: &mut BuildReport,
     ) -> Result<()>;
 
     /// Completes a build when all blocks were read.
-    fn finish(&mut self, origin: &Origin<'_>, report: &mut BuildReport) -> Result<()>;
+    fn finish(&mut self, origin: &BuildSource<'_>, report: &mut BuildReport) -> Result<()>;
 }
 
 /// Reads what a store does not have yet. If `skip_unavailable`, blocks that are no longer available
@@ -232,7 +232,7 @@ pub trait Store {
 /// If the store belongs to another chain, blocks are missing, or files cannot be read or written.
 pub fn run<S: Store>(
     store: &mut S,
-    origin: &Origin<'_>,
+    origin: &BuildSource<'_>,
     options: &BuildOptions,
     skip_unavailable: bool,
 ) -> Result<BuildReport> {

@@ -80,7 +80,7 @@ pub use kinds::{SourceKind, source_kinds};
 pub use protected::Protected;
 pub use select::Selection;
 #[cfg(feature = "lake")]
-pub use source::OriginWork;
+pub use source::BuildSourceFn;
 pub use source::{Backend, Control, Explain, Source, SourceBuilder};
 pub use spec::SourceSpec;
 

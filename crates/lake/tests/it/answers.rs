@@ -7,7 +7,7 @@ use alloy_primitives::Address;
 use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Profile};
 use txgraph_lake::{BuildOptions, LakeSource, append, build, verify};
 use txgraph_reader::Threads;
-use txgraph_stored::Origin;
+use txgraph_stored::BuildSource;
 use txgraph_testkit::mainnet::{self, FIRST_BLOCK, LAST_BLOCK};
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, SourceError, TokenFilter, TransferSource, WrappedNative,
@@ -121,7 +121,7 @@ fn builds_are_deterministic() {
     let node = chain(folder.path(), Profile::Mainnet, 200);
     let built = |threads: usize, stops: &[u64]| {
         let place = tempfile::tempdir().unwrap();
-        let origin = || Origin {
+        let origin = || BuildSource {
             source: &node,
             internal: None,
             work: WorkContext {

@@ -8,7 +8,7 @@ use alloy_primitives::Address;
 use std::{collections::BTreeSet, sync::Arc};
 use txgraph_chaingen::Layout;
 use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
-use txgraph_index::{BuildOptions, Index, Indexed, Origin, build, update, verify};
+use txgraph_index::{BuildOptions, BuildSource, Index, Indexed, build, update, verify};
 use txgraph_reader::NodeSource;
 use txgraph_replay::{ChainRules, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
@@ -90,7 +90,7 @@ fn index_follows_reorganisations() {
     };
     let node = node(&db);
     let replayed = internal();
-    let origin = Origin {
+    let origin = BuildSource {
         source: &node,
         internal: Some(&replayed),
         work: WorkContext::default(),
@@ -163,7 +163,7 @@ fn content_of_an_index_is_fixed_when_built() {
         CancelFlag::new(),
     );
     let node: NodeSource = node(&opened.db);
-    let with = Origin {
+    let with = BuildSource {
         source: &node,
         internal: Some(&internal),
         work: WorkContext::default(),
@@ -205,7 +205,7 @@ fn build_rejects_blocks_without_state() {
         CancelFlag::new(),
     );
     let node = node(&opened.db);
-    let origin = Origin {
+    let origin = BuildSource {
         source: &node,
         internal: Some(&internal),
         work: WorkContext::default(),

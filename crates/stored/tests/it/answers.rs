@@ -5,7 +5,7 @@ use crate::{
     support::{chain, node, options},
 };
 use txgraph_chaingen::{BlockSample, Layout, Profile};
-use txgraph_stored::{BuildOptions, Origin};
+use txgraph_stored::{BuildOptions, BuildSource};
 use txgraph_testkit::{
     fixtures,
     questions::{NothingInside, Reference, compare, compare_internal, range},
@@ -71,9 +71,9 @@ fn movements_of_amsterdam_are_stored_from_logs(kind: &Kind, _: &str) {
         first_block: first,
         ..options(16)
     };
-    let origin = || Origin {
+    let origin = || BuildSource {
         internal: Some(&NothingInside),
-        ..Origin::from(&node)
+        ..BuildSource::from(&node)
     };
     let place = tempfile::tempdir().unwrap();
     (kind.build)(place.path(), origin(), &options).unwrap();

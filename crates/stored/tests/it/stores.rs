@@ -9,14 +9,14 @@ use std::{
 use txgraph_index::{Index, Indexed, drop_index};
 use txgraph_lake::{Lake, LakeSource, compact};
 use txgraph_reader::NodeSource;
-use txgraph_stored::{BuildOptions, BuildReport, Origin, StoreResult, VerifyReport};
+use txgraph_stored::{BuildOptions, BuildReport, BuildSource, StoreResult, VerifyReport};
 use txgraph_testkit::questions::range;
 use txgraph_transfers::{BlockRanges, TransferSource};
 
 /// A kind of store.
 pub(crate) struct Kind {
-    pub(crate) build: fn(&Path, Origin<'_>, &BuildOptions) -> StoreResult<BuildReport>,
-    pub(crate) update: fn(&Path, Origin<'_>, &BuildOptions) -> StoreResult<BuildReport>,
+    pub(crate) build: fn(&Path, BuildSource<'_>, &BuildOptions) -> StoreResult<BuildReport>,
+    pub(crate) update: fn(&Path, BuildSource<'_>, &BuildOptions) -> StoreResult<BuildReport>,
     pub(crate) open: fn(&Path, &NodeSource) -> StoreResult<Open>,
     /// Joins small units, if it is not done by an update. Returns how many were replaced.
     pub(crate) settle: Option<fn(&Path) -> StoreResult<usize>>,
@@ -145,7 +145,7 @@ impl Open {
     /// If `quick`, only the store itself is checked.
     pub(crate) fn verify<'a>(
         &self,
-        origin: impl Into<Origin<'a>>,
+        origin: impl Into<BuildSource<'a>>,
         quick: bool,
     ) -> StoreResult<VerifyReport> {
         match self {

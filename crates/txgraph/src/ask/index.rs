@@ -154,7 +154,7 @@ impl IndexHandle<'_> {
     /// If the source cannot be read, or the directory cannot be written.
     pub fn build(&self, options: &BuildOptions, internal: bool) -> Result<BuildReport> {
         let directory = self.writable()?;
-        self.node.with_origin(internal, |origin| {
+        self.node.with_build_source(internal, |origin| {
             let options = self.with_memory(options);
             txgraph_index::build(&directory, origin, &options)
                 .map_err(|error| advise_for_build(error.into()))
@@ -169,7 +169,7 @@ impl IndexHandle<'_> {
     pub fn update(&self, options: &BuildOptions) -> Result<BuildReport> {
         let directory = self.writable()?;
         let internal = Index::open(&directory, self.source.chain()?)?.has_internal();
-        self.node.with_origin(internal, |origin| {
+        self.node.with_build_source(internal, |origin| {
             let options = self.with_memory(options);
             Ok(txgraph_index::update(&directory, origin, &options)?)
         })
@@ -209,7 +209,7 @@ impl IndexHandle<'_> {
     pub fn verify(&self, quick: bool) -> Result<VerifyReport> {
         let index = self.open()?;
         self.node
-            .with_origin(index.has_internal() && !quick, |origin| {
+            .with_build_source(index.has_internal() && !quick, |origin| {
                 Ok(txgraph_index::verify(&index, origin, quick)?)
             })
     }

@@ -3,7 +3,7 @@
 use crate::{Capability, Control, Error, Result, Source};
 use std::path::{Path, PathBuf};
 use txgraph_lake::{CompactReport, Lake, Status};
-use txgraph_stored::{BuildOptions, BuildReport, Origin, VerifyReport};
+use txgraph_stored::{BuildOptions, BuildReport, BuildSource, VerifyReport};
 
 /// A lake that is made from a source. See [`Source::lake`].
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl LakeHandle<'_> {
     ///
     /// If the source cannot be read, or the directory cannot be written.
     pub fn build(&self, options: &BuildOptions, internal: bool) -> Result<BuildReport> {
-        self.with_origin(internal, |origin| {
+        self.with_build_source(internal, |origin| {
             Ok(txgraph_lake::build(&self.directory, origin, options)?)
         })
     }
@@ -50,7 +50,7 @@ impl LakeHandle<'_> {
     /// As [`Self::build`], and if there is no lake.
     pub fn append(&self, options: &BuildOptions) -> Result<BuildReport> {
         let internal = Lake::open(&self.directory)?.has_internal();
-        self.with_origin(internal, |origin| {
+        self.with_build_source(internal, |origin| {
             Ok(txgraph_lake::append(&self.directory, origin, options)?)
         })
     }
@@ -62,21 +62,23 @@ impl LakeHandle<'_> {
     /// At the first fault.
     pub fn verify(&self) -> Result<VerifyReport> {
         let lake = Lake::open(&self.directory)?;
-        self.with_origin(lake.has_internal(), |origin| {
+        self.with_build_source(lake.has_internal(), |origin| {
             Ok(txgraph_lake::verify(&lake, origin)?)
         })
     }
 
-    fn with_origin<T>(
+    fn with_build_source<T>(
         &self,
         internal: bool,
-        mut work: impl FnMut(Origin<'_>) -> Result<T>,
+        mut work: impl FnMut(BuildSource<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut done = None;
-        self.source.backend().with_origin(internal, &mut |origin| {
-            done = Some(work(origin)?);
-            Ok(())
-        })?;
+        self.source
+            .backend()
+            .with_build_source(internal, &mut |origin| {
+                done = Some(work(origin)?);
+                Ok(())
+            })?;
         done.ok_or_else(|| Error::unsupported(self.source.spec(), Capability::Lake))
     }
 }

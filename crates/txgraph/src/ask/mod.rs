@@ -2,6 +2,8 @@
 
 mod analyze;
 mod branch_ends;
+#[cfg(any(feature = "index", feature = "lake"))]
+mod build_source;
 mod describe;
 mod era;
 #[cfg(feature = "export")]
@@ -13,8 +15,6 @@ mod lake;
 mod measure;
 #[cfg(feature = "export")]
 mod names;
-#[cfg(any(feature = "index", feature = "lake"))]
-mod origin;
 mod paths;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;

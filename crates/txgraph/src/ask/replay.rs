@@ -8,9 +8,9 @@ mod call;
 #[cfg(feature = "export")]
 mod creation;
 mod name;
-mod origin;
 #[cfg(feature = "export")]
 mod profile;
+mod replay_source;
 #[cfg(feature = "export")]
 mod rows;
 mod state;
@@ -38,7 +38,7 @@ pub use transaction::{NetChange, TransactionSummary};
 
 #[cfg(feature = "export")]
 use name::Location;
-use origin::Origin;
+use replay_source::ReplaySource;
 
 use crate::{Advice, BlockSpec, Error, Result, Source, select::resolve_stored, source::RethNode};
 use alloy_primitives::Address;
@@ -196,7 +196,7 @@ impl<'s> Replay<'s> {
     ///
     /// If the question is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedReplay<'s>> {
-        let origin = Origin::of(self.source)?;
+        let replay_source = ReplaySource::of(self.source)?;
         if !self.balances.is_empty() && self.engine != EngineKind::Txgraph {
             return Err(Error::usage(
                 "balances can be compared by txgraph's own engine only",
@@ -226,13 +226,15 @@ impl<'s> Replay<'s> {
         }
         let blocks = match &self.transaction {
             // All bundles, whatever their blocks are.
-            None if matches!(origin, Origin::Bundles(_)) && self.blocks.is_empty() => None,
+            None if matches!(replay_source, ReplaySource::Bundles(_)) && self.blocks.is_empty() => {
+                None
+            }
             None => Some(self.find_blocks()?),
             Some(_) => None,
         };
         Ok(PreparedReplay {
             question: self,
-            origin,
+            replay_source,
             blocks,
         })
     }
@@ -276,7 +278,7 @@ impl<'s> Replay<'s> {
         let Some(name) = prepared.question.transaction else {
             return Err(Error::usage("no transaction is named").advise(Advice::NameTransaction));
         };
-        let one = (prepared.origin).transaction(&prepared.question, name, inspector)?;
+        let one = (prepared.replay_source).transaction(&prepared.question, name, inspector)?;
         Ok((one.replay, one.mismatches))
     }
 
@@ -295,7 +297,7 @@ impl<'s> Replay<'s> {
 #[must_use = "nothing is replayed yet"]
 pub struct PreparedReplay<'s> {
     question: Replay<'s>,
-    origin: Origin<'s>,
+    replay_source: ReplaySource<'s>,
     /// None for one transaction, and for all bundles.
     blocks: Option<BlockRanges>,
 }
@@ -318,12 +320,12 @@ impl PreparedReplay<'_> {
     ) -> Result<ReplaySummary> {
         let Self {
             question,
-            origin,
+            replay_source,
             blocks,
         } = self;
-        let node = match origin {
-            Origin::Node(node) => node,
-            Origin::Bundles(bundles) => {
+        let node = match replay_source {
+            ReplaySource::Node(node) => node,
+            ReplaySource::Bundles(bundles) => {
                 return question.for_each_bundle(bundles, blocks.as_ref(), each);
             }
         };

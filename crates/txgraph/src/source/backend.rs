@@ -6,7 +6,7 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// What is done with the origin of a lake.
 #[cfg(feature = "lake")]
-pub type OriginWork<'a> = dyn FnMut(txgraph_stored::Origin<'_>) -> Result<()> + 'a;
+pub type BuildSourceFn<'a> = dyn FnMut(txgraph_stored::BuildSource<'_>) -> Result<()> + 'a;
 
 /// An open source of one kind. [`Source`](crate::Source) adds the questions.
 pub trait Backend: Any + fmt::Debug + Send + Sync {
@@ -64,7 +64,7 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
     /// Calls `work` once with what a lake is made from, and with transfers inside of transactions
     /// if `internal`. Only sources with [`Capability::Lake`](crate::Capability::Lake) implement it.
     #[cfg(feature = "lake")]
-    fn with_origin(&self, internal: bool, work: &mut OriginWork<'_>) -> Result<()> {
+    fn with_build_source(&self, internal: bool, work: &mut BuildSourceFn<'_>) -> Result<()> {
         let _ = (internal, work);
         Ok(())
     }

@@ -140,7 +140,7 @@ impl Backend for NodeWithHead {
 
     /// What is stored only, up to the newest block in the files.
     #[cfg(feature = "lake")]
-    fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
-        Backend::with_origin(&self.node, internal, work)
+    fn with_build_source(&self, internal: bool, work: &mut super::BuildSourceFn<'_>) -> Result<()> {
+        Backend::with_build_source(&self.node, internal, work)
     }
 }

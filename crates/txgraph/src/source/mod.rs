@@ -19,7 +19,7 @@ mod rpc;
 
 pub use backend::Backend;
 #[cfg(feature = "lake")]
-pub use backend::OriginWork;
+pub use backend::BuildSourceFn;
 #[cfg(feature = "replay")]
 pub(crate) use bundles::Bundles;
 pub use control::{Control, Explain};

@@ -230,8 +230,12 @@ impl Backend for RethNode {
     }
 
     #[cfg(feature = "lake")]
-    fn with_origin(&self, internal: bool, work: &mut super::backend::OriginWork<'_>) -> Result<()> {
-        self.with_origin(internal, work)
+    fn with_build_source(
+        &self,
+        internal: bool,
+        work: &mut super::backend::BuildSourceFn<'_>,
+    ) -> Result<()> {
+        self.with_build_source(internal, work)
     }
 }
 

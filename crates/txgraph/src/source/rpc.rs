@@ -84,8 +84,8 @@ impl Backend for RpcServer {
     }
 
     #[cfg(feature = "lake")]
-    fn with_origin(&self, internal: bool, work: &mut super::OriginWork<'_>) -> Result<()> {
-        work(txgraph_stored::Origin {
+    fn with_build_source(&self, internal: bool, work: &mut super::BuildSourceFn<'_>) -> Result<()> {
+        work(txgraph_stored::BuildSource {
             source: &self.source,
             internal: internal.then_some(&self.source as _),
             work: self.source.work().clone(),

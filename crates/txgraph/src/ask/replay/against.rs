@@ -1,6 +1,6 @@
 //! One transaction compared with the trace that another client made of it.
 
-use super::{Origin, Replay, ReplaySummary, TransactionName, origin::OneTransaction};
+use super::{Replay, ReplaySource, ReplaySummary, TransactionName, replay_source::OneTransaction};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use txgraph_replay::{ReferenceTrace, TraceComparer};
@@ -8,7 +8,7 @@ use txgraph_replay::{ReferenceTrace, TraceComparer};
 /// Replays the transaction, and fails at the first instruction that differs.
 pub(super) fn compare(
     question: &Replay<'_>,
-    origin: Origin<'_>,
+    replay_source: ReplaySource<'_>,
     name: TransactionName,
     path: &Path,
 ) -> Result<ReplaySummary> {
@@ -16,7 +16,7 @@ pub(super) fn compare(
     let mut comparer = TraceComparer::new(&trace);
     let OneTransaction {
         replay, mismatches, ..
-    } = origin.transaction(question, name, Some(&mut comparer))?;
+    } = replay_source.transaction(question, name, Some(&mut comparer))?;
     let steps = comparer.finish().map_err(|difference| {
         let (block, index) = (replay.block, replay.index);
         let message = format!(

@@ -2,7 +2,7 @@
 
 use super::{
     PreparedReplay, ReplaySummary,
-    origin::{Origin, in_order},
+    replay_source::{ReplaySource, in_order},
 };
 use crate::{Capability, Error, Result};
 use std::path::Path;
@@ -21,7 +21,7 @@ impl PreparedReplay<'_> {
     /// replayed, or a file cannot be written.
     pub fn write_bundles(&self, directory: &Path, overwrite: bool) -> Result<ReplaySummary> {
         let question = &self.question;
-        let Origin::Node(node) = self.origin else {
+        let ReplaySource::Node(node) = self.replay_source else {
             return Err(Error::unsupported(
                 question.source.spec(),
                 Capability::State,

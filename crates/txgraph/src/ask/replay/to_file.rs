@@ -59,7 +59,7 @@ impl PreparedReplay<'_> {
         question.source.check_outputs(outputs, overwrite)?;
         if let Some(name) = question.transaction {
             return match &question.against {
-                Some(trace) => against::compare(question, self.origin, name, trace),
+                Some(trace) => against::compare(question, self.replay_source, name, trace),
                 None => self.write_one(name, outputs),
             };
         }
@@ -106,7 +106,7 @@ impl PreparedReplay<'_> {
             };
             let summary = match question.transaction {
                 Some(name) => {
-                    let one = self.origin.transaction(question, name, None)?;
+                    let one = self.replay_source.transaction(question, name, None)?;
                     add(&one.replay, &one.environment);
                     ReplaySummary::of_one(&one.replay, &one.mismatches)
                 }
@@ -132,12 +132,12 @@ impl PreparedReplay<'_> {
     }
 
     fn write_one(&self, name: TransactionName, outputs: &[ReplayOutput]) -> Result<ReplaySummary> {
-        let (question, origin) = (&self.question, self.origin);
+        let (question, replay_source) = (&self.question, self.replay_source);
         let (one, written) = if question.verify_only {
-            (origin.transaction(question, name, None)?, Vec::new())
+            (replay_source.transaction(question, name, None)?, Vec::new())
         } else if question.trace == Some(Trace::Struct) {
             let mut trace = Eip3155::new(Tee::new(outputs)?, TraceOptions::default());
-            let one = origin.transaction(question, name, Some(&mut trace))?;
+            let one = replay_source.transaction(question, name, Some(&mut trace))?;
             let out = trace.finish(&one.replay.outcome);
             let out = out.map_err(|error| {
                 let names = outputs.iter().map(|output| output.target.to_string());
@@ -145,7 +145,7 @@ impl PreparedReplay<'_> {
             })?;
             (one, out.finish()?)
         } else {
-            let one = origin.transaction(question, name, None)?;
+            let one = replay_source.transaction(question, name, None)?;
             let mut tables = self.tables(outputs)?;
             (tables.iter_mut())
                 .try_for_each(|rows| rows.transaction(&one.replay, &one.environment))?;

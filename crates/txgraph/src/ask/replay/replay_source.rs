@@ -26,7 +26,7 @@ const BLOCKS_AHEAD: usize = 4;
 
 /// Where blocks and the states before them come from.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Origin<'s> {
+pub(super) enum ReplaySource<'s> {
     /// The data directory of a node.
     Node(&'s RethNode),
     /// Files with one block each.
@@ -41,7 +41,7 @@ pub(super) struct OneTransaction {
     pub(super) environment: txgraph_evm::Block,
 }
 
-impl<'s> Origin<'s> {
+impl<'s> ReplaySource<'s> {
     pub(super) fn of(source: &'s Source) -> Result<Self> {
         match source.bundles(Capability::Replay)? {
             Some(bundles) => Ok(Self::Bundles(bundles)),

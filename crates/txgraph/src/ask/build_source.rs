@@ -6,7 +6,7 @@ use crate::{
     Result,
     source::{RethNode, source_work},
 };
-use txgraph_stored::Origin;
+use txgraph_stored::BuildSource;
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, SourceError,
 };
@@ -28,10 +28,10 @@ impl InternalReader for Logged {
 
 impl RethNode {
     /// Calls `work` with what an index or a lake is made from.
-    pub(crate) fn with_origin<T>(
+    pub(crate) fn with_build_source<T>(
         &self,
         internal: bool,
-        work: impl FnOnce(Origin<'_>) -> Result<T>,
+        work: impl FnOnce(BuildSource<'_>) -> Result<T>,
     ) -> Result<T> {
         #[cfg(feature = "replay")]
         let replay;
@@ -54,7 +54,7 @@ impl RethNode {
             }
         };
         let source = self.source()?;
-        work(Origin {
+        work(BuildSource {
             source,
             internal,
             work: source_work(source),

@@ -12,7 +12,7 @@ const REPLAYED_MAX: u64 = 1024;
 
 /// A source and, if movements inside of transactions are wanted, the source of these.
 #[derive(Clone)]
-pub struct Origin<'a> {
+pub struct BuildSource<'a> {
     /// The source of blocks.
     pub source: &'a dyn Indexable,
     /// The source of movements inside of transactions that left no log; `None` if no movements
@@ -22,9 +22,9 @@ pub struct Origin<'a> {
     pub work: WorkContext,
 }
 
-impl std::fmt::Debug for Origin<'_> {
+impl std::fmt::Debug for BuildSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Origin")
+        f.debug_struct("BuildSource")
             .field("chain", self.source.chain())
             .field("internal", &self.internal.is_some())
             .field("work", &self.work)
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Origin<'_> {
 }
 
 /// Without movements inside of transactions, and with the default [`WorkContext`].
-impl<'a, S: Indexable> From<&'a S> for Origin<'a> {
+impl<'a, S: Indexable> From<&'a S> for BuildSource<'a> {
     fn from(source: &'a S) -> Self {
         Self {
             source,
@@ -43,7 +43,7 @@ impl<'a, S: Indexable> From<&'a S> for Origin<'a> {
     }
 }
 
-impl<'a> Origin<'a> {
+impl<'a> BuildSource<'a> {
     /// Returns the last block to store: `last`, or the tip minus the reorg buffer. `None` if
     /// that is below block 0.
     ///
@@ -71,7 +71,7 @@ impl<'a> Origin<'a> {
         &self,
         request: &ScanRequest,
         internal: bool,
-    ) -> Result<PreparedOrigin<'a>, SourceError> {
+    ) -> Result<PreparedBuildSource<'a>, SourceError> {
         let mut request = request.clone();
         // Those that the chain logs; the others are added.
         request.filter.internal = internal;
@@ -79,7 +79,7 @@ impl<'a> Origin<'a> {
             .internal
             .filter(|_| internal && !request.blocks.is_empty());
         let internal = source.map(|source| source.reader(&request.blocks));
-        Ok(PreparedOrigin {
+        Ok(PreparedBuildSource {
             source: self.source,
             internal: internal.transpose()?,
             request,
@@ -95,7 +95,7 @@ impl<'a> Origin<'a> {
         &self,
         request: &ScanRequest,
         internal: bool,
-    ) -> Result<(PreparedOrigin<'a>, BlockRanges), SourceError> {
+    ) -> Result<(PreparedBuildSource<'a>, BlockRanges), SourceError> {
         let mut gone = match self.source.check_available(request) {
             Ok(()) => BlockRanges::default(),
             Err(error) => missing(error)?,
@@ -128,24 +128,24 @@ fn missing(error: SourceError) -> Result<BlockRanges, SourceError> {
 }
 
 /// Blocks that are ready to be read. Shared between threads.
-pub struct PreparedOrigin<'a> {
+pub struct PreparedBuildSource<'a> {
     source: &'a dyn Indexable,
     internal: Option<Box<dyn InternalReader + 'a>>,
     request: ScanRequest,
 }
 
-impl std::fmt::Debug for PreparedOrigin<'_> {
+impl std::fmt::Debug for PreparedBuildSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PreparedOrigin")
+        f.debug_struct("PreparedBuildSource")
             .field("chain", self.source.chain())
             .finish_non_exhaustive()
     }
 }
 
-impl PreparedOrigin<'_> {
+impl PreparedBuildSource<'_> {
     /// Returns a reader for one thread.
-    pub fn reader(&self) -> OriginReader<'_> {
-        OriginReader {
+    pub fn reader(&self) -> BuildReader<'_> {
+        BuildReader {
             logs: self.source.block_reader(&self.request),
             internal: self.internal.as_deref(),
         }
@@ -153,18 +153,18 @@ impl PreparedOrigin<'_> {
 }
 
 /// Reads blocks sequentially on the caller's thread.
-pub struct OriginReader<'a> {
+pub struct BuildReader<'a> {
     logs: Box<dyn BlockReader + 'a>,
     internal: Option<&'a dyn InternalReader>,
 }
 
-impl std::fmt::Debug for OriginReader<'_> {
+impl std::fmt::Debug for BuildReader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OriginReader").finish_non_exhaustive()
+        f.debug_struct("BuildReader").finish_non_exhaustive()
     }
 }
 
-impl OriginReader<'_> {
+impl BuildReader<'_> {
     /// Reads like [`BlockReader::read`], and merges internal movements into the transfers.
     /// Returns `None` if the blocks were replaced between the two.
     ///
