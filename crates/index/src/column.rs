@@ -4,7 +4,7 @@
 //! bytes of its neighbours. A column therefore ends with [`PAD`] bytes. This takes one load
 //! and one mask for every width, and is as fast for 3-byte numbers as for 4-byte ones.
 
-use crate::checked::{Fault, Span};
+use crate::checksummed_file::{Fault, Span};
 use std::ops::Range;
 
 /// The number of zero bytes after the last number of a column.
@@ -131,7 +131,7 @@ pub(crate) fn write(numbers: impl Iterator<Item = u64>, max: u64, out: &mut Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{checked::CheckedFile, layout::Part, part_writer::one_part};
+    use crate::{checksummed_file::CheckedFile, layout::Part, part_writer::one_part};
     use proptest::prelude::*;
 
     proptest! {

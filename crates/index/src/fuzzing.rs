@@ -2,7 +2,7 @@
 
 use crate::{
     builder::{Builder, Capacity},
-    checked::Checksums,
+    checksummed_file::Checksums,
     layout::{Geometry, HEAD_BYTES, Head, PARTS, Part},
     segment::{Segment, Wanted},
 };

@@ -20,13 +20,13 @@
 //! checksum before it is used, and every access checks its bounds. So damage gives an error,
 //! never a wrong answer or a panic.
 //!
-//! Modules, each using only those before it: error, layout, checked, column, manifest, part_writer,
+//! Modules, each using only those before it: error, layout, checksummed_file, column, manifest, part_writer,
 //! builder, segment, worker, directory, fuzzing, question, write, source, verify.
 
 mod error;
 
 // The format.
-mod checked;
+mod checksummed_file;
 mod column;
 mod layout;
 

@@ -1,7 +1,7 @@
 //! Writes the parts of a segment one after the other, then the checksums, then the head.
 
 use crate::{
-    checked::Checksums,
+    checksummed_file::Checksums,
     column,
     error::{Error, Result},
     layout::{ALIGN, HEAD_BYTES, Head, PARTS, Part, PartLocation},

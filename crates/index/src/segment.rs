@@ -12,7 +12,7 @@ mod rows;
 
 use crate::{
     builder::{BUCKET_BITS_MAX, kind_code, standard_code},
-    checked::{CheckedFile, Fault, Span},
+    checksummed_file::{CheckedFile, Fault, Span},
     column::{Column, partition_point},
     error::{Error, Result, damaged},
     layout::{

@@ -14,7 +14,7 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use rayon::prelude::*;
 use std::{fmt, ops::ControlFlow};
-use txgraph_stored::CachedRest;
+use txgraph_stored::CachedSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable,
     ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
@@ -28,7 +28,7 @@ const PIECES_AHEAD_MAX: usize = 16;
 
 /// The maximum number of blocks without an index for a search by frontier. With more, one
 /// pass over everything costs less.
-const REST_BLOCKS_MAX: u64 = 1024;
+const UNINDEXED_BLOCKS_MAX: u64 = 1024;
 /// The same if these blocks are replayed.
 const REST_REPLAYED_MAX: u64 = 128;
 
@@ -418,7 +418,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         let rest = rest.fold(0_u64, |sum, part| sum.saturating_add(part.blocks.blocks()));
         let rest_max = match request.filter.internal {
             true => REST_REPLAYED_MAX,
-            false => REST_BLOCKS_MAX,
+            false => UNINDEXED_BLOCKS_MAX,
         };
         if rest > rest_max || parts.iter().all(|part| part.run.is_none()) {
             return Ok(None);
@@ -426,7 +426,7 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.check_rest(request, &parts)?;
         let question = Question::new(request);
         let mut report = ReportBuilder::default();
-        let mut rest = CachedRest::new(&self.rest as &dyn TransferSource);
+        let mut rest = CachedSource::new(&self.rest as &dyn TransferSource);
         for part in &parts {
             let Some(run) = part.run else {
                 report.add(rest.read(request, &part.blocks)?);

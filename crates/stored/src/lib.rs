@@ -5,7 +5,7 @@
 //! it checks coverage, reads chunks in parallel, delivers them in order, checks that they link,
 //! and reports.
 //!
-//! [`CachedRest`] keeps the transfers of some blocks for all hops of a search. [`BloomHashes`]
+//! [`CachedSource`] keeps the transfers of some blocks for all hops of a search. [`BloomHashes`]
 //! computes the bloom filter of logs, to compare it with that of a header.
 //!
 //! The second half is the life of stores of blocks, the index and the lake. They implement
@@ -13,13 +13,13 @@
 //! [`BuildReader::each_run`] are the loops, [`folder`] is a directory with one writer, and
 //! [`Interner`] gives numbers to addresses.
 //!
-//! Modules, each using only those before it: blocks, bloom, cached, error, folder, interner,
+//! Modules, each using only those before it: blocks, bloom, cached_source, error, folder, interner,
 //! build_source, source, store_error, jobs, store, units.
 
 mod blocks;
 mod bloom;
 mod build_source;
-mod cached;
+mod cached_source;
 mod error;
 pub mod folder;
 mod interner;
@@ -32,7 +32,7 @@ mod units;
 pub use blocks::{StoredBlocks, StoredChunk};
 pub use bloom::BloomHashes;
 pub use build_source::{BuildReader, BuildSource, PreparedBuildSource, everything};
-pub use cached::CachedRest;
+pub use cached_source::CachedSource;
 pub use error::Error;
 pub use interner::Interner;
 pub use jobs::{Expected, Stop, run_jobs};

@@ -2,7 +2,7 @@
 
 use crate::{
     builder::leading_bits,
-    checked::{Fault, Span},
+    checksummed_file::{Fault, Span},
     column::{Column, partition_point},
 };
 use alloy_primitives::Address;

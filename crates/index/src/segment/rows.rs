@@ -2,7 +2,7 @@
 
 use super::{Class, Segment, dictionary::address_at};
 use crate::{
-    checked::{Fault, Span},
+    checksummed_file::{Fault, Span},
     column::Column,
     layout::STEP,
 };

@@ -7,7 +7,7 @@ use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError},
 };
-use txgraph_stored::CachedRest;
+use txgraph_stored::CachedSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, FailureKind, Kind,
     ScanReport, ScanRequest, SourceError, SourceFailure, Transfer, TransferFilter, TransferSource,
@@ -448,7 +448,7 @@ impl TransferSource for JoinedTransfers<'_> {
             let (report, source) = match hops {
                 Some(hops) => hops,
                 None => {
-                    let mut cached = CachedRest::new(OneSegment {
+                    let mut cached = CachedSource::new(OneSegment {
                         of: self,
                         segment: segment.clone(),
                     });

@@ -13,14 +13,14 @@ use txgraph_transfers::{
 const TRANSFERS_MAX: usize = 1 << 18;
 
 /// Transfers of a few blocks, all that match one request, to be filtered by addresses.
-pub struct CachedRest<S> {
+pub struct CachedSource<S> {
     source: S,
     parts: Vec<CachedPart>,
 }
 
-impl<S> fmt::Debug for CachedRest<S> {
+impl<S> fmt::Debug for CachedSource<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CachedRest").finish_non_exhaustive()
+        f.debug_struct("CachedSource").finish_non_exhaustive()
     }
 }
 
@@ -33,7 +33,7 @@ struct CachedPart {
     transfers: Option<Vec<Transfer>>,
 }
 
-impl<S: TransferSource> CachedRest<S> {
+impl<S: TransferSource> CachedSource<S> {
     /// Keeps transfers of `source`.
     pub const fn new(source: S) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl CachedPart {
     }
 }
 
-impl<S: TransferSource> TransferSource for CachedRest<S> {
+impl<S: TransferSource> TransferSource for CachedSource<S> {
     fn chain(&self) -> &ChainInfo {
         self.source.chain()
     }
