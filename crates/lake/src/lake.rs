@@ -1,7 +1,7 @@
 //! An open lake: its partitions, their files and their addresses.
 
 use crate::{
-    checked::{BLOCK_BYTES, CheckedFile},
+    checksummed_file::{BLOCK_BYTES, CheckedFile},
     error::{Error, Result, damaged},
     manifest::{Manifest, PartitionInfo, hex},
     names::{CHECKSUMS, PARTITIONS},

@@ -17,14 +17,14 @@
 //! compares each block of a file with its checksum before it uses it.
 //!
 //! Modules, each using only those before it: error, names, schema, bucket, dictionary, store,
-//! checked, manifest, table, writer, builder, fuzzing, lake, build, rows, source, compact, verify.
+//! checksummed_file, manifest, table, writer, builder, fuzzing, lake, build, rows, source, compact, verify.
 
 mod error;
 
 // The format.
 #[cfg(feature = "s3")]
 mod bucket;
-mod checked;
+mod checksummed_file;
 mod manifest;
 mod names;
 mod schema;

@@ -2,7 +2,7 @@
 //! index and bloom filters.
 
 use crate::{
-    checked::CheckedFile,
+    checksummed_file::CheckedFile,
     error::{Error, Result, damaged, reading},
     schema::Table,
 };

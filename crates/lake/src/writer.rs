@@ -2,7 +2,7 @@
 //! on disk.
 
 use crate::{
-    checked::{BLOCK_BYTES, Summed},
+    checksummed_file::{BLOCK_BYTES, Summed},
     error::{Error, Result},
     manifest::{FileInfo, hex},
     names::{CHECKSUMS, UNFINISHED, partition_folder},
