@@ -1,6 +1,6 @@
 //! Compressed text files, by the last extension of their name: `transfers.csv.gz`, `x.jsonl.zst`.
 
-use crate::partial::PartialFile;
+use crate::atomic_file::PartialFile;
 use flate2::write::GzEncoder;
 use std::{
     io::{self, Write},

@@ -5,12 +5,12 @@
 
 use crate::{
     Column, GraphOptions, Metadata, Result, TokenList, Value, Written,
-    arrows::{Arrow, Arrows, arrow_label, width},
     decimal::to_f64,
+    drawn_edges::{Arrow, Arrows, arrow_label, width},
+    graph_rows::{vertex_attributes, vertices},
     output::Output,
     text::short_address,
     text_output::TextOutput,
-    views::{vertex_attributes, vertices},
     xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
 use txgraph_graph::{Asset, TransferGraph};

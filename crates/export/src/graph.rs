@@ -2,13 +2,14 @@
 
 use crate::{
     DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat, TableWriter, Target,
-    TransferTableOptions, Written, draw, gexf, graphml, json,
+    TransferTableOptions, Written, draw, gexf,
+    graph_rows::{merged_attributes, totals_column, vertex_attributes, vertices},
+    graphml, json,
     json_text::push_json_pretty,
     output::Output,
     picture,
     table::{TransferRows, transfer_encoder},
     text_output::TextOutput,
-    views::{merged_attributes, totals_column, vertex_attributes, vertices},
 };
 use serde::Serialize;
 use txgraph_analysis::Table;

@@ -4,11 +4,11 @@
 
 use crate::{
     Column, GraphOptions, Metadata, Result, Value, Written,
-    arrows::{Arrows, arrow_label},
+    drawn_edges::{Arrows, arrow_label},
+    graph_rows::{vertex_attributes, vertices},
     output::Output,
     text::short_address,
     text_output::TextOutput,
-    views::{vertex_attributes, vertices},
     xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
 use txgraph_graph::TransferGraph;

@@ -2,13 +2,13 @@
 
 use crate::{
     GraphOptions, Metadata, Result, Written,
+    graph_rows::{merged_attributes, totals_column, vertex_attributes, vertices},
     json_text::push_json,
-    line::Line,
     output::Output,
+    row_buffer::RowBuffer,
     table::jsonl::Keys,
     text_output::TextOutput,
     value::push_object,
-    views::{merged_attributes, totals_column, vertex_attributes, vertices},
 };
 use txgraph_graph::TransferGraph;
 
@@ -46,7 +46,7 @@ pub(crate) fn write(
         let keys = Keys::new(options.table.set().0, graph.chain.chain_id);
         let edges = graph.graph.raw_edges();
         text.write_rows(edges.len(), &|rows, out| {
-            let mut line = Line::new();
+            let mut line = RowBuffer::new();
             for i in rows {
                 let edge = &edges[i].weight;
                 out.extend_from_slice(between(i));

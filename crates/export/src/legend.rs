@@ -1,6 +1,6 @@
 //! The legend of a drawing: a colour for each asset.
 
-use crate::{TokenList, arrows::Arrows, text::printable};
+use crate::{TokenList, drawn_edges::Arrows, text::printable};
 use txgraph_graph::Asset;
 
 /// Assets of the legend.

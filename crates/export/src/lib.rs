@@ -6,9 +6,9 @@
 
 // What callers choose.
 mod alike;
-mod arrow;
+mod arrow_ipc;
 mod choice;
-mod claims;
+mod claimed_metadata;
 mod error;
 mod fields;
 mod format;
@@ -20,49 +20,49 @@ mod target;
 mod tokens;
 mod transactions;
 // Bytes and text.
+mod atomic_file;
 mod compression;
 mod decimal;
 mod json_text;
-mod line;
-mod lines;
-mod names;
+mod label_text;
+mod line_writer;
 mod output;
-mod partial;
-mod pieces;
+mod parallel_text;
+mod row_buffer;
 mod text;
 mod text_output;
 // Tables.
 mod table;
 mod value;
 // Graphs.
-mod arrows;
 mod draw;
+mod drawn_edges;
 #[cfg(test)]
 mod fixtures;
 mod gexf;
 mod graph;
+mod graph_rows;
 mod graphml;
 mod json;
 mod legend;
 mod picture;
-mod views;
 mod xml;
 
-pub use arrow::{
+pub use arrow_array::RecordBatch;
+pub use arrow_ipc::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, transfer_batch, transfer_schema,
 };
-pub use arrow_array::RecordBatch;
 pub use arrow_schema::SchemaRef;
+pub use atomic_file::{DiscardedFiles, discard_partial_files};
 pub use choice::ColumnChoice;
-pub use claims::{Counterfeit, TokenClaim};
+pub use claimed_metadata::{ClaimedMetadata, CounterfeitToken};
 pub use draw::check_graphviz;
 pub use error::{Error, Result};
 pub use format::{ColumnWord, DocumentFormat, GraphFormat, Layout, Schema, TableFormat};
 pub use graph::{write_graph, write_json, write_table, write_vertices};
-pub use lines::LineWriter;
+pub use line_writer::LineWriter;
 pub use metadata::Metadata;
 pub use options::{Drawing, GraphOptions, TransferTableOptions};
-pub use partial::{DiscardedFiles, discard_partial_files};
 pub use picture::{Fold, Link, WrongFold, WrongLink, rounded_amount, short_addresses};
 pub use prices::Prices;
 pub use table::{TableWriter, TransferWriter};

@@ -3,9 +3,9 @@
 
 use crate::{
     Error, Metadata, Result, Target, Written,
-    arrow::ArrowTarget,
+    arrow_ipc::ArrowTarget,
+    atomic_file::PartialFile,
     compression::{CompressedFile, Compression},
-    partial::PartialFile,
 };
 use std::{
     fs::{self, File, OpenOptions},

@@ -120,7 +120,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TokenClaim;
+    use crate::ClaimedMetadata;
 
     const FILE: &str = "token,price,symbol\n\
          0x0707070707070707070707070707070707070707,2.5,X\n\
@@ -132,7 +132,7 @@ mod tests {
         let usdc = alloy_primitives::address!("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48");
         let [x, fake] = [7, 8].map(Address::repeat_byte);
         let mut tokens = TokenList::default();
-        let claim = |symbol: &str, decimals| TokenClaim {
+        let claim = |symbol: &str, decimals| ClaimedMetadata {
             symbol: Some(symbol.to_owned()),
             decimals,
         };

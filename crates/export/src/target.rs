@@ -1,6 +1,6 @@
 //! Targets of output.
 
-use crate::arrow::ArrowTarget;
+use crate::arrow_ipc::ArrowTarget;
 use std::{
     convert::Infallible,
     fmt,

@@ -3,7 +3,7 @@
 use crate::{
     Metadata, Result, Written,
     output::Output,
-    pieces::{Format, OrderedWriter, PIECE_BYTES},
+    parallel_text::{Format, OrderedWriter, PIECE_BYTES},
 };
 use txgraph_work::Threads;
 

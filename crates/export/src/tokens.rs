@@ -3,9 +3,9 @@
 //! in raw units.
 
 use crate::{
-    Counterfeit, Error, Result, TokenClaim,
+    ClaimedMetadata, CounterfeitToken, Error, Result,
     alike::Alike,
-    claims::{is_well_known, known, known_by_symbol, well_known},
+    claimed_metadata::{is_well_known, known, known_by_symbol, well_known},
     decimal::scaled,
     text::{printable_short, short_address},
 };
@@ -156,13 +156,13 @@ impl TokenList {
             },
         ) in names
         {
-            list.claim(address, TokenClaim { symbol, decimals });
+            list.claim(address, ClaimedMetadata { symbol, decimals });
         }
         list
     }
 
     /// Adds what a token claims. An entry of a list and the table of well-known tokens count more.
-    pub fn claim(&mut self, address: Address, claim: TokenClaim) {
+    pub fn claim(&mut self, address: Address, claim: ClaimedMetadata) {
         let symbol = claim.symbol.unwrap_or_default();
         let symbol = printable_short(&symbol, SYMBOL_CHARS);
         let token = claim.decimals.map(|decimals| Token {
@@ -201,7 +201,7 @@ impl TokenList {
     /// chain, this list, and each other. One that looks like a well-known token, or a token of this
     /// list, at another address is marked: `USDC` becomes `USDC?`. Tokens of a list are left as they
     /// are. Returns those that it marked, ascending.
-    pub fn mark_counterfeits(&mut self, chain_id: u64) -> Vec<Counterfeit> {
+    pub fn mark_counterfeits(&mut self, chain_id: u64) -> Vec<CounterfeitToken> {
         let mut alike = match self.alike.take() {
             Some((of, alike)) if of == chain_id => alike,
             _ => {
@@ -227,7 +227,7 @@ impl TokenList {
                 if let Some(token) = &mut claim.token {
                     token.symbol = shown;
                 }
-                marked.push(Counterfeit {
+                marked.push(CounterfeitToken {
                     address,
                     claimed,
                     symbol,
@@ -545,7 +545,7 @@ mod tests {
     #[test]
     fn lists_count_more_than_the_table_and_that_more_than_claims() {
         let [fake, own] = [7, 8].map(Address::repeat_byte);
-        let claim = |symbol: &str| TokenClaim {
+        let claim = |symbol: &str| ClaimedMetadata {
             symbol: Some(symbol.to_owned()),
             decimals: Some(2),
         };
@@ -611,7 +611,7 @@ mod tests {
             };
             list.claim(
                 token(number),
-                TokenClaim {
+                ClaimedMetadata {
                     symbol: Some(symbol),
                     decimals: Some(6),
                 },
@@ -626,7 +626,7 @@ mod tests {
     #[test]
     fn tokens_with_one_symbol_are_never_alike() {
         let [first, second, other] = [7, 8, 9].map(Address::repeat_byte);
-        let claim = |symbol: &str| TokenClaim {
+        let claim = |symbol: &str| ClaimedMetadata {
             symbol: Some(symbol.to_owned()),
             decimals: Some(0),
         };

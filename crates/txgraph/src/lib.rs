@@ -94,11 +94,11 @@ pub use txgraph_base::UnknownWord;
 pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ColumnChoice, ColumnWord, Counterfeit,
-    DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat, Layout, LineWriter, Link, Metadata,
-    RecordBatch, Schema, SchemaRef, TableFormat, Target, Token, TokenClaim, TokenList,
-    TransferWriter, Written, discard_partial_files, plain_text, printable, rounded_amount,
-    short_addresses, transfer_batch, transfer_schema,
+    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ClaimedMetadata, ColumnChoice,
+    ColumnWord, CounterfeitToken, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat,
+    Layout, LineWriter, Link, Metadata, RecordBatch, Schema, SchemaRef, TableFormat, Target, Token,
+    TokenList, TransferWriter, Written, discard_partial_files, plain_text, printable,
+    rounded_amount, short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Contracts, Edge,

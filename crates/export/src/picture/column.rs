@@ -1,7 +1,7 @@
 //! Columns: the hop of each vertex. When both directions were followed, senders are to the
 //! left of the roots and receivers to the right.
 
-use super::arrow::PictureArrow;
+use super::edge::PictureArrow;
 use txgraph_graph::TransferGraph;
 use txgraph_transfers::Direction;
 

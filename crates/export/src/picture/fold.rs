@@ -5,7 +5,7 @@
 //! become one vertex. Roots, labelled vertices and vertices at which the search ended for a
 //! reason of their own always stay.
 
-use super::arrow::PictureArrow;
+use super::edge::PictureArrow;
 use std::{
     cmp::{Ordering, Reverse},
     fmt,
@@ -181,7 +181,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{arrows::Arrows, picture::arrow::merged};
+    use crate::{drawn_edges::Arrows, picture::edge::merged};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
     use txgraph_graph::testing;

@@ -78,7 +78,7 @@ fn data(
         .arrows
         .iter()
         .all(|arrow| arrow.first.1.is_some() && arrow.last.1.is_some());
-    let at = |moment: super::arrow::Moment| match moment.1 {
+    let at = |moment: super::edge::Moment| match moment.1 {
         Some(time) if timed => time.seconds(),
         _ => moment.0,
     };

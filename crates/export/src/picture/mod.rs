@@ -3,10 +3,10 @@
 //! [`Picture`] is what is drawn, without positions. `dot` writes it for Graphviz, `html` for
 //! a browser.
 
-mod arrow;
 mod checksum;
 mod column;
 pub(crate) mod dot;
+mod edge;
 mod fold;
 pub(crate) mod html;
 mod layout;
@@ -15,37 +15,37 @@ mod node;
 #[cfg(test)]
 mod oracle;
 mod place;
+mod short_text;
 mod style;
 mod text;
 mod title;
 mod unit;
 mod width;
-mod words;
 
 pub use fold::{Fold, WrongFold};
 pub use link::{Link, WrongLink};
+pub use short_text::short_addresses;
 pub use unit::rounded_amount;
-pub use words::short_addresses;
 
 pub(crate) use layout::name as layout_name;
 
 use crate::{
     Error, GraphOptions, Layout, Metadata, Result, TokenList,
-    arrows::Arrows,
+    drawn_edges::Arrows,
+    label_text::{CategoryEntry, categories},
     legend::{LegendEntry, legend},
-    names::{CategoryEntry, categories},
     text::{counted, push_hex},
 };
 use alloy_primitives::map::HashMap;
-use arrow::PictureArrow;
 use checksum::{Capitals, all_capitals};
+use edge::PictureArrow;
 use layout::layout_of;
 use node::Node;
+use short_text::{days, minute, push_moment};
 use std::cmp::Reverse;
 use text::Text;
 use txgraph_graph::{Asset, TransferGraph};
 use unit::{Unit, push_transfers};
-use words::{days, minute, push_moment};
 
 /// A picture without positions.
 pub(crate) struct Picture<'a> {
@@ -108,13 +108,13 @@ impl<'a> Picture<'a> {
         let styles = Arrows::new(graph, false, threads)?;
         let assets = styles.legend();
         let places = assets.iter().copied().zip(0..).collect();
-        let mut arrows = arrow::merged(graph, &places, drawing.every_transfer);
+        let mut arrows = edge::merged(graph, &places, drawing.every_transfer);
         let groups = fold::groups(graph, &arrows, assets, drawing.fold);
         let place = place_of_each(graph.graph.node_count(), &groups);
         let hidden: usize = groups.iter().map(Vec::len).sum();
         let mut notes = Vec::new();
         if hidden > 0 {
-            arrow::fold(&mut arrows, &place, place.len() - hidden);
+            edge::fold(&mut arrows, &place, place.len() - hidden);
             let folded = counted(groups.len() as u64, "vertex").replace("vertexs", "vertices");
             notes.push(format!(
                 "{hidden} addresses with a single counterparty are drawn as {folded}; \

@@ -2,17 +2,17 @@
 
 use super::{
     Picture,
-    arrow::PictureArrow,
     column::columns,
+    edge::PictureArrow,
+    short_text::{different_digits, left_out},
     style::{LABEL_CHARS, TOOLTIP_CHARS, TOTALS_MAX, VertexStyle},
     text::{Text, push},
     unit::{Unit, push_transfers},
-    words::{different_digits, left_out},
 };
 use crate::{
-    names,
+    graph_rows::vertices,
+    label_text,
     text::{counted, printable_short, push_hex},
-    views::vertices,
 };
 use alloy_primitives::Address;
 use std::collections::BTreeSet;
@@ -194,7 +194,7 @@ impl Picture<'_> {
             }
         };
         let labels = &self.graph.graph.raw_nodes()[number].weight.labels;
-        if let Some(name) = names::drawn(labels, LABEL_CHARS) {
+        if let Some(name) = label_text::drawn(labels, LABEL_CHARS) {
             out.any(&name);
             out.end_line();
         }
@@ -219,7 +219,7 @@ impl Picture<'_> {
         let Some(vertex) = node.vertex(self.graph) else {
             return self.push_members(node.members(), out);
         };
-        for line in names::listed(&vertex.labels, TOOLTIP_CHARS) {
+        for line in label_text::listed(&vertex.labels, TOOLTIP_CHARS) {
             out.end_line();
             out.any(&line);
         }

@@ -179,7 +179,7 @@ proptest! {
         let list = serde_json::json!({ "tokens": list.collect::<Vec<_>>() });
         let mut list = TokenList::parse(&list.to_string()).unwrap();
         for (i, (symbol, decimals)) in tokens.iter().enumerate().take(3) {
-            let claim = crate::TokenClaim { symbol: Some(symbol.clone()), decimals: Some(*decimals) };
+            let claim = crate::ClaimedMetadata { symbol: Some(symbol.clone()), decimals: Some(*decimals) };
             list.claim(token(i), claim);
         }
         let known = graph.graph.node_weights().zip(&contracts);

@@ -1,6 +1,6 @@
 //! The title of a picture, and the lines below it.
 
-use super::{Node, words};
+use super::{Node, short_text};
 use crate::{
     Metadata, TokenList,
     text::{counted, printable, printable_short, short_address},
@@ -64,7 +64,7 @@ pub(super) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
     if let Some((first, last)) = ends {
         title = format!(
             "{title}, {}",
-            words::days((0, Some(first)), (0, Some(last)))
+            short_text::days((0, Some(first)), (0, Some(last)))
         );
     }
     printable(&title).into_owned()

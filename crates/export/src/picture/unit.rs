@@ -1,6 +1,6 @@
 //! The texts of an asset, put together once for all its amounts.
 
-use super::{text::Text, words::rounded};
+use super::{short_text::rounded, text::Text};
 use crate::{TokenList, decimal::push_scaled, legend::CLAIM, text::printable};
 use txgraph_graph::{AmountSum, Asset};
 

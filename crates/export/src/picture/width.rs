@@ -1,7 +1,7 @@
 //! Widths of arrows, in tenths of a point. Integers only, so that every machine draws the same.
 
-use super::arrow::PictureArrow;
-use crate::arrows::{Arrows, width};
+use super::edge::PictureArrow;
+use crate::drawn_edges::{Arrows, width};
 use txgraph_graph::Asset;
 use txgraph_transfers::TokenStandard;
 
@@ -58,7 +58,7 @@ fn by_value(value: f64, largest: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::arrow::merged;
+    use crate::picture::edge::merged;
     use txgraph_graph::testing;
     use txgraph_work::Threads;
 

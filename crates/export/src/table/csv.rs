@@ -4,9 +4,9 @@
 use super::{RowEncoder, TransferEncoder, TransferRows};
 use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
-    line::{Line, Word},
     output::Output,
     plain_text,
+    row_buffer::{RowBuffer, Word},
     schema::HOP,
     text::printable,
     text_output::TextOutput,
@@ -80,7 +80,7 @@ impl TransferEncoder for Transfers {
     fn write(&mut self, rows: TransferRows<'_>) -> Result<()> {
         let lines = &self.lines;
         self.text.write_rows(rows.len(), &|numbers, out| {
-            let mut line = Line::new();
+            let mut line = RowBuffer::new();
             for (transfer, hop) in numbers.map(|number| rows.get(number)) {
                 lines.push(&mut line, transfer, hop);
                 out.extend_from_slice(line.as_bytes());
@@ -126,7 +126,7 @@ impl Lines {
 
     /// Replaces `line` by the line of a transfer. It must be new or a line of this formatter.
     #[inline]
-    fn push(&self, line: &mut Line, transfer: &Transfer, hop: Option<u32>) {
+    fn push(&self, line: &mut RowBuffer, transfer: &Transfer, hop: Option<u32>) {
         // Destructured, so that a new field cannot be forgotten.
         let Transfer {
             block_number,
@@ -225,7 +225,7 @@ mod tests {
             transfers in prop::collection::vec((any_transfer(), prop::option::of(any::<u32>())), 0..20),
             chain_id: u64,
         ) {
-            let mut ours = Line::new();
+            let mut ours = RowBuffer::new();
             for (mut one, hop) in transfers {
                 if hop.is_some() {
                     // Few blocks, so that rows share the text of their block.
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn longest_row_fits_the_line() {
-        let mut line = Line::new();
+        let mut line = RowBuffer::new();
         Lines::new(u64::MAX).push(&mut line, &longest_transfer(), Some(u32::MAX));
         assert!(line.as_bytes().len() < 600);
     }

@@ -4,8 +4,8 @@
 use super::{RowEncoder, TransferEncoder, TransferRows};
 use crate::{
     Column, Metadata, Result, Schema, TransferTableOptions, Value, Written,
-    line::{Line, Word},
     output::Output,
+    row_buffer::{RowBuffer, Word},
     schema::{
         FROM_ADDRESS, HOP, TO_ADDRESS, TOKEN_ADDRESS, TOKEN_ID, TOKEN_STANDARD, TRANSACTION_HASH,
         VALUE,
@@ -59,7 +59,7 @@ impl TransferEncoder for Transfers {
     fn write(&mut self, rows: TransferRows<'_>) -> Result<()> {
         let keys = &self.keys;
         self.text.write_rows(rows.len(), &|numbers, out| {
-            let mut line = Line::new();
+            let mut line = RowBuffer::new();
             for (transfer, hop) in numbers.map(|number| rows.get(number)) {
                 keys.push(&mut line, transfer, hop);
                 line.byte(b'\n');
@@ -122,7 +122,7 @@ impl Keys {
     /// Replaces `line` by the object of a transfer, without a line end. It must be new or an
     /// object of these keys.
     #[inline]
-    pub(crate) fn push(&self, line: &mut Line, transfer: &Transfer, hop: Option<u32>) {
+    pub(crate) fn push(&self, line: &mut RowBuffer, transfer: &Transfer, hop: Option<u32>) {
         // Destructured, so that a new field cannot be forgotten.
         let Transfer {
             block_number,
@@ -213,7 +213,7 @@ mod tests {
             chain_id: u64,
             hop in prop::option::of(any::<u32>()),
         ) {
-            let mut ours = Line::new();
+            let mut ours = RowBuffer::new();
             Keys::new(Schema::Txgraph, chain_id).push(&mut ours, &one, hop);
 
             let numbers = ["block_number", "block_timestamp", "transaction_index", "log_index", "sub_index", "chain_id"];
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn longest_row_fits_the_line() {
         for &schema in Schema::ALL {
-            let mut line = Line::new();
+            let mut line = RowBuffer::new();
             Keys::new(schema, u64::MAX).push(&mut line, &longest_transfer(), Some(u32::MAX));
             assert!(line.as_bytes().len() < 800);
         }

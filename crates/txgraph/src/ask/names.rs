@@ -4,7 +4,7 @@
 use crate::{Capability, Error, Result, Source};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, path::Path};
-use txgraph_export::{Counterfeit, TokenList};
+use txgraph_export::{CounterfeitToken, TokenList};
 use txgraph_transfers::{BlockRanges, StateUsed};
 
 /// The columns of transfers with names of tokens.
@@ -20,7 +20,7 @@ pub struct TokenSources {
     pub claims: u64,
     /// Claims that look like a well-known token at another address. They are written with a
     /// question mark.
-    pub counterfeits: Vec<Counterfeit>,
+    pub counterfeits: Vec<CounterfeitToken>,
     /// The state in which tokens were asked, if any were.
     pub state: Option<StateUsed>,
 }
@@ -101,7 +101,7 @@ impl Source {
             Ok(names) => {
                 for (token, names) in names {
                     let (symbol, decimals) = (names.symbol, names.decimals);
-                    list.claim(token, txgraph_export::TokenClaim { symbol, decimals });
+                    list.claim(token, txgraph_export::ClaimedMetadata { symbol, decimals });
                 }
                 Ok(())
             }

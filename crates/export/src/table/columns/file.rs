@@ -1,7 +1,7 @@
 //! Parquet, Arrow IPC and record batches in memory, one row group or record batch at a time.
 
 use super::{Container, footer};
-use crate::{Error, Metadata, Result, Written, arrow::ArrowTarget, output::Output};
+use crate::{Error, Metadata, Result, Written, arrow_ipc::ArrowTarget, output::Output};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::SchemaRef;

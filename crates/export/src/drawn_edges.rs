@@ -3,7 +3,7 @@
 
 use crate::{
     Column, TokenList, Value,
-    views::{merged_attributes, transfer_columns, transfer_row},
+    graph_rows::{merged_attributes, transfer_columns, transfer_row},
 };
 use alloy_primitives::{Address, map::HashMap};
 use std::{

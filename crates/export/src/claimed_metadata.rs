@@ -10,7 +10,7 @@ use txgraph_base::KnownChain;
 
 /// What the contract of a token claims. What it does not answer is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenClaim {
+pub struct ClaimedMetadata {
     /// The symbol.
     pub symbol: Option<String>,
     /// Decimal places of an amount.
@@ -19,7 +19,7 @@ pub struct TokenClaim {
 
 /// A token that claims the symbol of a well-known one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counterfeit {
+pub struct CounterfeitToken {
     /// Its contract.
     pub address: Address,
     /// What it claims, printable.

@@ -19,7 +19,7 @@ pub(crate) struct PictureArrow {
     pub(crate) source: usize,
     /// The number of the vertex, and of the node after folding.
     pub(crate) target: usize,
-    /// The place of the asset in the legend of [`Arrows`](crate::arrows::Arrows).
+    /// The place of the asset in the legend of [`Arrows`](crate::drawn_edges::Arrows).
     pub(crate) asset: usize,
     pub(super) amount: AmountSum,
     /// The number of transfers.

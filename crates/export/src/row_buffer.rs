@@ -40,14 +40,14 @@ impl<const N: usize> Word<N> {
 type BlockKey = (u64, Option<BlockTime>);
 
 /// A line under construction.
-pub(crate) struct Line {
+pub(crate) struct RowBuffer {
     room: [u8; LINE_BYTES],
     at: usize,
     /// The block whose number and time the room starts with, and where they end.
     block: Option<(BlockKey, usize)>,
 }
 
-impl Line {
+impl RowBuffer {
     /// Creates an empty line. Fills its room with zeros, so use one for many rows.
     pub(crate) const fn new() -> Self {
         Self {
@@ -240,8 +240,8 @@ mod tests {
     use alloy_primitives::U256;
     use proptest::prelude::*;
 
-    fn line(write: impl FnOnce(&mut Line)) -> String {
-        let mut line = Line::new();
+    fn line(write: impl FnOnce(&mut RowBuffer)) -> String {
+        let mut line = RowBuffer::new();
         line.text(b"x");
         write(&mut line);
         String::from_utf8(line.as_bytes()[1..].to_vec()).unwrap()

@@ -1,6 +1,6 @@
 //! Words of a picture: rounded amounts, dates, and short addresses that differ.
 
-use super::arrow::Moment;
+use super::edge::Moment;
 use crate::decimal::push_integer;
 use alloy_primitives::Address;
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::Offset};
