@@ -1,6 +1,6 @@
 //! Arguments that several commands share. Doc comments are help texts.
 
-use crate::movements::Form;
+use crate::transfer_tables::TerminalFormat;
 pub(crate) use crate::{
     block_args::{BlockArgs, StateBlockArgs},
     label_args::LabelArgs,
@@ -410,12 +410,12 @@ struct ReplacedColumnArgs {
 }
 
 pub(crate) fn table_formats() -> PossibleValuesParser {
-    let people = Form::WORDS.iter().take(1).copied();
+    let people = TerminalFormat::WORDS.iter().take(1).copied();
     PossibleValuesParser::new(people.chain(TableFormat::ALL.iter().map(|format| format.as_str())))
 }
 
 pub(crate) fn graph_formats() -> PossibleValuesParser {
-    let people = Form::WORDS.iter().copied();
+    let people = TerminalFormat::WORDS.iter().copied();
     PossibleValuesParser::new(people.chain(GraphFormat::ALL.iter().map(|format| format.as_str())))
 }
 

@@ -5,12 +5,12 @@
 //! sources on a cluster, is [`run`] with a [`Cluster`]. The other functions give commands of
 //! its own the same messages, exit statuses and signals.
 //!
-//! Modules, each using only those before it: closed, progress, interrupt, hints, exit, units,
-//! stats, output, table, movements, cluster, block_args, label_args, args, rewrite, help, commands.
+//! Modules, each using only those before it: stdout_check, progress, interrupt, hints, exit, units,
+//! stats, output, table, transfer_tables, cluster, block_args, label_args, args, argv, help, commands.
 
 mod args;
+mod argv;
 mod block_args;
-mod closed;
 mod cluster;
 mod commands;
 mod exit;
@@ -18,12 +18,12 @@ mod help;
 mod hints;
 mod interrupt;
 mod label_args;
-mod movements;
 mod output;
 mod progress;
-mod rewrite;
 mod stats;
+mod stdout_check;
 mod table;
+mod transfer_tables;
 mod units;
 
 use args::Global;
@@ -174,7 +174,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluste
 /// Parses a command line.
 fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
     let mut command = help::complete(Cli::command());
-    let args = rewrite::several_blocks(args.iter().cloned());
+    let args = argv::several_blocks(args.iter().cloned());
     let matches = command.try_get_matches_from_mut(args);
     let mut matches = matches.map_err(help::name_successor)?;
     if matches.subcommand_name() == Some(help::OPTIONS) {

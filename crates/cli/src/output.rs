@@ -320,7 +320,7 @@ pub(crate) fn print_data(bytes: &[u8]) -> Result<()> {
 }
 
 fn check_stdout() -> Result<()> {
-    if crate::closed::stdout() {
+    if crate::stdout_check::stdout() {
         Err(Error::new(ErrorKind::Failed, "standard output is closed"))
     } else {
         Ok(())

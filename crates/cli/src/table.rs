@@ -1,15 +1,15 @@
 //! Human-readable tables: EIP-55 addresses, amounts in units of the token.
 
-pub(crate) mod names;
-mod words;
+mod cell_text;
+pub(crate) mod short_names;
 
 pub(crate) use crate::units::thousands;
-pub(crate) use words::label;
+pub(crate) use cell_text::label;
 
 use crate::output::number;
+use cell_text::{TOKEN, Words, place};
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use txgraph::{ColumnType, Labels, Table, TokenList, Value, printable};
-use words::{TOKEN, Words, place};
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Level {
 /// are left out, which the title says. Whatever still does not fit becomes a list of its rows. Columns without any value are left out.
 pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     let rows = table.rows.len().min(view.rows_max);
-    let words = Words::new(table, view, rows);
+    let words = CellText::new(table, view, rows);
     let begin = match view.style {
         Style::Measures => Level::Full,
         Style::Movements => Level::Short,
@@ -113,7 +113,14 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
 const COLUMNS_MIN: usize = 3;
 
 /// Draws a table in the most detailed way that fits.
-fn fit(words: &Words<'_>, table: &Table, rows: usize, begin: Level, width: usize, page: &mut Page) {
+fn fit(
+    words: &CellText<'_>,
+    table: &Table,
+    rows: usize,
+    begin: Level,
+    width: usize,
+    page: &mut Page,
+) {
     for level in Level::ALL.into_iter().filter(|level| *level >= begin) {
         let mut grid = Grid::new(words, table, level, rows);
         let constant = grid.take_constant(&table.rows[..rows]);
@@ -183,7 +190,7 @@ struct Column {
 
 impl Grid {
     /// The first `rows` rows.
-    fn new(words: &Words<'_>, table: &Table, level: Level, rows: usize) -> Self {
+    fn new(words: &CellText<'_>, table: &Table, level: Level, rows: usize) -> Self {
         let columns: Vec<Column> = (0..table.columns.len())
             .filter(|at| words.is_shown(*at))
             .map(|at| Column {

@@ -1,11 +1,11 @@
 //! `txgraph address`: who is this?
 
-use super::{Context, names};
+use super::{Context, token_notes};
 use crate::{
     args::{BlockArgs, LabelArgs, StateBlockArgs},
-    movements,
     output::{number, print_json, print_page},
     table::{self, Page, Style, View, thousands},
+    transfer_tables,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         let tables = view.tables(&found, terminal.width());
         if !tables.text.is_empty() {
             print_page("\n")?;
-            movements::print(&tables, terminal)?;
+            transfer_tables::print(&tables, terminal)?;
         }
     }
     terminal.scanned(
@@ -144,7 +144,7 @@ fn tokens(
     let tokens = found.balances.iter().filter_map(|(token, _)| *token);
     let first = found.first_sent.iter();
     let first = first.filter_map(|first| first.transfer.token_address);
-    names::note(
+    token_notes::note(
         &source.name_tokens(&mut list, tokens.chain(first), &found.request.blocks)?,
         context.terminal,
     );

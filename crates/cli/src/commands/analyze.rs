@@ -1,12 +1,12 @@
 //! `txgraph analyze`.
 
-use super::{Context, branch_ends, names};
+use super::{Context, branch_ends, token_notes};
 use crate::{
     args::{SearchArgs, words},
     cluster::ClusterArgs,
-    movements,
     output::Terminal,
     table::{self, Page, Style, View},
+    transfer_tables,
 };
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
@@ -162,7 +162,7 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
         let named =
             source.name_tokens(&mut tokens, analysis.shown_tokens(), &analysis.graph.blocks)?;
         print_tables(query, &analysis, (&tokens, &labels), terminal)?;
-        names::note(&named, terminal);
+        token_notes::note(&named, terminal);
     }
     let graph = &analysis.graph;
     terminal.graph([graph.vertices, graph.transfers], graph.hop_max);
@@ -205,7 +205,7 @@ fn print_tables(
         .iter()
         .map(|table| table::draw(table, &view))
         .collect();
-    movements::print(&Page::join(pages), terminal)?;
+    transfer_tables::print(&Page::join(pages), terminal)?;
     if !others.is_empty() {
         let names: Vec<&str> = others.iter().map(|table| table.id).collect();
         terminal.note(format_args!(

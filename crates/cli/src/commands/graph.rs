@@ -1,11 +1,11 @@
 //! `txgraph graph`.
 
-use super::{Context, branch_ends, names, picture::PictureArgs, poisoning};
+use super::{Context, branch_ends, picture::PictureArgs, poisoning, token_notes};
 use crate::{
     args::{ColumnArgs, SearchArgs, graph_formats},
     cluster::ClusterArgs,
-    movements::{self, Form},
     output::{Terminal, print_page},
+    transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
 use serde::Serialize;
@@ -118,7 +118,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let form = match query.vertices.is_some() && query.output.format.is_none() {
         // Vertices alone, if nothing else is asked for.
         true => None,
-        false => Form::of(&query.output, &query.columns, terminal)?,
+        false => TerminalFormat::of(&query.output, &query.columns, terminal)?,
     };
     let (question, outputs) = match form {
         Some(_) => without_data(query, &source, terminal)?,
@@ -147,13 +147,13 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
         );
         poisoning::warn(terminal, &Poisoning::of(&answer));
     }
-    names::note(&done.tokens, terminal);
+    token_notes::note(&done.tokens, terminal);
     if let Some(form) = form {
         let mut tokens = outputs.tokens.unwrap_or_default();
-        let shown = answer.graph.edge_weights().take(movements::ROWS_MAX);
+        let shown = answer.graph.edge_weights().take(transfer_tables::ROWS_MAX);
         let shown = shown.filter_map(|edge| edge.transfer.token_address);
         let named = source.name_tokens(&mut tokens, shown, &answer.blocks)?;
-        names::note(&named, terminal);
+        token_notes::note(&named, terminal);
         show(form, query, &answer, &tokens, terminal)?;
     }
     terminal.written(&done.written);
@@ -179,7 +179,7 @@ fn without_data<'s>(
     terminal: &Terminal,
 ) -> Result<(PreparedSearch<'s>, GraphOutputs)> {
     let query = GraphQuery {
-        output: movements::without_data(&query.output),
+        output: transfer_tables::without_data(&query.output),
         ..query.clone()
     };
     let (question, mut outputs) = query.on(source)?;
@@ -196,31 +196,31 @@ fn without_data<'s>(
 
 /// Shows a graph to people.
 fn show(
-    form: Form,
+    form: TerminalFormat,
     query: &GraphQuery,
     graph: &GraphAnswer<'_>,
     tokens: &TokenList,
     terminal: &Terminal,
 ) -> Result<()> {
-    let labels = movements::labels(graph);
+    let labels = transfer_tables::labels(graph);
     let chain_id = graph.chain.chain_id;
-    let view = movements::view(tokens, &labels, chain_id, terminal);
+    let view = transfer_tables::view(tokens, &labels, chain_id, terminal);
     let is_cut = match form {
-        Form::Table => {
+        TerminalFormat::Table => {
             let merged = query.merge.then(|| graph.merged_edges()).transpose()?;
-            let page = movements::graph(graph, merged.as_deref(), &view);
-            movements::print(&page, terminal)?;
+            let page = transfer_tables::graph(graph, merged.as_deref(), &view);
+            transfer_tables::print(&page, terminal)?;
             let rows = merged.map_or(graph.graph.edge_count(), |edges| edges.len());
-            rows > movements::ROWS_MAX
+            rows > transfer_tables::ROWS_MAX
         }
-        Form::Tree => {
-            let (text, is_cut) = movements::tree(graph, &graph.merged_edges()?, &view);
+        TerminalFormat::Tree => {
+            let (text, is_cut) = transfer_tables::tree(graph, &graph.merged_edges()?, &view);
             print_page(&text)?;
             is_cut
         }
     };
     if is_cut {
-        movements::note_stopped(terminal, "rows");
+        transfer_tables::note_stopped(terminal, "rows");
     }
     Ok(())
 }

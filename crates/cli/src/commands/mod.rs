@@ -15,7 +15,6 @@ pub(crate) mod info;
 #[cfg(feature = "lake")]
 pub(crate) mod lake;
 pub(crate) mod man;
-mod names;
 pub(crate) mod picture;
 mod poisoning;
 pub(crate) mod query;
@@ -23,6 +22,7 @@ pub(crate) mod relations;
 pub(crate) mod replay;
 pub(crate) mod state;
 pub(crate) mod token;
+mod token_notes;
 pub(crate) mod transfers;
 pub(crate) mod tx;
 

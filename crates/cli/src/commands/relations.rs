@@ -1,11 +1,11 @@
 //! `txgraph path` and `txgraph common`: how addresses are related.
 
-use super::{Context, names};
+use super::{Context, token_notes};
 use crate::{
     args::{LabelArgs, SelectionArgs},
-    movements,
     output::{limit_words, number, print_json, print_page},
     table::{self, Page, Style, View},
+    transfer_tables,
 };
 use clap::Args;
 use serde::Serialize;
@@ -235,9 +235,9 @@ fn show_routes(
     let steps = both.iter().copied().flatten().flatten();
     let mut tokens = outputs.tokens.unwrap_or_default();
     let shown = steps.filter_map(|step| step.token_address);
-    names::note(&source.name_tokens(&mut tokens, shown, blocks)?, terminal);
+    token_notes::note(&source.name_tokens(&mut tokens, shown, blocks)?, terminal);
     let labels = outputs.labels.unwrap_or_default();
-    let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     let is_same = found.shortest == found.earliest;
     let mut pages = Vec::new();
     for (route, what) in [
@@ -252,13 +252,13 @@ fn show_routes(
         };
         let length = number(route.len() as u64, "transfer", "transfers");
         let title = format!("{what}, {length}");
-        let mut page = movements::route(title, route, &view);
+        let mut page = transfer_tables::route(title, route, &view);
         for remark in remarks(route) {
             page.text += &format!("note: {remark}\n");
         }
         pages.push(page);
     }
-    movements::print(&Page::join(pages), terminal)
+    transfer_tables::print(&Page::join(pages), terminal)
 }
 
 fn paths_as_json(found: &TransferPaths, has_internal: bool) -> Value {
@@ -312,7 +312,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
             width: terminal.width(),
             rows_max,
         };
-        movements::print(&table::draw(&common_table(&found), &view), terminal)?;
+        transfer_tables::print(&table::draw(&common_table(&found), &view), terminal)?;
     }
     let is_indexed = source.is_indexed(&question.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);

@@ -8,9 +8,9 @@ use super::Context;
 use crate::{
     args::{BlockArgs, LabelArgs, words},
     label_args::text as path_text,
-    movements::{self, Form},
     output::{Terminal, number},
     table::thousands,
+    transfer_tables::{self, TerminalFormat},
 };
 use clap::{Args, Subcommand};
 use disagreement::disagreement;
@@ -423,13 +423,16 @@ fn show(
     labels: &Labels,
     terminal: &Terminal,
 ) -> Result<ReplaySummary> {
-    let found = question.first_transfers(movements::ROWS_MAX)?;
+    let found = question.first_transfers(transfer_tables::ROWS_MAX)?;
     let none: [&std::path::Path; 0] = [];
     let tokens = source.token_list(&none)?.unwrap_or_default();
-    let view = movements::view(&tokens, labels, source.chain()?.chain_id, terminal);
-    movements::print(&movements::transfers(&found.transfers, &view), terminal)?;
+    let view = transfer_tables::view(&tokens, labels, source.chain()?.chain_id, terminal);
+    transfer_tables::print(
+        &transfer_tables::transfers(&found.transfers, &view),
+        terminal,
+    )?;
     if found.count > found.transfers.len() as u64 {
-        movements::note_stopped(terminal, "transfers");
+        transfer_tables::note_stopped(terminal, "transfers");
     }
     Ok(found.summary)
 }
@@ -466,10 +469,10 @@ impl OutputArgs {
     fn is_table(&self, terminal: &Terminal) -> Result<bool> {
         let is_stdout = self.output.iter().all(|path| path.as_os_str() == "-");
         match self.format.as_deref() {
-            Some(format) if format == Form::WORDS[0] && !is_stdout => Err(Error::usage(
+            Some(format) if format == TerminalFormat::WORDS[0] && !is_stdout => Err(Error::usage(
                 "a human-readable table goes to standard output",
             )),
-            Some(format) => Ok(format == Form::WORDS[0]),
+            Some(format) => Ok(format == TerminalFormat::WORDS[0]),
             None => Ok(self.output.is_empty() && terminal.is_seen()),
         }
     }

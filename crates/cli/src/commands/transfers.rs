@@ -1,10 +1,10 @@
 //! `txgraph transfers`.
 
-use super::{Context, branch_ends, names};
+use super::{Context, branch_ends, token_notes};
 use crate::{
     args::{ColumnArgs, LabelArgs, SelectionArgs, table_formats, words},
     cluster::ClusterArgs,
-    movements::{self, Form},
+    transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
 use serde::Serialize;
@@ -112,7 +112,7 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
-    if Form::of(&query.output, &query.columns, terminal)?.is_some() {
+    if TerminalFormat::of(&query.output, &query.columns, terminal)?.is_some() {
         return show(query, &source, context, start);
     }
     let (question, output) = query.on(&source)?;
@@ -128,7 +128,7 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     terminal.stats.phase("read and write");
     terminal.gaps(&answer.scan);
     branch_ends::unseen(&answer.unseen, terminal);
-    names::note(&answer.tokens, terminal);
+    token_notes::note(&answer.tokens, terminal);
     terminal.written(&answer.written);
     let is_indexed = source.is_indexed(question.request());
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
@@ -144,7 +144,7 @@ fn show(
 ) -> Result<()> {
     let terminal = context.terminal;
     let query = TransfersQuery {
-        output: movements::without_data(&query.output),
+        output: transfer_tables::without_data(&query.output),
         ..query.clone()
     };
     let (question, output) = query.on(source)?;
@@ -152,7 +152,7 @@ fn show(
     if context.explains(source, question.request())? {
         return Ok(());
     }
-    let answer = question.first(movements::ROWS_MAX)?;
+    let answer = question.first(transfer_tables::ROWS_MAX)?;
     terminal.stats.phase("read");
     terminal.gaps(&answer.scan);
     let mut tokens = output.tokens.unwrap_or_default();
@@ -161,11 +161,14 @@ fn show(
     let shown = answer.transfers.iter();
     let shown = shown.filter_map(|transfer| transfer.token_address);
     let named = source.name_tokens(&mut tokens, shown, question.blocks())?;
-    names::note(&named, terminal);
-    let view = movements::view(&tokens, &labels, source.chain()?.chain_id, terminal);
-    movements::print(&movements::transfers(&answer.transfers, &view), terminal)?;
+    token_notes::note(&named, terminal);
+    let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    transfer_tables::print(
+        &transfer_tables::transfers(&answer.transfers, &view),
+        terminal,
+    )?;
     if answer.has_more {
-        movements::note_stopped(terminal, "transfers");
+        transfer_tables::note_stopped(terminal, "transfers");
     }
     let is_indexed = source.is_indexed(question.request());
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);

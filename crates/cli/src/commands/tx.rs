@@ -1,6 +1,6 @@
 //! `txgraph tx`.
 
-use super::{Context, names};
+use super::{Context, token_notes};
 use crate::{
     args::LabelArgs,
     output::{print_json, print_page},
@@ -96,7 +96,7 @@ fn tokens(
     let tokens = found.transfers.iter();
     let tokens = tokens.filter_map(|transfer| transfer.token_address);
     let named = source.name_tokens(&mut list, tokens, &BlockRange::one(found.block).into())?;
-    names::note(&named, context.terminal);
+    token_notes::note(&named, context.terminal);
     Ok(list)
 }
 

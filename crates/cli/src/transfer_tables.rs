@@ -18,12 +18,12 @@ pub(crate) const ROWS_MAX: usize = 1_000;
 
 /// A human-readable form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TerminalFormat {
     Table,
     Tree,
 }
 
-impl Form {
+impl TerminalFormat {
     /// The words of the forms.
     pub(crate) const WORDS: [&str; 2] = ["table", "tree"];
 

@@ -1,6 +1,6 @@
 //! The cells of a table as text for people.
 
-use super::{Level, Style, View, names::Names};
+use super::{Level, Style, View, short_names::Names};
 use crate::units::{grouped, thousands};
 use txgraph::{
     Address, Asset, Labels, Table, TokenStandard, Value, plain_text, printable, rounded_amount,
@@ -25,7 +25,7 @@ pub(super) fn place(table: &Table, name: &str) -> Option<usize> {
 }
 
 /// Turns cells into text, at one level of detail.
-pub(super) struct Words<'a> {
+pub(super) struct CellText<'a> {
     table: &'a Table,
     view: &'a View<'a>,
     token: Option<usize>,
@@ -33,7 +33,7 @@ pub(super) struct Words<'a> {
     names: Names,
 }
 
-impl<'a> Words<'a> {
+impl<'a> CellText<'a> {
     /// Finds what names the addresses in the first `rows` rows.
     pub(super) fn new(table: &'a Table, view: &'a View<'a>, rows: usize) -> Self {
         let token = place(table, TOKEN);

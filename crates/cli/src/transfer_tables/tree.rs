@@ -1,8 +1,8 @@
 //! A graph as a tree: transfers are indented by their hop.
 
 use crate::{
-    movements::ROWS_MAX,
-    table::{View, label, names::Names},
+    table::{View, label, short_names::Names},
+    transfer_tables::ROWS_MAX,
 };
 use std::collections::BTreeMap;
 use txgraph::{
