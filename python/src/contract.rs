@@ -11,7 +11,7 @@ use pyo3::{
     types::{PyBytes, PyList},
 };
 use serde::Deserialize;
-use txgraph::{Address, Bytes, Error, Method, text::parse_amount};
+use txgraph::{Address, Bytes, Error, Method, parse::parse_amount};
 
 /// Options of a call.
 #[derive(Debug, Default, Deserialize)]

@@ -14,7 +14,7 @@ use std::sync::{
 };
 use txgraph::{
     ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, RecordBatch, Result, SchemaRef, Source,
-    SourceError, TableFormat, Target, text::TransfersQuery,
+    SourceError, TableFormat, Target, parse::TransfersQuery,
 };
 
 /// Batches that were read and not yet taken.

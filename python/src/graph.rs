@@ -11,7 +11,7 @@ use pyo3::{intern, prelude::*, types::PyList};
 use std::sync::{Arc, Mutex};
 use txgraph::{
     ArrowCollector, ColumnChoice, DetachedGraph, GraphOutputs, MergedEdge, Result, Source,
-    TableFormat, Written, WrittenGraph, text::GraphQuery,
+    TableFormat, Written, WrittenGraph, parse::GraphQuery,
 };
 
 /// Vertices and edges between two looks for signals.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use txgraph::{
     Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, ColumnChoice, Error,
     ReplayOutput, Result, SchemaRef, TableFormat, Trace,
-    text::{
+    parse::{
         self, AnalyzeQuery, Checksum, GraphQuery, Output, QueryFile, TransfersQuery, given,
         parse_address, parse_transaction,
     },
@@ -236,7 +236,7 @@ impl Node {
         let options: ReplayOptions = options::read(options).map_err(|error| raise(py, &error))?;
         self.session.run(py, move |source| {
             let mut replay = source.replay();
-            for blocks in text::block_specs(&options.blocks)? {
+            for blocks in parse::block_specs(&options.blocks)? {
                 replay = replay.blocks(blocks);
             }
             if let Some(name) = &options.transaction {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{ffi::OsStr, path::PathBuf};
 use txgraph::{
     Config, Error, IndexChoice, Result, SourceSpec,
-    text::{Options, parse_size},
+    parse::{Options, parse_size},
 };
 
 /// Reads options.

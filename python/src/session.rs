@@ -14,7 +14,7 @@ use std::{
     thread,
     time::Duration,
 };
-use txgraph::{CancelFlag, Config, Control, Error, ErrorKind, Progress, Result, Source};
+use txgraph::{CancelFlag, Config, Error, ErrorKind, Progress, Result, RunControl, Source};
 
 /// How often a caller that waits looks for signals and reports progress.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
@@ -52,10 +52,10 @@ impl Session {
         let ticket = session.gate.begin(py)?;
         let receiver = start(move || {
             let _ticket = ticket;
-            let control = Control {
+            let control = RunControl {
                 progress: Some(meter),
                 cancel: gate.flag.clone(),
-                ..Control::default()
+                ..RunControl::default()
             };
             Source::with_config(&config, &control)
         })

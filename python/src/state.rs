@@ -8,7 +8,7 @@ use crate::{
 };
 use pyo3::{prelude::*, types::PyBytes};
 use std::path::PathBuf;
-use txgraph::{Dictionary, Error, ErrorKind, U256, text::parse_transaction};
+use txgraph::{Dictionary, Error, ErrorKind, U256, parse::parse_transaction};
 
 /// The balance of an address at the end of a block: of a token, or of the native coin in wei.
 #[pyfunction]

@@ -19,7 +19,7 @@ use std::{
 use txgraph::{
     Config, Direction, GraphFormat, Hops, IndexChoice, Kind, SourceSpec, TableFormat,
     TokenStandard,
-    text::{check_min_value, parse_size, parse_token_id},
+    parse::{check_min_value, parse_size, parse_token_id},
 };
 
 /// Which source, and how to run; the same for every command.

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use txgraph::{
     BlockSpec, Source,
-    text::{last_block, read_blocks, since_until},
+    parse::{last_block, read_blocks, since_until},
 };
 
 /// Which blocks.

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     process,
 };
-use txgraph::{Config, Control, Error, ErrorKind, Result, Source};
+use txgraph::{Config, Error, ErrorKind, Result, RunControl, Source};
 
 /// The environment variable with the scheduler of a cluster, as `HOST:PORT`.
 pub(crate) const CLUSTER_ENV: &str = "TXGRAPH_CLUSTER";
@@ -54,7 +54,7 @@ pub trait Cluster: fmt::Debug {
         &self,
         question: &ClusterQuestion,
         config: &Config,
-        control: &Control,
+        control: &RunControl,
     ) -> Result<Source>;
 }
 

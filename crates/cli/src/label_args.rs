@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use txgraph::{
     Labels, Result, Source,
-    text::{Checksum, labels},
+    parse::{Checksum, labels},
 };
 
 /// Names of addresses.

@@ -33,7 +33,7 @@ use commands::Context;
 use output::Terminal;
 use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
-use txgraph::{CancelFlag, Error, ErrorKind, Result, text::Options};
+use txgraph::{CancelFlag, Error, ErrorKind, Result, parse::Options};
 
 pub use cluster::{Cluster, ClusterQuestion};
 
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use commands::query::arguments;
     use std::collections::BTreeSet;
-    use txgraph::text::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
+    use txgraph::parse::{AnalyzeQuery, GraphQuery, Query, TransfersQuery};
 
     fn query(args: &[String]) -> Query {
         let args = std::iter::once("txgraph".to_owned()).chain(args.iter().cloned());

@@ -124,7 +124,7 @@ impl Stats {
 impl StatsFile {
     /// Opens the file. It must be outside the data directory. One that exists is replaced.
     pub(crate) fn open(path: &Path, config: Config, command: String) -> Result<Self> {
-        config.protected().check(path)?;
+        config.protected_paths().check(path)?;
         Ok(Self {
             out: LineWriter::new(&path.to_path_buf().into(), true)?,
             path: path.to_path_buf(),

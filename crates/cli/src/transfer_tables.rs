@@ -10,7 +10,7 @@ use crate::{
 };
 use txgraph::{
     Asset, BlockTime, ColumnChoice, ColumnType, Error, Labels, MergedEdge, Result, Table,
-    TokenList, Transfer, TransferGraph, Value, VertexId, text::Output, widen,
+    TokenList, Transfer, TransferGraph, Value, VertexId, parse::Output, widen,
 };
 
 /// Rows of a human-readable table. More are not read by a person.

@@ -18,7 +18,9 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
-use txgraph::{Backend, Capabilities, Capability, Config, Control, Protected, Source, SourceSpec};
+use txgraph::{
+    Backend, Capabilities, Capability, Config, ProtectedPaths, RunControl, Source, SourceSpec,
+};
 use txgraph_lake::Lake;
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 use txgraph_work::CancelFlag;
@@ -38,7 +40,7 @@ pub struct Driver {
     pub(crate) cuts: Vec<Cut>,
     /// The lake, opened in this process.
     pub(crate) lake: Option<Source>,
-    pub(crate) control: Control,
+    pub(crate) control: RunControl,
 }
 
 impl fmt::Debug for Driver {
@@ -61,7 +63,7 @@ impl Driver {
         folder: &Path,
         args: &[String],
         config: &Config,
-        control: &Control,
+        control: &RunControl,
     ) -> Result<Self> {
         let settings = Settings::load()?;
         let engine: Arc<dyn Engine> = if settings.in_process {
@@ -218,7 +220,7 @@ fn cuts(lake: &Lake) -> Vec<Cut> {
 #[derive(Debug)]
 pub(crate) struct ClusterBackend {
     driver: Arc<Driver>,
-    protected: Protected,
+    protected: ProtectedPaths,
     explain: Explain,
 }
 
@@ -235,7 +237,7 @@ impl ClusterBackend {
     pub(crate) fn new(driver: Arc<Driver>) -> Self {
         let lake = driver.lake.as_ref();
         let protected = lake
-            .map(|lake| lake.protected().clone())
+            .map(|lake| lake.protected_paths().clone())
             .unwrap_or_default();
         let explain = driver.control.explain.clone();
         Self {
@@ -266,7 +268,7 @@ impl Backend for ClusterBackend {
         Ok(self.driver.info.tip)
     }
 
-    fn everything(&self) -> txgraph::Result<BlockRange> {
+    fn default_range(&self) -> txgraph::Result<BlockRange> {
         Ok(self.driver.info.everything)
     }
 
@@ -315,7 +317,7 @@ impl Backend for ClusterBackend {
         self.driver.info.internal
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

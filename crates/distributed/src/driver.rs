@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use txgraph::{Config, Control, Source, SourceSpec};
+use txgraph::{Config, RunControl, Source, SourceSpec};
 use txgraph_cli::{Cluster, ClusterQuestion};
 use txgraph_transfers::BlockRange;
 
@@ -213,9 +213,9 @@ fn measure(
 ) -> Result<()> {
     txgraph_cli::log(false, 0);
     let cancel = txgraph_cli::watch_signals(SIGNAL_GRACE);
-    let control = Control {
+    let control = RunControl {
         cancel: cancel.map_err(|error| Error::Usage(error.message))?,
-        ..Control::default()
+        ..RunControl::default()
     };
     let flags = Config {
         source: Some(SourceSpec::from(on.source.as_str())),
@@ -337,7 +337,7 @@ impl Cluster for Opener {
         &self,
         question: &ClusterQuestion,
         config: &Config,
-        control: &Control,
+        control: &RunControl,
     ) -> txgraph::Result<Source> {
         let folder = match &question.run {
             Some(folder) => folder.clone(),

@@ -13,7 +13,7 @@ use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
-use txgraph::{Config, Control, ErrorKind, Source, SourceSpec};
+use txgraph::{Config, ErrorKind, RunControl, Source, SourceSpec};
 use txgraph_transfers::{
     AddressFilter, BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource,
@@ -62,7 +62,7 @@ fn open(task: &Task) -> txgraph::Result<Arc<Source>> {
             ..Config::default()
         },
     };
-    let source = Arc::new(Source::with_config(&config, &Control::default())?);
+    let source = Arc::new(Source::with_config(&config, &RunControl::default())?);
     if open.len() == OPEN_MAX {
         open.remove(0);
     }
@@ -175,7 +175,7 @@ fn describe(task: &Task, emit: Emit<'_>) -> Result<(), Stop> {
         executor: executor_name(),
         chain: source.chain()?.clone(),
         tip,
-        everything: source.everything()?,
+        everything: source.default_range()?,
         internal: source.transfer_source(&internal).is_ok(),
     };
     report(&info, emit)

@@ -6,7 +6,7 @@
 
 use txgraph::{
     Address, Error, Hops, Result, Source,
-    text::{Checksum, parse_address},
+    parse::{Checksum, parse_address},
 };
 
 fn main() -> Result<()> {

@@ -8,7 +8,7 @@
 
 use txgraph::{
     Address, Error, Measure, Result, Source,
-    text::{Checksum, parse_address},
+    parse::{Checksum, parse_address},
 };
 
 fn main() -> Result<()> {

@@ -5,7 +5,7 @@
 //! never gets the static files that the file names for another one.
 
 use crate::{
-    Error, Protected, Result, SourceSpec, files::read_text, grammar::parse_size, kinds::find,
+    Error, ProtectedPaths, Result, SourceSpec, files::read_text, grammar::parse_size, kinds::find,
 };
 use serde::{Deserialize, Deserializer, de};
 use std::{
@@ -307,10 +307,10 @@ impl Config {
     }
 
     /// The directories of the node, if one is named: no output goes there.
-    pub fn protected(&self) -> Protected {
+    pub fn protected_paths(&self) -> ProtectedPaths {
         match self.data_dir() {
-            Some(dir) => Protected::data_directory(&dir),
-            None => Protected::default(),
+            Some(dir) => ProtectedPaths::data_directory(&dir),
+            None => ProtectedPaths::default(),
         }
     }
 

@@ -55,7 +55,7 @@ impl Source {
     /// The first block at or after the end of a range. A range that ends after the last block ends
     /// with it, and the second value says so.
     pub(crate) fn end_at(&self, seconds: u64) -> Result<(u64, Option<String>)> {
-        let last = self.everything()?.last;
+        let last = self.default_range()?.last;
         match self.time_if_known(last)? {
             Some(time) if time < seconds => {
                 let end = last.checked_add(1).unwrap_or(last);
@@ -87,7 +87,7 @@ impl Source {
         if let Some(found) = self.backend().block_at(seconds) {
             return found;
         }
-        let blocks = self.everything()?;
+        let blocks = self.default_range()?;
         let found = search(blocks, seconds, |block| self.time_if_known(block))?;
         let (date, spec) = (utc(seconds), self.spec());
         let outside = |message: String, hint: &str| {

@@ -6,7 +6,7 @@
 
 use crate::{
     Analysis, AnalysisFormat, AnalysisOutput, ArrowCollector, ArrowTable, ColumnChoice, Error,
-    ErrorKind, GraphAnswer, GraphOutputs, PreparedTransfers, Result, TableFormat, Target,
+    ErrorKind, GraphOutputs, GraphResult, PreparedTransfers, Result, TableFormat, Target,
     Transfers, TransfersOutput,
 };
 #[cfg(feature = "replay")]
@@ -59,7 +59,7 @@ impl PreparedTransfers<'_> {
     }
 }
 
-impl GraphAnswer<'_> {
+impl GraphResult<'_> {
     /// The edges as a data frame of polars: transfers, with the hop that reached them.
     ///
     /// # Errors

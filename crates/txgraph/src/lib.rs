@@ -6,7 +6,7 @@
 //! nothing, and names no option of a command line.
 //!
 //! Modules, each using only those before it: version, grammar, capability, spec, advice, error,
-//! files, kinds, options, protected, config, source, dates, select, outputs, ask, frames, text.
+//! files, kinds, options, protected_paths, config, source, dates, select, outputs, query, frames, parse.
 //!
 //! ```no_run
 //! use txgraph::{Source, address};
@@ -40,14 +40,13 @@
 //! # Data frames
 //!
 //! With the feature `polars`, answers have methods `to_polars`: [`Transfers::to_polars`],
-//! [`GraphAnswer::to_polars`] for the edges of a graph, [`GraphAnswer::vertices_to_polars`],
+//! [`GraphResult::to_polars`] for the edges of a graph, [`GraphResult::vertices_to_polars`],
 //! [`Analysis::to_polars`] for the tables of a measure. The columns are those of Parquet files:
 //! 256-bit numbers are 32 bytes, decimal text and doubles, and [`ColumnChoice`] chooses others. Nothing
 //! is copied on the way to polars. A frame is that of polars 0.55, so a program that uses polars
 //! itself needs the same minor version.
 
 mod advice;
-mod ask;
 mod capability;
 mod config;
 mod dates;
@@ -60,15 +59,15 @@ mod kinds;
 mod options;
 #[cfg(feature = "export")]
 mod outputs;
-mod protected;
+pub mod parse;
+mod protected_paths;
+mod query;
 mod select;
 mod source;
 mod spec;
-pub mod text;
 mod version;
 
 pub use advice::{Advice, Parameters};
-pub use ask::*;
 pub use capability::{Capabilities, Capability};
 pub use config::{
     CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
@@ -77,11 +76,12 @@ pub use config::{
 pub use error::{Error, ErrorKind, Gaps, Result};
 pub use grammar::{BlockSpec, BlocksError};
 pub use kinds::{SourceKind, source_kinds};
-pub use protected::Protected;
+pub use protected_paths::ProtectedPaths;
+pub use query::*;
 pub use select::Selection;
 #[cfg(feature = "lake")]
 pub use source::BuildSourceFn;
-pub use source::{Backend, Control, Explain, Source, SourceBuilder};
+pub use source::{Backend, Explain, RunControl, Source, SourceBuilder};
 pub use spec::SourceSpec;
 
 // What questions and answers are made of.

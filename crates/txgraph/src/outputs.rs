@@ -1,7 +1,7 @@
 //! Where answers are written. Every output is checked before anything is read: hours of
 //! reading must not end with an answer that cannot be written.
 
-use crate::{Advice, Error, Protected, Result, Source, protected::resolve};
+use crate::{Advice, Error, ProtectedPaths, Result, Source, protected_paths::resolve};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ impl Source {
         outputs: impl IntoIterator<Item = &'a P>,
         overwrite: bool,
     ) -> Result<()> {
-        let mut checked = Outputs::new(self.protected(), overwrite);
+        let mut checked = Outputs::new(self.protected_paths(), overwrite);
         for output in outputs {
             for (target, side) in output.targets() {
                 checked.add(target, side)?;
@@ -92,7 +92,7 @@ fn side_file(path: &Path) -> PathBuf {
 /// Outputs that were checked, to find a file that is named twice.
 #[derive(Debug)]
 struct Outputs<'a> {
-    protected: &'a Protected,
+    protected: &'a ProtectedPaths,
     overwrite: bool,
     /// Resolved.
     files: Vec<PathBuf>,
@@ -100,7 +100,7 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    const fn new(protected: &'a Protected, overwrite: bool) -> Self {
+    const fn new(protected: &'a ProtectedPaths, overwrite: bool) -> Self {
         Self {
             protected,
             overwrite,
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn refuses_one_file_by_two_names() {
         let folder = tempfile::tempdir().unwrap();
-        let protected = Protected::default();
+        let protected = ProtectedPaths::default();
         let file = |name: &str| Target::File(folder.path().join(name));
         fs::create_dir(folder.path().join("x")).unwrap();
         symlink("a.csv", folder.path().join("link.csv")).unwrap();

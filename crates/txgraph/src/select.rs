@@ -103,7 +103,7 @@ impl Selection {
     pub(crate) fn resolve(&self, source: &Source) -> Result<Resolved> {
         if self.blocks.is_empty() {
             Ok(Resolved {
-                blocks: source.everything()?.into(),
+                blocks: source.default_range()?.into(),
                 cut: None,
             })
         } else {

@@ -13,7 +13,7 @@ use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, Creation, Fields,
     FirstSent, Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
-    text::{Checksum, addresses, parse_address, utc},
+    parse::{Checksum, addresses, parse_address, utc},
 };
 
 /// Show one address: creator, first funder, balances, counterparties

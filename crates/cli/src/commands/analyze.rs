@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TaintMethod, TokenList,
-    text::AnalyzeQuery,
+    parse::AnalyzeQuery,
 };
 
 /// Measure the graph around some addresses, or of all transfers

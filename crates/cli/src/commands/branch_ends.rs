@@ -5,7 +5,7 @@ use crate::{
     output::{Terminal, listed_of, number},
 };
 use txgraph::{
-    BlockRanges, BranchEnd, BranchEnds, Direction, EndReason, Unseen, printable, text::SearchArgs,
+    BlockRanges, BranchEnd, BranchEnds, Direction, EndReason, Unseen, parse::SearchArgs, printable,
 };
 
 /// Prints a line for each kind of end.

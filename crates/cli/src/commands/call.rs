@@ -7,7 +7,7 @@ use clap::Args;
 use std::path::PathBuf;
 use txgraph::{
     Error, Method, Result, StateOverrides,
-    text::{self, Checksum},
+    parse::{self, Checksum},
 };
 
 /// Call a contract on the state of any block
@@ -73,7 +73,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 
 /// Runs the command.
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
-    let address = |text: &String| text::parse_address(text, Checksum::Verify);
+    let address = |text: &String| parse::parse_address(text, Checksum::Verify);
     let source = context.open()?;
     let to = args.contract.as_ref().or(args.to.as_ref());
     let to = to.map(address).transpose()?;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
         call = call.data(data);
     }
     if let Some(value) = &args.value {
-        let value = text::parse_amount(value);
+        let value = parse::parse_amount(value);
         call = call.value(value.map_err(|error| Error::usage(error).at("value"))?);
     }
     if let Some(gas) = args.gas {

@@ -4,7 +4,7 @@ use crate::output::print_data;
 use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 use std::collections::BTreeSet;
-use txgraph::{Measure, Result, text::QueryFile};
+use txgraph::{Measure, Result, parse::QueryFile};
 
 /// Write a completion script for a shell
 #[derive(Args, Debug)]

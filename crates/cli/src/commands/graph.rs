@@ -11,8 +11,8 @@ use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Error, GraphAnswer, GraphOutputs, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
-    text::GraphQuery,
+    Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
+    parse::GraphQuery,
 };
 
 /// Follow transfers from some addresses and write the graph around them
@@ -198,7 +198,7 @@ fn without_data<'s>(
 fn show(
     form: TerminalFormat,
     query: &GraphQuery,
-    graph: &GraphAnswer<'_>,
+    graph: &GraphResult<'_>,
     tokens: &TokenList,
     terminal: &Terminal,
 ) -> Result<()> {

@@ -7,8 +7,9 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use txgraph::{
-    BuildOptions, BuildReport, IndexHandle, IndexState, Result, Source, printable,
-    text::{Checksum, first_block, last_block, wrapped_native},
+    BuildOptions, BuildReport, IndexHandle, IndexState, Result, Source,
+    parse::{Checksum, first_block, last_block, wrapped_native},
+    printable,
 };
 
 /// Build, update and check an index, which finds any address in milliseconds

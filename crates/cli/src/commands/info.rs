@@ -8,7 +8,7 @@ use crate::{
 use clap::Args;
 use txgraph::{
     BlockRange, ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, Result, is_known_version,
-    printable, text::utc,
+    parse::utc, printable,
 };
 
 /// Show what a data directory contains

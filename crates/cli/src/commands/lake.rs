@@ -9,8 +9,9 @@ use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use txgraph::{
     BuildOptions, BuildReport, LakeStatus, Result, Source, VerifyReport, check_lake, compact_lake,
-    lake_status, printable,
-    text::{Checksum, first_block, last_block, wrapped_native},
+    lake_status,
+    parse::{Checksum, first_block, last_block, wrapped_native},
+    printable,
 };
 
 /// Build and keep a lake: all transfers in Parquet files that any engine reads

@@ -33,7 +33,7 @@ use crate::{
     progress,
 };
 use std::{ops::ControlFlow, sync::Arc};
-use txgraph::{Control, Error, Explain, Result, ScanRequest, Source, text::Query};
+use txgraph::{Error, Explain, Result, RunControl, ScanRequest, Source, parse::Query};
 
 /// What every verb runs with.
 #[derive(Debug)]
@@ -77,20 +77,20 @@ impl Context<'_> {
     }
 
     /// Progress on the terminal, and Ctrl-C.
-    fn control(&self) -> Control {
+    fn control(&self) -> RunControl {
         let explain =
             || -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) };
-        Control {
+        RunControl {
             progress: Some(self.terminal.progress()),
             explain: self.global.explain.then(explain),
             cancel: self.terminal.cancel.clone(),
-            ..Control::default()
+            ..RunControl::default()
         }
     }
 
     /// The same with the threads of the configuration, for work without a source.
     #[cfg(feature = "lake")]
-    pub(crate) fn control_with_threads(&self) -> Result<Control> {
+    pub(crate) fn control_with_threads(&self) -> Result<RunControl> {
         self.control().with_threads(&self.global.config()?)
     }
 }

@@ -12,8 +12,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 use txgraph::{
-    Error, Result, printable,
-    text::{ParamValue, Query, QueryFile, given},
+    Error, Result,
+    parse::{ParamValue, Query, QueryFile, given},
+    printable,
 };
 
 /// Run a saved query

@@ -14,7 +14,7 @@ use std::{path::PathBuf, time::Instant};
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Error, Fields, GraphOutputs, Hops,
     PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
-    text::{GraphQuery, Options, parse_address},
+    parse::{GraphQuery, Options, parse_address},
 };
 
 /// Find routes of tokens from one address to another

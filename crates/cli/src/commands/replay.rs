@@ -21,7 +21,7 @@ use txgraph::EngineKind;
 use txgraph::{
     Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source,
     StateOverrides, Target, Trace,
-    text::{self, Checksum},
+    parse::{self, Checksum},
 };
 
 /// Execute past transactions again: verify, trace, internal transfers
@@ -449,7 +449,7 @@ impl ScopeArgs {
             question = question.blocks(blocks);
         }
         if let Some(name) = &self.tx {
-            question = question.transaction(text::parse_transaction(name)?);
+            question = question.transaction(parse::parse_transaction(name)?);
         }
         Ok(question)
     }
@@ -479,12 +479,12 @@ impl OutputArgs {
 
     /// The files of a table, or of a trace.
     fn read(&self, is_trace: bool, terminal: &Terminal) -> Result<Vec<ReplayOutput>> {
-        let given = text::Output {
+        let given = parse::Output {
             output: self.output.iter().cloned().map(path_text).collect(),
             format: self.format.clone(),
             overwrite: self.overwrite,
         };
-        let outputs = text::replay_outputs(&given, is_trace)?;
+        let outputs = parse::replay_outputs(&given, is_trace)?;
         terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
         Ok(outputs)
     }
@@ -497,7 +497,7 @@ fn note_compared(summary: &ReplaySummary, terminal: &Terminal) {
 
 /// Adds the tokens whose balances are compared.
 fn with_balances<'s>(mut question: Replay<'s>, tokens: &[String]) -> Result<Replay<'s>> {
-    let read = text::addresses(tokens, Checksum::Verify)?;
+    let read = parse::addresses(tokens, Checksum::Verify)?;
     if read.is_empty() && !tokens.is_empty() {
         return Err(Error::usage("the list of tokens is empty"));
     }

@@ -9,8 +9,9 @@ use crate::{
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
-    Address, BlockState, Error, Result, SlotState, Source, TokenNames, U256, printable,
-    text::{self, Checksum, addresses},
+    Address, BlockState, Error, Result, SlotState, Source, TokenNames, U256,
+    parse::{self, Checksum, addresses},
+    printable,
 };
 
 /// Where the state is read, and how it is printed.
@@ -115,7 +116,7 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
     for word in &args.token {
         assets.push(match word.as_str() {
             "eth" | "native" => None,
-            token => Some(text::parse_address(token, Checksum::Verify)?),
+            token => Some(parse::parse_address(token, Checksum::Verify)?),
         });
     }
     if assets.is_empty() {
@@ -194,7 +195,7 @@ pub(crate) fn nonce(args: &NonceArgs, context: &Context<'_>) -> Result<()> {
 /// Runs `code`.
 pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
-    let address = text::parse_address(&args.address, Checksum::Verify)?;
+    let address = parse::parse_address(&args.address, Checksum::Verify)?;
     let mut found = None;
     let block = read(&source, &args.state, context, |state| {
         found = Some((state.account(address)?, state.code(address)?));
@@ -229,7 +230,7 @@ pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
 /// Runs `storage`.
 pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
-    let address = text::parse_address(&args.address, Checksum::Verify)?;
+    let address = parse::parse_address(&args.address, Checksum::Verify)?;
     let mut slots = Vec::new();
     for slot in &args.slots {
         let read: U256 = slot.parse().map_err(|_| {

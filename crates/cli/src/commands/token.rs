@@ -8,8 +8,9 @@ use crate::{
 use clap::Args;
 use std::collections::BTreeMap;
 use txgraph::{
-    Address, Error, ErrorKind, Result, Source, TokenNames, printable,
-    text::{Checksum, addresses},
+    Address, Error, ErrorKind, Result, Source, TokenNames,
+    parse::{Checksum, addresses},
+    printable,
 };
 
 /// Print symbol, decimals and name of tokens

@@ -9,7 +9,7 @@ use crate::{
 use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
-use txgraph::{Direction, Result, Source, text::TransfersQuery};
+use txgraph::{Direction, Result, Source, parse::TransfersQuery};
 
 /// Write the transfers of a block range as a table
 ///

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use txgraph::{
     Address, AmountSum, Asset, BlockRange, Dictionary, Labels, NetChange, Result, Source,
     TokenList, TransactionSummary, Transfer, U256,
-    text::{parse_transaction, utc},
+    parse::{parse_transaction, utc},
 };
 
 /// Show one transaction: transfers, fee, net balance changes

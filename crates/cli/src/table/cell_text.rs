@@ -3,8 +3,8 @@
 use super::{Level, Style, View, short_names::Names};
 use crate::units::{grouped, thousands};
 use txgraph::{
-    Address, Asset, Labels, Table, TokenStandard, Value, plain_text, printable, rounded_amount,
-    text::utc,
+    Address, Asset, Labels, Table, TokenStandard, Value, parse::utc, plain_text, printable,
+    rounded_amount,
 };
 
 /// The column with the token of the amounts in a row.

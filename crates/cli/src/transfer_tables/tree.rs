@@ -7,7 +7,7 @@ use crate::{
 use std::collections::BTreeMap;
 use txgraph::{
     Address, Asset, BlockTime, Direction, Expansion, MergedEdge, TransferGraph, Vertex, VertexId,
-    text::utc,
+    parse::utc,
 };
 
 /// Hops that are indented. Deeper ones have their number.

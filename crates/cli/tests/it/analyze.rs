@@ -28,7 +28,7 @@ fn loops_find_the_wash_cycle() {
         let run = sample.ok(&format!("analyze cycles -t {OZA}"));
         for address in &cycle {
             let shown =
-                txgraph::text::parse_address(address, txgraph::text::Checksum::Verify).unwrap();
+                txgraph::parse::parse_address(address, txgraph::parse::Checksum::Verify).unwrap();
             assert!(
                 run.stdout.contains(&shown.to_checksum(None)),
                 "{}",

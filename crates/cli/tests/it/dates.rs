@@ -7,7 +7,7 @@ use std::fs;
 fn written(sample: &Sample, block: &str) -> String {
     let answer = sample.ok(&format!("transfers -q -b {block}"));
     let seconds: u64 = rows(&answer.stdout)[0]["block_timestamp"].parse().unwrap();
-    txgraph::text::utc(seconds)[..19].replace(' ', "T")
+    txgraph::parse::utc(seconds)[..19].replace(' ', "T")
 }
 
 #[test]

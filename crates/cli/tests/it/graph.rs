@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{collections::BTreeSet, process::Command};
 use txgraph::{
     Direction,
-    text::{Checksum, parse_address},
+    parse::{Checksum, parse_address},
 };
 use txgraph_testkit::naive::{Rules, bfs, decode_fixture};
 

@@ -1,6 +1,6 @@
 //! What each kind of source implements.
 
-use crate::{Capabilities, Protected, Result};
+use crate::{Capabilities, ProtectedPaths, Result};
 use std::{any::Any, fmt};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
@@ -23,7 +23,7 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
     ///
     /// Files that begin in the middle of a chain begin with their first block. Blocks that are
     /// missing between the first and the last one are still an error.
-    fn everything(&self) -> Result<BlockRange> {
+    fn default_range(&self) -> Result<BlockRange> {
         let last = self.tip()?;
         Ok(BlockRange::up_to(last))
     }
@@ -70,5 +70,5 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
     }
 
     /// Directories and files into which nothing is written.
-    fn protected(&self) -> &Protected;
+    fn protected_paths(&self) -> &ProtectedPaths;
 }

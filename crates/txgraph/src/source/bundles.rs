@@ -1,7 +1,7 @@
 //! Bundles as a source: blocks with the state that they read, for a replay without a node.
 
-use super::{backend::Backend, control::Control};
-use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
+use super::{backend::Backend, run_control::RunControl};
+use crate::{Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -16,16 +16,16 @@ pub(crate) struct Bundles {
     /// In the order of [`Bundle::list`].
     files: Vec<PathBuf>,
     pub(crate) config: Config,
-    pub(crate) control: Control,
-    protected: Protected,
+    pub(crate) control: RunControl,
+    protected: ProtectedPaths,
 }
 
 impl Bundles {
-    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let files = Bundle::list(Path::new(spec.location()))?;
         Ok(Self {
             spec: spec.clone(),
-            protected: Protected::files(&files),
+            protected: ProtectedPaths::files(&files),
             files,
             config: config.clone(),
             control: control.clone(),
@@ -74,7 +74,7 @@ impl Backend for Bundles {
         Err(Error::unsupported(&self.spec, Capability::Transfers))
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

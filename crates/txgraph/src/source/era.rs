@@ -1,7 +1,7 @@
 //! Archives of blocks as a source.
 
-use super::{backend::Backend, control::Control};
-use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
+use super::{backend::Backend, run_control::RunControl};
+use crate::{Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
 use std::path::Path;
 use txgraph_era::{Archive, EraOptions};
 use txgraph_stored::{StoredBlocks, StoredSource};
@@ -11,11 +11,11 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 #[derive(Debug)]
 pub(crate) struct EraFiles {
     source: StoredSource<Archive>,
-    protected: Protected,
+    protected: ProtectedPaths,
 }
 
 impl EraFiles {
-    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let options = EraOptions {
             chain_id: config.chain_id,
             chunk_blocks: config.chunk_blocks,
@@ -23,7 +23,7 @@ impl EraFiles {
         };
         let archive = Archive::open(Path::new(spec.location()), &options)?;
         Ok(Self {
-            protected: Protected::files(archive.paths()),
+            protected: ProtectedPaths::files(archive.paths()),
             source: StoredSource::new(archive, control.work()),
         })
     }
@@ -60,7 +60,7 @@ impl Backend for EraFiles {
         newest.is_some_and(|all| matches!(self.source.blocks().is_logged(all.last), Ok(true)))
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

@@ -1,8 +1,9 @@
 //! Files that other tools write, as a source.
 
-use super::{backend::Backend, control::Control};
+use super::{backend::Backend, run_control::RunControl};
 use crate::{
-    Capabilities, Capability, Config, Error, Protected, Result, SourceSpec, grammar::parse_blocks,
+    Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec,
+    grammar::parse_blocks,
 };
 use std::path::{Path, PathBuf};
 use txgraph_foreign::{Columns, Family, ForeignFiles, ForeignOptions};
@@ -15,11 +16,11 @@ pub(crate) struct Foreign {
     spec: SourceSpec,
     source: StoredSource<ForeignFiles>,
     available: BlockRanges,
-    protected: Protected,
+    protected: ProtectedPaths,
 }
 
 impl Foreign {
-    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let family = spec.kind().parse::<Family>();
         let family = family.map_err(|error| Error::usage(error.to_string()))?;
         let mut options = ForeignOptions::new(family);
@@ -41,7 +42,7 @@ impl Foreign {
             spec: spec.clone(),
             source: StoredSource::new(files, work),
             available,
-            protected: Protected::files(&paths),
+            protected: ProtectedPaths::files(&paths),
         })
     }
 }
@@ -82,10 +83,10 @@ impl Backend for Foreign {
     }
 
     fn tip(&self) -> Result<u64> {
-        Ok(self.everything()?.last)
+        Ok(self.default_range()?.last)
     }
 
-    fn everything(&self) -> Result<BlockRange> {
+    fn default_range(&self) -> Result<BlockRange> {
         self.available
             .span()
             .ok_or_else(|| Error::unavailable(format!("{}: no block is in all tables", self.spec)))
@@ -99,7 +100,7 @@ impl Backend for Foreign {
         Ok(Box::new(&self.source))
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

@@ -6,12 +6,12 @@
 
 use super::{
     backend::Backend,
-    control::Control,
     joined::{JoinedTransfers, Member, Seam, same_chain},
     reth::RethNode,
     rpc::RpcServer,
+    run_control::RunControl,
 };
-use crate::{Capabilities, Config, Error, ErrorKind, Protected, Result, SourceSpec};
+use crate::{Capabilities, Config, Error, ErrorKind, ProtectedPaths, Result, SourceSpec};
 use txgraph_rpc::RpcNode;
 use txgraph_transfers::{
     ChainInfo, Indexable, SourceError, SourceFailure, TransferFilter, TransferSource,
@@ -32,7 +32,7 @@ impl NodeWithHead {
         spec: &SourceSpec,
         head: &SourceSpec,
         config: &Config,
-        control: &Control,
+        control: &RunControl,
     ) -> Result<Self> {
         if spec.kind() != "reth" {
             return Err(Error::usage(format!(
@@ -134,8 +134,8 @@ impl Backend for NodeWithHead {
         Ok(Box::new(JoinedTransfers::new(chain, members, Some(self))))
     }
 
-    fn protected(&self) -> &Protected {
-        self.node.protected()
+    fn protected_paths(&self) -> &ProtectedPaths {
+        self.node.protected_paths()
     }
 
     /// What is stored only, up to the newest block in the files.

@@ -12,7 +12,7 @@ pub(crate) use plan::Seam;
 pub(crate) use plan::{JoinedTransfers, Member};
 
 use super::backend::Backend;
-use crate::{Capabilities, Error, ErrorKind, Protected, Result, SourceSpec};
+use crate::{Capabilities, Error, ErrorKind, ProtectedPaths, Result, SourceSpec};
 use alloy_primitives::B256;
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
@@ -21,7 +21,7 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 pub(crate) struct Joined {
     parts: Vec<(SourceSpec, Box<dyn Backend>)>,
     chain: ChainInfo,
-    protected: Protected,
+    protected: ProtectedPaths,
 }
 
 impl Joined {
@@ -32,10 +32,10 @@ impl Joined {
     /// If they belong to different chains.
     pub(crate) fn new(parts: Vec<(SourceSpec, Box<dyn Backend>)>) -> Result<Self> {
         let mut chain: Option<(ChainInfo, &SourceSpec)> = None;
-        let mut protected = Protected::default();
+        let mut protected = ProtectedPaths::default();
         for (spec, part) in &parts {
             let found = part.chain()?;
-            protected.add(part.protected());
+            protected.add(part.protected_paths());
             let Some((known, first)) = &mut chain else {
                 chain = Some((found.clone(), spec));
                 continue;
@@ -92,8 +92,8 @@ impl Backend for Joined {
         Ok(tips?.into_iter().max().unwrap_or_default())
     }
 
-    fn everything(&self) -> Result<BlockRange> {
-        let parts = self.parts.iter().map(|(_, part)| part.everything());
+    fn default_range(&self) -> Result<BlockRange> {
+        let parts = self.parts.iter().map(|(_, part)| part.default_range());
         let parts: Vec<BlockRange> = parts.collect::<Result<_>>()?;
         let all = parts.into_iter().reduce(|one, other| BlockRange {
             first: one.first.min(other.first),
@@ -128,7 +128,7 @@ impl Backend for Joined {
         )))
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

@@ -1,7 +1,7 @@
 //! A lake as a source.
 
-use super::{backend::Backend, control::Control};
-use crate::{Advice, Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
+use super::{backend::Backend, run_control::RunControl};
+use crate::{Advice, Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
@@ -10,12 +10,12 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 #[derive(Debug)]
 pub(crate) struct LakeFolder {
     lake: Lake,
-    control: Control,
-    protected: Protected,
+    control: RunControl,
+    protected: ProtectedPaths,
 }
 
 impl LakeFolder {
-    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let path = Path::new(spec.location());
         let lake = Lake::open(path)?;
         let chain_id = lake.chain().chain_id;
@@ -34,7 +34,7 @@ impl LakeFolder {
         Ok(Self {
             lake,
             control: control.clone(),
-            protected: Protected::directory(path),
+            protected: ProtectedPaths::directory(path),
         })
     }
 }
@@ -52,11 +52,11 @@ impl Backend for LakeFolder {
 
     /// The last block of the lake.
     fn tip(&self) -> Result<u64> {
-        Ok(self.everything()?.last)
+        Ok(self.default_range()?.last)
     }
 
     /// From the first to the last block of the lake.
-    fn everything(&self) -> Result<BlockRange> {
+    fn default_range(&self) -> Result<BlockRange> {
         let span = self.lake.blocks().span();
         let empty =
             || Error::unavailable(format!("{} has no blocks yet", self.lake.path().display()));
@@ -81,7 +81,7 @@ impl Backend for LakeFolder {
         self.lake.has_internal()
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

@@ -3,7 +3,6 @@
 mod backend;
 #[cfg(feature = "replay")]
 mod bundles;
-mod control;
 mod era;
 #[cfg(feature = "foreign")]
 mod foreign;
@@ -16,22 +15,23 @@ mod open;
 mod reth;
 #[cfg(feature = "rpc")]
 mod rpc;
+mod run_control;
 
 pub use backend::Backend;
 #[cfg(feature = "lake")]
 pub use backend::BuildSourceFn;
 #[cfg(feature = "replay")]
 pub(crate) use bundles::Bundles;
-pub use control::{Control, Explain};
 #[cfg(feature = "rpc")]
 pub(crate) use head::NodeWithHead;
 pub(crate) use reth::RethNode;
 #[cfg(any(feature = "index", feature = "lake"))]
 pub(crate) use reth::source_work;
+pub use run_control::{Explain, RunControl};
 
 use crate::{
     CancelFlag, Capabilities, Capability, Config, Error, ErrorKind, IndexChoice, Progress,
-    Protected, Result, SourceSpec,
+    ProtectedPaths, Result, SourceSpec,
 };
 use open::open_all;
 use std::{any::Any, ffi::OsString, fmt, path::PathBuf, sync::Arc};
@@ -56,7 +56,7 @@ pub struct Source {
     spec: SourceSpec,
     backend: Box<dyn Backend>,
     pub(crate) config: Config,
-    pub(crate) control: Control,
+    pub(crate) control: RunControl,
 }
 
 impl Source {
@@ -78,7 +78,7 @@ impl Source {
                 source: Some(source.into()),
                 ..Config::default()
             },
-            control: Control::default(),
+            control: RunControl::default(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Source {
     /// # Errors
     ///
     /// As [`Self::open`], and if the configuration names none.
-    pub fn with_config(config: &Config, control: &Control) -> Result<Self> {
+    pub fn with_config(config: &Config, control: &RunControl) -> Result<Self> {
         let Some(spec) = &config.source else {
             return Err(
                 Error::usage("no source is named: which node is to be asked?")
@@ -119,7 +119,7 @@ impl Source {
             spec: name.into(),
             backend: Box::new(backend),
             config: Config::default(),
-            control: Control::default(),
+            control: RunControl::default(),
         }
     }
 
@@ -133,7 +133,7 @@ impl Source {
         name: impl Into<SourceSpec>,
         backend: impl Backend + 'static,
         config: &Config,
-        control: &Control,
+        control: &RunControl,
     ) -> Result<Self> {
         Ok(Self {
             control: control.clone().with_threads(config)?,
@@ -216,8 +216,8 @@ impl Source {
     /// # Errors
     ///
     /// If the source cannot be read.
-    pub fn everything(&self) -> Result<BlockRange> {
-        self.backend.everything()
+    pub fn default_range(&self) -> Result<BlockRange> {
+        self.backend.default_range()
     }
 
     /// The time of a block, in seconds since 1970, if the source contains it.
@@ -230,8 +230,8 @@ impl Source {
     }
 
     /// The directories and files of the source, into which no output is written.
-    pub fn protected(&self) -> &Protected {
-        self.backend.protected()
+    pub fn protected_paths(&self) -> &ProtectedPaths {
+        self.backend.protected_paths()
     }
 
     /// The transfers that match `filter`, at the lowest level: what [`Self::transfers`] and
@@ -337,7 +337,7 @@ impl Source {
 #[must_use = "call `open`"]
 pub struct SourceBuilder {
     config: Config,
-    control: Control,
+    control: RunControl,
 }
 
 impl SourceBuilder {
@@ -399,7 +399,7 @@ impl SourceBuilder {
     }
 
     /// The blocks that files of other tools cover completely, if the files do not state it.
-    /// In the words of [`text::parse_blocks`](crate::text::parse_blocks).
+    /// In the words of [`text::parse_blocks`](crate::parse::parse_blocks).
     pub fn covers(mut self, blocks: impl Into<String>) -> Self {
         self.config.covers = Some(blocks.into());
         self

@@ -10,14 +10,16 @@ use super::head::NodeWithHead;
 use super::lake::LakeFolder;
 #[cfg(feature = "rpc")]
 use super::rpc::RpcServer;
-use super::{backend::Backend, control::Control, era::EraFiles, joined::Joined, reth::RethNode};
+use super::{
+    backend::Backend, era::EraFiles, joined::Joined, reth::RethNode, run_control::RunControl,
+};
 use crate::{
     Config, Error, Result, SourceSpec,
     kinds::{Opener, find},
 };
 
 /// Opens one source.
-fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Box<dyn Backend>> {
+fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Box<dyn Backend>> {
     Ok(match find(spec)?.opener {
         Opener::Reth => Box::new(RethNode::open(spec, config, control)?),
         Opener::Era => Box::new(EraFiles::open(spec, config, control)?),
@@ -36,7 +38,7 @@ fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Box<dyn
 pub(super) fn open_all(
     spec: &SourceSpec,
     config: &Config,
-    control: &Control,
+    control: &RunControl,
 ) -> Result<(Box<dyn Backend>, SourceSpec)> {
     let open = |spec: &SourceSpec| open(spec, config, control);
     if let Some(head) = &config.head {
@@ -65,7 +67,7 @@ fn open_head(
     spec: &SourceSpec,
     head: &SourceSpec,
     config: &Config,
-    control: &Control,
+    control: &RunControl,
 ) -> Result<Box<dyn Backend>> {
     Ok(Box::new(NodeWithHead::open(spec, head, config, control)?))
 }
@@ -76,7 +78,7 @@ fn open_head(
     _: &SourceSpec,
     head: &SourceSpec,
     _: &Config,
-    _: &Control,
+    _: &RunControl,
 ) -> Result<Box<dyn Backend>> {
     find(head)?;
     Err(Error::usage(format!("{head}: this build asks no servers")))

@@ -1,7 +1,7 @@
 //! The data directory of a reth node as a source.
 
-use super::{backend::Backend, control::Control};
-use crate::{Capabilities, Capability, Config, Protected, Result, SourceSpec};
+use super::{backend::Backend, run_control::RunControl};
+use crate::{Capabilities, Capability, Config, ProtectedPaths, Result, SourceSpec};
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
@@ -25,8 +25,8 @@ pub(crate) struct RethNode {
     #[cfg(feature = "replay")]
     pub(crate) newest: OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>,
     pub(crate) config: Config,
-    pub(crate) control: Control,
-    protected: Protected,
+    pub(crate) control: RunControl,
+    protected: ProtectedPaths,
 }
 
 impl Config {
@@ -42,7 +42,7 @@ impl Config {
 }
 
 impl RethNode {
-    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let dir = DataDir {
             root: Path::new(spec.location()).to_path_buf(),
             static_files: config.static_files.clone(),
@@ -57,7 +57,7 @@ impl RethNode {
             newest: OnceLock::new(),
             config: config.clone(),
             control: control.clone(),
-            protected: Protected::data_directory(&dir),
+            protected: ProtectedPaths::data_directory(&dir),
         })
     }
 
@@ -225,7 +225,7 @@ impl Backend for RethNode {
         matches!(logged_from, Ok(Some(_)))
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 

@@ -1,7 +1,7 @@
 //! A JSON-RPC server as a source.
 
-use super::{backend::Backend, control::Control};
-use crate::{Capabilities, Capability, Config, Error, Protected, Result, SourceSpec};
+use super::{backend::Backend, run_control::RunControl};
+use crate::{Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 use txgraph_work::WorkContext;
@@ -13,7 +13,7 @@ const URL_ENV: &str = "ETH_RPC_URL";
 #[derive(Debug)]
 pub(crate) struct RpcServer {
     source: RpcSource,
-    protected: Protected,
+    protected: ProtectedPaths,
 }
 
 impl RpcServer {
@@ -22,7 +22,7 @@ impl RpcServer {
         &self.source
     }
 
-    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &Control) -> Result<Self> {
+    pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let location = if spec.location().is_empty() {
             std::env::var_os(URL_ENV).ok_or_else(|| {
                 Error::usage(format!("{spec} has no URL, and {URL_ENV} is not set"))
@@ -45,7 +45,7 @@ impl RpcServer {
         };
         Ok(Self {
             source: RpcSource::new(node, work),
-            protected: Protected::default(),
+            protected: ProtectedPaths::default(),
         })
     }
 }
@@ -92,7 +92,7 @@ impl Backend for RpcServer {
         })
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }
 }

@@ -1,7 +1,7 @@
 //! Dates in questions.
 
 use crate::{open, small};
-use txgraph::{BlockSpec, ErrorKind, Source, text::utc};
+use txgraph::{BlockSpec, ErrorKind, Source, parse::utc};
 
 /// The times of all blocks of the sample chain.
 fn times(source: &Source) -> Vec<u64> {

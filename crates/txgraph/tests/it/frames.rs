@@ -3,7 +3,7 @@
 use crate::{OZA, PEELER, open, small};
 use polars::prelude::{AnyValue, DataFrame};
 use std::path::Path;
-use txgraph::{GraphOutputs, Measure, Source, TransfersOutput, text::GraphQuery};
+use txgraph::{GraphOutputs, Measure, Source, TransfersOutput, parse::GraphQuery};
 
 #[path = "../../examples/polars.rs"]
 #[expect(dead_code, reason = "`main` is for people")]

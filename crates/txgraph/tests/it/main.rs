@@ -21,7 +21,7 @@ use std::{
 use txgraph::{
     Address, CancelFlag, DocumentFormat, ErrorKind, GraphOutputs, Hops, Kind, Measure, Progress,
     Source, TransfersOutput, U256, address,
-    text::{GraphQuery, Options, Query, QueryFile, TransfersQuery},
+    parse::{GraphQuery, Options, Query, QueryFile, TransfersQuery},
 };
 use txgraph_testkit::{
     fixtures::{self, Fixture},

@@ -4,7 +4,7 @@ use crate::{OZA, PEELER, open, small};
 use std::sync::Arc;
 use txgraph::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, BlockRange, ErrorKind, GraphOutputs,
-    RecordBatch, SchemaRef, TableFormat, Target, TransfersOutput, text::GraphQuery,
+    RecordBatch, SchemaRef, TableFormat, Target, TransfersOutput, parse::GraphQuery,
 };
 
 /// Refuses all rows.

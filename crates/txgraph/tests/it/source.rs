@@ -6,8 +6,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use txgraph::{
-    Backend, BuildOptions, Capabilities, Capability, ChainInfo, Config, Control, ErrorKind,
-    IndexChoice, Protected, Result, Source, SourceError, SourceSpec, TransferFilter,
+    Backend, BuildOptions, Capabilities, Capability, ChainInfo, Config, ErrorKind, IndexChoice,
+    ProtectedPaths, Result, RunControl, Source, SourceError, SourceSpec, TransferFilter,
     TransferSource,
 };
 
@@ -27,7 +27,7 @@ fn a_plain_path_is_a_data_directory() {
     let error = Source::open("pond:somewhere").unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
     assert!(error.message.contains("reth:"), "{error}");
-    let error = Source::with_config(&Config::default(), &Control::default()).unwrap_err();
+    let error = Source::with_config(&Config::default(), &RunControl::default()).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
     assert!(Source::builder(path.as_str()).threads(0).open().is_err());
     assert!(
@@ -68,7 +68,7 @@ fn answers_come_from_an_index_too() {
 
 /// The blocks of another source, which can list transfers and nothing else.
 #[derive(Debug)]
-struct TransfersOnly(Source, Protected);
+struct TransfersOnly(Source, ProtectedPaths);
 
 impl Backend for TransfersOnly {
     fn capabilities(&self) -> Capabilities {
@@ -87,7 +87,7 @@ impl Backend for TransfersOnly {
         self.0.transfer_source(filter)
     }
 
-    fn protected(&self) -> &Protected {
+    fn protected_paths(&self) -> &ProtectedPaths {
         &self.1
     }
 }
@@ -117,8 +117,8 @@ impl Backend for ReorganisedOnce {
         }
     }
 
-    fn protected(&self) -> &Protected {
-        self.0.protected()
+    fn protected_paths(&self) -> &ProtectedPaths {
+        self.0.protected_paths()
     }
 }
 
@@ -127,7 +127,7 @@ fn collecting_starts_again_and_calling_a_function_does_not() {
     let fixture = small();
     let open = || {
         let inner = Source::open(fixture.path()).unwrap();
-        let inner = TransfersOnly(inner, Protected::default());
+        let inner = TransfersOnly(inner, ProtectedPaths::default());
         Source::with_backend("test:small", ReorganisedOnce(inner, AtomicBool::new(false)))
     };
     assert!(!open().transfers().collect().unwrap().is_empty());
@@ -143,12 +143,12 @@ fn settings_and_control_reach_a_backend_of_a_program() {
     let fixture = small();
     let backend = || {
         let inner = Source::open(fixture.path()).unwrap();
-        TransfersOnly(inner, Protected::default())
+        TransfersOnly(inner, ProtectedPaths::default())
     };
-    let open = |config: &Config, control: &Control| {
+    let open = |config: &Config, control: &RunControl| {
         Source::with_backend_and("test:small", backend(), config, control)
     };
-    let control = Control::default();
+    let control = RunControl::default();
     let source = open(&Config::default(), &control).unwrap();
     assert!(source.search(OZA).run().is_ok());
     control.cancel.cancel();
@@ -159,7 +159,7 @@ fn settings_and_control_reach_a_backend_of_a_program() {
         threads: Some(100_000),
         ..Config::default()
     };
-    let error = open(&too_many, &Control::default()).unwrap_err();
+    let error = open(&too_many, &RunControl::default()).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage, "{error}");
 }
 
@@ -167,7 +167,7 @@ fn settings_and_control_reach_a_backend_of_a_program() {
 fn unsupported_requests_are_refused() {
     let fixture = small();
     let inner = Source::open(fixture.path()).unwrap();
-    let backend = TransfersOnly(inner, Protected::default());
+    let backend = TransfersOnly(inner, ProtectedPaths::default());
     let source = Source::with_backend("test:small", backend);
     assert!(!source.transfers().collect().unwrap().is_empty());
     let refused = |result: Result<()>, capability: Capability| {

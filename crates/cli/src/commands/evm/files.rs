@@ -51,7 +51,7 @@ impl OutputArgs {
 /// directory that the configuration names.
 pub(super) fn open(path: &Path, overwrite: bool, global: &Global) -> Result<LineWriter> {
     let config = global.config().unwrap_or_default();
-    config.protected().check(path)?;
+    config.protected_paths().check(path)?;
     Ok(LineWriter::new(&path.to_path_buf().into(), overwrite)?)
 }
 

@@ -10,8 +10,8 @@ use std::{
     time::Instant,
 };
 use txgraph::{
-    Config, Control, Error, Result, Source, SourceSpec, StateOverrides, TransactionName,
-    text::last_block,
+    Config, Error, Result, RunControl, Source, SourceSpec, StateOverrides, TransactionName,
+    parse::last_block,
 };
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
@@ -293,7 +293,7 @@ fn bundle(path: &Path, global: &Global) -> Result<Source> {
         source: Some(SourceSpec::bundle(path)),
         ..global.config()?
     };
-    Source::with_config(&config, &Control::default())
+    Source::with_config(&config, &RunControl::default())
 }
 
 /// The call that the arguments describe, and its fork.

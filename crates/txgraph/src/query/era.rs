@@ -86,7 +86,7 @@ impl ExportEra<'_> {
         let directory = directory.as_ref();
         let source = self.source;
         let node = source.node(Capability::Blocks)?;
-        source.protected().check(directory)?;
+        source.protected_paths().check(directory)?;
         let network = Archive::network(source.chain()?);
         let blocks = select::resolve_stored(&self.blocks, source)?;
         fs::create_dir_all(directory).map_err(|error| Error::io(directory, error))?;

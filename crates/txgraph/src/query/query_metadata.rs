@@ -3,7 +3,7 @@
 
 use crate::options::Options;
 
-/// A question by name and options, in the words of [`text`](crate::text).
+/// A question by name and options, in the words of [`parse`](crate::parse).
 #[derive(Clone, Debug)]
 #[cfg_attr(
     not(feature = "export"),

@@ -8,8 +8,8 @@ pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
 
 use super::{
     branch_ends::{self, BranchEnds},
-    describe::Description,
-    retry::restarting,
+    query_metadata::Description,
+    retry::retry_on_reorg,
 };
 use crate::{
     Advice, Error, MEMORY_DEFAULT, Result, Selection, Source,
@@ -317,7 +317,7 @@ impl<'s> Search<'s> {
     /// # Errors
     ///
     /// As [`Self::prepare`], and if reading fails.
-    pub fn run(self) -> Result<GraphAnswer<'s>> {
+    pub fn run(self) -> Result<GraphResult<'s>> {
         self.prepare()?.run()
     }
 }
@@ -354,11 +354,11 @@ impl<'s> PreparedSearch<'s> {
     /// # Errors
     ///
     /// If reading fails.
-    pub fn run(self) -> Result<GraphAnswer<'s>> {
+    pub fn run(self) -> Result<GraphResult<'s>> {
         let mut graph = run(self.source, &self.request)?;
         graph.scan.caveats.extend(self.cut);
         self.source.check_interrupted()?;
-        Ok(GraphAnswer {
+        Ok(GraphResult {
             unseen: branch_ends::unseen(&self.request.filter, &graph),
             inner: Arc::new(graph),
             source: self.source,
@@ -382,12 +382,12 @@ pub(super) fn scan_request(request: &SearchRequest) -> ScanRequest {
 
 pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGraph> {
     let from = source.transfer_source(&request.filter)?;
-    restarting(source, || Ok(source.install(|| search(&*from, request))??))
+    retry_on_reorg(source, || Ok(source.install(|| search(&*from, request))??))
 }
 
 /// The graph around some addresses: a [`TransferGraph`] that can be written.
 #[derive(Debug)]
-pub struct GraphAnswer<'s> {
+pub struct GraphResult<'s> {
     inner: Arc<TransferGraph>,
     unseen: Unseen,
     ends: OnceLock<BranchEnds>,
@@ -399,7 +399,7 @@ pub struct GraphAnswer<'s> {
     description: Description,
 }
 
-impl Deref for GraphAnswer<'_> {
+impl Deref for GraphResult<'_> {
     type Target = TransferGraph;
 
     fn deref(&self) -> &TransferGraph {
@@ -407,7 +407,7 @@ impl Deref for GraphAnswer<'_> {
     }
 }
 
-impl GraphAnswer<'_> {
+impl GraphResult<'_> {
     /// Where the branches end, and what the question named in vain. The state of the node is read
     /// once, if there is one.
     ///

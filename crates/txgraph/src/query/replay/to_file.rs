@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    ask::retry::{restarting, unless_streamed},
+    query::retry::{retry_on_reorg, unless_streamed},
 };
 use std::{
     io::{self, Write},
@@ -68,7 +68,7 @@ impl PreparedReplay<'_> {
         }
         let is_stream = outputs.iter().any(|output| output.target.is_stream());
         let mut streamed = false;
-        restarting(question.source, || {
+        retry_on_reorg(question.source, || {
             let mut tables = self.tables(outputs)?;
             let summary = self.for_each(|block| {
                 streamed = is_stream;
@@ -96,7 +96,7 @@ impl PreparedReplay<'_> {
     /// If something cannot be replayed.
     pub fn first_transfers(&self, transfers_max: usize) -> Result<ReplayedTransfers> {
         let question = &self.question;
-        restarting(question.source, || {
+        retry_on_reorg(question.source, || {
             let (mut transfers, mut count) = (Vec::new(), 0);
             let mut add = |replay: &TransactionReplay, environment: &txgraph_evm::Block| {
                 let found = movements(replay, environment, question.fees);

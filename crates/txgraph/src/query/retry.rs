@@ -13,7 +13,7 @@ const QUESTION: Retry = Retry {
 };
 
 /// Asks again when the chain was reorganised in the meantime, see [`QUESTION`].
-pub(crate) fn restarting<T>(source: &Source, ask: impl FnMut() -> Result<T>) -> Result<T> {
+pub(crate) fn retry_on_reorg<T>(source: &Source, ask: impl FnMut() -> Result<T>) -> Result<T> {
     retry(QUESTION, &source.control.cancel, ask)
 }
 

@@ -102,7 +102,7 @@ impl Tokens<'_> {
         let Some(folder) = &source.config.cache else {
             return Ok(None);
         };
-        if self.block.is_some() || source.protected().check(folder).is_err() {
+        if self.block.is_some() || source.protected_paths().check(folder).is_err() {
             return Ok(None);
         }
         let chain = source.chain()?;

@@ -1,6 +1,6 @@
 //! Which accounts have code.
 
-use crate::{Capability, Result, Source, ask::branch_ends};
+use crate::{Capability, Result, Source, query::branch_ends};
 use alloy_primitives::{Address, KECCAK256_EMPTY};
 use txgraph_evm::Account;
 use txgraph_state::StateAt;
@@ -12,7 +12,7 @@ impl Source {
     /// The block whose state answers what a question asks beside its transfers, which end with
     /// `last`: that block, or the newest with a state if it is later. `None` if the source cannot
     /// look up accounts after it.
-    pub(in crate::ask) fn state_block(&self, last: u64) -> Option<u64> {
+    pub(in crate::query) fn state_block(&self, last: u64) -> Option<u64> {
         let node = self.node(Capability::State).ok()?;
         let available = node.state().and_then(|states| Ok(states.available()?));
         let available = available.ok()?;
@@ -42,7 +42,7 @@ impl Source {
     }
 
     /// The accounts with these addresses, as [`Self::contracts_among`].
-    pub(in crate::ask) fn accounts_among(
+    pub(in crate::query) fn accounts_among(
         &self,
         addresses: &[Address],
         block: Option<u64>,

@@ -1,13 +1,13 @@
 //! Writing graphs.
 
-use super::{Description, GraphAnswer, Result, TransferGraph, branch_ends};
+use super::{Description, GraphResult, Result, TransferGraph, branch_ends};
 use crate::{
     Error, ErrorKind, Source, TokenSources,
-    ask::{
-        facts,
-        names::{ASKED_MAX, TOKEN_COLUMNS},
-    },
     outputs::{Format, Planned},
+    query::{
+        token_symbols::{ASKED_MAX, TOKEN_COLUMNS},
+        transaction_columns,
+    },
 };
 use std::{
     ops::Deref,
@@ -79,7 +79,7 @@ pub struct WrittenGraph {
     pub tokens: TokenSources,
 }
 
-/// A graph and its question without the source, see [`GraphAnswer::detach`]. Clones share the
+/// A graph and its question without the source, see [`GraphResult::detach`]. Clones share the
 /// graph.
 #[derive(Clone, Debug)]
 pub struct DetachedGraph {
@@ -90,8 +90,8 @@ pub struct DetachedGraph {
 
 impl DetachedGraph {
     /// The answer again, to be written. `source` is the one that was asked.
-    pub fn attach<'s>(&self, source: &'s Source) -> GraphAnswer<'s> {
-        GraphAnswer {
+    pub fn attach<'s>(&self, source: &'s Source) -> GraphResult<'s> {
+        GraphResult {
             inner: self.inner.clone(),
             unseen: self.unseen.clone(),
             ends: OnceLock::new(),
@@ -109,7 +109,7 @@ impl Deref for DetachedGraph {
     }
 }
 
-impl GraphAnswer<'_> {
+impl GraphResult<'_> {
     /// The graph and its question without the source, for callers that keep the source
     /// elsewhere.
     pub fn detach(self) -> DetachedGraph {
@@ -182,7 +182,7 @@ impl GraphAnswer<'_> {
         options.table.tokens.clone_from(&tokens);
         options.table.labels.clone_from(&outputs.labels);
         let mut columns = outputs.columns.iter();
-        if columns.any(|it| facts::COLUMNS.contains(&it.name())) {
+        if columns.any(|it| transaction_columns::COLUMNS.contains(&it.name())) {
             let edges = self.inner.graph.edge_weights();
             let transfers = edges.map(|edge| &edge.transfer);
             source.add_transactions(&mut options.table.transactions, transfers)?;

@@ -5,7 +5,7 @@ mod served;
 
 use super::{Location, Trace, TransactionName};
 use crate::{
-    Capability, Error, ErrorKind, Result, Source, ask::retry::restarting, source::RethNode,
+    Capability, Error, ErrorKind, Result, Source, query::retry::retry_on_reorg, source::RethNode,
 };
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ impl Source {
     ///
     /// If there is no such transaction, or its receipt was pruned.
     pub fn transaction(&self, name: TransactionName) -> Result<TransactionSummary> {
-        restarting(self, || self.transaction_once(name))
+        retry_on_reorg(self, || self.transaction_once(name))
     }
 
     fn transaction_once(&self, name: TransactionName) -> Result<TransactionSummary> {

@@ -476,7 +476,7 @@ fn substitute(value: &Value, values: &BTreeMap<&str, Value>) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::given;
+    use crate::parse::given;
     use serde_json::json;
 
     const FUNDED: &str = r#"

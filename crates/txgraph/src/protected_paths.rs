@@ -12,14 +12,14 @@ const LINKS_MAX: usize = 40;
 
 /// The directories and files of a node, into which nothing is ever written.
 #[derive(Clone, Debug, Default)]
-pub struct Protected {
+pub struct ProtectedPaths {
     /// Resolved. Everything inside them is protected.
     directories: Vec<PathBuf>,
     /// Resolved. Files of the node that links in its directories point to.
     files: Vec<PathBuf>,
 }
 
-impl Protected {
+impl ProtectedPaths {
     /// The parts of a data directory, wherever they are and wherever links lead.
     pub fn data_directory(dir: &DataDir) -> Self {
         let parts = [
@@ -132,7 +132,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// A data directory whose static files and one file of MDBX are somewhere else.
-    fn data_directory(folder: &Path) -> Protected {
+    fn data_directory(folder: &Path) -> ProtectedPaths {
         for name in ["data/db", "static", "free"] {
             fs::create_dir_all(folder.join(name)).unwrap();
         }
@@ -142,7 +142,7 @@ mod tests {
         symlink("../free", folder.join("data/out")).unwrap();
         symlink("data/db", folder.join("link")).unwrap();
         symlink("data/db/new.csv", folder.join("dangling.csv")).unwrap();
-        Protected::data_directory(&DataDir {
+        ProtectedPaths::data_directory(&DataDir {
             static_files: Some(folder.join("static")),
             ..DataDir::new(folder.join("data"))
         })
@@ -169,7 +169,7 @@ mod tests {
             assert_eq!(error.kind, ErrorKind::Usage, "{path}");
         }
         // Without knowing where the node is: by its files.
-        let unknown = Protected::default();
+        let unknown = ProtectedPaths::default();
         assert!(unknown.check(&folder.path().join("link/o.csv")).is_err());
         for path in ["o.csv", "database.csv", "none/o.csv"] {
             protected.check(&folder.path().join(path)).unwrap();

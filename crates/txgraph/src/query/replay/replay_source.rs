@@ -4,7 +4,7 @@
 use super::Location;
 use super::{Replay, ReplaySummary, Trace, TransactionName};
 use crate::{
-    Capability, Config, Control, Error, Result, Source,
+    Capability, Config, Error, Result, RunControl, Source,
     source::{Bundles, RethNode},
 };
 use std::{
@@ -130,7 +130,7 @@ fn find(bundles: &Bundles, name: TransactionName) -> Result<(Bundle, Transaction
 /// Replays blocks on several threads, and passes the results to `deliver` in the order of `items`.
 /// The first error in that order ends it.
 pub(super) fn in_order<T: Send, R: Send>(
-    control: &Control,
+    control: &RunControl,
     items: impl IntoIterator<Item = T>,
     replay: impl Fn(T) -> Result<R> + Sync,
     mut deliver: impl FnMut(R) -> Result<()>,
@@ -189,7 +189,7 @@ impl Replay<'_> {
         Ok(Replayer::new(rules, bundle, bundle, options)?)
     }
 
-    fn options(&self, config: &Config, control: &Control) -> ReplayOptions {
+    fn options(&self, config: &Config, control: &RunControl) -> ReplayOptions {
         ReplayOptions {
             record: self.record(),
             verify: Verify {

@@ -9,7 +9,7 @@ pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
 
 /// How a caller observes and stops work.
 #[derive(Clone, Default)]
-pub struct Control {
+pub struct RunControl {
     /// Receives the number of finished blocks.
     pub progress: Option<Arc<dyn Progress>>,
     /// Receives the decisions about how a question is answered.
@@ -21,7 +21,7 @@ pub struct Control {
     pub threads: Threads,
 }
 
-impl Control {
+impl RunControl {
     /// Uses as many threads as a configuration names, if it names a number.
     ///
     /// # Errors
@@ -44,9 +44,9 @@ impl Control {
     }
 }
 
-impl fmt::Debug for Control {
+impl fmt::Debug for RunControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control")
+        f.debug_struct("RunControl")
             .field("cancel", &self.cancel)
             .finish_non_exhaustive()
     }

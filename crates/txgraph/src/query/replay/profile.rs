@@ -2,7 +2,7 @@
 
 use super::{Creation, accounts::delegate};
 use crate::{
-    AccountState, BlockSpec, ErrorKind, Result, Selection, Source, ask::retry::restarting,
+    AccountState, BlockSpec, ErrorKind, Result, Selection, Source, query::retry::retry_on_reorg,
     select::Resolved,
 };
 use alloy_primitives::{Address, U256};
@@ -195,7 +195,7 @@ impl Profile<'_> {
     pub fn run(self) -> Result<AddressProfile> {
         let source = self.source;
         let (request, cut) = self.request()?;
-        let (seen, mut scan) = restarting(source, || self.transfers(&request))?;
+        let (seen, mut scan) = retry_on_reorg(source, || self.transfers(&request))?;
         scan.caveats.extend(cut);
         let tokens = if self.tokens.is_empty() {
             seen.most_tokens()
@@ -261,7 +261,7 @@ impl Profile<'_> {
 
     fn transfers(&self, request: &ScanRequest) -> Result<(Seen, ScanReport)> {
         let mut seen = Seen::default();
-        let scan = crate::ask::scan(self.source, request, |batch| {
+        let scan = crate::query::scan(self.source, request, |batch| {
             for transfer in &batch.transfers {
                 seen.add(self.address, transfer);
             }

@@ -8,9 +8,9 @@ pub use to_file::{AnalysisFormat, AnalysisOutput};
 
 use super::{
     branch_ends::{self, BranchEnds},
-    describe::Description,
     measure::Measure,
-    retry::restarting,
+    query_metadata::Description,
+    retry::retry_on_reorg,
     search::{self, Hops, SearchOptions, no_root, search_methods},
     taint,
 };
@@ -290,7 +290,7 @@ impl<'s> PreparedAnalysis<'s> {
                 let from = source.transfer_source(&request.filter)?;
                 let chain = source.chain()?;
                 let ask = || self.question.of_scan(&*from, chain, request, *tables);
-                let (graph, queried, answer) = restarting(source, || source.install(ask)?)?;
+                let (graph, queried, answer) = retry_on_reorg(source, || source.install(ask)?)?;
                 let branch_ends = BranchEnds {
                     unseen: queried.unseen(),
                     ..BranchEnds::default()

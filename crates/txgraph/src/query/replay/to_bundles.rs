@@ -31,7 +31,7 @@ impl PreparedReplay<'_> {
         else {
             return Err(Error::usage("bundles contain whole blocks"));
         };
-        question.source.protected().check(directory)?;
+        question.source.protected_paths().check(directory)?;
         let writer = BundleWriter::new(directory, overwrite)?;
         let states = node.state()?;
         let state = states.range(BlockRange {

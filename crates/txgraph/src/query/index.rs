@@ -142,7 +142,7 @@ impl IndexHandle<'_> {
     /// The directory, outside the data directory.
     fn writable(&self) -> Result<PathBuf> {
         let directory = self.directory()?;
-        self.source.protected().check(&directory)?;
+        self.source.protected_paths().check(&directory)?;
         Ok(directory)
     }
 

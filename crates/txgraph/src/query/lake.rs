@@ -1,6 +1,6 @@
 //! Lakes: building them from a source, keeping them, and checking them.
 
-use crate::{Capability, Control, Error, Result, Source};
+use crate::{Capability, Error, Result, RunControl, Source};
 use std::path::{Path, PathBuf};
 use txgraph_lake::{CompactReport, Lake, Status};
 use txgraph_stored::{BuildOptions, BuildReport, BuildSource, VerifyReport};
@@ -22,7 +22,7 @@ impl Source {
     pub fn lake(&self, directory: impl Into<PathBuf>) -> Result<LakeHandle<'_>> {
         let directory = directory.into();
         self.require(Capability::Lake)?;
-        self.protected().check(&directory)?;
+        self.protected_paths().check(&directory)?;
         Ok(LakeHandle {
             source: self,
             directory,
@@ -97,7 +97,7 @@ pub fn lake_status(directory: &Path) -> Result<Status> {
 /// # Errors
 ///
 /// At the first fault.
-pub fn check_lake(directory: &Path, control: &Control) -> Result<VerifyReport> {
+pub fn check_lake(directory: &Path, control: &RunControl) -> Result<VerifyReport> {
     Ok(txgraph_lake::check(
         &Lake::open(directory)?,
         &control.work(),
@@ -109,6 +109,6 @@ pub fn check_lake(directory: &Path, control: &Control) -> Result<VerifyReport> {
 /// # Errors
 ///
 /// If there is no lake, it is damaged, or another process writes it.
-pub fn compact_lake(directory: &Path, control: &Control) -> Result<CompactReport> {
+pub fn compact_lake(directory: &Path, control: &RunControl) -> Result<CompactReport> {
     Ok(txgraph_lake::compact(directory, &control.work())?)
 }

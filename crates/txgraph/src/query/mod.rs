@@ -4,23 +4,23 @@ mod analyze;
 mod branch_ends;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod build_source;
-mod describe;
 mod era;
-#[cfg(feature = "export")]
-mod facts;
 #[cfg(feature = "index")]
 mod index;
 #[cfg(feature = "lake")]
 mod lake;
 mod measure;
-#[cfg(feature = "export")]
-mod names;
 mod paths;
+mod query_metadata;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;
 mod retry;
 mod search;
 mod taint;
+#[cfg(feature = "export")]
+mod token_symbols;
+#[cfg(feature = "export")]
+mod transaction_columns;
 mod transfers;
 
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
@@ -33,8 +33,6 @@ pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use measure::Measure;
-#[cfg(feature = "export")]
-pub use names::TokenSources;
 #[cfg(feature = "replay")]
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,
@@ -47,12 +45,14 @@ pub use replay::{
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
-pub use search::{GraphAnswer, Hops, PreparedSearch, Search, SearchOptions};
+pub use search::{GraphResult, Hops, PreparedSearch, Search, SearchOptions};
+#[cfg(feature = "export")]
+pub use token_symbols::TokenSources;
 #[cfg(all(feature = "replay", feature = "export"))]
 pub(crate) use transfers::scan;
 pub use transfers::{FirstTransfers, PreparedTransfers, Transfers};
 #[cfg(feature = "export")]
-pub use transfers::{TransfersAnswer, TransfersOutput};
+pub use transfers::{TransfersOutput, TransfersResult};
 
 #[cfg(not(feature = "index"))]
 impl crate::Source {

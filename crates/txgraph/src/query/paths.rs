@@ -1,6 +1,6 @@
 //! How transfers lead from one address to another, and counterparties in common.
 
-use super::{retry::restarting, search::PreparedSearch};
+use super::{retry::retry_on_reorg, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::Address;
 use txgraph_graph::{CommonCounterparties, TransferPaths, common_counterparties, transfer_paths};
@@ -15,7 +15,7 @@ impl PreparedSearch<'_> {
     pub fn paths_to(&self, to: Address) -> Result<TransferPaths> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
-        let mut found = restarting(source, || {
+        let mut found = retry_on_reorg(source, || {
             Ok(source.install(|| transfer_paths(&*from, request, to))??)
         })?;
         found.scan.caveats.extend(self.cut.clone());
@@ -31,7 +31,7 @@ impl PreparedSearch<'_> {
     pub fn common_counterparties(&self) -> Result<CommonCounterparties> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
-        let mut found = restarting(source, || {
+        let mut found = retry_on_reorg(source, || {
             Ok(source.install(|| common_counterparties(&*from, request))??)
         })?;
         found.scan.caveats.extend(self.cut.clone());

@@ -1,6 +1,6 @@
 //! The transfers of a block range, streamed.
 
-use super::{describe::Description, retry::restarting};
+use super::{query_metadata::Description, retry::retry_on_reorg};
 use crate::{
     Error, Result, Selection, Source,
     options::{addresses, given},
@@ -163,7 +163,7 @@ impl<'s> Transfers<'s> {
     ///
     /// As [`Self::for_each`], and if the file exists or cannot be written.
     #[cfg(feature = "export")]
-    pub fn write(self, path: impl Into<std::path::PathBuf>) -> Result<TransfersAnswer> {
+    pub fn write(self, path: impl Into<std::path::PathBuf>) -> Result<TransfersResult> {
         let output = TransfersOutput::to(path)?;
         self.source.check_outputs([&output], false)?;
         self.prepare()?.write(&output)
@@ -233,7 +233,7 @@ impl PreparedTransfers<'_> {
     ///
     /// If reading fails.
     pub fn first(&self, transfers_max: usize) -> Result<FirstTransfers> {
-        restarting(self.source, || {
+        retry_on_reorg(self.source, || {
             let mut transfers = Vec::new();
             let scan = self.for_each(|mut batch| {
                 transfers.append(&mut batch.transfers);
@@ -286,18 +286,18 @@ pub(crate) fn scan(
 }
 
 #[cfg(feature = "export")]
-pub use to_file::{TransfersAnswer, TransfersOutput};
+pub use to_file::{TransfersOutput, TransfersResult};
 
 #[cfg(feature = "export")]
 mod to_file {
     use super::{
         Address, BlockRanges, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer,
-        restarting,
+        retry_on_reorg,
     };
     use crate::{
         TokenSources,
-        ask::retry::unless_streamed,
         outputs::{Format, Planned},
+        query::retry::unless_streamed,
     };
     use std::{collections::BTreeSet, path::PathBuf};
     use txgraph_export::{
@@ -308,7 +308,7 @@ mod to_file {
 
     /// The result of writing transfers.
     #[derive(Clone, Debug)]
-    pub struct TransfersAnswer {
+    pub struct TransfersResult {
         /// What was read.
         pub scan: ScanReport,
         /// What was written: a file for each output.
@@ -398,13 +398,13 @@ mod to_file {
         /// # Errors
         ///
         /// If reading or writing fails.
-        pub fn write(&self, output: &TransfersOutput) -> Result<TransfersAnswer> {
+        pub fn write(&self, output: &TransfersOutput) -> Result<TransfersResult> {
             let source = self.source;
             source.check_outputs([output], output.overwrite)?;
             let targets = output.targets();
             let is_stream = targets.iter().any(|(target, _)| target.is_stream());
             let mut streamed = false;
-            restarting(source, || {
+            retry_on_reorg(source, || {
                 let mut writers = vec![self.writer(output)?];
                 for (format, target) in &output.more {
                     writers.push(self.writer(&TransfersOutput {
@@ -436,7 +436,7 @@ mod to_file {
                 let unseen = queried.unseen();
                 about.unseen.clone_from(&unseen);
                 about.state = names.sources.state;
-                let mut answer = TransfersAnswer {
+                let mut answer = TransfersResult {
                     scan,
                     written: Vec::with_capacity(writers.len()),
                     unseen,

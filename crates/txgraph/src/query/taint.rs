@@ -1,6 +1,6 @@
 //! Follows the tokens that some addresses sent: see [`txgraph_analysis::TaintTracker`].
 
-use super::retry::restarting;
+use super::retry::retry_on_reorg;
 use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ pub(super) fn run(
     method: TaintMethod,
 ) -> Result<(TransferGraph, Taint, Vec<String>)> {
     let from = source.transfer_source(&request.filter)?;
-    restarting(source, || {
+    retry_on_reorg(source, || {
         let graph = source.install(|| search(&*from, request))??;
         source.check_interrupted()?;
         let (opening, obstacle) = openings(source, &graph)?;
