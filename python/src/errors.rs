@@ -34,8 +34,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     };
     let module = py.import("txgraph._errors")?;
     let exception = module.getattr(class)?.call1((message(error),))?;
-    if let Some(advice) = &error.advice {
-        exception.setattr("advice", advice.to_string())?;
+    if let Some(hint) = &error.hint {
+        exception.setattr("advice", hint.to_string())?;
     }
     if let Some(gaps) = &error.gaps {
         let Gaps { missing, available } = &**gaps;

@@ -1,6 +1,6 @@
 //! Exit statuses, and messages about failures.
 
-use crate::{hints::hint, progress};
+use crate::{hints::hint_text, progress};
 use std::{error::Error as _, process::ExitCode};
 use txgraph::{Error, ErrorKind};
 
@@ -28,7 +28,7 @@ pub(crate) fn report(error: &Error) {
         cause = error.source();
     }
     progress::say_lines(&text);
-    if let Some(advice) = &error.advice {
-        progress::say(format_args!("hint: {}", hint(advice)));
+    if let Some(hint) = &error.hint {
+        progress::say(format_args!("hint: {}", hint_text(hint)));
     }
 }

@@ -1,81 +1,79 @@
 //! What to do about an error, in the options of this command line.
 
 use std::borrow::Cow;
-use txgraph::{Advice, DATADIR_ENV, SOURCE_ENV};
+use txgraph::{DATADIR_ENV, Hint, SOURCE_ENV};
 
-/// The hint for an advice of the library.
-pub(crate) fn hint(advice: &Advice) -> Cow<'_, str> {
-    Cow::Borrowed(match advice {
-        Advice::NameSource => {
+/// The text of a hint, with options of the command line.
+pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
+    Cow::Borrowed(match hint {
+        Hint::NameSource => {
             let [ours, reths] = DATADIR_ENV;
             return Cow::Owned(format!(
                 "pass --datadir DIR or --source KIND:LOCATION, or set {SOURCE_ENV}, {ours}, {reths} \
                  or a configuration file; reth's default is ~/.local/share/reth/<chain>"
             ));
         }
-        Advice::NameChainId => "pass --chain-id",
-        Advice::DropChainId => "leave --chain-id out",
-        Advice::NameChainFile => {
+        Hint::NameChainId => "pass --chain-id",
+        Hint::DropChainId => "leave --chain-id out",
+        Hint::NameChainFile => {
             "pass the genesis file of the chain with --chain FILE, or copy it to genesis.json in the data \
              directory"
         }
-        Advice::NameStaticFiles => {
-            "if the node runs with --datadir.static-files, pass the same path"
-        }
-        Advice::NameRocksDb => "if the node runs with --datadir.rocksdb, pass the same path",
-        Advice::NameTokenList => "pass --token-list FILE, or the address of the token",
-        Advice::NameIndex => "name a directory with --index",
-        Advice::OtherIndex => "name another directory with --index, or pass --index off",
-        Advice::BuildIndex => "`txgraph index build` makes one",
-        Advice::RebuildIndex => {
+        Hint::NameStaticFiles => "if the node runs with --datadir.static-files, pass the same path",
+        Hint::NameRocksDb => "if the node runs with --datadir.rocksdb, pass the same path",
+        Hint::NameTokenList => "pass --token-list FILE, or the address of the token",
+        Hint::NameIndex => "name a directory with --index",
+        Hint::OtherIndex => "name another directory with --index, or pass --index off",
+        Hint::BuildIndex => "`txgraph index build` makes one",
+        Hint::RebuildIndex => {
             "make it again: `txgraph index drop`, `txgraph index build`; until then, --index off \
              answers from the node"
         }
-        Advice::IgnoreChecksum => {
+        Hint::IgnoreChecksum => {
             "mixed case is a checksum: check for a typing error, write the address in lower case, \
              or pass --allow-bad-checksum"
         }
-        Advice::ListBlocks => "`txgraph info` lists the blocks that exist",
-        Advice::AllowPartial { newest } => {
+        Hint::ListBlocks => "`txgraph info` lists the blocks that exist",
+        Hint::AllowPartial { newest } => {
             return Cow::Owned(format!(
                 "pass --allow-partial to get what exists, with the gap stated in the answer, or \
                  ask for blocks that exist: --from-block {} --to-block {}",
                 newest.first, newest.last
             ));
         }
-        Advice::IndexExisting { newest } => {
+        Hint::IndexExisting { newest } => {
             return Cow::Owned(format!(
                 "index only blocks that exist: --from-block {} (they end with block {})",
                 newest.first, newest.last
             ));
         }
-        Advice::NameRoot => {
+        Hint::NameRoot => {
             "add --root 0x… or --root @FILE; without a root, `txgraph analyze` measures all \
              transfers, and options of a search have no meaning"
         }
-        Advice::ChooseDirection => "add --direction out or --direction in",
-        Advice::AddInternal => "add --with-internal",
-        Advice::NameTransaction => "name it: --tx HASH, or --tx BLOCK:INDEX",
-        Advice::ChooseFormat { known } => {
+        Hint::ChooseDirection => "add --direction out or --direction in",
+        Hint::AddInternal => "add --with-internal",
+        Hint::NameTransaction => "name it: --tx HASH, or --tx BLOCK:INDEX",
+        Hint::ChooseFormat { known } => {
             return Cow::Owned(format!("pass --format, or an extension: {known}"));
         }
-        Advice::WriteColumns(list) => return Cow::Owned(format!("write --columns {list}")),
-        Advice::FormatByExtension => "leave --format out: extensions choose the formats of files",
-        Advice::Overwrite => "choose another name, or replace it with --overwrite",
-        Advice::WriteToFile => {
+        Hint::WriteColumns(list) => return Cow::Owned(format!("write --columns {list}")),
+        Hint::FormatByExtension => "leave --format out: extensions choose the formats of files",
+        Hint::Overwrite => "choose another name, or replace it with --overwrite",
+        Hint::WriteToFile => {
             "discard what was printed and ask again, or write to a file (-o), which is restarted"
         }
-        Advice::NarrowGraph => {
+        Hint::NarrowGraph => {
             "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), or write \
              DOT, GraphML or GEXF and open it in Gephi"
         }
-        Advice::GiveParameters(of) => {
+        Hint::GiveParameters(of) => {
             let required = of.required.iter().map(|param| format!(" --set {param}"));
             let optional = of.optional.iter().map(|param| format!(" [--set {param}]"));
             let all: String = required.chain(optional).collect();
             return Cow::Owned(format!("usage: txgraph query {}{all}", of.question));
         }
-        Advice::ListQuestions => {
+        Hint::ListQuestions => {
             "`txgraph query --list` lists the questions; a file is named by its path"
         }
         other => return Cow::Owned(other.to_string()),

@@ -129,8 +129,8 @@ fn with_advice(error: &txgraph::Error) -> String {
     if let Some(cause) = std::error::Error::source(error) {
         message = format!("{message}: {cause}");
     }
-    match &error.advice {
-        Some(advice) => format!("{message}; {advice}"),
+    match &error.hint {
+        Some(hint) => format!("{message}; {hint}"),
         None => message,
     }
 }

@@ -1,6 +1,6 @@
 //! The blocks of dates: a binary search over the times of blocks.
 
-use crate::{Advice, Error, ErrorKind, Result, Source, grammar::utc};
+use crate::{Error, ErrorKind, Hint, Result, Source, grammar::utc};
 use txgraph_transfers::BlockRange;
 
 /// The result of a search for the first block at or after a time.
@@ -91,7 +91,7 @@ impl Source {
         let found = search(blocks, seconds, |block| self.time_if_known(block))?;
         let (date, spec) = (utc(seconds), self.spec());
         let outside = |message: String, hint: &str| {
-            Err(Error::unavailable(message).advise(Advice::Text(hint.to_owned())))
+            Err(Error::unavailable(message).with_hint(Hint::Text(hint.to_owned())))
         };
         match found {
             Found::Block(block) => {

@@ -1,9 +1,9 @@
 //! One error for every user action: its kind, its message, and what to do about it.
 //!
 //! Nothing here names an option of a command line. A program that has such options maps
-//! [`Advice`] to them.
+//! [`Hint`] to them.
 
-use crate::{Advice, BlocksError, Capability, SourceSpec, grammar::AddressError};
+use crate::{BlocksError, Capability, Hint, SourceSpec, grammar::AddressError};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
 #[cfg(any(feature = "index", feature = "lake"))]
@@ -41,7 +41,7 @@ pub struct Error {
     /// What failed, with path, block or key.
     pub message: String,
     /// What to do about it, if that is known.
-    pub advice: Option<Advice>,
+    pub hint: Option<Hint>,
     /// Which blocks are missing, if that is the failure and it is known.
     pub gaps: Option<Box<Gaps>>,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -62,7 +62,7 @@ impl Error {
         Self {
             kind,
             message: message.into(),
-            advice: None,
+            hint: None,
             gaps: None,
             source: None,
         }
@@ -105,10 +105,10 @@ impl Error {
         self
     }
 
-    /// Adds advice.
+    /// Adds a hint.
     #[must_use]
-    pub fn advise(mut self, advice: Advice) -> Self {
-        self.advice = Some(advice);
+    pub fn with_hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
         self
     }
 
@@ -119,10 +119,10 @@ impl Error {
         self
     }
 
-    /// Adds advice in words.
+    /// Adds a hint in words.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        self.advise(Advice::Text(hint.into()))
+        self.with_hint(Hint::Text(hint.into()))
     }
 }
 
@@ -145,7 +145,7 @@ impl From<AddressError> for Error {
         let usage = Self::usage(error.to_string());
         match error {
             AddressError::Malformed(_) => usage,
-            AddressError::Checksum { .. } => usage.advise(Advice::IgnoreChecksum),
+            AddressError::Checksum { .. } => usage.with_hint(Hint::IgnoreChecksum),
         }
     }
 }
@@ -153,7 +153,7 @@ impl From<AddressError> for Error {
 impl From<BlocksError> for Error {
     fn from(error: BlocksError) -> Self {
         if error.beyond_chain {
-            return Self::unavailable(error.to_string()).advise(Advice::ListBlocks);
+            return Self::unavailable(error.to_string()).with_hint(Hint::ListBlocks);
         }
         Self::usage(error.to_string()).hint(
             "examples: 18M:18.1M (end excluded), -1000: (the last thousand), 15M:+1000 (a \
@@ -194,9 +194,9 @@ impl From<SourceError> for Error {
                 list_gaps(&missing),
                 list_available(&available)
             ))
-            .advise(match available.iter().last() {
-                Some(newest) => Advice::AllowPartial { newest },
-                None => Advice::ListBlocks,
+            .with_hint(match available.iter().last() {
+                Some(newest) => Hint::AllowPartial { newest },
+                None => Hint::ListBlocks,
             })
             .with_gaps(missing, available),
             SourceError::Reorged { .. } => Self::new(ErrorKind::Reorged, message)
@@ -211,13 +211,13 @@ impl From<SourceError> for Error {
                     .hint("ask again, or leave out the newest blocks"),
                 FailureKind::Options => Self::usage(message),
                 FailureKind::NoStaticFiles => {
-                    Self::new(ErrorKind::Failed, message).advise(Advice::NameStaticFiles)
+                    Self::new(ErrorKind::Failed, message).with_hint(Hint::NameStaticFiles)
                 }
                 FailureKind::NoRocksDb => {
-                    Self::new(ErrorKind::Failed, message).advise(Advice::NameRocksDb)
+                    Self::new(ErrorKind::Failed, message).with_hint(Hint::NameRocksDb)
                 }
                 FailureKind::UnusableIndex => {
-                    Self::new(ErrorKind::Failed, message).advise(Advice::RebuildIndex)
+                    Self::new(ErrorKind::Failed, message).with_hint(Hint::RebuildIndex)
                 }
                 _ => Self::new(ErrorKind::Failed, message),
             },
@@ -235,8 +235,8 @@ impl From<txgraph_nodedb::Error> for Error {
         };
         let ours = Self::new(kind, error.to_string());
         match error {
-            txgraph_nodedb::Error::NoStaticFiles { .. } => ours.advise(Advice::NameStaticFiles),
-            txgraph_nodedb::Error::NoRocksDb { .. } => ours.advise(Advice::NameRocksDb),
+            txgraph_nodedb::Error::NoStaticFiles { .. } => ours.with_hint(Hint::NameStaticFiles),
+            txgraph_nodedb::Error::NoRocksDb { .. } => ours.with_hint(Hint::NameRocksDb),
             txgraph_nodedb::Error::AboveTip { tip, .. } => ours.hint(format!(
                 "ask for blocks up to {tip}, or wait until the node has stored later ones"
             )),
@@ -248,15 +248,15 @@ impl From<txgraph_nodedb::Error> for Error {
 impl From<txgraph_era::Error> for Error {
     fn from(error: txgraph_era::Error) -> Self {
         use txgraph_era::Error as Era;
-        let advice = match error {
-            Era::UnknownChain { .. } => Some(Advice::NameChainId),
-            Era::Exists { .. } => Some(Advice::Overwrite),
-            Era::ChainContradicts { .. } if error.is_configured() => Some(Advice::DropChainId),
+        let hint = match error {
+            Era::UnknownChain { .. } => Some(Hint::NameChainId),
+            Era::Exists { .. } => Some(Hint::Overwrite),
+            Era::ChainContradicts { .. } if error.is_configured() => Some(Hint::DropChainId),
             _ => None,
         };
         let ours = Self::from(SourceError::from(SourceFailure::from(error)));
-        match advice {
-            Some(advice) => ours.advise(advice),
+        match hint {
+            Some(hint) => ours.with_hint(hint),
             None => ours,
         }
     }
@@ -281,7 +281,7 @@ impl From<txgraph_rpc::Error> for Error {
         let is_configured = matches!(error, txgraph_rpc::Error::WrongChain { .. });
         let ours = Self::from(SourceError::from(error));
         if is_configured {
-            ours.advise(Advice::DropChainId)
+            ours.with_hint(Hint::DropChainId)
         } else {
             ours
         }
@@ -295,10 +295,10 @@ impl From<txgraph_reader::Error> for Error {
             Reader::NodeDb(error) => error.into(),
             Reader::UnknownTransaction { .. } => Self::unavailable(error.to_string()),
             Reader::ChainIdUnknown { .. } => {
-                Self::usage(error.to_string()).advise(Advice::NameChainId)
+                Self::usage(error.to_string()).with_hint(Hint::NameChainId)
             }
             Reader::ChainIdContradicts { .. } => {
-                Self::usage(error.to_string()).advise(Advice::DropChainId)
+                Self::usage(error.to_string()).with_hint(Hint::DropChainId)
             }
             Reader::Options(_) => Self::usage(error.to_string()),
             other => Self::new(ErrorKind::Failed, other.to_string()),
@@ -312,7 +312,7 @@ impl From<txgraph_foreign::Error> for Error {
         let message = error.to_string();
         match error {
             txgraph_foreign::Error::ChainIdUnknown { .. } => {
-                Self::usage(message).advise(Advice::NameChainId)
+                Self::usage(message).with_hint(Hint::NameChainId)
             }
             _ if error.is_usage() => Self::usage(message),
             _ => Self::new(ErrorKind::Failed, message),
@@ -332,17 +332,17 @@ impl From<StoreError> for Error {
         match error {
             StoreError::Source(error) => error.into(),
             StoreError::NotAStore { kind, .. } => match kind {
-                StoreKind::Index => ours.advise(Advice::BuildIndex),
+                StoreKind::Index => ours.with_hint(Hint::BuildIndex),
                 StoreKind::Lake => ours.hint("`lake build` makes a lake"),
             },
             StoreError::WrongChain {
                 kind: StoreKind::Index,
                 ..
-            } => ours.advise(Advice::OtherIndex),
+            } => ours.with_hint(Hint::OtherIndex),
             _ if error.is_locked() => {
                 ours.hint("wait until it is finished; questions can be asked in the meantime")
             }
-            _ if failure == FailureKind::UnusableIndex => ours.advise(Advice::RebuildIndex),
+            _ if failure == FailureKind::UnusableIndex => ours.with_hint(Hint::RebuildIndex),
             _ => ours,
         }
     }
@@ -369,8 +369,8 @@ impl From<txgraph_export::Error> for Error {
         };
         let ours = Self::new(kind, error.to_string());
         match &error {
-            Export::Exists { .. } => ours.advise(Advice::Overwrite),
-            Export::TooLargeToDraw { .. } => ours.advise(Advice::NarrowGraph),
+            Export::Exists { .. } => ours.with_hint(Hint::Overwrite),
+            Export::TooLargeToDraw { .. } => ours.with_hint(Hint::NarrowGraph),
             other => match other.hint() {
                 Some(hint) => ours.hint(hint),
                 None => ours,
@@ -402,7 +402,7 @@ impl From<txgraph_replay::Error> for Error {
             }
             Replay::UnknownChain { .. }
             | Replay::UnknownBundleChain { .. }
-            | Replay::WrongChainId { .. } => Self::usage(message).advise(Advice::NameChainFile),
+            | Replay::WrongChainId { .. } => Self::usage(message).with_hint(Hint::NameChainFile),
             Replay::Genesis
             | Replay::OpStack { .. }
             | Replay::WrongChain { .. }
@@ -423,7 +423,7 @@ impl From<txgraph_replay::BundleError> for Error {
         let message = error.to_string();
         match &error {
             Bundle::Io { source, .. } if source.kind() == Io::AlreadyExists => {
-                Self::usage(message).advise(Advice::Overwrite)
+                Self::usage(message).with_hint(Hint::Overwrite)
             }
             Bundle::Io { .. } => Self::new(ErrorKind::Failed, message),
             _ => Self::usage(message),
@@ -449,7 +449,7 @@ impl From<txgraph_state::Error> for Error {
             // Blocks without a stored state are executed if the rules of the chain are known.
             State::NotAvailable {
                 block, available, ..
-            } if block > available.last => ours.advise(Advice::NameChainFile),
+            } if block > available.last => ours.with_hint(Hint::NameChainFile),
             _ => ours,
         }
     }

@@ -5,7 +5,7 @@
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
 //! nothing, and names no option of a command line.
 //!
-//! Modules, each using only those before it: version, grammar, capability, spec, advice, error,
+//! Modules, each using only those before it: version, grammar, capability, spec, hint, error,
 //! files, kinds, options, protected_paths, config, source, dates, select, outputs, query, frames, parse.
 //!
 //! ```no_run
@@ -46,7 +46,6 @@
 //! is copied on the way to polars. A frame is that of polars 0.55, so a program that uses polars
 //! itself needs the same minor version.
 
-mod advice;
 mod capability;
 mod config;
 mod dates;
@@ -55,6 +54,7 @@ mod files;
 #[cfg(feature = "polars")]
 mod frames;
 mod grammar;
+mod hint;
 mod kinds;
 mod options;
 #[cfg(feature = "export")]
@@ -67,7 +67,6 @@ mod source;
 mod spec;
 mod version;
 
-pub use advice::{Advice, Parameters};
 pub use capability::{Capabilities, Capability};
 pub use config::{
     CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
@@ -75,6 +74,7 @@ pub use config::{
 };
 pub use error::{Error, ErrorKind, Gaps, Result};
 pub use grammar::{BlockSpec, BlocksError};
+pub use hint::{Hint, Parameters};
 pub use kinds::{SourceKind, source_kinds};
 pub use protected_paths::ProtectedPaths;
 pub use query::*;

@@ -1,7 +1,7 @@
 //! Where answers are written. Every output is checked before anything is read: hours of
 //! reading must not end with an answer that cannot be written.
 
-use crate::{Advice, Error, ProtectedPaths, Result, Source, protected_paths::resolve};
+use crate::{Error, Hint, ProtectedPaths, Result, Source, protected_paths::resolve};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -53,7 +53,7 @@ pub(crate) trait Format: Sized {
                 "{}: cannot infer a format from the file name",
                 path.display()
             ))
-            .advise(Advice::ChooseFormat { known })
+            .with_hint(Hint::ChooseFormat { known })
         })
     }
 }

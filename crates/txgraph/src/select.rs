@@ -1,6 +1,6 @@
 //! Which transfers: what every question about transfers has in common.
 
-use crate::{Advice, BlockSpec, Capability, Error, Result, Source, grammar::DateIs, options};
+use crate::{BlockSpec, Capability, Error, Hint, Result, Source, grammar::DateIs, options};
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use std::mem;
@@ -63,7 +63,7 @@ impl Selection {
                 "transfers of kind `{kind}` are not stored: they are found by replaying \
                  transactions or, fees on the OP stack, computed"
             ))
-            .advise(Advice::AddInternal));
+            .with_hint(Hint::AddInternal));
         }
         Ok(TransferFilter {
             tokens: self.tokens.clone(),
@@ -285,7 +285,7 @@ mod tests {
                 ..Selection::default()
             };
             let error = selection.filter().unwrap_err();
-            assert_eq!(error.advice, Some(Advice::AddInternal));
+            assert_eq!(error.hint, Some(Hint::AddInternal));
             selection.internal = true;
             assert!(selection.filter().is_ok());
         }

@@ -4,7 +4,7 @@ use super::{Context, ask};
 use crate::{
     args::{ColumnArgs, LabelArgs},
     cluster::ClusterArgs,
-    hints::hint,
+    hints::hint_text,
     output::print_page,
 };
 use clap::Args;
@@ -188,7 +188,7 @@ fn list() -> Result<()> {
 }
 
 fn show(file: &QueryFile, args: &QueryArgs) -> Result<()> {
-    let mut text = format!("{}\n\n{}\n", file.purpose, hint(&file.advice()));
+    let mut text = format!("{}\n\n{}\n", file.purpose, hint_text(&file.hint()));
     let width = file.params.keys().map(String::len).max().unwrap_or(0);
     for (name, param) in &file.params {
         let value = match &param.default {
@@ -247,7 +247,7 @@ mod tests {
         "#;
         let file = QueryFile::parse("funded", text).unwrap();
         assert_eq!(
-            hint(&file.advice()),
+            hint_text(&file.hint()),
             "usage: txgraph query funded --set root=<addresses> [--set hops=<hops>]"
         );
     }

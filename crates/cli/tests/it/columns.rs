@@ -140,8 +140,8 @@ fn options_that_columns_replaced_are_refused() {
         assert_eq!(answer.status, 2, "{line} {answer:?}");
         let refusal = "the list of columns replaces the options: ";
         assert!(answer.stderr.contains(refusal), "{line} {answer:?}");
-        let advice = format!("hint: write --columns {list}\n");
-        assert!(answer.stderr.ends_with(&advice), "{line} {answer:?}");
+        let hint = format!("hint: write --columns {list}\n");
+        assert!(answer.stderr.ends_with(&hint), "{line} {answer:?}");
     }
     let measure = sample.run("analyze summary --hex");
     assert_eq!(measure.status, 2, "{measure:?}");

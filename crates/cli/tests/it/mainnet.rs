@@ -134,7 +134,7 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
             assert_eq!(answer.status, 3, "{line}: {answer:?}");
             assert_eq!(answer.stdout, "", "{line}");
             // An index has no partial answers.
-            let (advice, other) = if line.starts_with("index") {
+            let (hint, other) = if line.starts_with("index") {
                 ("--from-block 15000001 (they end with", "--allow-partial")
             } else {
                 ("--from-block 15000001 --to-block 15000020", "they end with")
@@ -143,7 +143,7 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
             for part in [
                 ":15000001 (before the first block of the chain, 15000001)",
                 "available: 15000001:15000021",
-                advice,
+                hint,
             ] {
                 assert!(answer.stderr.contains(part), "{line}: {}", answer.stderr);
             }

@@ -200,10 +200,10 @@ fn pruned_blocks_are_status_3() {
                 "{name} {blocks}: {answer:?}"
             );
         }
-        // The advice works.
+        // The hint works.
         let answer = sample.run("transfers");
-        let advice = answer.stderr.split("that exist: ").last().unwrap();
-        sample.ok(&format!("transfers -q {advice} -o /dev/null -f csv"));
+        let hint = answer.stderr.split("that exist: ").last().unwrap();
+        sample.ok(&format!("transfers -q {hint} -o /dev/null -f csv"));
         let whole = sample.ok(&format!("transfers -q -b {}:", lost + 1)).stdout;
         let partial = sample.ok("transfers -b 1: --allow-partial -o partial.csv");
         assert!(

@@ -1,6 +1,6 @@
 //! The list of columns: what it needs, and the options that it replaced.
 
-use crate::{Advice, Error, Result, options::Options};
+use crate::{Error, Hint, Result, options::Options};
 use serde_json::Value;
 use txgraph_export::ColumnChoice;
 
@@ -16,7 +16,7 @@ pub(super) fn check_columns(columns: &[ColumnChoice], labels: &[String]) -> Resu
     }
 }
 
-/// Takes the options that the list of columns replaced. If they have values, the advice of the
+/// Takes the options that the list of columns replaced. If they have values, the hint of the
 /// error is the list that says the same.
 pub(super) fn refuse_replaced(options: &mut Options) -> Result<()> {
     let names = ["schema", "u256-types", "hex", "types", "exclude"];
@@ -50,7 +50,7 @@ pub(super) fn refuse_replaced(options: &mut Options) -> Result<()> {
     let without = without.iter().map(|name| format!("-{name}"));
     let list: Vec<_> = columns.iter().map(with_types).chain(without).collect();
     let message = format!("the list of columns replaces the options: {given}");
-    Err(Error::usage(message).advise(Advice::WriteColumns(list.join(","))))
+    Err(Error::usage(message).with_hint(Hint::WriteColumns(list.join(","))))
 }
 
 /// The words of an option; its name if it is a flag.

@@ -10,7 +10,7 @@
 //! Tokens that are not named in the third form have no smallest amount.
 
 use crate::{
-    Advice, BlockSpec, Error, Result, Selection, Source,
+    BlockSpec, Error, Hint, Result, Selection, Source,
     grammar::{Checksum, parse_address, parse_amount, shortened},
 };
 use alloy_primitives::{Address, U256};
@@ -252,7 +252,7 @@ impl<'a> Units<'a> {
             [token] => Ok(Some(token)),
             [] => Err(
                 Error::usage(format!("no token is known by the symbol {name}"))
-                    .advise(Advice::NameTokenList),
+                    .with_hint(Hint::NameTokenList),
             ),
             ref several => {
                 let addresses: Vec<_> = several.iter().map(ToString::to_string).collect();

@@ -1,6 +1,6 @@
 //! Words for formats and outputs.
 
-use crate::{Advice, Error, Result, grammar::list, outputs::Format};
+use crate::{Error, Hint, Result, grammar::list, outputs::Format};
 #[cfg(feature = "replay")]
 use crate::{ReplayOutput, grammar::shortened};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub fn replay_outputs(output: &Output, is_trace: bool) -> Result<Vec<ReplayOutpu
 }
 
 fn one_format() -> Error {
-    Error::usage("a format applies to a single output").advise(Advice::FormatByExtension)
+    Error::usage("a format applies to a single output").with_hint(Hint::FormatByExtension)
 }
 
 /// Reads the format of a replay: the given one, else by extension. `None` stands for the format

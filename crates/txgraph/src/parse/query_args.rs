@@ -91,7 +91,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Advice, options::given};
+    use crate::{Hint, options::given};
     use crate::{Hops, Measure};
     use serde_json::{Value, json};
     use txgraph_transfers::TokenStandard;
@@ -198,8 +198,8 @@ mod tests {
                     error.message.starts_with("the list of columns replaces"),
                     "{error}"
                 );
-                assert_eq!(error.advice, Some(Advice::WriteColumns(list.to_owned())));
-                // The advice works.
+                assert_eq!(error.hint, Some(Hint::WriteColumns(list.to_owned())));
+                // The hint works.
                 read(command, &format!("columns = '{list}'")).unwrap();
             }
         }

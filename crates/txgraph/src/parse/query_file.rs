@@ -30,7 +30,7 @@ use super::{
     query_args::Query,
 };
 use crate::{
-    Advice, Error, Hops, Parameters, Result,
+    Error, Hint, Hops, Parameters, Result,
     files::read_text,
     grammar::{Checksum, parse_address, parse_blocks, shortened},
 };
@@ -249,7 +249,7 @@ impl QueryFile {
         }
         Err(
             Error::usage(format!("no saved question `{}`", shortened(name_or_path)))
-                .advise(Advice::ListQuestions),
+                .with_hint(Hint::ListQuestions),
         )
     }
 
@@ -367,7 +367,7 @@ impl QueryFile {
             let Some((name, param)) = self.params.get_key_value(name) else {
                 return Err(
                     Error::usage(format!("`{}` has no parameter `{name}`", self.name))
-                        .advise(self.advice()),
+                        .with_hint(self.hint()),
                 );
             };
             match given.get_mut(name.as_str()) {
@@ -392,7 +392,7 @@ impl QueryFile {
                         "`{}` needs a value for `{name}`",
                         self.name
                     ))
-                    .advise(self.advice()));
+                    .with_hint(self.hint()));
                 }
             };
             let value = param.kind.value(&text);
@@ -410,7 +410,7 @@ impl QueryFile {
     }
 
     /// Which parameters it has.
-    pub fn advice(&self) -> Advice {
+    pub fn hint(&self) -> Hint {
         let (required, optional): (Vec<_>, Vec<_>) =
             (self.params.iter()).partition(|(_, param)| param.is_required());
         let words = |params: Vec<(&String, &Param)>| {
@@ -419,7 +419,7 @@ impl QueryFile {
                 .map(|(name, param)| format!("{name}=<{}>", param.kind.as_str()))
                 .collect()
         };
-        Advice::GiveParameters(Box::new(Parameters {
+        Hint::GiveParameters(Box::new(Parameters {
             question: self.name.clone(),
             required: words(required),
             optional: words(optional),
@@ -539,8 +539,8 @@ mod tests {
         );
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(
-            file.advice(),
-            Advice::GiveParameters(Box::new(Parameters {
+            file.hint(),
+            Hint::GiveParameters(Box::new(Parameters {
                 question: "funded".to_owned(),
                 required: words(&["root=<addresses>"]),
                 optional: words(&["hops=<hops>", "name=<text>", "token=<tokens>"]),

@@ -1,7 +1,7 @@
 //! The index of a node: building it, keeping it, and checking it.
 
 use crate::{
-    Advice, Capability, Error, IndexChoice, Result, Source,
+    Capability, Error, Hint, IndexChoice, Result, Source,
     source::{Backend, RethNode},
 };
 use serde::Serialize;
@@ -37,7 +37,7 @@ impl RethNode {
             return Err(Error::usage(
                 "there is no default directory for an index: HOME is not set",
             )
-            .advise(Advice::NameIndex));
+            .with_hint(Hint::NameIndex));
         };
         let chain = self.chain()?;
         let genesis: String = (chain.genesis_hash.to_string().chars())
@@ -100,10 +100,10 @@ pub struct DeletedIndex {
     pub foreign: Vec<OsString>,
 }
 
-/// An index cannot have gaps that its build did not ask for, so a partial answer is no advice.
+/// An index cannot have gaps that its build did not ask for, so a partial answer is no hint.
 fn advise_for_build(error: Error) -> Error {
-    match error.advice {
-        Some(Advice::AllowPartial { newest }) => error.advise(Advice::IndexExisting { newest }),
+    match error.hint {
+        Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::IndexExisting { newest }),
         _ => error,
     }
 }

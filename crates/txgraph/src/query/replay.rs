@@ -40,7 +40,7 @@ pub use transaction::{NetChange, TransactionSummary};
 use name::Location;
 use replay_source::ReplaySource;
 
-use crate::{Advice, BlockSpec, Error, Result, Source, select::resolve_stored, source::RethNode};
+use crate::{BlockSpec, Error, Hint, Result, Source, select::resolve_stored, source::RethNode};
 use alloy_primitives::Address;
 use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::{KnownChain, string_enum};
@@ -210,18 +210,18 @@ impl<'s> Replay<'s> {
         if self.transaction.is_none() {
             if self.overrides.is_some() {
                 return Err(Error::usage("overrides are of one transaction")
-                    .advise(Advice::NameTransaction));
+                    .with_hint(Hint::NameTransaction));
             }
             if self.against.is_some() {
                 return Err(
-                    Error::usage("a trace is of one transaction").advise(Advice::NameTransaction)
+                    Error::usage("a trace is of one transaction").with_hint(Hint::NameTransaction)
                 );
             }
             if self.trace == Some(Trace::Struct) && !self.verify_only {
                 return Err(Error::usage(
                     "the instructions of whole blocks are too many to be written",
                 )
-                .advise(Advice::NameTransaction));
+                .with_hint(Hint::NameTransaction));
             }
         }
         let blocks = match &self.transaction {
@@ -250,7 +250,7 @@ impl<'s> Replay<'s> {
             true => Err(Error::unavailable(
                 "there are no blocks to replay: the database contains block 0 (genesis) only",
             )
-            .advise(Advice::ListBlocks)),
+            .with_hint(Hint::ListBlocks)),
         }
     }
 
@@ -276,7 +276,7 @@ impl<'s> Replay<'s> {
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let prepared = self.prepare()?;
         let Some(name) = prepared.question.transaction else {
-            return Err(Error::usage("no transaction is named").advise(Advice::NameTransaction));
+            return Err(Error::usage("no transaction is named").with_hint(Hint::NameTransaction));
         };
         let one = (prepared.replay_source).transaction(&prepared.question, name, inspector)?;
         Ok((one.replay, one.mismatches))

@@ -23,7 +23,7 @@ pub(crate) fn retry_on_reorg<T>(source: &Source, ask: impl FnMut() -> Result<T>)
 pub(crate) fn unless_streamed<T>(done: Result<T>, streamed: bool) -> Result<T> {
     done.map_err(|error| match error.kind {
         ErrorKind::Reorged if streamed => {
-            crate::Error::new(ErrorKind::Failed, error.message).advise(crate::Advice::WriteToFile)
+            crate::Error::new(ErrorKind::Failed, error.message).with_hint(crate::Hint::WriteToFile)
         }
         _ => error,
     })

@@ -12,7 +12,7 @@ use super::{
     retry::retry_on_reorg,
 };
 use crate::{
-    Advice, Error, MEMORY_DEFAULT, Result, Selection, Source,
+    Error, Hint, MEMORY_DEFAULT, Result, Selection, Source,
     grammar::{Scalar, shortened},
     options,
     select::Resolved,
@@ -149,7 +149,7 @@ impl SearchOptions {
         if self.time_respecting && self.direction == Direction::Both {
             return Err(
                 Error::usage("a time-respecting search needs one direction, out or in")
-                    .advise(Advice::ChooseDirection),
+                    .with_hint(Hint::ChooseDirection),
             );
         }
         let Resolved { blocks, cut } = self.selection.resolve(source)?;
@@ -176,7 +176,7 @@ impl SearchOptions {
 
 /// The error for a question without a root.
 pub(super) fn no_root() -> Error {
-    Error::usage("a search needs an address to start from").advise(Advice::NameRoot)
+    Error::usage("a search needs an address to start from").with_hint(Hint::NameRoot)
 }
 
 /// Methods of a question that change its [`SearchOptions`], which is the field `$field`.

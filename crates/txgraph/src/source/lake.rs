@@ -1,7 +1,7 @@
 //! A lake as a source.
 
 use super::{backend::Backend, run_control::RunControl};
-use crate::{Advice, Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
+use crate::{Capabilities, Capability, Config, Error, Hint, ProtectedPaths, Result, SourceSpec};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
@@ -23,7 +23,7 @@ impl LakeFolder {
             return Err(Error::usage(format!(
                 "{spec} is of chain {chain_id}, not of chain {other}"
             ))
-            .advise(Advice::DropChainId));
+            .with_hint(Hint::DropChainId));
         }
         if config.check_roots == Some(true) {
             return Err(Error::usage(format!(

@@ -91,7 +91,7 @@ impl Source {
         let Some(spec) = &config.source else {
             return Err(
                 Error::usage("no source is named: which node is to be asked?")
-                    .advise(crate::Advice::NameSource),
+                    .with_hint(crate::Hint::NameSource),
             );
         };
         tracing::info!(source = %spec, "opening");

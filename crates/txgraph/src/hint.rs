@@ -5,11 +5,11 @@ use txgraph_transfers::BlockRange;
 
 /// What to do about an [`Error`](crate::Error).
 ///
-/// `Display` gives the advice without naming options. Programs with options of their own
+/// `Display` gives the hint without naming options. Programs with options of their own
 /// match the variants and name the option that does it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Advice {
+pub enum Hint {
     /// A sentence without options.
     Text(String),
     /// Name a source.
@@ -77,7 +77,7 @@ pub enum Advice {
     ListQuestions,
 }
 
-impl fmt::Display for Advice {
+impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Text(text) => text,
