@@ -306,12 +306,12 @@ impl From<txgraph_reader::Error> for Error {
     }
 }
 
-#[cfg(feature = "foreign")]
-impl From<txgraph_foreign::Error> for Error {
-    fn from(error: txgraph_foreign::Error) -> Self {
+#[cfg(feature = "import")]
+impl From<txgraph_import::Error> for Error {
+    fn from(error: txgraph_import::Error) -> Self {
         let message = error.to_string();
         match error {
-            txgraph_foreign::Error::ChainIdUnknown { .. } => {
+            txgraph_import::Error::ChainIdUnknown { .. } => {
                 Self::usage(message).with_hint(Hint::NameChainId)
             }
             _ if error.is_usage() => Self::usage(message),

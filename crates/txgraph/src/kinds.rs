@@ -26,8 +26,8 @@ pub(crate) enum Opener {
     Rpc,
     #[cfg(feature = "replay")]
     Bundles,
-    #[cfg(feature = "foreign")]
-    Foreign,
+    #[cfg(feature = "import")]
+    Import,
 }
 
 /// Every kind of source that this build can open.
@@ -65,27 +65,27 @@ const KINDS: &[SourceKind] = &[
         is_path: true,
         opener: Opener::Bundles,
     },
-    #[cfg(feature = "foreign")]
-    foreign("cryo", "file or directory that cryo wrote"),
-    #[cfg(feature = "foreign")]
-    foreign(
+    #[cfg(feature = "import")]
+    import("cryo", "file or directory that cryo wrote"),
+    #[cfg(feature = "import")]
+    import(
         "etl",
         "file or directory of ethereum-etl, BigQuery or GraphSense",
     ),
-    #[cfg(feature = "foreign")]
-    foreign("dune", "file or directory of Dune or Allium"),
-    #[cfg(feature = "foreign")]
-    foreign("csv", "CSV, JSON or Parquet files with transfers"),
+    #[cfg(feature = "import")]
+    import("dune", "file or directory of Dune or Allium"),
+    #[cfg(feature = "import")]
+    import("csv", "CSV, JSON or Parquet files with transfers"),
 ];
 
 /// Files that another tool wrote.
-#[cfg(feature = "foreign")]
-const fn foreign(word: &'static str, location: &'static str) -> SourceKind {
+#[cfg(feature = "import")]
+const fn import(word: &'static str, location: &'static str) -> SourceKind {
     SourceKind {
         word,
         location,
         is_path: true,
-        opener: Opener::Foreign,
+        opener: Opener::Import,
     }
 }
 

@@ -25,7 +25,7 @@
 //! On by default are:
 //!
 //! * `export`: writes answers to files. Compiles the Parquet crate of Apache Arrow.
-//! * `foreign`: reads files that other tools write. Compiles the same.
+//! * `import`: reads files that other tools write. Compiles the same.
 //! * `index`: builds indexes, and answers from them.
 //! * `lake`: builds lakes, and answers from them. Compiles the same.
 //! * `polars`: returns answers as data frames. Compiles polars, without its readers and writers.

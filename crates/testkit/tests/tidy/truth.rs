@@ -98,7 +98,7 @@ fn matches(path: &str, text: &str) -> usize {
     read(&workspace().join(path)).matches(text).count()
 }
 
-/// The list of the kinds of source. Entries of `foreign` are files of other tools.
+/// The list of the kinds of source. Entries of `import` are files of other tools.
 const KINDS: &str = "crates/txgraph/src/kinds.rs";
 
 impl Truth {
@@ -115,7 +115,7 @@ impl Truth {
                 ("fuzz targets", matches("fuzz/Cargo.toml", "[[bin]]")),
                 (
                     "kinds of source",
-                    matches(KINDS, "        word: \"") + matches(KINDS, "    foreign("),
+                    matches(KINDS, "        word: \"") + matches(KINDS, "    import("),
                 ),
                 ("saved queries", files(&workspace().join("queries")).len()),
             ],

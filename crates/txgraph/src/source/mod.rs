@@ -4,10 +4,10 @@ mod backend;
 #[cfg(feature = "replay")]
 mod bundles;
 mod era;
-#[cfg(feature = "foreign")]
-mod foreign;
 #[cfg(feature = "rpc")]
 mod head;
+#[cfg(feature = "import")]
+mod import;
 mod joined;
 #[cfg(feature = "lake")]
 mod lake;

@@ -2,10 +2,10 @@
 
 #[cfg(feature = "replay")]
 use super::bundles::Bundles;
-#[cfg(feature = "foreign")]
-use super::foreign::Foreign;
 #[cfg(feature = "rpc")]
 use super::head::NodeWithHead;
+#[cfg(feature = "import")]
+use super::import::Import;
 #[cfg(feature = "lake")]
 use super::lake::LakeFolder;
 #[cfg(feature = "rpc")]
@@ -29,8 +29,8 @@ fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Box<
         Opener::Rpc => Box::new(RpcServer::open(spec, config, control)?),
         #[cfg(feature = "replay")]
         Opener::Bundles => Box::new(Bundles::open(spec, config, control)?),
-        #[cfg(feature = "foreign")]
-        Opener::Foreign => Box::new(Foreign::open(spec, config, control)?),
+        #[cfg(feature = "import")]
+        Opener::Import => Box::new(Import::open(spec, config, control)?),
     })
 }
 

@@ -1,0 +1,173 @@
+//! One file of a source.
+
+use crate::{
+    Columns, Dialect, Error, Family, Role,
+    cell::WrongCell,
+    dialect::{Slot, Table, detect},
+    format::{Format, Piece, Row},
+    path_facts::{PathFacts, facts},
+};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+use txgraph_base::KnownChain;
+use txgraph_transfers::BlockRange;
+
+/// A file with a table.
+#[derive(Debug)]
+pub(crate) struct ImportedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) dialect: &'static Dialect,
+    pub(crate) facts: PathFacts,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) slots: Vec<Slot>,
+    /// A doubt that its bytes raise, in words.
+    pub(crate) doubt: Option<String>,
+    header: Vec<String>,
+    format: Format,
+}
+
+impl ImportedFile {
+    /// Opens a file. `None` if its extension belongs to no format.
+    pub(crate) fn open(
+        path: &Path,
+        family: Family,
+        chosen: Option<&Columns>,
+    ) -> Result<Option<Self>, Error> {
+        let Some((mut format, mut header)) = Format::open(path)? else {
+            return Ok(None);
+        };
+        let (mut dialect, mut slots) = detect(path, &header, family, chosen)?;
+        let float = slots.iter().find(|(role, column)| {
+            matches!(role, Role::Value | Role::TokenId) && header[*column].ends_with("_f64")
+        });
+        if let Some((_, column)) = float {
+            let reason = format!("column {}: {}", header[*column], crate::cell::FLOAT);
+            return Err(Error::damaged(path, reason));
+        }
+        let twice = slots.iter().find(|(_, column)| {
+            let name = &header[*column];
+            header.iter().filter(|other| *other == name).count() > 1
+        });
+        if let Some((_, column)) = twice {
+            let reason = format!("two columns `{}`", header[*column]);
+            return Err(Error::damaged(path, reason));
+        }
+        let known = header.len();
+        let pieces = format.pieces(path, &slots, &mut header)?;
+        if header.len() > known {
+            (dialect, slots) = detect(path, &header, family, chosen)?;
+        }
+        Ok(Some(Self {
+            doubt: format.doubt(path)?,
+            facts: facts(path),
+            path: path.to_path_buf(),
+            dialect,
+            pieces,
+            slots,
+            header,
+            format,
+        }))
+    }
+
+    pub(crate) const fn table(&self) -> Table {
+        self.dialect.table
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.rows).sum()
+    }
+
+    /// The blocks between the lowest and the highest row.
+    pub(crate) fn span(&self) -> Option<BlockRange> {
+        let pieces = self.pieces.iter().map(|piece| piece.blocks);
+        pieces.reduce(|one, other| BlockRange {
+            first: one.first.min(other.first),
+            last: one.last.max(other.last),
+        })
+    }
+
+    pub(crate) fn has(&self, role: Role) -> bool {
+        self.slots.iter().any(|(known, _)| *known == role)
+    }
+
+    /// Calls `visit` for each row of a piece.
+    pub(crate) fn read(
+        &self,
+        piece: &Piece,
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.format.read(&self.path, piece, &self.slots, visit)
+    }
+
+    /// The chain ID in the first row, or in the name of the file.
+    pub(crate) fn chain_id(&self) -> Result<Option<u64>, Error> {
+        let Some(piece) = self.pieces.first() else {
+            return Ok(self.facts.chain_id);
+        };
+        if !self.has(Role::Chain) && !self.has(Role::ChainName) {
+            return Ok(self.facts.chain_id);
+        }
+        let mut found = ControlFlow::Continue(());
+        let read = self.read(piece, &mut |row| {
+            found = ControlFlow::Break(self.chain_of(row)?);
+            // Ends the reading.
+            Err(Error::Options(String::new()))
+        });
+        match (found, read) {
+            (ControlFlow::Break(chain), _) => Ok(chain.or(self.facts.chain_id)),
+            (ControlFlow::Continue(()), Err(error)) => Err(error),
+            (ControlFlow::Continue(()), Ok(())) => Ok(self.facts.chain_id),
+        }
+    }
+
+    /// The chain ID of a row, if it has one.
+    pub(crate) fn chain_of(&self, row: &Row<'_>) -> Result<Option<u64>, Error> {
+        let cell = row.cell(Role::Chain);
+        if !cell.is_null() {
+            return self.checked(row, Role::Chain, cell.u64()).map(Some);
+        }
+        let cell = row.cell(Role::ChainName);
+        if cell.is_null() {
+            return Ok(None);
+        }
+        let name = self.checked(row, Role::ChainName, cell.text())?;
+        let known = KnownChain::ALL.iter().find(|chain| is_chain(chain, name));
+        Ok(known.map(|chain| chain.id))
+    }
+
+    /// Adds the place of a wrong cell.
+    pub(crate) fn checked<T>(
+        &self,
+        row: &Row<'_>,
+        role: Role,
+        result: Result<T, crate::error::Problem>,
+    ) -> Result<T, Error> {
+        result.map_err(|problem| self.wrong(row.number, WrongCell { role, problem }))
+    }
+
+    pub(crate) fn wrong(&self, row: u64, WrongCell { role, problem }: WrongCell) -> Error {
+        let column = self.slots.iter().find(|(known, _)| *known == role);
+        Error::Cell {
+            path: self.path.clone(),
+            row: row + 1,
+            column: column.map_or_else(|| role.to_string(), |(_, at)| self.header[*at].clone()),
+            problem: problem.into_owned(),
+        }
+    }
+}
+
+/// Whether Dune calls a chain by this name: `ethereum`, `base`, `unichain`, `optimism`.
+fn is_chain(chain: &KnownChain, name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    match chain.id {
+        1 => name == "ethereum",
+        10 => name == "optimism",
+        480 => name == "worldchain",
+        _ => chain
+            .name
+            .is_some_and(|known| known.to_ascii_lowercase().replace(' ', "_") == name),
+    }
+}

@@ -1,0 +1,128 @@
+//! Tables of Dune and Allium.
+
+use crate::support::{A, B, Files, TOKEN, fixture};
+use alloy_primitives::{U256, address};
+use txgraph_import::Family;
+use txgraph_transfers::{Kind, TokenStandard};
+
+#[test]
+fn trades_are_two_transfers() {
+    let Some(text) = fixture("sources/dune-trades-sample.csv.zst") else {
+        return;
+    };
+    let files = Files::one("trades.csv", &text);
+    let transfers = files.all(Family::Dune);
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(transfers.len(), 600);
+    for line in text.lines().skip(1) {
+        let cells: Vec<_> = line.split(',').collect();
+        let block: u64 = cells[3].parse().unwrap();
+        let pair: Vec<_> = transfers
+            .iter()
+            .filter(|it| it.block_number == block)
+            .collect();
+        let [sold, bought] = pair[..] else {
+            panic!("{line}")
+        };
+        let (taker, pool) = (cells[0].parse().unwrap(), cells[1].parse().unwrap());
+        assert_eq!((sold.from_address, sold.to_address), (taker, pool));
+        assert_eq!((bought.from_address, bought.to_address), (pool, taker));
+        for (transfer, token, value) in [(sold, cells[4], cells[5]), (bought, cells[6], cells[7])] {
+            assert_eq!(transfer.token_address, token.parse().ok());
+            assert_eq!(transfer.value, value.parse::<U256>().unwrap());
+            assert_eq!(transfer.transaction_hash, cells[2].parse().ok());
+        }
+    }
+}
+
+#[test]
+fn transfers_have_all_standards() {
+    let hash = format!("0x{}", "11".repeat(32));
+    let row = |log: &str, token: &str, value: &str, id: &str, standard: &str, path: &str| {
+        format!(
+            "7,{hash},2,{log},{token},{A},{B},{value},{id},{standard},\"{path}\",2023-05-02 12:19:59.000 UTC,ethereum\n"
+        )
+    };
+    let mut text = "block_number,tx_hash,tx_index,evt_index,contract_address,from,to,amount_raw,\
+                    token_id,token_standard,trace_address,block_time,blockchain\n"
+        .to_owned();
+    text += &row("4", TOKEN, "5", "", "erc20", "");
+    text += &row("5", TOKEN, "1", "77", "erc721", "");
+    text += &row("6", TOKEN, "3", "8", "erc1155", "");
+    text += &row("6", TOKEN, "4", "9", "erc1155", "");
+    text += &row("", TOKEN, "10", "", "native", "[]");
+    text += &row("", TOKEN, "11", "", "native", "[0, 1]");
+    let transfers = Files::one("t.csv", text).all(Family::Dune);
+    let found: Vec<_> = transfers
+        .iter()
+        .map(|it| {
+            (
+                it.log_index,
+                it.sub_index,
+                it.kind,
+                it.token_standard,
+                it.value.to::<u64>(),
+                it.token_id.map(|id| id.to::<u64>()),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (None, 0, Kind::Value, TokenStandard::Native, 10, None),
+            (None, 1, Kind::Internal, TokenStandard::Native, 11, None),
+            (Some(4), 0, Kind::Transfer, TokenStandard::Erc20, 5, None),
+            (
+                Some(5),
+                0,
+                Kind::Transfer,
+                TokenStandard::Erc721,
+                1,
+                Some(77)
+            ),
+            (
+                Some(6),
+                0,
+                Kind::Transfer,
+                TokenStandard::Erc1155,
+                3,
+                Some(8)
+            ),
+            (
+                Some(6),
+                1,
+                Kind::Transfer,
+                TokenStandard::Erc1155,
+                4,
+                Some(9)
+            ),
+        ]
+    );
+    assert!(transfers.iter().all(|it| it.transaction_index == 2));
+    assert!(
+        transfers
+            .iter()
+            .all(|it| it.block_timestamp.unwrap().seconds() == 1_683_029_999)
+    );
+}
+
+#[test]
+fn allium_transfers_are_read() {
+    let hash = format!("0x{}", "22".repeat(32));
+    let text = format!(
+        "from_address,to_address,token_address,raw_amount_str,transaction_hash,transaction_index,\
+         log_index,block_timestamp,block_number,unique_id\n\
+         {A},0x0000000000000000000000000000000000000000,{TOKEN},{},{hash},3,9,2023-05-02 12:19:59,5,x\n",
+        U256::MAX
+    );
+    let transfers = Files::one("t.csv", text).all(Family::Dune);
+    assert_eq!(transfers.len(), 1);
+    assert_eq!(
+        (transfers[0].value, transfers[0].kind),
+        (U256::MAX, Kind::Burn)
+    );
+    assert_eq!(
+        transfers[0].from_address,
+        address!("00000000000000000000000000000000000000aa")
+    );
+}

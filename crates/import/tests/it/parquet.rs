@@ -1,0 +1,332 @@
+//! Parquet files as cryo and others write them.
+
+use crate::support::{A, B, Files, TOKEN, read, try_read};
+use alloy_primitives::{U256, hex};
+use arrow_array::{
+    ArrayRef, BinaryArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, ListArray,
+    RecordBatch, StringArray, UInt32Array, UInt64Array,
+    builder::{ListBuilder, StringBuilder},
+};
+use bytes::Bytes;
+use parquet::{
+    arrow::ArrowWriter,
+    basic::Compression,
+    file::{
+        metadata::ParquetMetaDataReader,
+        properties::{EnabledStatistics, WriterProperties},
+    },
+};
+use std::{fs, sync::Arc};
+use txgraph_import::Family;
+use txgraph_transfers::{TRANSFER, Transfer};
+
+/// The rows of the tests: block, transaction, log, amount.
+fn rows() -> Vec<(u32, u32, u32, U256)> {
+    let row = |n: u32| (100 + n / 7, n % 7 / 2, n % 7, U256::MAX >> (n % 250));
+    (0..3000).map(row).collect()
+}
+
+fn write(columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+fn properties(statistics: EnabledStatistics) -> WriterProperties {
+    WriterProperties::builder()
+        .set_max_row_group_row_count(Some(500))
+        .set_statistics_enabled(statistics)
+        .set_compression(Compression::SNAPPY)
+        .build()
+}
+
+fn column<T>(get: impl Fn(&(u32, u32, u32, U256)) -> T) -> Vec<T> {
+    rows().iter().map(get).collect()
+}
+
+/// The columns of positions.
+fn place() -> Vec<(&'static str, ArrayRef)> {
+    vec![
+        (
+            "block_number",
+            Arc::new(UInt32Array::from(column(|row| row.0))),
+        ),
+        (
+            "transaction_index",
+            Arc::new(UInt32Array::from(column(|row| row.1))),
+        ),
+        (
+            "log_index",
+            Arc::new(UInt32Array::from(column(|row| row.2))),
+        ),
+        ("chain_id", Arc::new(UInt64Array::from(column(|_| 1)))),
+    ]
+}
+
+fn binary(text: &str) -> ArrayRef {
+    let bytes = hex::decode(text).unwrap();
+    Arc::new(BinaryArray::from_iter_values(column(|_| bytes.clone())))
+}
+
+fn words(text: &str) -> ArrayRef {
+    Arc::new(StringArray::from(column(|_| text.to_owned())))
+}
+
+/// cryo's erc20_transfers with binary columns.
+fn erc20_binary() -> Vec<(&'static str, ArrayRef)> {
+    let mut columns = place();
+    let values = column(|row| row.3.to_be_bytes::<32>());
+    columns.extend([
+        ("erc20", binary(TOKEN)),
+        ("from_address", binary(A)),
+        ("to_address", binary(B)),
+        (
+            "value_binary",
+            Arc::new(BinaryArray::from_iter_values(values)) as ArrayRef,
+        ),
+        ("value_f64", Arc::new(Float64Array::from(column(|_| 1.5)))),
+    ]);
+    columns
+}
+
+fn transfers(name: &str, bytes: &[u8], family: Family) -> Vec<Transfer> {
+    let files = Files::one(name, bytes);
+    read(files.open(family).unwrap()).0
+}
+
+#[test]
+fn all_encodings_give_the_same_transfers() {
+    let name = "ethereum__erc20_transfers__00000100_to_00000528.parquet";
+    let expected = transfers(
+        name,
+        &write(erc20_binary(), properties(EnabledStatistics::Chunk)),
+        Family::Cryo,
+    );
+    assert_eq!(expected.len(), 3000);
+    let found = expected.iter().map(|it| {
+        let block = u32::try_from(it.block_number).unwrap();
+        (block, it.transaction_index, it.log_index.unwrap(), it.value)
+    });
+    assert!(found.eq(rows()));
+
+    for compression in [
+        Compression::BROTLI(Default::default()),
+        Compression::ZSTD(Default::default()),
+        Compression::GZIP(Default::default()),
+        Compression::LZ4_RAW,
+    ] {
+        let properties = WriterProperties::builder().set_compression(compression);
+        let bytes = write(erc20_binary(), properties.build());
+        assert_eq!(transfers(name, &bytes, Family::Cryo), expected);
+    }
+
+    // Without statistics the column of blocks is read.
+    let plain = write(erc20_binary(), properties(EnabledStatistics::None));
+    assert_eq!(transfers(name, &plain, Family::Cryo), expected);
+
+    let mut text = place();
+    text.extend([
+        ("erc20", words(TOKEN)),
+        ("from_address", words(A)),
+        ("to_address", words(B)),
+        (
+            "value_string",
+            Arc::new(StringArray::from(column(|row| row.3.to_string()))) as ArrayRef,
+        ),
+    ]);
+    let text = write(text, properties(EnabledStatistics::Page));
+    assert_eq!(transfers(name, &text, Family::Cryo), expected);
+
+    let topic = |text: &str| format!("0x{:0>64}", &text[2..]);
+    let data = column(|row| row.3.to_be_bytes::<32>());
+    let mut logs = place();
+    logs.extend([
+        ("address", binary(TOKEN)),
+        ("topic0", binary(&TRANSFER.to_string())),
+        ("topic1", binary(&topic(A))),
+        ("topic2", binary(&topic(B))),
+        (
+            "topic3",
+            Arc::new(BinaryArray::from_opt_vec(column(|_| None))) as ArrayRef,
+        ),
+        (
+            "data",
+            Arc::new(BinaryArray::from_iter_values(data.clone())),
+        ),
+    ]);
+    let logs = write(logs, properties(EnabledStatistics::Chunk));
+    assert_eq!(transfers("logs.parquet", &logs, Family::Cryo), expected);
+
+    // BigQuery: repeated topics, fixed-size data.
+    let mut list = ListBuilder::new(StringBuilder::new());
+    for _ in rows() {
+        for text in [TRANSFER.to_string(), topic(A), topic(B)] {
+            list.values().append_value(text);
+        }
+        list.append(true);
+    }
+    let list: ListArray = list.finish();
+    let mut logs = place();
+    logs.extend([
+        ("address", words(TOKEN)),
+        ("topics", Arc::new(list) as ArrayRef),
+        (
+            "data",
+            Arc::new(FixedSizeBinaryArray::try_from_iter(data.into_iter()).unwrap()),
+        ),
+    ]);
+    let logs = write(logs, properties(EnabledStatistics::Chunk));
+    assert_eq!(transfers("logs.parquet", &logs, Family::Etl), expected);
+}
+
+#[test]
+fn row_groups_of_other_blocks_are_not_read() {
+    let bytes = write(erc20_binary(), properties(EnabledStatistics::Chunk));
+    let files = Files::one("t.parquet", &bytes);
+    let opened = files.open(Family::Cryo).unwrap();
+    let (found, _) = try_read(opened, |request| {
+        request.blocks = crate::support::blocks(300, 310)
+    })
+    .unwrap();
+    assert_eq!(found.len(), 77);
+    // Blocks 314 to 385 are in the fourth row group. Damage in it has no effect on others.
+    let mut damaged = bytes.clone();
+    for byte in &mut damaged[group(&bytes, 3)] {
+        *byte ^= 0x55;
+    }
+    let files = Files::one("t.parquet", &damaged);
+    let ask = |first: u64, last: u64| {
+        let opened = files.open(Family::Cryo).unwrap();
+        try_read(opened, |request| {
+            request.blocks = crate::support::blocks(first, last);
+        })
+    };
+    assert_eq!(ask(300, 310).unwrap().0, found);
+    let error = ask(300, 330).unwrap_err().to_string();
+    assert!(error.contains("t.parquet"), "{error}");
+}
+
+/// The bytes of the columns of a row group.
+fn group(file: &[u8], number: usize) -> std::ops::Range<usize> {
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&Bytes::copy_from_slice(file))
+        .unwrap();
+    let columns = metadata.row_group(number).columns();
+    let ranges = columns.iter().map(|column| column.byte_range());
+    let first = ranges.clone().map(|(start, _)| start).min().unwrap();
+    let last = ranges.map(|(start, length)| start + length).max().unwrap();
+    usize::try_from(first).unwrap()..usize::try_from(last).unwrap()
+}
+
+#[test]
+fn decimal_numbers_are_exact() {
+    let decimal = |scale: i8, unit: i128| {
+        let values = column(|row| i128::from(row.0) * unit);
+        let array = Decimal128Array::from(values)
+            .with_precision_and_scale(38, scale)
+            .unwrap();
+        let mut columns = place();
+        columns.extend([
+            ("token_address", words(TOKEN)),
+            ("from_address", words(A)),
+            ("to_address", words(B)),
+            ("value", Arc::new(array) as ArrayRef),
+        ]);
+        Files::one(
+            "t.parquet",
+            write(columns, properties(EnabledStatistics::Chunk)),
+        )
+    };
+    for files in [decimal(0, 1), decimal(9, 1_000_000_000)] {
+        let found = files.all(Family::Etl);
+        assert!(
+            found
+                .iter()
+                .all(|it| it.value == U256::from(it.block_number))
+        );
+    }
+    let error = decimal(9, 1).refused(Family::Etl);
+    assert!(
+        error.contains("row 1, column value: a number with a fraction"),
+        "{error}"
+    );
+}
+
+#[test]
+fn floating_point_amounts_are_refused() {
+    let mut columns = place();
+    columns.extend([
+        ("token_address", words(TOKEN)),
+        ("from_address", words(A)),
+        ("to_address", words(B)),
+        (
+            "value",
+            Arc::new(Float64Array::from(column(|_| 1.0))) as ArrayRef,
+        ),
+    ]);
+    let files = Files::one(
+        "t.parquet",
+        write(columns, properties(EnabledStatistics::Chunk)),
+    );
+    let error = files.refused(Family::Etl);
+    assert!(
+        error.contains("t.parquet: column value: a floating-point number"),
+        "{error}"
+    );
+    assert!(error.contains("--u256-types string"), "{error}");
+}
+
+#[test]
+fn wrong_types_are_refused() {
+    let mut columns = place();
+    columns.extend([
+        ("token_address", words(TOKEN)),
+        (
+            "from_address",
+            Arc::new(UInt32Array::from(column(|_| 7))) as ArrayRef,
+        ),
+        ("to_address", words(B)),
+        ("value", words("1")),
+    ]);
+    let files = Files::one(
+        "t.parquet",
+        write(columns, properties(EnabledStatistics::Chunk)),
+    );
+    let error = files.refused(Family::Etl);
+    assert!(
+        error.contains("column from_address: a number instead of an address"),
+        "{error}"
+    );
+}
+
+#[test]
+fn truncated_and_changed_files_are_errors_or_answers() {
+    let bytes = write(erc20_binary(), properties(EnabledStatistics::Chunk));
+    let folder = tempfile::tempdir().unwrap();
+    for length in (0..bytes.len()).step_by(bytes.len() / 60) {
+        let path = folder.path().join("t.parquet");
+        fs::write(&path, &bytes[..length]).unwrap();
+        let opened =
+            txgraph_import::ImportedFiles::open(&path, &crate::support::mainnet(Family::Cryo));
+        assert!(
+            opened.unwrap_err().to_string().contains("t.parquet"),
+            "{length}"
+        );
+    }
+    let quiet = std::panic::take_hook();
+    // Panics of the Parquet library are caught, but reported by the hook.
+    std::panic::set_hook(Box::new(|_| {}));
+    let step = bytes.len() / 300;
+    let result = std::panic::catch_unwind(|| {
+        for at in (0..bytes.len()).step_by(step) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x41;
+            txgraph_import::fuzzing::read(folder.path(), "parquet", &changed);
+        }
+    });
+    std::panic::set_hook(quiet);
+    result.unwrap();
+}
