@@ -99,7 +99,7 @@ pub(crate) const TOKEN_ROOT: &str =
 /// How to go on from tokens and addresses that were never seen.
 pub(crate) const UNSEEN: &str = "check for typing errors, or ask for other blocks (--blocks)";
 
-/// How to go on from a question for the native coin in vain.
+/// How to go on when the native coin never occurred.
 pub(crate) const UNSEEN_NATIVE: &str =
     "contracts move it without a log: add --with-internal, or ask for other blocks (--blocks)";
 

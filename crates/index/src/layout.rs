@@ -64,7 +64,7 @@ pub(crate) enum Part {
     RowTo,
     /// By row: the length of its amounts in bytes.
     RowLength,
-    /// By [`STEP`] rows: the start of the amounts of the first of them.
+    /// By [`STEP`] rows: where the amounts of the first row start.
     Anchors,
     /// Amounts, in the order of the rows.
     Amounts,

@@ -68,7 +68,7 @@ pub(crate) struct Turns {
 enum Turn {
     /// The number of the next one.
     Next(usize),
-    /// Somebody failed.
+    /// A worker failed.
     Failed,
 }
 

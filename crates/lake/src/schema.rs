@@ -1,8 +1,8 @@
 //! The tables of a partition: their columns, and how each is stored.
 //!
-//! `docs/lake.md` describes them for readers. The columns are not those of exported tables, because
-//! they are made for look-ups and for size: 20 bytes for each end of a transfer, instead of ids,
-//! would double a lake (`docs/decisions.md`).
+//! `docs/lake.md` describes them for readers. The columns differ from exported tables, because they
+//! are made for look-ups and for size: 20 bytes for sender and receiver, instead of ids, would
+//! double a lake (`docs/decisions.md`).
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::{

@@ -1,5 +1,4 @@
-//! The loops of those that store blocks: jobs on several threads, and the blocks of a job, which
-//! follow each other.
+//! Build and verify loops: runs jobs in parallel; each job reads consecutive blocks.
 
 use crate::{BuildReader, BuildSource, PreparedBuildSource, StoreResult as Result};
 use alloy_primitives::B256;

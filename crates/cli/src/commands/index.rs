@@ -70,7 +70,7 @@ struct BuildArgs {
 /// Blocks that a reorganisation replaced are indexed again.
 #[derive(Args, Debug)]
 struct UpdateArgs {
-    /// Highest block, or a date (UTC), before which; default: the tip, minus the reorg buffer
+    /// Last block, or a UTC date to stop before; default: the tip minus the reorg buffer
     #[arg(long, value_name = "DATE|N")]
     to_block: Option<String>,
 

@@ -68,7 +68,7 @@ struct AppendArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Highest block, or a date (UTC), before which; default: the tip, minus the reorg buffer
+    /// Last block, or a UTC date to stop before; default: the tip minus the reorg buffer
     #[arg(long, value_name = "DATE|N")]
     to_block: Option<String>,
 

@@ -197,8 +197,8 @@ fn pictures_are_folded_linked_and_written_as_pages() {
     let drawn = data["arrows"].as_array().unwrap().len();
     assert!(drawn < rows(&sample.read("h.csv")).len(), "{drawn}");
     for (options, message) in [
-        ("--fold some", "`some` is no number of leaves"),
-        ("--link example.org", "`example.org` is no link"),
+        ("--fold some", "invalid fold `some`"),
+        ("--link example.org", "`example.org` is not a link"),
     ] {
         let run = sample.run(&format!("graph -r {hub} {options} -o x.html"));
         assert_eq!(run.status, 2, "{run:?}");

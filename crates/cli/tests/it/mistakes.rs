@@ -105,7 +105,7 @@ fn ends_of_trails_are_stated() {
 #[test]
 fn tokens_and_addresses_that_never_occur_are_stated() {
     let sample = Sample::small();
-    let (token, nobody) = (
+    let (token, absent) = (
         "0x1111111111111111111111111111111111111111",
         "0x2222222222222222222222222222222222222222",
     );
@@ -120,7 +120,7 @@ fn tokens_and_addresses_that_never_occur_are_stated() {
             token,
         ),
         (format!("transfers -t {token}"), "token", token),
-        (format!("transfers -a {nobody},{root}"), "address", nobody),
+        (format!("transfers -a {absent},{root}"), "address", absent),
         (
             format!("query trace-token-out --set root={root} --set token={token}"),
             "token",
@@ -195,7 +195,7 @@ fn ends_of_trails_are_in_metadata_and_pictures() {
     assert!(read("g.dot").contains("branch ends: last hop; ask for more hops"));
     let run = sample.run(&format!("graph -r {root} --columns end_reason"));
     assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("a column of vertices"), "{run:?}");
+    assert!(run.stderr.contains("a vertex column"), "{run:?}");
 }
 
 #[test]

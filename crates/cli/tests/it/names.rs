@@ -125,7 +125,7 @@ fn symbols_are_found_among_a_thousand_tokens() {
     assert_eq!((expected.status, many.status), (0, 0), "{many:?}");
     assert_eq!(many.stdout, expected.stdout);
     for (amount, reason) in [
-        ("eth=1", "is no token of the question"),
+        ("eth=1", "is not a token of the query"),
         ("USD6=5,usd6=6", "is named twice"),
     ] {
         let wrong = line(USD6, amount);

@@ -26,9 +26,9 @@ pub enum Fold {
     Beyond(usize),
 }
 
-/// A text that is no [`Fold`].
+/// A text that is not a [`Fold`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no number of leaves; a number, `auto` or `off`")]
+#[error("invalid fold `{0}`: expected a number, `auto` or `off`")]
 pub struct WrongFold(String);
 
 impl FromStr for Fold {

@@ -8,9 +8,9 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link(String);
 
-/// A text that is no template of links.
+/// A text that is not a template of links.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no link: it needs `http://` or `https://`, and `{{address}}` or `{{tx}}`")]
+#[error("`{0}` is not a link: it needs `http://` or `https://`, and `{{address}}` or `{{tx}}`")]
 pub struct WrongLink(String);
 
 impl FromStr for Link {

@@ -140,7 +140,7 @@ fn transfers_by_schema() {
     }
 }
 
-/// So many rows that threads share them: the bytes are those of one thread, in every
+/// Enough rows that threads share them: the bytes are those of one thread, in every
 /// text format.
 #[test]
 fn many_rows_are_the_same_on_any_number_of_threads() {

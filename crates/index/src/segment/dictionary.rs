@@ -11,11 +11,10 @@ use std::ops::Range;
 /// Bytes of an address.
 pub(super) const ADDRESS_BYTES: usize = 20;
 
-/// The sorted addresses, with the start of each bucket of addresses that share their
-/// leading bits. Addresses are hashes, so buckets are equally full, and an address is found
-/// with two cache misses in a dictionary of any size; a binary search takes one for each of
-/// its last dozen steps. Addresses that were ground to begin alike share a bucket, inside
-/// which a binary search finds them.
+/// The sorted addresses, with the start of each bucket of addresses that share their leading bits.
+/// Addresses are hashes, so buckets are equally full, and an address is found with two cache misses
+/// in a dictionary of any size; a binary search takes one for each of its last dozen steps. Vanity
+/// addresses with a common prefix share a bucket, in which a binary search finds them.
 pub(super) struct Dictionary<'a> {
     pub(super) bits: u32,
     pub(super) buckets: Column<'a>,

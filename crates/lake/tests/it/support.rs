@@ -73,7 +73,7 @@ pub(crate) fn assert_tidy(folder: &Path) {
     assert_eq!(files(folder), expected);
 }
 
-/// Gives the files of a lake the checksums and lengths that they have now, as somebody could who
+/// Gives the files of a lake the checksums and lengths that they have now, as anyone could who
 /// makes a lake to harm.
 pub(crate) fn reseal(folder: &Path) {
     let read = |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };

@@ -186,7 +186,7 @@ mod tests {
             let error = read(&text).unwrap_err();
             assert!(error.message.contains(reason), "{text}: {error}");
         }
-        // An address of another chain may be somebody else.
+        // An address of another chain may belong to others.
         let other = format!(r#"{{"address":"{A}","chainId":10}}"#);
         let (stop, labels) = read(&format!(r#"["{B}",{other}]"#)).unwrap();
         assert!(stop.len() == 1 && labels.warnings().len() == 1);

@@ -61,9 +61,9 @@ mod tests {
             ),
             (
                 "fold = 'few'",
-                "`few` is no number of leaves; a number, `auto` or `off`",
+                "invalid fold `few`: expected a number, `auto` or `off`",
             ),
-            ("link = 'x.org'", "`x.org` is no link: it needs"),
+            ("link = 'x.org'", "`x.org` is not a link: it needs"),
         ] {
             let picture: Picture = toml::from_str(options).unwrap();
             let error = picture.read().unwrap_err().to_string();

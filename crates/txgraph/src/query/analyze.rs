@@ -422,7 +422,7 @@ impl MeasuredGraph {
 pub struct Analysis<'s> {
     /// The graph that was measured.
     pub graph: MeasuredGraph,
-    /// Where the branches of a search end, and what the question named in vain.
+    /// Branch ends of the search, and queried names that never occurred.
     pub branch_ends: BranchEnds,
     /// What was measured.
     pub measure: Measure,

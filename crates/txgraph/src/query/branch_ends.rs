@@ -1,4 +1,4 @@
-//! Where the branches of a search end, and what a question names in vain.
+//! Branch ends of a search, and queried names that never occurred.
 
 use crate::{Result, Source};
 use alloy_primitives::Address;
@@ -16,8 +16,8 @@ const VERTICES_MAX: usize = 100_000;
 /// Roots that are asked whether they are tokens.
 const ROOTS_MAX: usize = 20;
 
-/// What a graph cannot say itself: where its branches end by the state of the node, and what the
-/// question named in vain.
+/// Facts that need node state: why each branch ended, and the queried tokens and addresses that
+/// never occurred.
 #[derive(Clone, Debug, Default)]
 pub struct BranchEnds {
     /// The ends by reason.

@@ -209,13 +209,12 @@ impl<'s> Replay<'s> {
         }
         if self.transaction.is_none() {
             if self.overrides.is_some() {
-                return Err(Error::usage("overrides are of one transaction")
+                return Err(Error::usage("overrides need exactly one transaction")
                     .with_hint(Hint::NameTransaction));
             }
             if self.against.is_some() {
-                return Err(
-                    Error::usage("a trace is of one transaction").with_hint(Hint::NameTransaction)
-                );
+                return Err(Error::usage("a comparison needs exactly one transaction")
+                    .with_hint(Hint::NameTransaction));
             }
             if self.trace == Some(Trace::Struct) && !self.verify_only {
                 return Err(Error::usage(

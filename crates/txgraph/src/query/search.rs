@@ -408,7 +408,7 @@ impl Deref for GraphResult<'_> {
 }
 
 impl GraphResult<'_> {
-    /// Where the branches end, and what the question named in vain. The state of the node is read
+    /// The branch ends, and the queried names that never occurred. The state of the node is read
     /// once, if there is one.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl CallTrees {
             if more > 0 {
                 let path = path.display();
                 terminal.note(format_args!(
-                    "warning: {path}: {more} more rows are no signatures"
+                    "warning: {path}: {more} more rows are not signatures"
                 ));
             }
         }

@@ -36,7 +36,7 @@ impl Source {
     }
 
     /// Whether a call to this address at the end of a block executes nothing: it has no code, and
-    /// is not in the range of precompiled contracts. False if the source cannot tell.
+    /// is not in the range of precompiled contracts. False if the source does not show it.
     ///
     /// # Errors
     ///
