@@ -37,7 +37,7 @@ pub(crate) fn kinds() -> Vec<(&'static str, &'static str)> {
     kinds.map(|kind| (kind.word, kind.location)).collect()
 }
 
-/// The saved questions, as JSON.
+/// The saved queries, as JSON.
 #[pyfunction]
 pub(crate) fn queries(py: Python<'_>) -> PyResult<String> {
     let found = QueryFile::list().map_err(|error| raise(py, &error))?;
@@ -57,7 +57,7 @@ pub(crate) fn queries(py: Python<'_>) -> PyResult<String> {
     Ok(Value::from_iter(queries).to_string())
 }
 
-/// A saved question with values for its parameters: the command, and its options as JSON.
+/// A saved query with values for its parameters: the command, and its options as JSON.
 #[pyfunction]
 pub(crate) fn resolve_query(
     py: Python<'_>,

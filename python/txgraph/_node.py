@@ -248,7 +248,7 @@ class Node:
         return Taint(tables["ends"], tables["sources"], tables["ledger"], analysis.result)
 
     def query(self, name: str, **params: Any) -> Union[Transfers, Graph, Analysis]:
-        """Asks a saved question by its name, or by the path of its file. :func:`queries` lists
+        """Asks a saved query by its name, or by the path of its file. :func:`queries` lists
         them. Names of parameters with ``-`` are written with ``_``.
 
         :returns: what the question is about: transfers, a graph, or a measure

@@ -80,7 +80,7 @@ def open(
 
 
 def queries() -> List[Dict[str, Any]]:
-    """The saved questions: name, purpose, and parameters with their types and defaults."""
+    """The saved queries: name, purpose, and parameters with their types and defaults."""
     return json.loads(_native.queries())
 
 

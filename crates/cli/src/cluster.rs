@@ -1,4 +1,4 @@
-//! `--cluster`: a question for the executors of a cluster.
+//! `--cluster`: a query for the executors of a cluster.
 //!
 //! The plain program does not contain the cluster. It replaces itself with the driver
 //! `txgraph-cluster`, a second program over this library that opens sources with a [`Cluster`].
@@ -41,7 +41,7 @@ pub(crate) struct ClusterArgs {
     pub(crate) run: Option<PathBuf>,
 }
 
-/// Opens sources whose questions a cluster answers.
+/// Opens sources whose queries a cluster answers.
 pub trait Cluster: fmt::Debug {
     /// Opens the source of `config` on the cluster.
     ///
@@ -49,7 +49,7 @@ pub trait Cluster: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Whatever prevents the cluster from answering the question.
+    /// Whatever prevents the cluster from answering the query.
     fn open(
         &self,
         question: &ClusterQuestion,

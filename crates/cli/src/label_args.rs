@@ -31,7 +31,7 @@ impl LabelArgs {
     }
 }
 
-/// A path as text. Saved questions can contain only UTF-8 paths.
+/// A path as text. Saved queries can contain only UTF-8 paths.
 pub(crate) fn text(path: PathBuf) -> String {
     path.into_os_string()
         .into_string()

@@ -1,4 +1,4 @@
-//! The command line `txgraph`. Arguments become a question, which the library answers.
+//! The command line `txgraph`. Arguments become a query, which the library answers.
 //! Results go to stdout or files, everything else to stderr.
 //!
 //! The program `txgraph` is [`main`]. A second program with the same command line, which opens
@@ -146,7 +146,7 @@ const CLUSTER_GRACE: Duration = Duration::from_secs(10);
 
 /// Runs the program `txgraph` with the arguments of this process.
 ///
-/// Questions for a cluster replace the process with the program `txgraph-cluster`.
+/// Queries for a cluster replace the process with the program `txgraph-cluster`.
 pub fn main() -> ExitCode {
     run(std::env::args_os(), None)
 }
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// A question with a value for every option.
+    /// A query with a value for every option.
     fn full(command: &str) -> Query {
         let shared = "
             blocks = ['-1000:', '5:6']

@@ -48,7 +48,7 @@ impl Terminal {
         Some(width.max(40))
     }
 
-    /// Whether stdout is a terminal, so that a person sees the answer.
+    /// Whether stdout is a terminal, so that a person sees the result.
     pub(crate) fn is_seen(&self) -> bool {
         io::stdout().is_terminal()
     }
@@ -77,7 +77,7 @@ impl Terminal {
         }
     }
 
-    /// The blocks of the question.
+    /// The blocks of the query.
     pub(crate) fn blocks(&self, blocks: &BlockRanges) {
         let count = thousands(blocks.blocks());
         let ranges = listed(blocks.iter().map(|range| range.to_string()));

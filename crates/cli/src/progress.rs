@@ -43,7 +43,7 @@ pub(crate) fn say_lines(text: &str) {
 /// Blocks that this process has finished, to see whether it makes progress.
 static BLOCKS_DONE: AtomicU64 = AtomicU64::new(0);
 
-/// The number of blocks finished so far, in all questions of this process.
+/// The number of blocks finished so far, in all queries of this process.
 pub(crate) fn blocks_done() -> u64 {
     BLOCKS_DONE.load(Ordering::Relaxed)
 }

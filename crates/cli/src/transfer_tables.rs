@@ -55,7 +55,7 @@ impl TerminalFormat {
     }
 }
 
-/// The output of data, for a question whose answer is shown to people instead.
+/// The output of data, for a query whose answer is shown to people instead.
 pub(crate) fn without_data(output: &Output) -> Output {
     Output {
         output: Vec::new(),

@@ -53,7 +53,7 @@ impl fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Prepares questions to a cluster.
+    /// Prepares queries to a cluster.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
     }
 }
 
-/// A question to one executor about its source.
+/// A query to one executor about its source.
 fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) -> Task {
     Task {
         run,
@@ -160,7 +160,7 @@ fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) ->
     }
 }
 
-/// Asks an executor a question about its source.
+/// Asks an executor a query about its source.
 fn answer<T: DeserializeOwned>(
     engine: &dyn Engine,
     name: &str,

@@ -30,9 +30,9 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use txgraph_work::{CancelFlag, ProgressGuard};
 
-/// The time between two questions for the state of a job.
+/// The time between two queries for the state of a job.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The time between two questions for the tasks of a job.
+/// The time between two queries for the tasks of a job.
 const TASKS_INTERVAL: Duration = Duration::from_secs(1);
 /// Attempts to read a result from an executor, and the pause between them.
 const FETCH_ATTEMPTS: u8 = 3;
@@ -301,7 +301,7 @@ impl Cluster {
             }
             if asked.elapsed() >= TASKS_INTERVAL {
                 asked = Instant::now();
-                // Without an answer, only the limit for the whole job holds.
+                // Without a result, only the limit for the whole job holds.
                 if let Some((stages, now)) = self.finished_tasks(id) {
                     // Its rows would not be trusted, and it may never end.
                     if stages > 1

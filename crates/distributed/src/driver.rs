@@ -115,7 +115,7 @@ struct On {
     #[arg(long, value_name = "DIR")]
     run: Option<PathBuf>,
 
-    /// Format of the answer
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
 
@@ -124,7 +124,7 @@ struct On {
     top: Option<usize>,
 }
 
-/// The format of an answer.
+/// The format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Comma-separated values
@@ -137,7 +137,7 @@ enum Format {
 
 #[derive(Debug, Subcommand)]
 enum Runs {
-    /// List the runs: folder, state, question
+    /// List the runs: folder, state, query
     List,
     /// Show the steps of a run, with their measures
     Show {
@@ -147,7 +147,7 @@ enum Runs {
         #[arg(long)]
         plans: bool,
     },
-    /// Ask the question of a run again; steps that it finished are not repeated
+    /// Ask the query of a run again; steps that it finished are not repeated
     Resume {
         /// Folder of the run, or its name
         run: PathBuf,
@@ -167,7 +167,7 @@ pub fn main() -> ExitCode {
 }
 
 fn start(args: Vec<OsString>) -> ExitCode {
-    // Everything else is a question, in the words of txgraph.
+    // Everything else is a query, in the words of txgraph.
     let is_own = |word: &OsString| OWN.iter().any(|own| word == own);
     if !args.get(1).is_some_and(is_own) {
         return ask(args);
@@ -284,7 +284,7 @@ fn print_rows(step: &Committed, format: Format, top: Option<usize>) -> Result<()
     out.flush().map_err(io)
 }
 
-/// Answers a question. Records the end of its run.
+/// Answers a query. Records the end of its run.
 fn ask(args: Vec<OsString>) -> ExitCode {
     let opener = Opener::default();
     let code = txgraph_cli::run(args, Some(&opener));
@@ -326,7 +326,7 @@ fn say(line: &str) {
     eprintln!("{line}");
 }
 
-/// Opens the cluster of a question, and keeps its driver.
+/// Opens the cluster of a query, and keeps its driver.
 #[derive(Debug, Default)]
 struct Opener {
     driver: RefCell<Option<Arc<Driver>>>,
@@ -352,7 +352,7 @@ impl Cluster for Opener {
     }
 }
 
-/// The command line without `--run`, which names a folder and is not part of the question.
+/// The command line without `--run`, which names a folder and is not part of the query.
 fn without_run(args: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut args = args.iter();

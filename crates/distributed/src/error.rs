@@ -1,4 +1,4 @@
-//! Errors of a question on a cluster.
+//! Errors of a query on a cluster.
 
 use serde::{Deserialize, Serialize};
 use std::{io, path::Path, path::PathBuf};
@@ -69,13 +69,13 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The answer of the cluster is not what was asked for.
+    /// The result of the cluster is not what was asked for.
     #[error("answer of the cluster: {0}")]
     Answer(String),
     /// A plan cannot be made, encoded or decoded.
     #[error("{0}")]
     Plan(String),
-    /// The question is wrong.
+    /// The query is wrong.
     #[error("{0}")]
     Usage(String),
     /// The caller asked to stop.
@@ -107,7 +107,7 @@ impl Error {
         }
     }
 
-    /// Whether another attempt can succeed: the engine failed, and not the question.
+    /// Whether another attempt can succeed: the engine failed, and not the query.
     pub(crate) fn is_of_engine(&self) -> bool {
         matches!(
             self,
@@ -132,7 +132,7 @@ impl From<datafusion::arrow::error::ArrowError> for Error {
     }
 }
 
-/// An executor cannot answer a part of a question.
+/// An executor cannot answer a part of a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("executor {executor}: {message}")]
 pub struct Refusal {
@@ -163,7 +163,7 @@ pub enum RefusalKind {
     Interrupted,
     /// Its data is missing.
     Missing,
-    /// Its source cannot answer such questions, or has another chain.
+    /// Its source cannot answer such queries, or has another chain.
     Options,
     /// Everything else.
     Failed,

@@ -41,7 +41,7 @@ pub struct ExecutorArgs {
 
     /// Source of this executor: KIND:LOCATION, or a data directory of reth
     ///
-    /// Without it, the executor reads lakes only. Questions never name it.
+    /// Without it, the executor reads lakes only. Queries never name it.
     #[arg(long, env = txgraph::SOURCE_ENV, value_name = "SOURCE")]
     pub source: Option<String>,
 

@@ -1,8 +1,8 @@
-//! txgraph's questions on Apache DataFusion Ballista, with the same answers.
+//! txgraph's queries on Apache DataFusion Ballista, with the same answers.
 //!
 //! ```text
 //!  txgraph-cluster (driver)                      txgraph-executor, on each host
-//!  question ─► façade ─► search ─► request       TransfersExec ─► source of the executor,
+//!  query ─► façade ─► search ─► request       TransfersExec ─► source of the executor,
 //!                 ▲                  │ job            │           or a lake
 //!                 │                  ▼                │ rows and a report for each chunk
 //!          step of the run ◄── engine: scheduler ◄────┘
@@ -11,7 +11,7 @@
 //! The driver runs the same search as the local engine. Its source of transfers turns each
 //! request into a job: a plan of our operator `TransfersExec` over one row for each chunk of
 //! blocks. Executors read the chunks with the readers of the local engine. The rows are written
-//! into the folder of the run, checked, and passed to the search. So a question has the same
+//! into the folder of the run, checked, and passed to the search. So a query has the same
 //! answer on a cluster, and a run that was interrupted continues after its last step.
 //!
 //! Modules, each using only those before it: engine_log, error, functions, engine, rows, settings,

@@ -1,8 +1,8 @@
-//! The folder of a run: its question, and what the jobs of its steps returned.
+//! The folder of a run: its query, and what the jobs of its steps returned.
 //!
 //! ```text
 //! <run>/
-//!   run.json          question, chain, blocks, state; replaced by rename
+//!   run.json          query, chain, blocks, state; replaced by rename
 //!   LOCK              locked (flock) by the driver that works on it
 //!   frontier-*.bin    large frontiers, which executors read
 //!   steps/
@@ -55,7 +55,7 @@ const JOB: Retry = Retry {
     backoff: Duration::from_secs(2),
 };
 
-/// A run, as far as its question is concerned.
+/// A run, as far as its query is concerned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
     version: u32,
@@ -69,7 +69,7 @@ pub struct RunInfo {
     pub state: RunState,
     /// Facts found before the first step, so that a continued run has the same blocks.
     pub origin: Option<serde_json::Value>,
-    /// The blocks of the times in the question: the first at or after these Unix seconds.
+    /// The blocks of the times in the query: the first at or after these Unix seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dates: BTreeMap<u64, u64>,
 }
@@ -80,7 +80,7 @@ pub struct RunInfo {
 pub enum RunState {
     /// It is running, or its driver was killed.
     Unfinished,
-    /// It has its answer.
+    /// It has its result.
     Done,
     /// It ended with an error.
     Failed,
@@ -394,7 +394,7 @@ pub fn steps(run: &Path) -> Result<Vec<(String, Step)>> {
     Ok(found)
 }
 
-/// The question and state of a run; `None` if the folder is not one of a run.
+/// The query and state of a run; `None` if the folder is not one of a run.
 pub fn info(run: &Path) -> Result<Option<RunInfo>> {
     load(&run.join(RUN_FILE))
 }

@@ -188,7 +188,7 @@ fn block_at(task: &Task, seconds: u64, emit: Emit<'_>) -> Result<(), Stop> {
     report(&source.block_at(seconds)?, emit)
 }
 
-/// Returns an answer that is not rows.
+/// Returns a result that is not rows.
 fn report(answer: &impl Serialize, emit: Emit<'_>) -> Result<(), Stop> {
     let json = serde_json::to_string(answer);
     let json = json.map_err(|error| Error::Answer(error.to_string()))?;
@@ -196,7 +196,7 @@ fn report(answer: &impl Serialize, emit: Emit<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Refuses questions about another chain.
+/// Refuses queries about another chain.
 fn check_chain(task: &Task, source: &Source) -> Result<(), Stop> {
     let ours = source.chain()?;
     if let Some(theirs) = &task.chain

@@ -11,7 +11,7 @@ pub const CLUSTER_CONFIG_ENV: &str = "TXGRAPH_CLUSTER_CONFIG";
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// The number of chunks into which the blocks of a question are divided.
+    /// The number of chunks into which the blocks of a query are divided.
     pub chunks: u64,
     /// A search on a lake with fewer addresses than this in a hop reads it in the driver.
     pub local_frontier: usize,

@@ -280,7 +280,7 @@ pub(crate) struct SourceInfo {
     pub(crate) executor: String,
     pub(crate) chain: ChainInfo,
     pub(crate) tip: u64,
-    /// The blocks of a question that names none.
+    /// The blocks of a query that names none.
     pub(crate) everything: BlockRange,
     /// Whether it finds transfers inside of transactions.
     pub(crate) internal: bool,

@@ -25,7 +25,7 @@ pub trait ArrowReceiver: Send + Sync {
     /// The next rows. Returns whether more are wanted.
     fn batch(&self, batch: RecordBatch) -> bool;
 
-    /// The table is complete. `metadata` is JSON: the source and the coverage of the answer.
+    /// The table is complete. `metadata` is JSON: the source and the coverage of the result.
     fn finish(&self, metadata: Option<&str>);
 
     /// Whether rows are passed on as they come, so that an attempt cannot be repeated.
@@ -102,7 +102,7 @@ pub struct ArrowTable {
     pub columns: SchemaRef,
     /// The rows.
     pub batches: Vec<RecordBatch>,
-    /// The source and the coverage of the answer, as JSON.
+    /// The source and the coverage of the result, as JSON.
     pub metadata: Option<String>,
 }
 

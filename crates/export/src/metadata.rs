@@ -1,4 +1,4 @@
-//! Metadata: the source and the coverage of an answer.
+//! Metadata: the source and the coverage of a result.
 
 use crate::{
     Result,
@@ -10,17 +10,17 @@ use serde_json::Value;
 use txgraph_graph::{BranchEnd, LimitHit, Unchecked};
 use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, StateUsed, Unseen};
 
-/// The source and the coverage of an answer: what a reader needs to repeat the question,
-/// and to know what the answer does not contain.
+/// The source and the coverage of a result: what a reader needs to repeat the query,
+/// and to know what the result does not contain.
 ///
-/// It contains no time and no thread count, so the same question gives the same bytes.
+/// It contains no time and no thread count, so the same query gives the same bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metadata {
     /// Program and version: `txgraph 0.2.0`, which a caller may state in more detail.
     pub tool: String,
     /// The command: `transfers`, `graph`, the name of a saved query.
     pub command: String,
-    /// The options of the question: roots, tokens, hops, limits.
+    /// The options of the query: roots, tokens, hops, limits.
     pub question: Value,
     /// The chain; `None` if no chain was read.
     pub chain: Option<ChainInfo>,
@@ -42,7 +42,7 @@ pub struct Metadata {
     /// Roots of a graph that are contracts of tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub token_roots: Vec<Address>,
-    /// Tokens and addresses that the question names and the answer does not contain.
+    /// Tokens and addresses that the query names and the result does not contain.
     #[serde(skip_serializing_if = "Unseen::is_empty")]
     pub unseen: Unseen,
 }

@@ -73,7 +73,7 @@ struct JsonToken {
     symbol: String,
 }
 
-/// The answer of a token contract, as `txgraph token --json` prints it by address.
+/// The result of a token contract, as `txgraph token --json` prints it by address.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonNames {

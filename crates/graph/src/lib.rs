@@ -35,7 +35,7 @@ mod poisoning;
 mod top_counterparties;
 mod totals;
 
-// Questions that searches answer.
+// Queries that searches answer.
 mod common_counterparties;
 mod paths;
 

@@ -1,4 +1,4 @@
-//! For fuzz targets and tests of damage: a segment from bytes, and every question to it.
+//! For fuzz targets and tests of damage: a segment from bytes, and every query to it.
 
 use crate::{
     builder::{Builder, Capacity},

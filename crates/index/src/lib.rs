@@ -18,10 +18,10 @@
 //!
 //! `docs/index-format.md` describes every byte. Each block of a file is compared with its
 //! checksum before it is used, and every access checks its bounds. So damage gives an error,
-//! never a wrong answer or a panic.
+//! never a wrong result or a panic.
 //!
 //! Modules, each using only those before it: error, layout, checksummed_file, column, manifest, part_writer,
-//! builder, segment, worker, directory, fuzzing, question, write, source, verify.
+//! builder, segment, worker, directory, fuzzing, query, write, source, verify.
 
 mod error;
 

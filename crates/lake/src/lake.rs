@@ -21,7 +21,7 @@ use txgraph_base::KnownChain;
 use txgraph_stored::folder::FolderLock;
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
 
-/// The bytes of addresses that an open lake keeps. With more addresses, those of an answer are
+/// The bytes of addresses that an open lake keeps. With more addresses, those of a result are
 /// read again for each chunk.
 const ADDRESSES_BYTES_MAX: u64 = 256 << 20;
 

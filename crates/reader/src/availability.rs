@@ -10,7 +10,7 @@ use txgraph_work::CancelFlag;
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The number of blocks that are checked at once, aligned to multiples of it. It is fixed, so
-/// that the same request gets the same answer, and small enough for nodedb to list every single
+/// that the same request gets the same result, and small enough for nodedb to list every single
 /// gap.
 const SLICE_BLOCKS: u64 = 4096;
 

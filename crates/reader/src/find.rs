@@ -78,7 +78,7 @@ pub fn find_transaction(
     }
 }
 
-/// The answer of the node's index of transaction hashes.
+/// The result of the node's index of transaction hashes.
 enum Lookup {
     Found((u64, u32)),
     /// The index is complete and does not contain the hash.

@@ -4,7 +4,7 @@ use crate::plan::ScanPlan;
 use std::{fmt, sync::Arc};
 use txgraph_work::{CancelFlag, Progress, Threads};
 
-/// Options of scans. None of them changes an answer.
+/// Options of scans. None of them changes a result.
 #[derive(Clone, Default)]
 pub struct ScanOptions {
     /// The threads that read.

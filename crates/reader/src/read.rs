@@ -301,7 +301,7 @@ impl ChunkReader<'_> {
             block.check_roots()?;
         }
         let kept = &mut partial.transfers[first_row..];
-        // The time is part of the answer, so its header is checked.
+        // The time is part of the result, so its header is checked.
         let timed = self.request.with_times && !kept.is_empty();
         if timed || self.observer.is_some() {
             let header = block.check_header_later()?;

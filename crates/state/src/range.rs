@@ -67,7 +67,7 @@ impl<'db> StateRange<'db> {
         })
     }
 
-    /// Executes blocks again where the node may have stored a wrong value of a slot. For questions
+    /// Executes blocks again where the node may have stored a wrong value of a slot. For queries
     /// about the state, not for the execution of blocks. Without the index, the stored value is
     /// used.
     #[must_use]

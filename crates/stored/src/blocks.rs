@@ -39,7 +39,7 @@ pub trait StoredBlocks: fmt::Debug + Sync {
         Ok(())
     }
 
-    /// What restricts an answer besides missing blocks, see
+    /// What restricts a result besides missing blocks, see
     /// [`ScanReport::caveats`](txgraph_transfers::ScanReport). The default is empty.
     fn caveats(&self, request: &ScanRequest) -> Vec<String> {
         let _ = request;

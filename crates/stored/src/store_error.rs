@@ -38,7 +38,7 @@ impl StoreKind {
 
 /// Why a store cannot be written, opened or read.
 ///
-/// When a question fails because of a store, [`SourceError::Failed`] contains the message of
+/// When a query fails because of a store, [`SourceError::Failed`] contains the message of
 /// this error, and its [`FailureKind`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -200,7 +200,7 @@ impl StoreError {
         matches!(self, Self::Source(SourceError::Interrupted))
     }
 
-    /// How a question fails for this reason.
+    /// How a query fails for this reason.
     pub const fn failure_kind(&self) -> FailureKind {
         match self {
             Self::Options(_)

@@ -11,7 +11,7 @@ use std::ops::AddAssign;
 /// Blocks, transactions and logs count everything that the decoder received. Anomalies are
 /// counted only in logs of requested tokens: checking all other logs just to count them would
 /// double the cost of a log. The numbers of skipped blocks, transactions and logs depend on
-/// how the answer was found (by a scan or from an index). They are for progress and
+/// how the result was found (by a scan or from an index). They are for progress and
 /// diagnostics, and outputs leave them out so that they do not depend on the method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,5 +1,5 @@
-//! Tokens and addresses that a question names and its answer does not contain: mostly typing
-//! errors, which would otherwise look like an empty answer.
+//! Tokens and addresses that a query names and its result does not contain: mostly typing
+//! errors, which would otherwise look like an empty result.
 
 use crate::{AddressSet, TokenFilter, Transfer, TransferFilter};
 use alloy_primitives::Address;

@@ -65,7 +65,7 @@ pub struct ScanReport {
     /// recognized. Empty for sources of one format.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Hash of the last block that was read. It identifies the chain of the answer.
+    /// Hash of the last block that was read. It identifies the chain of the result.
     pub last_block_hash: Option<B256>,
     /// The chain of [`Self::covered`], for [`TransferSource::fill_hashes`]. Not part of the
     /// metadata of outputs. Empty for sources that do not use it.
@@ -73,7 +73,7 @@ pub struct ScanReport {
     pub anchors: Vec<BlockAnchor>,
 }
 
-/// The state that an answer used beside transfers: for the symbols that tokens claim, and for which
+/// The state that a result used beside transfers: for the symbols that tokens claim, and for which
 /// addresses are contracts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StateUsed {

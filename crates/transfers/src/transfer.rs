@@ -70,7 +70,7 @@ impl Transfer {
 
 impl Kind {
     /// Whether a transfer of this kind is a movement of the native coin inside of a transaction. It
-    /// is part of an answer only if the request includes internal transfers.
+    /// is part of a result only if the request includes internal transfers.
     pub const fn is_internal(self, has_log: bool) -> bool {
         !has_log && matches!(self, Self::Internal | Self::Burn)
     }

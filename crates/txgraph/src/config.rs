@@ -71,7 +71,7 @@ pub struct Config {
     pub token_list: Option<PathBuf>,
 }
 
-/// Which index a question is answered from.
+/// Which index a query is answered from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IndexChoice {
     /// The one in the default directory, if there is one of the chain.

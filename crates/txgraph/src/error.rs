@@ -17,9 +17,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The question or the configuration is wrong.
+    /// The query or the configuration is wrong.
     Usage,
-    /// The source cannot do what the question needs.
+    /// The source cannot do what the query needs.
     Unsupported(Capability),
     /// Requested blocks are missing, pruned or above the tip.
     Unavailable,
@@ -68,7 +68,7 @@ impl Error {
         }
     }
 
-    /// A wrong question.
+    /// A wrong query.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
@@ -78,7 +78,7 @@ impl Error {
         Self::new(ErrorKind::Unavailable, message)
     }
 
-    /// A question that the source cannot answer.
+    /// A query that the source cannot answer.
     pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
         Self::new(
             ErrorKind::Unsupported(capability),

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// Bytes that are read of a configuration or a saved question at most.
+/// Bytes that are read of a configuration or a saved query at most.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads a file of text.

@@ -38,7 +38,7 @@ pub enum Hint {
     IgnoreChecksum,
     /// List the blocks that exist.
     ListBlocks,
-    /// Accept a partial answer, or ask for blocks that exist.
+    /// Accept a partial result, or ask for blocks that exist.
     AllowPartial {
         /// The newest range of blocks that exist.
         newest: BlockRange,
@@ -71,9 +71,9 @@ pub enum Hint {
     WriteToFile,
     /// Reduce the size of the graph.
     NarrowGraph,
-    /// Give the parameters of a saved question.
+    /// Give the parameters of a saved query.
     GiveParameters(Box<Parameters>),
-    /// List the saved questions.
+    /// List the saved queries.
     ListQuestions,
 }
 
@@ -129,15 +129,15 @@ impl fmt::Display for Hint {
                 let all = [&of.required[..], &of.optional].concat();
                 return write!(f, "parameters of `{}`: {}", of.question, all.join(", "));
             }
-            Self::ListQuestions => "name a saved question, or the path of its file",
+            Self::ListQuestions => "name a saved query, or the path of its file",
         })
     }
 }
 
-/// The parameters of a saved question.
+/// The parameters of a saved query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// The name of the question.
+    /// The name of the query.
     pub question: String,
     /// Those that it needs, each as `NAME=<TYPE>`.
     pub required: Vec<String>,

@@ -84,7 +84,7 @@ pub use source::BuildSourceFn;
 pub use source::{Backend, Explain, RunControl, Source, SourceBuilder};
 pub use spec::SourceSpec;
 
-// What questions and answers are made of.
+// What queries and answers are made of.
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};

@@ -1,4 +1,4 @@
-//! Options by name: as they are written, and as the metadata of an answer states them.
+//! Options by name: as they are written, and as the metadata of a result states them.
 
 use crate::{Error, Result};
 use alloy_primitives::{Address, keccak256};

@@ -1,5 +1,5 @@
 //! Where answers are written. Every output is checked before anything is read: hours of
-//! reading must not end with an answer that cannot be written.
+//! reading must not end with a result that cannot be written.
 
 use crate::{Error, Hint, ProtectedPaths, Result, Source, protected_paths::resolve};
 use std::{
@@ -8,7 +8,7 @@ use std::{
 };
 use txgraph_export::{GraphFormat, TableFormat, Target};
 
-/// The outputs of one question.
+/// The outputs of one query.
 pub(crate) trait Planned {
     /// Each target, and whether its metadata goes to a file next to it.
     fn targets(&self) -> Vec<(&Target, bool)>;

@@ -1,4 +1,4 @@
-//! Which transfers: what every question about transfers has in common.
+//! Which transfers: what every query about transfers has in common.
 
 use crate::{BlockSpec, Capability, Error, Hint, Result, Source, grammar::DateIs, options};
 use alloy_primitives::{Address, U256};
@@ -10,14 +10,14 @@ use txgraph_transfers::{
 };
 
 /// Whether transfers of this kind are in no log and are no value of a transaction. They are part of
-/// an answer on request only.
+/// a result on request only.
 fn is_inside(kind: Kind) -> bool {
     kind == Kind::Internal || kind.is_fee()
 }
 
 /// Which transfers. The default is all of them.
 ///
-/// Serialized, it is the part of a question in the metadata of an answer.
+/// Serialized, it is the part of a query in the metadata of a result.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Selection {
@@ -48,7 +48,7 @@ pub struct Selection {
     /// Whether transactions are replayed to find the transfers inside of them.
     #[serde(rename = "with-internal")]
     pub internal: bool,
-    /// Whether blocks may be missing. The answer then states the gap.
+    /// Whether blocks may be missing. The result then states the gap.
     pub allow_partial: bool,
 }
 
@@ -76,7 +76,7 @@ impl Selection {
         })
     }
 
-    /// As [`Self::filter`], for a question to a source. Advises nothing that it refuses.
+    /// As [`Self::filter`], for a query to a source. Advises nothing that it refuses.
     pub(crate) fn filter_for(&self, source: &Source) -> Result<TransferFilter> {
         let refused = match self.filter() {
             Err(error) if !source.capabilities().contains(Capability::Replay) => error,
@@ -99,7 +99,7 @@ impl Selection {
         Err(refused)
     }
 
-    /// The blocks of a question to a source.
+    /// The blocks of a query to a source.
     pub(crate) fn resolve(&self, source: &Source) -> Result<Resolved> {
         if self.blocks.is_empty() {
             Ok(Resolved {
@@ -137,7 +137,7 @@ impl Selection {
     }
 }
 
-/// The blocks of a question.
+/// The blocks of a query.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) blocks: BlockRanges,
@@ -195,7 +195,7 @@ pub(crate) fn resolve_numbers(specs: &[BlockSpec], tip: u64) -> Result<BlockRang
     }
 }
 
-/// Methods of a question that change its [`Selection`], which is the field `$field`.
+/// Methods of a query that change its [`Selection`], which is the field `$field`.
 macro_rules! selection_methods {
     ($($field:tt).+) => {
         /// Only transfers of this token. Call again for more tokens.
@@ -258,7 +258,7 @@ macro_rules! selection_methods {
             self
         }
 
-        /// Answers with the blocks that exist. The answer states which are missing.
+        /// Answers with the blocks that exist. The result states which are missing.
         pub fn allow_partial(mut self) -> Self {
             self.$($field).+.allow_partial = true;
             self

@@ -10,7 +10,7 @@
 //! | [`Retry::REREAD`] | reading under a new view | reader, state, replay, index |
 //! | `REQUEST` | a request to a server that failed or was refused | `rpc` |
 //! | `REPLACED` | requests whose answers are of different blocks | `rpc` |
-//! | `QUESTION` | a whole question, after a reorganisation | `txgraph` |
+//! | `QUESTION` | a whole query, after a reorganisation | `txgraph` |
 //! | `JOB` | a step of a cluster whose job was lost | `distributed` |
 //!
 //! The policies nest in this order, for nodes and for servers. A query that always fails takes at
@@ -38,7 +38,7 @@ impl Retry {
     /// Reading again under a new snapshot. 155 ms in all, while a node finishes what it does
     /// to its files within milliseconds.
     ///
-    /// Repeating only whole questions would not do: a question may read for hours, and a
+    /// Repeating only whole queries would not do: a query may read for hours, and a
     /// node that prunes or appends all the time would interrupt every attempt. A reader
     /// holds a snapshot for seconds at most, so only the reading under one snapshot is
     /// repeated.

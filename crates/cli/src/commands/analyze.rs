@@ -129,7 +129,7 @@ const SUMMARY_SHOWN: [&str; 3] = ["summary", "assets", "top-senders-by-transfers
 /// Rows of each table that are shown by default.
 const ROWS_SHOWN: usize = 20;
 
-/// Asks the question.
+/// Asks the query.
 pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

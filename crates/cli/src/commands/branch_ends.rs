@@ -75,7 +75,7 @@ pub(crate) fn note(
     }
 }
 
-/// Prints what the question names, and no transfer has.
+/// Prints what the query names, and no transfer has.
 pub(crate) fn unseen(unseen: &Unseen, terminal: &Terminal) {
     for (count, first, one, many) in [
         (unseen.tokens, &unseen.first_tokens, "token", "tokens"),

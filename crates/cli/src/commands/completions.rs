@@ -20,7 +20,7 @@ Examples:
     $ txgraph completions bash
     $ txgraph completions zsh
 
-  A script names the saved questions of the folder in which it was written.
+  A script names the saved queries of the folder in which it was written.
 ";
 
 /// Runs the command.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CompletionsArgs, command: Command) -> Result<()> {
     print_data(&script)
 }
 
-/// The command line with the values that a completion can offer: saved questions, their
+/// The command line with the values that a completion can offer: saved queries, their
 /// parameters, and tables of measures.
 fn with_names(command: Command) -> Result<Command> {
     let questions = QueryFile::list()?;

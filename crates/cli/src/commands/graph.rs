@@ -110,7 +110,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         --merge -f json
 ";
 
-/// Asks the question.
+/// Asks the query.
 pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
@@ -172,7 +172,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     Err(last)
 }
 
-/// The question with its other outputs, if its transfers are shown to people.
+/// The query with its other outputs, if its transfers are shown to people.
 fn without_data<'s>(
     query: &GraphQuery,
     source: &'s Source,

@@ -15,7 +15,7 @@ use txgraph::{
 /// Build, update and check an index, which finds any address in milliseconds
 ///
 /// An index contains every transfer again, by sender and by receiver, in about 40 bytes each.
-/// Questions about its blocks are answered from it, all others from the node; the answers are the
+/// Queries about its blocks are answered from it, all others from the node; the answers are the
 /// same. It is in ~/.cache/txgraph/index unless --index names a directory, and can be deleted at
 /// any time. A build that was interrupted continues where it stopped.
 #[derive(Args, Debug)]
@@ -50,13 +50,13 @@ struct BuildArgs {
 
     /// Contracts whose Deposit and Withdrawal events wrap and unwrap the native coin; default: auto
     ///
-    /// Questions about others are answered from the node.
+    /// Queries about others are answered from the node.
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
     /// Also index transfers inside transactions, found by replaying every block before Amsterdam
     ///
-    /// Takes as long as a replay. Questions with --with-internal are then answered from the index;
+    /// Takes as long as a replay. Queries with --with-internal are then answered from the index;
     /// all others are answered as before.
     #[arg(long)]
     with_internal: bool,

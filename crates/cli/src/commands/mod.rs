@@ -40,7 +40,7 @@ use txgraph::{Error, Explain, Result, RunControl, ScanRequest, Source, parse::Qu
 pub(crate) struct Context<'a> {
     pub(crate) global: &'a Global,
     pub(crate) terminal: &'a Terminal,
-    /// The question as a cluster gets it, and what opens sources there.
+    /// The query as a cluster gets it, and what opens sources there.
     pub(crate) cluster: Option<(ClusterQuestion, &'a dyn Cluster)>,
 }
 
@@ -95,7 +95,7 @@ impl Context<'_> {
     }
 }
 
-/// Asks a question.
+/// Asks a query.
 pub(crate) fn ask(query: &Query, context: &Context<'_>) -> Result<()> {
     match query {
         Query::Transfers(query) => transfers::ask(query, context),

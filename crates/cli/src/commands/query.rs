@@ -108,7 +108,7 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
     }
     let query = resolve(&file, args)?;
     terminal.note(format_args!("{}", file.purpose));
-    terminal.note(format_args!("question {} ({})", file.name, file.origin));
+    terminal.note(format_args!("query {} ({})", file.name, file.origin));
     if let Some(path) = file.namesake() {
         terminal.note(format_args!(
             "{0} has the same name, and is not asked; to ask it: txgraph query {0}",
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
     ask(&query, context)
 }
 
-/// The question with the options of the command line in place of its own.
+/// The query with the options of the command line in place of its own.
 fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     let query = file.resolve(&args.set)?;
     let command = query.command();
@@ -134,14 +134,14 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
         first.append(rest);
     }
     if given.contains_key("output") {
-        // The format of the question was for its own output.
+        // The format of the query was for its own output.
         options.remove("format");
     }
     options.extend(given);
     Query::from_table(command, &options)
 }
 
-/// The arguments that ask a question.
+/// The arguments that ask a query.
 pub(crate) fn arguments(query: &Query) -> Result<Vec<String>> {
     let word = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -162,7 +162,7 @@ pub(crate) fn arguments(query: &Query) -> Result<Vec<String>> {
     Ok(args)
 }
 
-/// A question as a command line for a shell.
+/// A query as a command line for a shell.
 fn command_line(query: &Query) -> Result<String> {
     let quoted = |arg: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);

@@ -121,7 +121,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12
 ";
 
-/// How an answer is shown.
+/// How a result is shown.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownArgs {

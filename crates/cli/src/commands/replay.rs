@@ -334,7 +334,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     report(summary, scope, start, &source, terminal)
 }
 
-/// Prepares a question, and prints its blocks.
+/// Prepares a query, and prints its blocks.
 fn prepare<'s>(question: Replay<'s>, terminal: &Terminal) -> Result<PreparedReplay<'s>> {
     let question = question.prepare()?;
     if let Some(blocks) = question.blocks() {

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
     Err(last)
 }
 
-/// A line for each token, in the order of the question.
+/// A line for each token, in the order of the query.
 fn page(asked: &[Address], names: &BTreeMap<Address, TokenNames>) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let line = |token: &Address| {

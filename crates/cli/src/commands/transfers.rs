@@ -107,7 +107,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph transfers --kind mint,burn --from-block 10 --to-block 30 --format jsonl
 ";
 
-/// Asks the question.
+/// Asks the query.
 pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

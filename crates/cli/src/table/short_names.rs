@@ -1,9 +1,9 @@
-//! Short names of addresses, different for all addresses of an answer.
+//! Short names of addresses, different for all addresses of a result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{Address, short_addresses};
 
-/// How the addresses of an answer are named.
+/// How the addresses of a result are named.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// By address.
@@ -13,7 +13,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Takes every address of an answer, with its label or symbol if it has one.
+    /// Takes every address of a result, with its label or symbol if it has one.
     pub(crate) fn new(addresses: impl Iterator<Item = (Address, Option<String>)>) -> Self {
         let mut owners: BTreeMap<String, BTreeSet<Address>> = BTreeMap::new();
         let mut all = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The same question gives the same bytes, however it is answered.
+//! The same query gives the same bytes, however it is answered.
 
 use crate::harness::Sample;
 

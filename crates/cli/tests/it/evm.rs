@@ -89,7 +89,7 @@ fn code_comes_from_arguments_files_and_stdin() {
         assert_eq!(answer["gas_used"], 3 + 3 + 3 + 2 + 6 + 3 + 2);
         assert!(answer["time_ns"].is_u64());
     }
-    // PUSH0 does not exist yet. The outcome is still an answer.
+    // PUSH0 does not exist yet. The outcome is still a result.
     let answer = json(
         &[
             "run",

@@ -22,7 +22,7 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// Only the first part of the texts: an answer can be long.
+/// Only the first part of the texts: a result can be long.
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let begin = |text: &str| text.chars().take(2000).collect::<String>();

@@ -37,7 +37,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// The transfers of an answer, as far as a naive decoder knows them.
+/// The transfers of a result, as far as a naive decoder knows them.
 fn places(csv: &str) -> Vec<[String; 6]> {
     let names = [
         "block_number",
@@ -360,7 +360,7 @@ fn what_only_files_have_ends_with_them() {
         }
         let era = sample.run(&format!("era export -q -o e -b 100: {head}"));
         assert_eq!(era.status, 0, "{era:?}");
-        // Questions that need no block above the files do not depend on traces.
+        // Queries that need no block above the files do not depend on traces.
         server.limit(|limits| {
             limits
                 .without
@@ -408,7 +408,7 @@ fn servers_of_other_nodes_are_refused() {
     }
 }
 
-/// The blocks that are only in memory are replaced at every moment of a question.
+/// The blocks that are only in memory are replaced at every moment of a query.
 #[test]
 fn reorganisations_above_the_files_are_read_again() {
     for sample in samples() {

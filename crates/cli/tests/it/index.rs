@@ -1,4 +1,4 @@
-//! `txgraph index`, and questions that are answered from an index.
+//! `txgraph index`, and queries that are answered from an index.
 
 use crate::{harness::Sample, replay::chain, sources::questions};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
-/// All kinds of questions about transfers that only a replay finds.
+/// All kinds of queries about transfers that only a replay finds.
 fn internal_questions() -> [String; 8] {
     // Sends coin to contracts that send it on.
     const PAYER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
@@ -45,11 +45,11 @@ fn an_index_can_contain_internal_transfers() {
                 "--with-internal --reorg-buffer 0 --segment-blocks 8",
             ),
             ("part", "--with-internal --to-block 25 --segment-blocks 16"),
-            // Without internal transfers: questions about them are replayed.
+            // Without internal transfers: queries about them are replayed.
             ("without", "--reorg-buffer 0"),
         ] {
             sample.ok(&format!("index build -q --index {folder} {build} {chain}"));
-            // Also questions that do not ask for them.
+            // Also queries that do not ask for them.
             assert_eq!(asked(&plain, folder), expected.0, "{folder}");
             assert_eq!(asked(&internal, folder), expected.1, "{folder}");
             sample.ok(&format!("index verify -q --index {folder} {chain}"));
@@ -143,7 +143,7 @@ fn a_damaged_index_is_not_used() {
     assert_eq!(sample.run("index verify --quick").status, 1);
 }
 
-/// Damage that only a question finds. (A single bit used to give a wrong graph with exit 0.)
+/// Damage that only a query finds. (A single bit used to give a wrong graph with exit 0.)
 #[test]
 fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
     let sample = Sample::small();

@@ -1,4 +1,4 @@
-//! `txgraph lake`, and questions that are answered from a lake.
+//! `txgraph lake`, and queries that are answered from a lake.
 
 use crate::harness::{Run, Sample, ask as ask_in, bare, run};
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn sender(data_directory: &std::path::Path) -> String {
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
-/// A question that names no blocks is about all blocks of the lake.
+/// A query that names no blocks is about all blocks of the lake.
 #[test]
 fn a_lake_that_begins_later_is_asked_without_blocks() {
     let sample = Sample::small();
@@ -43,7 +43,7 @@ fn a_lake_that_begins_later_is_asked_without_blocks() {
     assert_eq!(first.status, 3, "{first:?}");
 }
 
-/// What the state adds to an answer is that after the last block of the question.
+/// What the state adds to a result is that after the last block of the query.
 #[test]
 fn a_chain_that_grows_changes_no_answer_about_earlier_blocks() {
     let chain = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn a_lake_is_extended_compacted_and_described() {
     );
 }
 
-/// A lake with internal transfers answers both kinds of questions without a replay.
+/// A lake with internal transfers answers both kinds of queries without a replay.
 #[test]
 fn a_lake_can_contain_internal_transfers() {
     let sample = Sample::small();
@@ -192,7 +192,7 @@ fn internal_answers_equal_the_node(sample: &Sample, chain: &str) {
     }
 }
 
-/// A hint is none if the lake refuses the question with it, too.
+/// A hint is none if the lake refuses the query with it, too.
 #[test]
 fn hints_lead_to_questions_that_a_lake_answers() {
     let sample = Sample::small();

@@ -65,7 +65,7 @@ fn mistakes_have_their_golden_messages() {
     assert_eq!(text, fs::read_to_string(&golden).unwrap());
 }
 
-/// Every end of a branch is stated, although the answer is complete.
+/// Every end of a branch is stated, although the result is complete.
 #[test]
 fn ends_of_trails_are_stated() {
     let sample = Sample::small();
@@ -74,7 +74,7 @@ fn ends_of_trails_are_stated() {
     let stated =
         format!("no matching transfer sent by root {typo} in these blocks; it has no coin");
     assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
-    // A question is no better for being saved, or measured.
+    // A query is no better for being saved, or measured.
     for command in [
         format!("query trace-token-out --set root={typo}"),
         format!("analyze pairs -r {typo}"),
@@ -231,7 +231,7 @@ fn accounts_without_code_are_stated() {
     assert!(!run.stderr.contains("has no code"), "{run:?}");
 }
 
-/// Twenty roots are looked up in the state. The answer says how many are not.
+/// Twenty roots are looked up in the state. The result says how many are not.
 #[test]
 fn roots_that_are_not_looked_up_are_counted() {
     let sample = Sample::small();

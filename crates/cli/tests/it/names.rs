@@ -108,7 +108,7 @@ fn amounts_and_pictures_need_no_list() {
     assert!(tables.stdout.contains(&symbol), "{tables:?}");
 }
 
-/// A symbol is found among all tokens of a question, however many there are.
+/// A symbol is found among all tokens of a query, however many there are.
 #[test]
 fn symbols_are_found_among_a_thousand_tokens() {
     let sample = Sample::small();

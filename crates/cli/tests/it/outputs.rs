@@ -239,7 +239,7 @@ fn stats_are_written() {
     assert!(!path.exists());
 }
 
-/// One question writes several files, each as if it were the only one.
+/// One query writes several files, each as if it were the only one.
 #[test]
 fn several_files_are_written_at_once() {
     let sample = Sample::small();

@@ -1,4 +1,4 @@
-//! `txgraph query`: every saved question is also a test.
+//! `txgraph query`: every saved query is also a test.
 //!
 //! `testdata/golden/queries/<question>/<case>.toml` contains the arguments, `<case>.out` the
 //! expected output. A new case is a new file; `scripts/update-golden.sh` writes the outputs
@@ -8,7 +8,7 @@ use crate::harness::{Sample, run};
 use std::{collections::BTreeSet, fs, path::PathBuf};
 use txgraph_testkit::fixtures;
 
-/// Every case: question, path without extension, arguments.
+/// Every case: query, path without extension, arguments.
 fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
     let mut cases = Vec::new();
     for folder in fs::read_dir(fixtures::testdata().join("golden/queries")).unwrap() {
@@ -96,7 +96,7 @@ fn list_and_explain() {
         .find(|line| line.starts_with("txgraph graph"))
         .unwrap();
     assert!(command.contains(&format!("--root {root}")), "{command}");
-    // The explanation is the question: both give the same answer.
+    // The explanation is the query: both give the same result.
     let asked = sample
         .ok(&format!("-q query trace-token-out --set root={root}"))
         .stdout;
@@ -126,18 +126,15 @@ fn a_local_file_does_not_replace_a_built_in_question() {
     fs::write(sample.path("queries/mine.toml"), ours).unwrap();
     let asked = sample.ok("query cycles --set token=all");
     for note in [
-        "question cycles (built in)\n",
+        "query cycles (built in)\n",
         "queries/cycles.toml has the same name, and is not asked",
     ] {
         assert!(asked.stderr.contains(note), "{note}: {asked:?}");
     }
     assert!(!asked.stderr.contains("Something else?"), "{asked:?}");
     for (name, note) in [
-        (
-            "queries/cycles.toml",
-            "question cycles (queries/cycles.toml)",
-        ),
-        ("mine", "question mine (queries/mine.toml)"),
+        ("queries/cycles.toml", "query cycles (queries/cycles.toml)"),
+        ("mine", "query mine (queries/mine.toml)"),
     ] {
         let asked = sample.ok(&format!("query {name}"));
         assert!(asked.stderr.contains("Something else?"), "{asked:?}");

@@ -51,7 +51,7 @@ fn json_rows(lines: &str) -> Vec<Row> {
     lines.lines().map(row).collect()
 }
 
-/// Asserts that all formats of a question contain the rows of its CSV.
+/// Asserts that all formats of a query contain the rows of its CSV.
 fn assert_same_rows(sample: &Sample, question: &str) -> Vec<Row> {
     let csv = rows(&sample.ok(&format!("{question} -q -f csv")).stdout);
     let jsonl = sample.ok(&format!("{question} -q -f jsonl")).stdout;

@@ -17,7 +17,7 @@ fn traced() -> Option<Sample> {
     Some(sample)
 }
 
-/// Questions about internal transfers need the rules of the chain, which the server does not.
+/// Queries about internal transfers need the rules of the chain, which the server does not.
 #[test]
 fn traces_of_servers_give_the_answers_of_a_replay() {
     let Some(sample) = traced() else {

@@ -14,7 +14,7 @@ use txgraph_testkit::{
     rpc::RpcServer,
 };
 
-/// Questions about the transfers of a chain, and about those around an address.
+/// Queries about the transfers of a chain, and about those around an address.
 pub(crate) fn questions(root: &str) -> [String; 8] {
     [
         format!("graph -q -r {root} -n 3 --format csv -o -"),
@@ -70,9 +70,9 @@ struct Kind {
     options: String,
     /// Whether the node is there, too.
     needs_node: bool,
-    /// Questions for this kind only, with `ROOT` for the address.
+    /// Queries for this kind only, with `ROOT` for the address.
     more: Vec<&'static str>,
-    /// The part of an answer that is the same.
+    /// The part of a result that is the same.
     same: fn(&str) -> String,
     /// The command that compares it with the node, and a part of its report.
     verify: Option<(&'static str, &'static str)>,
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// An answer without what only the state of a node says: which ends of branches are contracts.
+/// A result without what only the state of a node says: which ends of branches are contracts.
 fn stateless(answer: &str) -> String {
     let Ok(mut json) = serde_json::from_str::<Value>(answer) else {
         return answer.to_owned();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use txgraph::U256;
 use txgraph_testkit::{fixtures, state_answers::wrong_answers};
 
-/// A question to the node: the block, the arguments without it, and the answer.
+/// A query to the node: the block, the arguments without it, and the result.
 type Asked = (u64, Vec<String>, U256);
 
 /// The node's answers to a method of JSON-RPC, by block.
@@ -127,7 +127,7 @@ fn storage_that_the_node_has_wrong_is_replayed() {
             let found = asked(&sample, &format!("{line} --chain genesis.json"));
             assert_eq!(found["slots"][0]["value"], word(truth), "{line}");
             assert_eq!(found["slots"][0]["caveat"], Value::Null);
-            // Without the rules of the chain the answer says that it may be wrong.
+            // Without the rules of the chain the result says that it may be wrong.
             let found = asked(&sample, &line);
             assert_eq!(found["slots"][0]["value"], word(answer), "{line}");
             let caveat = found["slots"][0]["caveat"].as_str().unwrap();

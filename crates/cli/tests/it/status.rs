@@ -58,7 +58,7 @@ fn wrong_questions_are_status_2() {
             "analyze cycles -f table -o x.csv",
             "human-readable tables go to standard output",
         ),
-        ("query nonsense", "no saved question `nonsense`"),
+        ("query nonsense", "no saved query `nonsense`"),
         ("nonsense", "unrecognized subcommand"),
         ("", "Usage:"),
     ] {
@@ -169,7 +169,7 @@ fn blocks_above_the_tip_are_status_3() {
     assert_eq!(about["scan"]["missing"][0]["blocks"]["first"], 41);
     let whole = sample.ok("transfers -q -b 30:");
     assert_eq!(sample.read("part.csv"), whole.stdout);
-    // Even with -q: the answer is not complete.
+    // Even with -q: the result is not complete.
     let quiet = sample.ok("transfers -q -b 30:100 --allow-partial");
     assert!(quiet.stderr.contains("the answer is partial"));
 }
@@ -220,7 +220,7 @@ fn pruned_blocks_are_status_3() {
     }
 }
 
-/// Before the search: an empty answer fails as well, and no file is made.
+/// Before the search: an empty result fails as well, and no file is made.
 #[test]
 fn repeated_types_are_a_usage_error() {
     let sample = Sample::small();

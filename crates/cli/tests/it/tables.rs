@@ -18,7 +18,7 @@ fn seen(sample: &Sample, line: &str, columns: u16) -> Run {
     run
 }
 
-/// The questions whose answers are tables on a terminal.
+/// The queries whose answers are tables on a terminal.
 fn questions() -> [String; 5] {
     [
         "transfers -b 10:20".to_owned(),
@@ -56,7 +56,7 @@ fn a_terminal_gets_tables_that_fit_and_a_pipe_gets_csv() {
     }
 }
 
-/// Every short address of a table stands for one address of the answer.
+/// Every short address of a table stands for one address of the result.
 #[test]
 fn short_addresses_differ() {
     let sample = Sample::small();

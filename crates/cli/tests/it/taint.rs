@@ -90,7 +90,7 @@ fn ledgers_add_up() {
     }
 }
 
-/// A range that starts later takes the balances before it from the state: the answer about the
+/// A range that starts later takes the balances before it from the state: the result about the
 /// later transfers is the same as that of the whole chain.
 #[test]
 fn balances_before_the_range_come_from_the_state() {

@@ -140,6 +140,6 @@ fn questions_over_tls_need_a_trusted_certificate() {
     for part in ["the certificate of this host is not valid", "127.0.0.1"] {
         assert!(refused.stderr.contains(part), "{part}: {refused:?}");
     }
-    // No question was sent without trust.
+    // No query was sent without trust.
     assert!(server.take_asked().is_empty());
 }

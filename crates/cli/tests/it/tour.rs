@@ -14,7 +14,7 @@ fn the_tour_works() {
     assert!(tour.stderr.contains("every scenario was found"), "{tour:?}");
 }
 
-/// The command that solves a scenario. `None` for those that are no question about transfers.
+/// The command that solves a scenario. `None` for those that are no query about transfers.
 fn command(name: &str, scenario: &Value, chain: &str) -> Option<String> {
     let text = |field: &str| scenario[field].as_str().unwrap().to_owned();
     Some(match name {
@@ -51,7 +51,7 @@ fn command(name: &str, scenario: &Value, chain: &str) -> Option<String> {
     })
 }
 
-/// Every planted transfer is in the answer to one command.
+/// Every planted transfer is in the result to one command.
 #[test]
 fn planted_scenarios_are_found_by_one_command() {
     for fixture in fixtures::full() {

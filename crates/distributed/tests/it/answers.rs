@@ -9,7 +9,7 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 const OTHER_ROOT: &str = "0x46090d05ee648274f4895bc27c1f97ec1dc51a0d";
 const TOKEN: &str = "0xd601451207128971898aab8654521699f35222e2";
 
-/// Questions of all kinds, with all limits of a search.
+/// Queries of all kinds, with all limits of a search.
 fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
     let mut lines = vec![
         "transfers -q --format csv -o -".to_owned(),
@@ -55,7 +55,7 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
     lines
 }
 
-/// An answer in JSON without what only the state of a node shows: its block, and which addresses
+/// A result in JSON without what only the state of a node shows: its block, and which addresses
 /// are contracts. A driver has no state.
 fn without_state(answer: &str) -> String {
     let mut text = answer.to_owned();

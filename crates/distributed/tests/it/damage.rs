@@ -1,4 +1,4 @@
-//! Executors with damaged or missing data, a full disk, or little time: the right answer, or an error
+//! Executors with damaged or missing data, a full disk, or little time: the right result, or an error
 //! that names the cause.
 
 use crate::{

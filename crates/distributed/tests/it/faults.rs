@@ -1,4 +1,4 @@
-//! Clusters that cannot answer, or lose processes, give the right answer or a precise error.
+//! Clusters that cannot answer, or lose processes, give the right result or a precise error.
 
 use crate::harness::{Cluster, driver, run, settings};
 use txgraph_testkit::fixtures;

@@ -241,7 +241,7 @@ impl Cluster {
         processes.map(log).collect()
     }
 
-    /// The driver with a question for the cluster.
+    /// The driver with a query for the cluster.
     pub(crate) fn driver(&self, line: &str) -> Command {
         let mut command = driver(self.folder.path(), line);
         command.arg("--cluster").arg(self.address());

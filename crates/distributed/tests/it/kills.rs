@@ -1,4 +1,4 @@
-//! Seeded kills of processes in the middle of a question: each ends with the right answer or an
+//! Seeded kills of processes in the middle of a query: each ends with the right result or an
 //! error, and leaves nothing that a continued run would trust wrongly.
 
 use crate::harness::{Cluster, driver, read, run, settings};

@@ -1,4 +1,4 @@
-//! Questions to a real scheduler and real executors, as processes on this machine.
+//! Queries to a real scheduler and real executors, as processes on this machine.
 
 #![expect(
     clippy::print_stdout,

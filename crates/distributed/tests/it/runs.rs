@@ -57,7 +57,7 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     assert_eq!(refused.status, 1, "{refused:?}");
     assert!(refused.stderr.contains("was changed"), "{refused:?}");
 
-    // Another question needs another folder.
+    // Another query needs another folder.
     let other = cluster.ask(&format!("graph -q -r {ROOT} -n 2 --run run"));
     assert_eq!(other.status, 1, "{other:?}");
     assert!(other.stderr.contains("another question"), "{other:?}");

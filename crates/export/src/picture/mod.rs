@@ -51,7 +51,7 @@ use unit::{Unit, push_transfers};
 pub(crate) struct Picture<'a> {
     graph: &'a TransferGraph,
     link: Option<&'a Link>,
-    /// The question in words.
+    /// The query in words.
     pub(crate) title: String,
     /// The chain, the counts, and what is left out.
     pub(crate) lines: Vec<String>,

@@ -18,7 +18,7 @@ const FILTER_CHARS: usize = 200;
 /// Characters of a name.
 const NAME_CHARS: usize = 40;
 
-/// Returns the question in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.
+/// Returns the query in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.
 pub(super) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
     let chain_id = graph.chain.chain_id;
     let assets = graph.assets();
@@ -109,7 +109,7 @@ pub(super) fn lines(graph: &TransferGraph, metadata: &Metadata, arrows: usize) -
         .collect()
 }
 
-/// Options of a question that leave transfers out.
+/// Options of a query that leave transfers out.
 const FILTERS: [&str; 6] = [
     "min-value",
     "min-values",
@@ -119,7 +119,7 @@ const FILTERS: [&str; 6] = [
     "time-respecting",
 ];
 
-/// Returns the conditions that a transfer had to meet, in the words of the question.
+/// Returns the conditions that a transfer had to meet, in the words of the query.
 fn filtered(metadata: &Metadata) -> Option<String> {
     let conditions = FILTERS.iter().filter_map(|name| {
         let value = metadata.question.get(name)?;

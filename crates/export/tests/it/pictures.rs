@@ -369,7 +369,7 @@ fn pages_draw_every_arrow() {
     }
 }
 
-/// What the question left out, and what may be poisoning, is in the picture itself.
+/// What the query left out, and what may be poisoning, is in the picture itself.
 #[test]
 fn pictures_state_filters_and_signs_of_poisoning() {
     let graph = rooted(

@@ -90,7 +90,7 @@ impl<'a> Adjacency<'a> {
             let wanted = choice.wanted.get(class);
             if wanted.ok_or_else(|| choice.classes.invalid())? {
                 let mut chosen = at..end;
-                // Most questions are about all blocks.
+                // Most queries are about all blocks.
                 if choice.within.len() < choice.rows {
                     let below =
                         |limit: usize| move |at| Ok::<_, Fault<'a>>(self.rows.index(at)? < limit);

@@ -128,7 +128,7 @@ fn blocks_without_an_index_are_answered_by_the_node() {
     let expected = ask(&node, &above).unwrap_err();
     assert!(matches!(error, SourceError::Unavailable { .. }));
     assert_eq!(error.to_string(), expected.to_string());
-    // A partial answer has the same gap.
+    // A partial result has the same gap.
     let partial = ScanRequest {
         allow_partial: true,
         ..above

@@ -73,7 +73,7 @@ fn any_wraps(request: ScanRequest) -> ScanRequest {
     }
 }
 
-/// Random questions from the index, from the node, and to the naive rows.
+/// Random queries from the index, from the node, and to the naive rows.
 fn compare_answers(indexed: &Indexed<'_>, node: &dyn TransferSource, expected: &[Transfer]) {
     let reference = Reference::among(expected.to_vec(), BLOCKS);
     let mut chance = SmallRng::seed_from_u64(15);

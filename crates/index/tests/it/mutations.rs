@@ -1,4 +1,4 @@
-//! Damaged indexes: an answer is right, or it is an error. Never a wrong answer.
+//! Damaged indexes: a result is right, or it is an error. Never a wrong result.
 
 use crate::{
     damage::{Sample, sample, segments},
@@ -18,7 +18,7 @@ use txgraph_transfers::{ScanReport, ScanRequest, Transfer, TransferSource};
 /// Mutations in CI. More are made with `TXGRAPH_MUTATIONS=20000`.
 const MUTATIONS: usize = 1500;
 
-/// Questions and their right answers.
+/// Queries and their right answers.
 struct Questions {
     scans: Vec<(ScanRequest, Vec<Transfer>, ScanReport)>,
     searches: Vec<(SearchRequest, String)>,
@@ -54,7 +54,7 @@ impl Questions {
         }
     }
 
-    /// Asks all questions. Returns how many answers were right and how many were errors,
+    /// Asks all queries. Returns how many answers were right and how many were errors,
     /// or what was wrong.
     fn ask(&self, index: &Index, sample: &Sample) -> Result<(usize, usize), String> {
         let indexed = Indexed::new(index, &sample.node);

@@ -1,4 +1,4 @@
-//! Damage gives errors that name the file, never a panic or a wrong answer.
+//! Damage gives errors that name the file, never a panic or a wrong result.
 
 use crate::support::{
     ask, chain, everything, file_path, files, open, options, range, reseal, source, work,
@@ -62,7 +62,7 @@ fn tables_with_other_columns_are_refused() {
     );
 }
 
-/// Anyone can make a lake. Wrong content with right checksums gives a wrong answer or an error, but
+/// Anyone can make a lake. Wrong content with right checksums gives a wrong result or an error, but
 /// never a panic.
 #[test]
 fn content_that_was_made_to_harm_gives_no_panic() {

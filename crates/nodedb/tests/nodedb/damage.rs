@@ -1,4 +1,4 @@
-//! Damaged directories give errors or right answers: no panic, no hang, and no wrong answer
+//! Damaged directories give errors or right answers: no panic, no hang, and no wrong result
 //! in anything that has a check. With `check_roots` senders, receipts and transactions have
 //! one.
 

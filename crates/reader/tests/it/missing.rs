@@ -194,7 +194,7 @@ fn bodies_below_an_imported_state_are_missing() {
         ] {
             assert!(text.contains(part), "{}: {text}", fixture.name);
         }
-        // A question that begins after the hole, at the block with the header only.
+        // A query that begins after the hole, at the block with the header only.
         let error = ask(&source, &everything(range(30, 40))).unwrap_err();
         assert!(error.to_string().contains("30:31 (only the"), "{error}");
 

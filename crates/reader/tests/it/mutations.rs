@@ -1,4 +1,4 @@
-//! Damaged files give an error or the right answer, never a panic, a signal, a hang or
+//! Damaged files give an error or the right result, never a panic, a signal, a hang or
 //! memory without bound. Every mutated directory is scanned plainly and with `verify`.
 //!
 //! - With `verify` there are no wrong answers.
@@ -188,7 +188,7 @@ impl Patient {
         }
     }
 
-    /// Reads the damaged directory and judges the answer. With `verify` every answer must
+    /// Reads the damaged directory and judges the result. With `verify` every result must
     /// be right.
     fn verdict(&self, what: &str, chunk_blocks: Option<u64>, verify: bool) -> Verdict {
         let read = || read_all(&self.root, chunk_blocks, verify);

@@ -71,16 +71,16 @@ struct Known {
     states: Vec<State>,
     /// Changes that were begun; all but the last are in `states`, which has a first state, too.
     begun: usize,
-    /// The states in which the open questions began.
+    /// The states in which the open queries began.
     asked: Vec<usize>,
 }
 
-/// Changes beside one question. A reader makes more attempts than that, so that it answers on a
+/// Changes beside one query. A reader makes more attempts than that, so that it answers on a
 /// slow machine, too.
 const CHANGES_MAX: usize = 5;
 
 impl History {
-    /// Begins a change, after the questions that saw [`CHANGES_MAX`] have ended.
+    /// Begins a change, after the queries that saw [`CHANGES_MAX`] have ended.
     fn begin(&self) {
         let known = self.inner.lock().unwrap();
         let busy = |known: &mut Known| {
@@ -95,7 +95,7 @@ impl History {
         self.changed.notify_all();
     }
 
-    /// Begins a question.
+    /// Begins a query.
     fn ask(&self) -> Asked<'_> {
         let mut known = self.inner.lock().unwrap();
         let first = known.states.len() - 1;
@@ -111,7 +111,7 @@ impl History {
     }
 }
 
-/// An open question. `first` is the newest state that was surely committed when it began.
+/// An open query. `first` is the newest state that was surely committed when it began.
 struct Asked<'a> {
     history: &'a History,
     first: usize,
@@ -132,7 +132,7 @@ impl Asked<'_> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        // Also of a question that panics.
+        // Also of a query that panics.
         let known = self.history.inner.lock();
         let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
         let at = known.asked.iter().position(|it| *it == self.first);

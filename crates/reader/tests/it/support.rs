@@ -34,7 +34,7 @@ pub(crate) fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
     }
 }
 
-/// Asks, collects, and checks what holds of every answer.
+/// Asks, collects, and checks what holds of every result.
 pub(crate) fn ask(
     source: &NodeSource,
     request: &ScanRequest,

@@ -41,7 +41,7 @@ fn check(answer: &StateAnswer, state: &StateAt<'_>, place: &str) {
     answer.check(&place, account, storage);
 }
 
-/// Every answer of the node up to the tip on disk, with the index and with change sets.
+/// Every result of the node up to the tip on disk, with the index and with change sets.
 #[test]
 fn states_are_those_of_the_node() {
     for fixture in fixtures() {

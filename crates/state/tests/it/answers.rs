@@ -1,4 +1,4 @@
-//! Every recorded question about past state gets the node's answer: with the index, with
+//! Every recorded query about past state gets the node's answer: with the index, with
 //! change sets, from memory and from files.
 
 use crate::support::{check, open, questions, walking};
@@ -139,7 +139,7 @@ fn single_blocks_with_the_index() {
     assert!(seen > 0);
 }
 
-/// The files contain the node's wrong value, so the answer is the same.
+/// The files contain the node's wrong value, so the result is the same.
 #[test]
 fn wrong_values_of_the_node_are_kept() {
     for fixture in full() {

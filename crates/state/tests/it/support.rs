@@ -1,4 +1,4 @@
-//! Directories, and the questions that were sent to their nodes.
+//! Directories, and the queries that were sent to their nodes.
 
 use std::{collections::BTreeMap, path::Path};
 use txgraph_nodedb::DataDir;
@@ -35,7 +35,7 @@ pub(crate) fn walking() -> StateOptions {
     }
 }
 
-/// Checks that a state gives the same answer as the node.
+/// Checks that a state gives the same result as the node.
 pub(crate) fn check(answer: &StateAnswer, state: &StateAt<'_>, place: &str) {
     let account = |address| {
         let account = state.account(address).unwrap()?;

@@ -1,4 +1,4 @@
-//! Damage gives errors that name the file, never a panic or a wrong answer. One process writes.
+//! Damage gives errors that name the file, never a panic or a wrong result. One process writes.
 
 use crate::{
     again::{again_without_signal, paths},
@@ -42,7 +42,7 @@ fn sample(kind: &Kind) -> Sample {
     }
 }
 
-/// Asks for everything and for some addresses. Each answer must be right or an error.
+/// Asks for everything and for some addresses. Each result must be right or an error.
 fn ask_all(source: &dyn TransferSource, all: &[Transfer], chance: &mut SmallRng) -> Vec<String> {
     let mut errors = Vec::new();
     for direction in [None, Some(Direction::Out), Some(Direction::In)] {

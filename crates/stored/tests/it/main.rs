@@ -1,5 +1,5 @@
 //! The life of both kinds of stores, compared with the node that they were built from and with a
-//! naive filter over all transfers: the same answers to every question, also after damage, kills
+//! naive filter over all transfers: the same answers to every query, also after damage, kills
 //! and reorganizations.
 
 /// The tests of a module for both kinds of stores. Each test gets its name, so that it can run

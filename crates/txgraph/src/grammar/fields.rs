@@ -1,4 +1,4 @@
-//! How options are written in a saved question: a number can replace a text, and one value
+//! How options are written in a saved query: a number can replace a text, and one value
 //! can replace a list.
 
 use super::scalar::Scalar;

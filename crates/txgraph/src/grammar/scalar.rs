@@ -1,4 +1,4 @@
-//! A number can replace a text in a saved question.
+//! A number can replace a text in a saved query.
 
 use serde::Deserialize;
 use std::fmt;

@@ -3,8 +3,8 @@
 //! | text | meaning |
 //! | --- | --- |
 //! | `1000000`, `1e18` | whole numbers: the smallest unit, of every token |
-//! | `1.5`, `500.0` | with a point: in the unit of each token of the question, by its decimals |
-//! | `USDC=100,WETH=0.1` | by token: symbols of the token list, of well-known tokens, or that a token of the question claims; addresses, `eth` or `native` |
+//! | `1.5`, `500.0` | with a point: in the unit of each token of the query, by its decimals |
+//! | `USDC=100,WETH=0.1` | by token: symbols of the token list, of well-known tokens, or that a token of the query claims; addresses, `eth` or `native` |
 //! | `100 USDC` | the same for one token |
 //!
 //! Tokens that are not named in the third form have no smallest amount.
@@ -28,7 +28,7 @@ type Least = Vec<(Option<Address>, U256)>;
 enum MinValue<'a> {
     /// In the smallest unit, for every token.
     Raw(U256),
-    /// In the unit of each token of the question.
+    /// In the unit of each token of the query.
     Each(&'a str),
     /// In the unit of some tokens: token and amount.
     By(Vec<(&'a str, &'a str)>),
@@ -114,14 +114,14 @@ fn scaled(amount: &str, decimals: u8, token: &str) -> Result<U256> {
     parse_amount(&format!("{plain}e{decimals}")).map_err(Error::usage)
 }
 
-/// The tokens that a question can name, and their decimals.
+/// The tokens that a query can name, and their decimals.
 pub(super) struct Units<'a> {
     source: &'a Source,
     list: Option<&'a TokenList>,
     checksum: Checksum,
-    /// The blocks of the question: tokens are asked in the state after them.
+    /// The blocks of the query: tokens are asked in the state after them.
     blocks: &'a [BlockSpec],
-    /// The tokens of the question, which can be named by what they claim.
+    /// The tokens of the query, which can be named by what they claim.
     named: Vec<Address>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Units<'a> {
         Ok(list)
     }
 
-    /// Reads a smallest amount of a question about `tokens`.
+    /// Reads a smallest amount of a query about `tokens`.
     pub(super) fn min_value(&self, text: &str, tokens: &TokenFilter) -> Result<(U256, Least)> {
         match read(text).map_err(Error::usage)? {
             MinValue::Raw(raw) => Ok((raw, Vec::new())),

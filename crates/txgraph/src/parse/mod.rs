@@ -1,6 +1,6 @@
-//! Questions as people write them: on a command line, and in saved questions.
+//! Queries as people write them: on a command line, and in saved queries.
 //!
-//! Addresses, amounts, block ranges, lists with `@FILE`, sizes, and whole questions
+//! Addresses, amounts, block ranges, lists with `@FILE`, sizes, and whole queries
 //! ([`Query`]) with options by name. Only this module reads such text into the types of the other
 //! modules. Only lists that are read here open the files they name.
 

@@ -11,7 +11,7 @@ use std::{fmt::Display, path::PathBuf, str::FromStr};
 use txgraph_export::TableFormat;
 use txgraph_export::Target;
 
-/// Where an answer is written, and how.
+/// Where a result is written, and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Output {

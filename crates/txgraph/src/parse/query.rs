@@ -1,6 +1,6 @@
-//! Questions as they are written, on a command line or in a file.
+//! Queries as they are written, on a command line or in a file.
 //!
-//! A question is plain text and numbers. Its fields have the names of the options in a file.
+//! A query is plain text and numbers. Its fields have the names of the options in a file.
 //! [`TransfersQuery::on`] and [`GraphQuery::on`] read the text and report mistakes.
 
 use super::{
@@ -25,7 +25,7 @@ use txgraph_export::{
 use txgraph_labels::Labels;
 use txgraph_transfers::{AddressFilter, Direction};
 
-/// Question: the transfers of a block range.
+/// Query: the transfers of a block range.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct TransfersQuery {
@@ -46,7 +46,7 @@ pub struct TransfersQuery {
     /// Transactions, by hash or as `BLOCK:INDEX`, instead of blocks.
     #[serde(deserialize_with = "list")]
     pub tx: Vec<String>,
-    /// Where the answer is written.
+    /// Where the result is written.
     #[serde(flatten)]
     pub output: Output,
     /// The columns and their types, in order; empty: all.
@@ -54,7 +54,7 @@ pub struct TransfersQuery {
     pub columns: Vec<ColumnChoice>,
 }
 
-/// Question: the graph around some addresses.
+/// Query: the graph around some addresses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct GraphQuery {
@@ -74,7 +74,7 @@ pub struct GraphQuery {
     /// How pictures are drawn.
     #[serde(flatten)]
     pub picture: Picture,
-    /// Where the answer is written: any number of files.
+    /// Where the result is written: any number of files.
     #[serde(flatten)]
     pub output: Output,
     /// The columns and their types, in order; empty: all.
@@ -101,7 +101,7 @@ fn places(names: &[String], _: &Source) -> Result<Vec<(u64, u32)>> {
 }
 
 impl TransfersQuery {
-    /// Reads the text, and prepares the question and its output.
+    /// Reads the text, and prepares the query and its output.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl TransfersQuery {
 }
 
 impl GraphQuery {
-    /// Reads the text, and prepares the question and its outputs.
+    /// Reads the text, and prepares the query and its outputs.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Questions for measures, as they are written.
+//! Queries for measures, as they are written.
 
 use super::{output::Output, search::SearchArgs};
 use crate::{
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use txgraph_analysis::{PairOrder, TaintMethod};
 use txgraph_export::Target;
 
-/// Question: a measure of a graph.
+/// Query: a measure of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct AnalyzeQuery {
@@ -29,13 +29,13 @@ pub struct AnalyzeQuery {
     /// Files with symbols and decimals of tokens.
     #[serde(deserialize_with = "list")]
     pub token_list: Vec<String>,
-    /// Where the answer is written.
+    /// Where the result is written.
     #[serde(flatten)]
     pub output: Output,
 }
 
 impl AnalyzeQuery {
-    /// Reads the text, and prepares the question and its outputs.
+    /// Reads the text, and prepares the query and its outputs.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Questions as tables of options.
+//! Queries as tables of options.
 
 use super::{
     columns::refuse_replaced,
@@ -8,7 +8,7 @@ use super::{
 use crate::{Error, Result, grammar::shortened, options};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A question: a command and its options.
+/// A query: a command and its options.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Query {
@@ -69,7 +69,7 @@ impl Query {
         }
     }
 
-    /// Makes a question from a command and a table of its options. An option that the
+    /// Makes a query from a command and a table of its options. An option that the
     /// command does not have is an error.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Saved questions: `queries/*.toml`. A question with parameters and a purpose.
+//! Saved queries: `queries/*.toml`. A query with parameters and a purpose.
 //!
 //! ```toml
 //! purpose = "Who paid this address?"
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A parameter without a default must be given, unless `optional = true`. An option that
-//! consists of an optional parameter without a value is left out. A saved question cannot
+//! consists of an optional parameter without a value is left out. A saved query cannot
 //! set `output`, `vertices` and `overwrite`: a file from somewhere else must not choose
 //! which files are written.
 
@@ -44,10 +44,10 @@ use toml::Table;
 use txgraph_base::string_enum;
 
 use ParamValue as Value;
-/// A value in a saved question, of a default or an option.
+/// A value in a saved query, of a default or an option.
 pub use toml::Value as ParamValue;
 
-/// A saved question.
+/// A saved query.
 #[derive(Clone, Debug)]
 pub struct QueryFile {
     /// Its name: that of the file, without extension.
@@ -62,7 +62,7 @@ pub struct QueryFile {
     options: Table,
 }
 
-/// A parameter of a saved question.
+/// A parameter of a saved query.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Param {
@@ -116,7 +116,7 @@ string_enum! {
 impl ParamKind {
     /// Checks a value, given as text, and converts it to a value of a file.
     fn value(self, text: &str) -> Result<Value, String> {
-        // Checksums are checked when the question is asked, because that is optional.
+        // Checksums are checked when the query is asked, because that is optional.
         let address = |error: Error| error.message;
         match self {
             Self::Address => {
@@ -161,7 +161,7 @@ impl ParamKind {
     }
 }
 
-/// Options that a saved question cannot set.
+/// Options that a saved query cannot set.
 const OUTPUT_KEYS: [&str; 3] = ["output", "overwrite", "vertices"];
 
 #[derive(Deserialize)]
@@ -175,7 +175,7 @@ struct Written {
 
 macro_rules! built_in {
     ($($name:literal),+ $(,)?) => {
-        /// The saved questions that are built in: name and text.
+        /// The saved queries that are built in: name and text.
         pub const BUILT_IN_QUERIES: &[(&str, &str)] = &[$(
             ($name, include_str!(concat!("../../../../queries/", $name, ".toml")))
         ),+];
@@ -193,7 +193,7 @@ built_in! {
 /// Names of earlier versions, which are refused with the new one.
 const RENAMED: [(&str, &str); 1] = [("closed-loops", "cycles")];
 
-/// Where a saved question was found.
+/// Where a saved query was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryOrigin {
     /// Part of txgraph.
@@ -222,8 +222,8 @@ fn built_in(name: &str) -> Option<&'static str> {
 }
 
 impl QueryFile {
-    /// Reads a question: by path, or by name from those that are built in and those in
-    /// `./queries`. A built-in question comes first, so that no file in the current
+    /// Reads a query: by path, or by name from those that are built in and those in
+    /// `./queries`. A built-in query comes first, so that no file in the current
     /// directory takes its place unnoticed.
     pub fn open(name_or_path: &str) -> Result<Self> {
         let path = Path::new(name_or_path);
@@ -248,13 +248,13 @@ impl QueryFile {
             return Err(Error::usage(message));
         }
         Err(
-            Error::usage(format!("no saved question `{}`", shortened(name_or_path)))
+            Error::usage(format!("no saved query `{}`", shortened(name_or_path)))
                 .with_hint(Hint::ListQuestions),
         )
     }
 
-    /// All questions: those that are built in, then those in `./queries`, each by name. A
-    /// file with the name of a built-in question is listed by its path.
+    /// All queries: those that are built in, then those in `./queries`, each by name. A
+    /// file with the name of a built-in query is listed by its path.
     pub fn list() -> Result<Vec<Self>> {
         let built_in_queries = BUILT_IN_QUERIES.iter();
         let mut found: Vec<Self> = built_in_queries
@@ -288,7 +288,7 @@ impl QueryFile {
         })
     }
 
-    /// A file in `./queries` that has the name of this built-in question.
+    /// A file in `./queries` that has the name of this built-in query.
     pub fn namesake(&self) -> Option<PathBuf> {
         let local = local(&self.name);
         (self.origin == QueryOrigin::BuiltIn && local.is_file()).then_some(local)
@@ -308,7 +308,7 @@ impl QueryFile {
             }
         };
         if let Some(key) = OUTPUT_KEYS.iter().find(|key| options.contains_key(**key)) {
-            return Err(Error::usage(format!("a saved question cannot set `{key}`")));
+            return Err(Error::usage(format!("a saved query cannot set `{key}`")));
         }
         for (name, param) in &written.params {
             let known = |text| format!("default of parameter `{name}`: {text}");
@@ -359,7 +359,7 @@ impl QueryFile {
         }
     }
 
-    /// Returns the question with values for its parameters, given as `(name, text)`. Lists
+    /// Returns the query with values for its parameters, given as `(name, text)`. Lists
     /// can be given in several pairs.
     pub fn resolve(&self, set: &[(String, String)]) -> Result<Query> {
         let mut given: BTreeMap<&str, String> = BTreeMap::new();

@@ -32,7 +32,7 @@ use txgraph_transfers::{
 /// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
 
-/// Hubs in data: the answer does not grow with the chain.
+/// Hubs in data: the result does not grow with the chain.
 const HUBS: usize = 100;
 
 /// Asks for a measure of a graph. See [`Source::analyze`].
@@ -104,7 +104,7 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// The question for the metadata of an answer.
+    /// The query for the metadata of a result.
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.search)?;
         options.insert("measure".into(), json!(self.measure));
@@ -124,7 +124,7 @@ impl<'s> Analyze<'s> {
     ///
     /// # Errors
     ///
-    /// If the question is wrong, or the source cannot answer it.
+    /// If the query is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
         let description = self.description()?;
         let options = &self.search;

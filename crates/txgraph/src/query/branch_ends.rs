@@ -34,7 +34,7 @@ pub struct BranchEnds {
     /// Roots without transfers that the state does not contain: no coin, no nonce, no code. `None`
     /// without a state.
     pub absent_roots: Option<Vec<Address>>,
-    /// Tokens that the question names and the graph does not contain.
+    /// Tokens that the query names and the graph does not contain.
     pub unseen: Unseen,
 }
 
@@ -139,7 +139,7 @@ fn token_roots(
             known.push((root, None));
         }
     }
-    // Without an answer the note is missing, and nothing else.
+    // Without a result the note is missing, and nothing else.
     let names = source.symbols(&contracts, state);
     known.extend(
         contracts
@@ -155,7 +155,7 @@ fn token_roots(
 }
 
 impl Source {
-    /// The state that answers what a question about some blocks asks beside transfers: the one after
+    /// The state that answers what a query about some blocks asks beside transfers: the one after
     /// their last block.
     pub(super) fn state_of(&self, blocks: &BlockRanges) -> StateUsed {
         #[cfg(feature = "replay")]
@@ -165,7 +165,7 @@ impl Source {
         StateUsed { block }
     }
 
-    /// The accounts with these addresses in a state; `None` without one. The answer to a question is
+    /// The accounts with these addresses in a state; `None` without one. The result of a query is
     /// complete without them, so only an interruption is an error.
     #[cfg(feature = "replay")]
     fn accounts(

@@ -79,7 +79,7 @@ impl RethNode {
 }
 
 impl Source {
-    /// Whether the last question with this request was answered from an index alone. The node may
+    /// Whether the last query with this request was answered from an index alone. The node may
     /// still have scanned blocks that a reorganisation replaced.
     pub fn is_indexed(&self, request: &ScanRequest) -> bool {
         let index = self.reth().and_then(|node| node.index.get());
@@ -100,7 +100,7 @@ pub struct DeletedIndex {
     pub foreign: Vec<OsString>,
 }
 
-/// An index cannot have gaps that its build did not ask for, so a partial answer is no hint.
+/// An index cannot have gaps that its build did not ask for, so a partial result is no hint.
 fn advise_for_build(error: Error) -> Error {
     match error.hint {
         Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::IndexExisting { newest }),

@@ -1,4 +1,4 @@
-//! The questions, one file each: their options, and how they are answered.
+//! The queries, one file each: their options, and how they are answered.
 
 mod analyze;
 mod branch_ends;
@@ -56,7 +56,7 @@ pub use transfers::{TransfersOutput, TransfersResult};
 
 #[cfg(not(feature = "index"))]
 impl crate::Source {
-    /// Whether the last question with this request was answered from an index alone: never, without
+    /// Whether the last query with this request was answered from an index alone: never, without
     /// the feature `index`.
     pub const fn is_indexed(&self, _: &txgraph_transfers::ScanRequest) -> bool {
         false

@@ -1,9 +1,9 @@
-//! Descriptions of questions, for the metadata of their answers: by what they mean, and not as they
+//! Descriptions of queries, for the metadata of their answers: by what they mean, and not as they
 //! were written, so that a program, the command line and a cluster have the same.
 
 use crate::options::Options;
 
-/// A question by name and options, in the words of [`parse`](crate::parse).
+/// A query by name and options, in the words of [`parse`](crate::parse).
 #[derive(Clone, Debug)]
 #[cfg_attr(
     not(feature = "export"),
@@ -23,7 +23,7 @@ impl Description {
 
 #[cfg(feature = "export")]
 impl Description {
-    /// The metadata of an answer: the question, the chain, and what was read.
+    /// The metadata of a result: the query, the chain, and what was read.
     pub(crate) fn metadata(
         &self,
         chain: &txgraph_transfers::ChainInfo,
@@ -39,7 +39,7 @@ impl Description {
         metadata
     }
 
-    /// The metadata of an answer that is a graph, or was computed from one.
+    /// The metadata of a result that is a graph, or was computed from one.
     pub(crate) fn of_graph(
         &self,
         chain: &txgraph_transfers::ChainInfo,

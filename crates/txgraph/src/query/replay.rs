@@ -80,7 +80,7 @@ pub struct ReplaySummary {
     pub mismatches: Vec<Mismatch>,
     /// The number of steps that agree with the [trace](Replay::against) of another client.
     pub steps: Option<u64>,
-    /// The outputs that were written, in order of the question.
+    /// The outputs that were written, in order of the query.
     #[cfg(feature = "export")]
     pub written: Vec<txgraph_export::Written>,
 }
@@ -140,7 +140,7 @@ impl<'s> Replay<'s> {
     }
 
     /// Only this transaction. A hash that no index of the node contains is searched for in
-    /// the blocks of the question.
+    /// the blocks of the query.
     pub fn transaction(mut self, name: impl Into<TransactionName>) -> Self {
         self.transaction = Some(name.into());
         self
@@ -194,7 +194,7 @@ impl<'s> Replay<'s> {
     ///
     /// # Errors
     ///
-    /// If the question is wrong, or the source cannot answer it.
+    /// If the query is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedReplay<'s>> {
         let replay_source = ReplaySource::of(self.source)?;
         if !self.balances.is_empty() && self.engine != EngineKind::Txgraph {
@@ -262,12 +262,12 @@ impl<'s> Replay<'s> {
         self.prepare()?.for_each(each)
     }
 
-    /// Replays the transaction of the question, observed by `inspector`. Returns it with its
+    /// Replays the transaction of the query, observed by `inspector`. Returns it with its
     /// differences from what the source stores.
     ///
     /// # Errors
     ///
-    /// As [`Self::prepare`], and if the question is not about one transaction or it cannot be
+    /// As [`Self::prepare`], and if the query is not about one transaction or it cannot be
     /// replayed.
     pub fn one(
         self,
@@ -302,7 +302,7 @@ pub struct PreparedReplay<'s> {
 }
 
 impl PreparedReplay<'_> {
-    /// The blocks; `None` if the question is about one transaction, or about all blocks of a
+    /// The blocks; `None` if the query is about one transaction, or about all blocks of a
     /// source that is not a chain.
     pub const fn blocks(&self) -> Option<&BlockRanges> {
         self.blocks.as_ref()
@@ -379,7 +379,7 @@ impl PreparedReplay<'_> {
 }
 
 impl Replay<'_> {
-    /// What the outputs of the question need.
+    /// What the outputs of the query need.
     fn record(&self) -> Record {
         match self.trace {
             _ if self.verify_only => Record::default(),
@@ -446,7 +446,7 @@ impl RethNode {
     }
 
     /// Asks on the state at the end of `block`, or of the newest block with a state. Returns
-    /// the block and the answer.
+    /// the block and the result.
     fn at_end_of<T>(
         &self,
         block: Option<u64>,

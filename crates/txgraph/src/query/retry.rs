@@ -5,7 +5,7 @@ use std::time::Duration;
 use txgraph_transfers::SourceError;
 use txgraph_work::{CancelFlag, Retry, RetryStep};
 
-/// The attempts at a question whose chain is reorganised in the meantime, within 3.5 s: a
+/// The attempts at a query whose chain is reorganised in the meantime, within 3.5 s: a
 /// node that removes many blocks needs seconds until its tip is as high as before.
 const QUESTION: Retry = Retry {
     attempts: 4,
@@ -17,7 +17,7 @@ pub(crate) fn retry_on_reorg<T>(source: &Source, ask: impl FnMut() -> Result<T>)
     retry(QUESTION, &source.control.cancel, ask)
 }
 
-/// Ends a question whose rows went to a stream, which cannot be taken back, instead of asking it
+/// Ends a query whose rows went to a stream, which cannot be taken back, instead of asking it
 /// again.
 #[cfg(feature = "export")]
 pub(crate) fn unless_streamed<T>(done: Result<T>, streamed: bool) -> Result<T> {

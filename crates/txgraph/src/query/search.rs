@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Hops {
 
 /// How to search: what [`Search`] and [`Analyze`](crate::Analyze) have in common.
 ///
-/// Serialized, it is the question in the metadata of an answer.
+/// Serialized, it is the query in the metadata of a result.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SearchOptions {
@@ -174,12 +174,12 @@ impl SearchOptions {
     }
 }
 
-/// The error for a question without a root.
+/// The error for a query without a root.
 pub(super) fn no_root() -> Error {
     Error::usage("a search needs an address to start from").with_hint(Hint::NameRoot)
 }
 
-/// Methods of a question that change its [`SearchOptions`], which is the field `$field`.
+/// Methods of a query that change its [`SearchOptions`], which is the field `$field`.
 macro_rules! search_methods {
     ($($field:tt).+) => {
         crate::select::selection_methods!($($field).+.selection);
@@ -231,7 +231,7 @@ macro_rules! search_methods {
             self
         }
 
-        /// Names addresses in the answer. Earlier labels have priority.
+        /// Names addresses in the result. Earlier labels have priority.
         pub fn labels(mut self, labels: &txgraph_labels::Labels) -> Self {
             self.$($field).+.labels.extend(labels);
             self
@@ -300,7 +300,7 @@ impl<'s> Search<'s> {
     ///
     /// # Errors
     ///
-    /// If the question is wrong, or the source cannot answer it.
+    /// If the query is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedSearch<'s>> {
         let description = Description::new("graph", options::given(&self.search)?);
         let (request, cut) = self.search.request(self.source)?;

@@ -102,7 +102,7 @@ fn openings(source: &Source, graph: &TransferGraph) -> Result<(Openings, Option<
     // No transfer is in block 0, and its state has what the genesis allocates.
     let known = match balances(source, first.saturating_sub(1), &wanted) {
         Ok(known) => known,
-        // Without them, only what arrived since counts. The answer says so.
+        // Without them, only what arrived since counts. The result says so.
         Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Usage) => {
             return Ok((Openings::new(), Some(error)));
         }

@@ -13,7 +13,7 @@ pub(super) const TOKEN_COLUMNS: [&str; 3] = ["amount", "symbol", "decimals"];
 /// Tokens of a graph that are asked. More are not readable in a picture.
 pub(super) const ASKED_MAX: usize = 2_000;
 
-/// Where the symbols of an answer come from.
+/// Where the symbols of a result come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenSources {
     /// Tokens whose symbol is only their own claim.
@@ -62,7 +62,7 @@ impl Source {
 
     /// Adds to a list what tokens claim that it does not know, in the state after the last of some
     /// blocks, if the source has it. Marks claims that look like a well-known token at another
-    /// address. An answer is complete without names, so tokens that cannot be asked stay unknown.
+    /// address. A result is complete without names, so tokens that cannot be asked stay unknown.
     ///
     /// # Errors
     ///

@@ -64,13 +64,13 @@ impl<'s> Transfers<'s> {
     }
 
     /// Only transfers of this transaction. Call again for more transactions. Their blocks are
-    /// those of the question, which names no others.
+    /// those of the query, which names no others.
     pub fn transaction(mut self, block: u64, index: u32) -> Self {
         self.transactions.insert((block, index));
         self
     }
 
-    /// The question for the metadata of an answer.
+    /// The query for the metadata of a result.
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.selection)?;
         if let Some(touching) = &self.touching {
@@ -91,7 +91,7 @@ impl<'s> Transfers<'s> {
     ///
     /// # Errors
     ///
-    /// If the question is wrong, or the source cannot answer it.
+    /// If the query is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedTransfers<'s>> {
         let description = self.description()?;
         let mut filter = self.selection.filter_for(self.source)?;
@@ -170,7 +170,7 @@ impl<'s> Transfers<'s> {
     }
 }
 
-/// A question for transfers whose blocks are known.
+/// A query for transfers whose blocks are known.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is read yet"]
 pub struct PreparedTransfers<'s> {
@@ -259,9 +259,9 @@ impl PreparedTransfers<'_> {
 pub struct FirstTransfers {
     /// The transfers, in total order.
     pub transfers: Vec<Transfer>,
-    /// Whether the answer has more.
+    /// Whether the result has more.
     pub has_more: bool,
-    /// What was read. If the answer has more, only up to the last of these transfers.
+    /// What was read. If the result has more, only up to the last of these transfers.
     pub scan: ScanReport,
 }
 
@@ -313,7 +313,7 @@ mod to_file {
         pub scan: ScanReport,
         /// What was written: a file for each output.
         pub written: Vec<Written>,
-        /// Tokens and addresses that the question names and no transfer has.
+        /// Tokens and addresses that the query names and no transfer has.
         pub unseen: Unseen,
         /// Where the symbols of tokens come from, if the table has any.
         pub tokens: TokenSources,

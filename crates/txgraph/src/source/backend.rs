@@ -8,7 +8,7 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 #[cfg(feature = "lake")]
 pub type BuildSourceFn<'a> = dyn FnMut(txgraph_stored::BuildSource<'_>) -> Result<()> + 'a;
 
-/// An open source of one kind. [`Source`](crate::Source) adds the questions.
+/// An open source of one kind. [`Source`](crate::Source) adds the queries.
 pub trait Backend: Any + fmt::Debug + Send + Sync {
     /// What this source can do. The other methods are called only for that.
     fn capabilities(&self) -> Capabilities;
@@ -19,7 +19,7 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
     /// The highest block that can be read at present.
     fn tip(&self) -> Result<u64>;
 
-    /// The blocks of a question that names none; default: all up to the tip.
+    /// The blocks of a query that names none; default: all up to the tip.
     ///
     /// Files that begin in the middle of a chain begin with their first block. Blocks that are
     /// missing between the first and the last one are still an error.
@@ -47,7 +47,7 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns what answers questions with this filter.
+    /// Returns what answers queries with this filter.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;
 
     /// Whether it has transfers inside of transactions without a replay.

@@ -2,7 +2,7 @@
 //!
 //! Each block is answered by one source, the first that has it. The hash of the last block of
 //! every segment is compared in all sources that know it, and adjacent segments are linked by
-//! parent hash, so that an answer is of one branch. See [`plan`] and [`read`].
+//! parent hash, so that a result is of one branch. See [`plan`] and [`read`].
 
 mod plan;
 mod read;

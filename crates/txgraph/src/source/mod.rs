@@ -211,7 +211,7 @@ impl Source {
         Ok(None)
     }
 
-    /// The blocks of a question that names none.
+    /// The blocks of a query that names none.
     ///
     /// # Errors
     ///
@@ -435,7 +435,7 @@ impl SourceBuilder {
         self
     }
 
-    /// Receives the decisions about how each question is answered.
+    /// Receives the decisions about how each query is answered.
     pub fn explain(mut self, explain: impl Fn(&dyn fmt::Display) + Send + Sync + 'static) -> Self {
         self.control.explain = Some(Arc::new(explain));
         self

@@ -21,7 +21,7 @@ pub(crate) struct RethNode {
     #[cfg(feature = "index")]
     pub(crate) index: OnceLock<Option<txgraph_index::Index>>,
     /// Executes the blocks that the node has stored without their state; `None` if the rules of
-    /// the chain are not known. Shared by all questions, because it keeps the result.
+    /// the chain are not known. Shared by all queries, because it keeps the result.
     #[cfg(feature = "replay")]
     pub(crate) newest: OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>,
     pub(crate) config: Config,

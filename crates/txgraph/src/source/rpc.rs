@@ -78,7 +78,7 @@ impl Backend for RpcServer {
         Ok(Box::new(&self.source))
     }
 
-    /// Found by traces of the server. It refuses the question if it has none.
+    /// Found by traces of the server. It refuses the query if it has none.
     fn has_internal(&self) -> bool {
         true
     }

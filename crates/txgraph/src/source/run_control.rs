@@ -4,7 +4,7 @@ use crate::{CancelFlag, Config, Progress, Result, Threads};
 use std::{fmt, sync::Arc};
 use txgraph_work::WorkContext;
 
-/// Receives one line for each decision about how a question is answered.
+/// Receives one line for each decision about how a query is answered.
 pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
 
 /// How a caller observes and stops work.
@@ -12,7 +12,7 @@ pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
 pub struct RunControl {
     /// Receives the number of finished blocks.
     pub progress: Option<Arc<dyn Progress>>,
-    /// Receives the decisions about how a question is answered.
+    /// Receives the decisions about how a query is answered.
     pub explain: Option<Explain>,
     /// Stops all work when it is set.
     pub cancel: CancelFlag,

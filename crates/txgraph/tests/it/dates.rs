@@ -1,4 +1,4 @@
-//! Dates in questions.
+//! Dates in queries.
 
 use crate::{open, small};
 use txgraph::{BlockSpec, ErrorKind, Source, parse::utc};

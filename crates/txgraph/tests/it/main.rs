@@ -1,4 +1,4 @@
-//! The library without a command line: sources, questions, and the examples.
+//! The library without a command line: sources, queries, and the examples.
 
 mod dates;
 mod examples;
@@ -132,7 +132,7 @@ fn one_thread_does_all_work_of_a_search() {
     assert_eq!(names.iter().collect::<Vec<_>>(), ["txgraph-0"]);
 }
 
-/// The metadata of a question does not depend on how it was asked.
+/// The metadata of a query does not depend on how it was asked.
 #[test]
 fn text_and_methods_give_the_same_files() {
     let fixture = small();
@@ -224,7 +224,7 @@ fn graphs_are_found_and_written() {
     }
     let error = graph.write(folder.path().join("g.xyz")).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Usage);
-    // The question is in the metadata, as text would name it.
+    // The query is in the metadata, as text would name it.
     let about = fs::read_to_string(folder.path().join("g.csv.meta.json")).unwrap();
     let about: serde_json::Value = serde_json::from_str(&about).unwrap();
     let root = format!("{PEELER:#x}");

@@ -92,7 +92,7 @@ impl Backend for TransfersOnly {
     }
 }
 
-/// The first question meets a reorganisation.
+/// The first query meets a reorganisation.
 #[derive(Debug)]
 struct ReorganisedOnce(TransfersOnly, AtomicBool);
 

@@ -9,7 +9,7 @@ use txgraph_state::StateAt;
 const DELEGATION: &[u8] = &[0xef, 0x01, 0x00];
 
 impl Source {
-    /// The block whose state answers what a question asks beside its transfers, which end with
+    /// The block whose state answers what a query asks beside its transfers, which end with
     /// `last`: that block, or the newest with a state if it is later. `None` if the source cannot
     /// look up accounts after it.
     pub(in crate::query) fn state_block(&self, last: u64) -> Option<u64> {

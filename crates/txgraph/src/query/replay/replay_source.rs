@@ -159,7 +159,7 @@ pub(super) fn in_order<T: Send, R: Send>(
 }
 
 impl Replay<'_> {
-    /// A replayer of blocks of a node, for the outputs of the question.
+    /// A replayer of blocks of a node, for the outputs of the query.
     pub(super) fn replayer<'a>(
         &self,
         node: &'a RethNode,

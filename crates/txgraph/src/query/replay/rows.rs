@@ -118,7 +118,7 @@ impl Content {
 pub(super) struct Rows<'a> {
     content: Content,
     output: &'a ReplayOutput,
-    /// A stream is opened at the first block: a question that is refused prints nothing, not
+    /// A stream is opened at the first block: a query that is refused prints nothing, not
     /// even a header.
     writer: Option<Writer>,
     profile: GasProfile,

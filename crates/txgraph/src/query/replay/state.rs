@@ -38,7 +38,7 @@ pub struct BlockState<'a> {
 }
 
 impl Source {
-    /// Answers questions about the state at the end of a block; default: the newest with a state.
+    /// Answers queries about the state at the end of a block; default: the newest with a state.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl BlockState<'_> {
     /// A slot of an account.
     ///
     /// Where the node may have stored a wrong value, the block that wrote the slot is executed.
-    /// If that is not possible, the answer says so.
+    /// If that is not possible, the result says so.
     ///
     /// # Errors
     ///

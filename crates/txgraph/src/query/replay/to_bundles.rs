@@ -17,7 +17,7 @@ impl PreparedReplay<'_> {
     ///
     /// # Errors
     ///
-    /// The source is not a node, the question is about one transaction, a block cannot be
+    /// The source is not a node, the query is about one transaction, a block cannot be
     /// replayed, or a file cannot be written.
     pub fn write_bundles(&self, directory: &Path, overwrite: bool) -> Result<ReplaySummary> {
         let question = &self.question;

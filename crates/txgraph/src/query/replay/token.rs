@@ -55,7 +55,7 @@ impl Tokens<'_> {
         self
     }
 
-    /// Asks again, even if the answer is cached.
+    /// Asks again, even if the result is cached.
     pub const fn refresh(mut self) -> Self {
         self.refresh = true;
         self
@@ -83,7 +83,7 @@ impl Tokens<'_> {
         if !unknown.is_empty() {
             known.extend(self.ask(&unknown)?);
             if let Some(path) = &cache {
-                // The answer is correct even if it cannot be cached.
+                // The result is correct even if it cannot be cached.
                 if let Err(error) = write(path, &known) {
                     tracing::warn!(
                         "names of tokens are not cached: {}: {error}",

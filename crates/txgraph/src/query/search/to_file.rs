@@ -79,7 +79,7 @@ pub struct WrittenGraph {
     pub tokens: TokenSources,
 }
 
-/// A graph and its question without the source, see [`GraphResult::detach`]. Clones share the
+/// A graph and its query without the source, see [`GraphResult::detach`]. Clones share the
 /// graph.
 #[derive(Clone, Debug)]
 pub struct DetachedGraph {
@@ -89,7 +89,7 @@ pub struct DetachedGraph {
 }
 
 impl DetachedGraph {
-    /// The answer again, to be written. `source` is the one that was asked.
+    /// The result again, to be written. `source` is the one that was asked.
     pub fn attach<'s>(&self, source: &'s Source) -> GraphResult<'s> {
         GraphResult {
             inner: self.inner.clone(),
@@ -110,7 +110,7 @@ impl Deref for DetachedGraph {
 }
 
 impl GraphResult<'_> {
-    /// The graph and its question without the source, for callers that keep the source
+    /// The graph and its query without the source, for callers that keep the source
     /// elsewhere.
     pub fn detach(self) -> DetachedGraph {
         DetachedGraph {

@@ -205,7 +205,7 @@ fn read(
 
 type Answer = Result<(Vec<Transfer>, ScanReport), SourceError>;
 
-/// The answer of two sources.
+/// The result of two sources.
 fn both(sources: [&Fake; 2], request: &ScanRequest) -> Answer {
     read(&join(sources, None), request)
 }
@@ -421,7 +421,7 @@ fn fakes() -> impl Strategy<Value = Vec<Fake>> {
 }
 
 proptest! {
-    /// The answer is that of one source with all blocks, or the blocks that no source has are
+    /// The result is that of one source with all blocks, or the blocks that no source has are
     /// missing.
     #[test]
     fn joined_sources_equal_one(
@@ -458,7 +458,7 @@ proptest! {
                 prop_assert!(transfers.iter().all(filled));
             }
         }
-        // A branch in one of the sources is never an answer without a word.
+        // A branch in one of the sources is never a result without a word.
         if sources.len() > 1 && sources.iter().all(|it| it.hashes && it.parents) {
             drop(joined);
             sources.last_mut().unwrap().fork = 0;
