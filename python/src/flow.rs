@@ -65,7 +65,7 @@ impl ArrowReceiver for Inlet {
     }
 
     fn is_closed(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.cancel.is_cancelled()
+        self.stop.load(Ordering::Relaxed) || self.cancel.is_canceled()
     }
 }
 
@@ -139,7 +139,7 @@ fn read(
         prepared.write(&output).map(drop)
     });
     *locked(outcome) = Some(match result {
-        Err(error) if error.kind == ErrorKind::BrokenPipe && inlet.cancel.is_cancelled() => {
+        Err(error) if error.kind == ErrorKind::BrokenPipe && inlet.cancel.is_canceled() => {
             Err(SourceError::Interrupted.into())
         }
         result => result,

@@ -217,14 +217,14 @@ impl Gate {
     /// Counts one more question, unless others are still being stopped after a moment.
     fn enter(&self) -> bool {
         let mut running = locked(&self.running);
-        if self.flag.is_cancelled() && *running > 0 {
+        if self.flag.is_canceled() && *running > 0 {
             let waited = self.ended.wait_timeout(running, POLL);
             (running, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         if *running == 0 {
             self.flag.reset();
         }
-        if self.flag.is_cancelled() {
+        if self.flag.is_canceled() {
             return false;
         }
         *running += 1;

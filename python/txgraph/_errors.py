@@ -47,7 +47,7 @@ class Unavailable(Error):
 
 
 class Reorged(Error):
-    """The chain was reorganised during every attempt to answer."""
+    """The chain was reorganized during every attempt to answer."""
 
 
 class Interrupted(Error):

@@ -75,7 +75,7 @@ class Table(ArrowTable):
 class Stream(ArrowTable):
     """Transfers as they are read. Each library that takes it reads the blocks again.
 
-    What fails before the first rows is an exception of txgraph. Later failures, a reorganisation
+    What fails before the first rows is an exception of txgraph. Later failures, a reorganization
     among them, are errors of the library that takes the rows. After Ctrl-C, its error comes
     first, and ``KeyboardInterrupt`` follows.
     """
@@ -135,7 +135,7 @@ class Transfers(ArrowTable):
     def collect(self) -> Table:
         """Reads all transfers into memory: about 300 bytes each.
 
-        All or nothing: if the chain is reorganised in the meantime, it begins again.
+        All or nothing: if the chain is reorganized in the meantime, it begins again.
 
         :raises Unavailable: if blocks are missing; ``missing`` says which and why
         """
@@ -145,7 +145,7 @@ class Transfers(ArrowTable):
         """Reads record batches in constant memory. Iterate, or hand it to a library once:
         ``pyarrow.RecordBatchReader.from_stream(t.batches())``.
 
-        Rows that were taken cannot be taken back: a reorganisation in the meantime raises
+        Rows that were taken cannot be taken back: a reorganization in the meantime raises
         :class:`Reorged`.
         """
         return self._node.batches(self._options)

@@ -2,7 +2,7 @@
 //!
 //! Input: a [`MergedGraph`](txgraph_graph::MergedGraph), which comes from the graph of a search
 //! or from all transfers of a scan; for components and taint,
-//! the transfers ([`Connected`], [`TaintTracker`]). Output: plain results that implement [`MeasureResult`]: they serialise
+//! the transfers ([`Connected`], [`TaintTracker`]). Output: plain results that implement [`MeasureResult`]: they serialize
 //! (amounts as decimal text, addresses as lower-case hex) and turn into [`Table`]s. This
 //! crate reads no chain, prints nothing and has no file formats.
 //!

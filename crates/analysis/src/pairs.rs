@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn serialises_with_decimal_amounts_and_a_flat_asset() {
+    fn serializes_with_decimal_amounts_and_a_flat_asset() {
         let graph = testing::graph(testing::transfers("a>b:5 a>b:6#200"));
         let json = serde_json::to_value(pairs(&MergedGraph::of(&graph), &PairSettings::default()))
             .unwrap();

@@ -213,7 +213,7 @@ pub fn summary(graph: &MergedGraph, settings: &SummarySettings) -> Summary {
             .filter(|count| count.transfers > 0)
             .collect(),
         asset_count: graph.assets.len() as u64,
-        assets: summarise_assets(graph, settings, &totals, &listed),
+        assets: summarize_assets(graph, settings, &totals, &listed),
         top_senders,
         top_receivers,
     }
@@ -322,7 +322,7 @@ fn with_counterparties(
 
 /// Summarizes the listed assets. Participants are collected for these only, for one
 /// asset at a time: there may be many more.
-fn summarise_assets(
+fn summarize_assets(
     graph: &MergedGraph,
     settings: &SummarySettings,
     totals: &[Totals],

@@ -4,7 +4,7 @@
 use crate::{Column, ColumnType, Value};
 use serde::Serialize;
 
-/// The result of a measure. Serialised, it holds everything; its tables may leave out
+/// The result of a measure. Serialized, it holds everything; its tables may leave out
 /// what does not fit rows.
 pub trait MeasureResult: Serialize {
     /// The result as tables, the main one first.

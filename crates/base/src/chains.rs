@@ -1,4 +1,4 @@
-//! The known chains, one entry each: how a chain is recognised, what its native coin and
+//! The known chains, one entry each: how a chain is recognized, what its native coin and
 //! its special contracts are, and since when its rules apply.
 //!
 //! To add a chain, add an entry to [`KnownChain::ALL`]. Fork names are words here, because
@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, address, b256};
 use serde::Serialize;
 use std::fmt;
 
-/// A chain that is recognised by the hash of its first block or by its chain ID.
+/// A chain that is recognized by the hash of its first block or by its chain ID.
 #[derive(Debug)]
 pub struct KnownChain {
     /// Chain ID (EIP-155). Development chains with different genesis blocks share one.

@@ -4,7 +4,7 @@
         CALLVALUE PUSH 2 SSTORE
         PUSH end-code DUP1 PUSH code PUSH 0 CODECOPY
         PUSH 0 RETURN
-; Word 0: counts in its slots. Any other: destroys itself in favour of its caller.
+; Word 0: counts in its slots. Any other: destroys itself in favor of its caller.
 code:
         PUSH 0 CALLDATALOAD PUSH destroy-code JUMPI
         PUSH 3 SLOAD PUSH 1 ADD DUP1 PUSH 3 SSTORE

@@ -141,7 +141,7 @@ Examples (for the small chain that scripts/demo.sh unpacks; TXGRAPH_DATADIR=demo
 /// How long work on this machine may go on after a SIGINT without finishing a block.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The same for work on a cluster, whose jobs are cancelled over the network.
+/// The same for work on a cluster, whose jobs are canceled over the network.
 const CLUSTER_GRACE: Duration = Duration::from_secs(10);
 
 /// Runs the program `txgraph` with the arguments of this process.

@@ -131,7 +131,7 @@ impl Cluster {
             let lost = executors.iter().find(|one| !one.is_reachable());
             match lost {
                 None if !executors.is_empty() => return Ok(executors),
-                _ if cancel.is_cancelled() => return Err(Error::Interrupted),
+                _ if cancel.is_canceled() => return Err(Error::Interrupted),
                 _ if start.elapsed() < SETTLING_MAX => std::thread::sleep(TASKS_INTERVAL / 2),
                 None => return Err(self.unreachable("it has no executor")),
                 Some(lost) => {
@@ -282,7 +282,7 @@ impl Cluster {
         let start = Instant::now();
         let (mut asked, mut finished, mut moved) = (start, 0, start);
         loop {
-            if job.cancel.is_cancelled() {
+            if job.cancel.is_canceled() {
                 cancel(scheduler, id).await;
                 return Err(Error::Interrupted);
             }
@@ -388,7 +388,7 @@ impl Cluster {
                 let batch = batch.map_err(|error| lost(error.to_string()))?;
                 metrics.rows += batch.num_rows() as u64;
                 metrics.bytes += batch.get_array_memory_size() as u64;
-                if cancel.is_cancelled() {
+                if cancel.is_canceled() {
                     return Err(Error::Interrupted);
                 }
                 if tokio::task::block_in_place(|| sink(batch))?.is_break() {
@@ -459,6 +459,6 @@ async fn cancel(scheduler: &mut Scheduler, id: &str) {
         job_id: id.to_owned(),
     };
     if let Err(status) = scheduler.cancel_job(params).await {
-        tracing::warn!(job = id, "it could not be cancelled: {}", status.message());
+        tracing::warn!(job = id, "it could not be canceled: {}", status.message());
     }
 }

@@ -27,7 +27,7 @@ use txgraph::{Config, RunControl, Source, SourceSpec};
 use txgraph_cli::{Cluster, ClusterQuestion};
 use txgraph_transfers::BlockRange;
 
-/// How long a job may take to be cancelled after Ctrl-C.
+/// How long a job may take to be canceled after Ctrl-C.
 const SIGNAL_GRACE: Duration = Duration::from_secs(10);
 
 /// The folder of runs below the folder for files that can be made again.

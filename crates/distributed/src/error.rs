@@ -27,8 +27,8 @@ pub enum Error {
         /// The message of the engine.
         message: String,
     },
-    /// A job made no progress, and was cancelled.
-    #[error("job {job} on the cluster was cancelled: {reason}")]
+    /// A job made no progress, and was canceled.
+    #[error("job {job} on the cluster was canceled: {reason}")]
     Stuck {
         /// The id that the scheduler gave it.
         job: String,
@@ -38,7 +38,7 @@ pub enum Error {
     /// An executor cannot answer.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Chunks of different chains: the chain was reorganised, or executors have different ones.
+    /// Chunks of different chains: the chain was reorganized, or executors have different ones.
     #[error(
         "executors {before} and {after} are on different branches of the chain at block {next}",
         next = block + 1
@@ -154,7 +154,7 @@ pub enum RefusalKind {
         /// The blocks that the executor has.
         available: BlockRanges,
     },
-    /// The chain was reorganised.
+    /// The chain was reorganized.
     Reorged {
         /// The lowest block known to have been replaced.
         block: u64,

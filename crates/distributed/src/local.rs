@@ -60,7 +60,7 @@ impl Engine for InProcess {
                     let batch = batch?;
                     metrics.rows += batch.num_rows() as u64;
                     metrics.bytes += batch.get_array_memory_size() as u64;
-                    if job.cancel.is_cancelled() {
+                    if job.cancel.is_canceled() {
                         return Err(Error::Interrupted);
                     }
                     let next = tokio::task::block_in_place(|| sink(batch))?;

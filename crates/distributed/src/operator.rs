@@ -226,7 +226,7 @@ impl ExecutionPlan for TransfersExec {
                     let read = move || {
                         let mut emit = |batch| match sender.blocking_send(Ok(batch)) {
                             Ok(()) => ControlFlow::Continue(()),
-                            // The consumer is gone: the task was cancelled.
+                            // The consumer is gone: the task was canceled.
                             Err(_) => ControlFlow::Break(()),
                         };
                         serve::chunk(&task, &chunk, &mut emit as Emit<'_>)

@@ -325,7 +325,7 @@ impl Run {
                         return Err(error);
                     }
                     tracing::warn!(attempt = number, "{error}");
-                    match attempts.next(&|| cancel.is_cancelled()) {
+                    match attempts.next(&|| cancel.is_canceled()) {
                         RetryStep::Retry => {}
                         RetryStep::Exhausted => return Err(error),
                         RetryStep::Stopped => return Err(Error::Interrupted),

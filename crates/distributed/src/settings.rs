@@ -15,9 +15,9 @@ pub struct Settings {
     pub chunks: u64,
     /// A search on a lake with fewer addresses than this in a hop reads it in the driver.
     pub local_frontier: usize,
-    /// Seconds after which a job is cancelled.
+    /// Seconds after which a job is canceled.
     pub job_seconds: u64,
-    /// Seconds without a finished task after which a job is cancelled.
+    /// Seconds without a finished task after which a job is canceled.
     pub stall_seconds: u64,
     /// Whether the scheduler changes plans while they run. Off, because a job may never end
     /// when an executor is lost: docs/cluster.md explains it.

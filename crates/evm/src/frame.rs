@@ -255,7 +255,7 @@ impl Input {
     #[expect(unsafe_code, reason = "the makers' contracts keep the bytes valid")]
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: by the contract of `outside` or `Frame::input_of`, `start` and `len` describe
-        // initialised bytes that nothing writes while the input is in use.
+        // initialized bytes that nothing writes while the input is in use.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -441,7 +441,7 @@ impl Frame {
         if self.memory_len == 0 {
             return &[];
         }
-        // SAFETY: `grow` initialised that many bytes at `memory`. The frame is rebased when the
+        // SAFETY: `grow` initialized that many bytes at `memory`. The frame is rebased when the
         // buffer moves, and the parts of other frames do not overlap.
         unsafe { std::slice::from_raw_parts(self.memory, self.memory_len) }
     }
@@ -466,7 +466,7 @@ impl Frame {
     #[expect(unsafe_code, reason = "bounds were checked when gas was")]
     pub(crate) unsafe fn read_word(&self, offset: u64) -> Word {
         debug_assert!(self.covers(offset, 32), "read beyond the memory");
-        // SAFETY: by the contract, within `memory`, which `grow` initialised; bytes need no
+        // SAFETY: by the contract, within `memory`, which `grow` initialized; bytes need no
         // alignment.
         let bytes = unsafe { self.memory.add(offset as usize).cast::<[u8; 32]>().read() };
         Word::from_be_bytes(&bytes)

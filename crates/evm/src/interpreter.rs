@@ -312,7 +312,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             unsafe { $cursor.moved($by) }
         };
     }
-    /// Ends an arm in a way that no other arm ends. Otherwise the optimiser finds that most arms
+    /// Ends an arm in a way that no other arm ends. Otherwise the optimizer finds that most arms
     /// end alike (store a word, move the top), merges these ends, and with them the indirect
     /// jumps into a single one that no branch predictor can follow.
     macro_rules! keep_arm_separate {

@@ -30,7 +30,7 @@ impl Word {
     ///
     /// # Safety
     /// - `from` is valid for reads of 32 bytes and aligned to 8.
-    /// - The four limbs there are initialised.
+    /// - The four limbs there are initialized.
     /// - No other thread writes them at the same time.
     #[inline(always)]
     #[expect(unsafe_code, reason = "see the documentation of the module")]

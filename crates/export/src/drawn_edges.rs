@@ -14,17 +14,17 @@ use txgraph_graph::{AmountSum, Asset, TransferGraph, widen};
 use txgraph_transfers::BlockTime;
 use txgraph_work::{CancelFlag, Threads, ThreadsError, ordered};
 
-/// Colours that most people can distinguish, also on paper (Paul Tol's "bright" and
+/// Colors that most people can distinguish, also on paper (Paul Tol's "bright" and
 /// "vibrant"). Tokens with most transfers get the first.
 const PALETTE: [&str; 9] = [
     "#4477AA", "#EE6677", "#228833", "#EE7733", "#AA3377", "#66CCEE", "#CCBB44", "#009988",
     "#CC3311",
 ];
 
-/// Colour of the native coin.
+/// Color of the native coin.
 const NATIVE_COLOR: &str = "#333333";
 
-/// Colour of tokens beyond the palette.
+/// Color of tokens beyond the palette.
 const OTHER_COLOR: &str = "#999999";
 
 /// An edge with everything that a graph program shows of it.

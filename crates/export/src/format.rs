@@ -58,7 +58,7 @@ string_enum! {
         Hops = "hops",
         /// Rings around the busiest vertex (the engine `twopi`).
         Radial = "radial",
-        /// Springs between neighbours (the engine `sfdp`).
+        /// Springs between neighbors (the engine `sfdp`).
         Force = "force",
     }
 }

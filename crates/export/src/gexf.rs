@@ -18,7 +18,7 @@ use txgraph_graph::{Asset, TransferGraph};
 const OPEN: &[u8] = b"<gexf xmlns=\"http://gexf.net/1.3\" \
     xmlns:viz=\"http://gexf.net/1.3/viz\" version=\"1.3\">\n";
 
-/// Colours of roots and of all other vertices.
+/// Colors of roots and of all other vertices.
 const ROOT_COLOR: &str = "#EE7733";
 const VERTEX_COLOR: &str = "#BBBBBB";
 
@@ -160,7 +160,7 @@ fn push_row(out: &mut Vec<u8>, columns: &[Column], row: &[Value<'_>]) {
     out.extend_from_slice(b"        </attvalues>\n");
 }
 
-/// Appends a colour, given as `#rrggbb`.
+/// Appends a color, given as `#rrggbb`.
 fn push_color(out: &mut Vec<u8>, color: &str) {
     out.extend_from_slice(b"        <viz:color");
     for (name, digits) in [("r", 1..3), ("g", 3..5), ("b", 5..7)] {

@@ -113,7 +113,7 @@ pub fn write_table(
     rows.finish(Some(metadata))
 }
 
-/// Writes a serialisable value as one JSON document, indented.
+/// Writes a serializable value as one JSON document, indented.
 pub fn write_json(value: &impl Serialize, target: &Target, overwrite: bool) -> Result<Written> {
     let mut text = TextOutput::new(Output::open(target, overwrite, false)?);
     push_json_pretty(&mut text.buffer, value)?;

@@ -1,4 +1,4 @@
-//! The legend of a drawing: a colour for each asset.
+//! The legend of a drawing: a color for each asset.
 
 use crate::{TokenList, drawn_edges::Arrows, text::printable};
 use txgraph_graph::Asset;
@@ -9,14 +9,14 @@ pub(crate) const LEGEND_MAX: usize = 12;
 /// The line about a token that no list names.
 pub(crate) const CLAIM: &str = "its symbol is only what the token itself claims";
 
-/// A token and its colour.
+/// A token and its color.
 pub(crate) struct LegendEntry {
     pub(crate) label: String,
     pub(crate) tooltip: String,
     pub(crate) color: &'static str,
 }
 
-/// An entry for each of the busiest assets, in its colour, and one for all others.
+/// An entry for each of the busiest assets, in its color, and one for all others.
 pub(crate) fn legend(chain_id: u64, arrows: &Arrows<'_>, tokens: &TokenList) -> Vec<LegendEntry> {
     let assets = arrows.legend();
     let entry = |asset: &Asset| {

@@ -100,7 +100,7 @@ impl OrderedWriter {
         self.spare = std::mem::take(&mut *lock());
         match end {
             Ordered::Broken(error) => Err(error),
-            Ordered::Done | Ordered::Cancelled => Ok(()),
+            Ordered::Done | Ordered::Canceled => Ok(()),
         }
     }
 }

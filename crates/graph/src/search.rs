@@ -17,7 +17,7 @@ use txgraph_transfers::{ScanReport, SourceError, TransferSource};
 ///
 /// # Errors
 ///
-/// [`SourceError::Reorged`] if the chain was reorganised during the search: transfers of
+/// [`SourceError::Reorged`] if the chain was reorganized during the search: transfers of
 /// different chains are never mixed. The caller decides whether to search again.
 pub fn search(
     source: &dyn TransferSource,

@@ -148,7 +148,7 @@ mod tests {
         for (text, message) in [
             ("", "no columns"),
             ("from", "ROLE=COLUMN"),
-            ("colour=x", "unknown column `colour`"),
+            ("color=x", "unknown column `color`"),
             ("from=a,from=b", "named twice"),
         ] {
             let error = Columns::parse(text).unwrap_err().to_string();

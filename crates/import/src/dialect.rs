@@ -77,7 +77,7 @@ struct Column {
 pub(crate) type Slot = (Role, usize);
 
 impl Dialect {
-    /// Every table that is recognised.
+    /// Every table that is recognized.
     pub const fn all() -> &'static [Self] {
         DIALECTS
     }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn every_table_is_recognised_by_its_own_columns() {
+    fn every_table_is_recognized_by_its_own_columns() {
         for dialect in DIALECTS {
             let names = dialect.columns.iter().filter(|column| column.needed);
             let header: Vec<_> = names.map(|column| column.names[0].to_owned()).collect();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn real_headers_are_recognised() {
+    fn real_headers_are_recognized() {
         for (text, name) in [
             (
                 "block_number,block_hash,transaction_index,log_index,transaction_hash,erc20,\

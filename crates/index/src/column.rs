@@ -1,7 +1,7 @@
 //! Columns of numbers of equal width: as many bytes as the largest number needs.
 //!
 //! A number is read as an eight-byte word that starts at its first byte; a mask removes the
-//! bytes of its neighbours. A column therefore ends with [`PAD`] bytes. This takes one load
+//! bytes of its neighbors. A column therefore ends with [`PAD`] bytes. This takes one load
 //! and one mask for every width, and is as fast for 3-byte numbers as for 4-byte ones.
 
 use crate::checksummed_file::{Fault, Span};

@@ -262,7 +262,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let mut emit = |blocks: BlockRange, mut transfers: Vec<Transfer>| {
-            if self.work.cancel.is_cancelled() {
+            if self.work.cancel.is_canceled() {
                 return Err(SourceError::Interrupted);
             }
             if question.request.with_hashes {

@@ -279,7 +279,7 @@ impl<'a> Writer<'a> {
             });
             let rows = segment.rows()?;
             for block in head.blocks.first..=head.blocks.last {
-                if cancel.is_cancelled() {
+                if cancel.is_canceled() {
                     return Err(SourceError::Interrupted.into());
                 }
                 let (timestamp, counts) = segment.block(block)?;

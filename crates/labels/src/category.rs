@@ -1,7 +1,7 @@
-//! Categories: words of files, and the few kinds that have a colour.
+//! Categories: words of files, and the few kinds that have a color.
 
 txgraph_base::string_enum! {
-    /// The kind of an address, with a colour and an icon in pictures. Files have many more words;
+    /// The kind of an address, with a color and an icon in pictures. Files have many more words;
     /// [`Category::of`] finds the kind of each.
     pub enum Category: "category" {
         /// On a sanctions list.
@@ -175,7 +175,7 @@ impl Category {
         (is_kind && kinds.all(|kind| kind == first)).then_some(first)
     }
 
-    /// Its colour, light enough for black text on it.
+    /// Its color, light enough for black text on it.
     pub const fn color(self) -> &'static str {
         match self {
             Self::Sanctioned => "#F4A6A6",

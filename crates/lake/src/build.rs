@@ -84,7 +84,7 @@ pub fn build<'a>(
     run(&mut writer, &origin, options, false)
 }
 
-/// Continues a lake up to the tip of the source, and removes partitions that a reorganisation
+/// Continues a lake up to the tip of the source, and removes partitions that a reorganization
 /// replaced. Only the last block and the reorg buffer of `options` are used. If the lake has
 /// movements inside of transactions, `origin` must find them.
 ///

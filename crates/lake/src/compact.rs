@@ -80,7 +80,7 @@ pub fn compact(folder: &Path, work: &WorkContext) -> Result<CompactReport> {
         .into_iter()
         .peekable();
     for partition in &lake.partitions[old.clone()] {
-        if work.cancel.is_cancelled() {
+        if work.cancel.is_canceled() {
             return Err(SourceError::Interrupted.into());
         }
         // Damage must not get new checksums. Reading checks every byte that it uses; this also

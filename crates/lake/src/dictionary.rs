@@ -113,7 +113,7 @@ impl Place<'_> {
     ) -> Result<PartitionIds> {
         let mut state = self.turns.lock();
         loop {
-            if state.1 == Turn::Failed || cancel.is_cancelled() {
+            if state.1 == Turn::Failed || cancel.is_canceled() {
                 return Err(SourceError::Interrupted.into());
             }
             if state.1 == Turn::Next(self.number) {

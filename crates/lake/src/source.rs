@@ -104,7 +104,7 @@ impl<'a> LakeSource<'a> {
         match end.map_err(Error::from)? {
             Ordered::Done => {}
             Ordered::Broken(error) => return Err(error.into()),
-            Ordered::Cancelled => return Err(SourceError::Interrupted),
+            Ordered::Canceled => return Err(SourceError::Interrupted),
         }
         prepared.rows = found;
         Ok(prepared)

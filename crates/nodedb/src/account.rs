@@ -78,7 +78,7 @@ fn unhashed_code(value: &[u8]) -> Result<&[u8], Malformed> {
             reader.finish()?;
             Ok(bytes)
         }
-        // Analysed code: padded, followed by its length without padding and by a jump table
+        // Analyzed code: padded, followed by its length without padding and by a jump table
         // of revm.
         2 => {
             let len = u64::from_be_bytes(*reader.array()?);
@@ -157,8 +157,8 @@ mod tests {
         let hash = keccak256(code);
         assert_eq!(super::code(&hex!("00000002 6001 00"), hash), Ok(&code[..]));
         // Padded, two bytes long, one byte of jump table.
-        let analysed = hex!("00000004 60010000 02 0000000000000002 00");
-        assert_eq!(super::code(&analysed, hash), Ok(&code[..]));
+        let analyzed = hex!("00000004 60010000 02 0000000000000002 00");
+        assert_eq!(super::code(&analyzed, hash), Ok(&code[..]));
         assert!(
             super::code(&hex!("00000002 6002 00"), hash).is_err(),
             "hash"

@@ -133,7 +133,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the files changed under the reader (truncated, pruned, reorganised).
+    /// Returns whether the files changed under the reader (truncated, pruned, reorganized).
     /// Take a new snapshot and retry, a bounded number of times. If the error remains, the
     /// file is damaged; the message mentions both. [`NodeDb`](crate::NodeDb) retries where it
     /// can.

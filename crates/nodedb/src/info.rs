@@ -15,7 +15,7 @@ use alloy_primitives::B256;
 use serde::Serialize;
 use std::{path::PathBuf, sync::Arc};
 
-/// A summary of a data directory, serialised as the output of `txgraph info --json`. Block
+/// A summary of a data directory, serialized as the output of `txgraph info --json`. Block
 /// ranges are inclusive, ascending and disjoint, and end at the tip.
 ///
 /// Texts from the directory (names, versions) are escaped for terminals.

@@ -22,7 +22,7 @@ use std::{
 use txgraph_keccak::{LANES_MAX, keccak256_parts};
 
 /// A consistent view: an MDBX read transaction, and the static files as listed after it
-/// began. Keep it for seconds, not minutes: since reth 2.0 a reorganisation on disk waits
+/// began. Keep it for seconds, not minutes: since reth 2.0 a reorganization on disk waits
 /// for all older readers (`wait_for_pre_commit_readers`).
 ///
 /// Not `Sync`: every worker takes its own. Two snapshots with the same

@@ -81,7 +81,7 @@ fn attempt_survey(
     let mut missing = Vec::new();
     for range in wanted.iter() {
         for slice in slices(range, first_tip) {
-            if cancel.is_cancelled() {
+            if cancel.is_canceled() {
                 return Ok(None);
             }
             if taken.elapsed() > SNAPSHOT_TIME_MAX {

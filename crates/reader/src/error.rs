@@ -33,7 +33,7 @@ pub enum Error {
     /// The threads could not be started.
     #[error(transparent)]
     Threads(#[from] txgraph_work::ThreadsError),
-    /// Two neighbouring blocks of the database are not linked, also after reading them again.
+    /// Two neighboring blocks of the database are not linked, also after reading them again.
     #[error(
         "block {block} does not name the hash of block {} as its parent: the header files are \
          damaged, or the node replaces its newest blocks faster than they can be read",

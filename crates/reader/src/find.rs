@@ -25,7 +25,7 @@ const BATCH: usize = 4096;
 /// little compared with 8,192 hashes (6 ms).
 const CHUNK_TRANSACTIONS: u64 = 8192;
 
-/// Blocks of a chunk at most, so that long runs of empty blocks can be cancelled.
+/// Blocks of a chunk at most, so that long runs of empty blocks can be canceled.
 const CHUNK_BLOCKS_MAX: u64 = 16_384;
 
 /// Blocks of the first chunks, before the density of transactions is known.
@@ -186,7 +186,7 @@ impl Search<'_> {
         match end.map_err(Error::from)? {
             Ordered::Done => Ok(None),
             Ordered::Broken(found) => found.map(Some),
-            Ordered::Cancelled => Err(SourceError::Interrupted),
+            Ordered::Canceled => Err(SourceError::Interrupted),
         }
     }
 
@@ -194,13 +194,13 @@ impl Search<'_> {
     fn chunk(&self, blocks: BlockRange, scratch: &mut Scratch) -> Result<Chunk, SourceError> {
         let cancel = &self.options.cancel;
         let stopped =
-            || cancel.is_cancelled() || self.found_in.load(Ordering::Relaxed) > blocks.last;
+            || cancel.is_canceled() || self.found_in.load(Ordering::Relaxed) > blocks.last;
         let chunk = reread("transactions", || {
             let snapshot = self.db.snapshot()?;
             self.read(&snapshot, blocks, scratch, &stopped)
         });
         let chunk = chunk.map_err(Error::NodeDb)?;
-        if cancel.is_cancelled() {
+        if cancel.is_canceled() {
             return Err(SourceError::Interrupted);
         }
         if chunk.location.is_some() {

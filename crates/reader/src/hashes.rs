@@ -95,7 +95,7 @@ fn resolve(
     scratch: &mut Scratch,
     cancel: &CancelFlag,
 ) -> Result<Vec<Found>, SourceError> {
-    if cancel.is_cancelled() {
+    if cancel.is_canceled() {
         return Err(SourceError::Interrupted);
     }
     let hashes = reread("transactions", || {

@@ -12,7 +12,7 @@
 //!  what exists     cut      one snapshot      order, links, memory
 //! ```
 //!
-//! The node may write, prune and reorganise at any time. Three checks ensure that a result
+//! The node may write, prune and reorganize at any time. Three checks ensure that a result
 //! belongs to one chain. Every block must have its predecessor's hash as parent hash, inside a
 //! chunk and between chunks. The end of every run of blocks must still be canonical when the scan
 //! ends. A block that was available when the scan began and is missing later is an error, never a

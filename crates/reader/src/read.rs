@@ -148,7 +148,7 @@ impl ChunkReader<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || self.cancel.is_cancelled()
+        self.stopped.load(Ordering::Relaxed) || self.cancel.is_canceled()
     }
 
     fn attempt(&self, chunk: BlockRange, scratch: &mut Scratch) -> Result<Outcome> {

@@ -72,7 +72,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let mut checked = Instant::now();
         loop {
-            if self.cancel.is_cancelled() {
+            if self.cancel.is_canceled() {
                 return Err(SourceError::Interrupted.into());
             }
             while let Some((id, outcome)) = workers.outcome(Wait::No) {
@@ -94,7 +94,7 @@ impl Run<'_> {
                 Head::Unlinked { block } => {
                     // Either the head or the emitted blocks belong to an old chain.
                     self.check_tail(&merge, workers)?;
-                    tracing::debug!(block, "read before a reorganisation; reading again");
+                    tracing::debug!(block, "read before a reorganization; reading again");
                     if !merge.redo() {
                         return Err(Error::Unlinked { block }.into());
                     }

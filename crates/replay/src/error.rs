@@ -221,7 +221,7 @@ pub enum Error {
         source: crate::Refusal,
     },
     /// State and block belong to different branches.
-    #[error("block {block} was replaced by a reorganisation while it was replayed; try again")]
+    #[error("block {block} was replaced by a reorganization while it was replayed; try again")]
     Replaced {
         /// The block.
         block: u64,
@@ -229,7 +229,7 @@ pub enum Error {
     /// The threads could not be started.
     #[error(transparent)]
     Threads(#[from] txgraph_work::ThreadsError),
-    /// The work was cancelled.
+    /// The work was canceled.
     #[error("interrupted")]
     Interrupted,
 }

@@ -101,7 +101,7 @@ impl NewestBlocks for NewestReplay {
         });
         let state = state.map_err(|error| HistoryError::Newest {
             blocks,
-            // A reorganisation during the execution makes blocks seem missing.
+            // A reorganization during the execution makes blocks seem missing.
             stale: error.is_stale() || !has_block(states, blocks.last, tip),
             source: error.into(),
         })?;

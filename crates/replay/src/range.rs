@@ -144,7 +144,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         match end {
             Ordered::Done | Ordered::Broken(Ok(())) => Ok(report),
             Ordered::Broken(Err(error)) => Err(error),
-            Ordered::Cancelled => Err(Error::Interrupted),
+            Ordered::Canceled => Err(Error::Interrupted),
         }
     }
 
@@ -163,7 +163,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             let mut replays = Vec::new();
             let error = self.try_task(worker, task, &mut replays).err();
             if error.as_ref().is_none_or(|error| !error.is_stale())
-                || attempts.next(&|| self.options.cancel.is_cancelled()) != RetryStep::Retry
+                || attempts.next(&|| self.options.cancel.is_canceled()) != RetryStep::Retry
             {
                 return Finished { replays, error };
             }

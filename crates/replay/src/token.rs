@@ -24,9 +24,9 @@ const TEXT_MAX: usize = 64;
 /// encoding, are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenMetadata {
-    /// The result of `name()`, sanitised.
+    /// The result of `name()`, sanitized.
     pub name: Option<String>,
-    /// The result of `symbol()`, sanitised.
+    /// The result of `symbol()`, sanitized.
     pub symbol: Option<String>,
     /// The result of `decimals()`.
     pub decimals: Option<u8>,
@@ -94,7 +94,7 @@ fn text(outcome: &Outcome) -> Option<String> {
         }
         Err(_) => string(output)?,
     };
-    sanitised(text)
+    sanitized(text)
 }
 
 fn decimals(outcome: &Outcome) -> Option<u8> {
@@ -104,7 +104,7 @@ fn decimals(outcome: &Outcome) -> Option<u8> {
 }
 
 /// Removes characters that are invisible or change how others are displayed.
-fn sanitised(text: &str) -> Option<String> {
+fn sanitized(text: &str) -> Option<String> {
     let is_visible = |c: &char| {
         !c.is_control()
             && !matches!(

@@ -16,7 +16,7 @@ pub(crate) struct Worker {
     scratch: Scratch,
 }
 
-/// Code analysed by the engines, shared by all threads.
+/// Code analyzed by the engines, shared by all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
     own: Arc<CodeCache>,

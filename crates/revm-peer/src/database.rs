@@ -11,7 +11,7 @@ use txgraph_evm::StateSource;
 /// An error of a state's source, of any type.
 pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Code in the form of revm, by hash. Analysed once, like ours; shared by clones.
+/// Code in the form of revm, by hash. Analyzed once, like ours; shared by clones.
 #[derive(Clone, Debug, Default)]
 pub struct RevmCodes(Arc<RwLock<B256HashMap<Bytecode>>>);
 
@@ -41,7 +41,7 @@ impl std::error::Error for SourceFailed {}
 
 impl DBErrorMarker for SourceFailed {}
 
-/// A state, and the code that revm has analysed.
+/// A state, and the code that revm has analyzed.
 #[derive(Debug)]
 pub(crate) struct Source<S> {
     pub(crate) state: S,

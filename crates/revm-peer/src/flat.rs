@@ -22,7 +22,7 @@ pub struct FlatState {
     /// Hashes of blocks that differ from the public tests.
     pub block_hashes: HashMap<u64, B256>,
     /// revm gets code as if read from disk, and analyses it in each run.
-    pub analyses_each_time: bool,
+    pub analyzes_each_time: bool,
 }
 
 impl FlatState {
@@ -136,10 +136,10 @@ impl Database for FlatState {
     }
 
     fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, Infallible> {
-        let (raw, analysed) = &self.codes[&code_hash];
-        Ok(match self.analyses_each_time {
+        let (raw, analyzed) = &self.codes[&code_hash];
+        Ok(match self.analyzes_each_time {
             true => Bytecode::new_raw(raw.clone()),
-            false => analysed.clone(),
+            false => analyzed.clone(),
         })
     }
 

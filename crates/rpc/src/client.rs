@@ -221,7 +221,7 @@ impl Client {
             // Other threads would only be refused, too.
             self.pace.pause(least);
         }
-        match attempts.next_spread(least, &|| self.cancel.is_cancelled()) {
+        match attempts.next_spread(least, &|| self.cancel.is_canceled()) {
             RetryStep::Retry => Ok(()),
             RetryStep::Stopped => Err(Error::Interrupted),
             RetryStep::Exhausted => Err(Error::Failed {
@@ -250,7 +250,7 @@ impl Client {
             }
         };
         let count = u32::try_from(group.calls.len()).unwrap_or(u32::MAX);
-        let running = self.pace.start(count, &|| self.cancel.is_cancelled());
+        let running = self.pace.start(count, &|| self.cancel.is_canceled());
         let Some(_running) = running else {
             return Err(Trouble::Fatal(Error::Interrupted));
         };

@@ -89,7 +89,7 @@ pub enum Error {
     /// Two answers are of different blocks with one number.
     #[error(
         "{endpoint}: {method} (block {block}): the answer is of another block than an earlier one: \
-         {what}; the chain was reorganised, or the servers behind the URL have different blocks"
+         {what}; the chain was reorganized, or the servers behind the URL have different blocks"
     )]
     Replaced {
         /// The server.
@@ -118,7 +118,7 @@ pub enum Error {
     },
     /// The server has no blocks yet.
     #[error(
-        "{endpoint}: the server is still synchronising and has no blocks yet; ask again when it is \
+        "{endpoint}: the server is still synchronizing and has no blocks yet; ask again when it is \
          done"
     )]
     Syncing {

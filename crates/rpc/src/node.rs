@@ -213,7 +213,7 @@ impl RpcNode {
                 return Err(self.differs(method, block, what));
             }
             match attempts.next_spread(std::time::Duration::ZERO, &|| {
-                self.client.cancel.is_cancelled()
+                self.client.cancel.is_canceled()
             }) {
                 RetryStep::Retry => {}
                 RetryStep::Stopped => return Err(Error::Interrupted),

@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 2_200;
 /// The depth that the stack of any thread is large enough for, as in `serde_json`.
 const DEPTH_SHALLOW: usize = 100;
 
-/// The bytes of stack for each level of nesting. Builds without optimisation need the most.
+/// The bytes of stack for each level of nesting. Builds without optimization need the most.
 const STACK_PER_LEVEL: usize = 16 << 10;
 
 /// The content of an answer's bytes.

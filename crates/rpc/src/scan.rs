@@ -28,7 +28,7 @@ const BLOCKS_OF_LOGS: u64 = 200;
 const LISTED_BLOCKS: usize = 256;
 
 /// The attempts at a chunk whose answers are of different blocks, within 16 s: a node that
-/// reorganises, or a server behind the same URL, has the new blocks after a moment.
+/// reorganizes, or a server behind the same URL, has the new blocks after a moment.
 const REPLACED: Retry = Retry {
     attempts: 6,
     backoff: Duration::from_millis(500),
@@ -58,7 +58,7 @@ impl RpcNode {
             match work() {
                 Err(error @ Error::Replaced { .. }) => {
                     tracing::debug!(%error, "reading again");
-                    match attempts.next(&|| self.client.cancel.is_cancelled()) {
+                    match attempts.next(&|| self.client.cancel.is_canceled()) {
                         RetryStep::Retry => {}
                         RetryStep::Exhausted => return Err(error),
                         RetryStep::Stopped => return Err(Error::Interrupted),

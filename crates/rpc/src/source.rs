@@ -63,7 +63,7 @@ impl TransferSource for RpcSource {
         anchors: &[BlockAnchor],
     ) -> Result<(), SourceError> {
         self.node().fill(transfers)?;
-        // A reorganisation before this would have changed the hashes.
+        // A reorganization before this would have changed the hashes.
         let changeable = anchors
             .iter()
             .filter(|anchor| self.node().may_change(anchor.blocks.last));

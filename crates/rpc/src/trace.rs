@@ -304,7 +304,7 @@ mod tests {
         Address::repeat_byte(letter)
     }
 
-    /// a calls b with value; b destroys itself in its own favour, and a reverted call to c.
+    /// a calls b with value; b destroys itself in its own favor, and a reverted call to c.
     fn calls() -> Value {
         let (a, b, c) = (name(0xa), name(0xb), name(0xc));
         json!({"txHash": B256::ZERO, "result": {

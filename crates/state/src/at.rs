@@ -104,7 +104,7 @@ impl<'db> StateAt<'db> {
             }
         };
         if !holds {
-            return Err(Error::Reorganised { block });
+            return Err(Error::Reorganized { block });
         }
         Ok(Self {
             db,

@@ -32,7 +32,7 @@ pub trait NewestBlocks: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::Newest`](crate::Error::Newest), also if the chain was reorganised in the meantime.
+    /// [`Error::Newest`](crate::Error::Newest), also if the chain was reorganized in the meantime.
     fn state(&self, states: &StateDb, blocks: BlockRange, tip: B256) -> Result<Arc<NewestState>>;
 }
 
@@ -103,11 +103,11 @@ impl StateDb {
     ///
     /// # Errors
     ///
-    /// [`Error::Reorganised`] if the block is no longer on the chain.
+    /// [`Error::Reorganized`] if the block is no longer on the chain.
     pub fn changes_of(&self, block: u64, hash: B256) -> Result<BlockChanges> {
         let snapshot = self.node.snapshot()?;
         if block > snapshot.tip() || snapshot.block_hash(block)? != hash {
-            return Err(Error::Reorganised { block });
+            return Err(Error::Reorganized { block });
         }
         BlockChanges::of(block, &snapshot, &mut Scratch::default())
     }

@@ -124,10 +124,10 @@ pub enum Error {
         /// Keccak-256 of the code.
         hash: B256,
     },
-    /// The chain was reorganised: below the tip that a range was prepared from, or at a
+    /// The chain was reorganized: below the tip that a range was prepared from, or at a
     /// block that was requested by its hash.
     #[error("block {block} is no longer part of the chain: prepare the range again, and retry")]
-    Reorganised {
+    Reorganized {
         /// The tip when the range was prepared, or the requested block.
         block: u64,
     },
@@ -139,7 +139,7 @@ impl Error {
     pub const fn is_stale(&self) -> bool {
         match self {
             Self::Node(error) => error.is_stale(),
-            Self::Reorganised { .. } => true,
+            Self::Reorganized { .. } => true,
             Self::Newest { stale, .. } => *stale,
             _ => false,
         }

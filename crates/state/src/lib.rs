@@ -28,7 +28,7 @@
 //!
 //! Every [`StateAt`] has its own snapshot and should be dropped within seconds, because a
 //! long snapshot delays a running node. A [`StateRange`] remains valid after
-//! reorganisations above its overlay's tip. After deeper ones its errors are
+//! reorganizations above its overlay's tip. After deeper ones its errors are
 //! [stale](Error::is_stale).
 //!
 //! ```no_run

@@ -164,7 +164,7 @@ impl Walked {
             known.base()
         };
         if !known.first_tip().is_in(snapshot)? {
-            return Err(Error::Reorganised {
+            return Err(Error::Reorganized {
                 block: known.first_tip().block,
             });
         }
@@ -214,7 +214,7 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
             snapshot = db.node().snapshot()?;
             taken = Instant::now();
             if !tip.is_in(&snapshot)? {
-                return Err(Error::Reorganised { block: tip.block });
+                return Err(Error::Reorganized { block: tip.block });
             }
         }
         collector.add(&snapshot, block)?;

@@ -53,7 +53,7 @@ pub trait StoredBlocks: fmt::Debug + Sync {
     }
 
     /// Whether blocks may be replaced while they are read. Then two adjacent chunks that do not
-    /// link are a reorganisation. Otherwise they are an error.
+    /// link are a reorganization. Otherwise they are an error.
     fn may_change(&self) -> bool {
         false
     }

@@ -34,7 +34,7 @@ impl<'a> Stop<'a> {
     }
 
     fn is_set(&self) -> bool {
-        self.has_failed() || self.cancel.is_cancelled()
+        self.has_failed() || self.cancel.is_canceled()
     }
 
     /// Checks whether to continue.
@@ -89,7 +89,7 @@ pub fn run_jobs<J: Send, W: Send, T: Send>(
     match end? {
         Ordered::Done => Ok(()),
         Ordered::Broken(error) => Err(error),
-        Ordered::Cancelled => Err(SourceError::Interrupted.into()),
+        Ordered::Canceled => Err(SourceError::Interrupted.into()),
     }
 }
 
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_jobs_are_interrupted() {
+    fn canceled_jobs_are_interrupted() {
         let work = work();
         let stop = Stop::new(&work.cancel);
         let job = |(): &mut (), _| {

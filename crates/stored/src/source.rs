@@ -130,7 +130,7 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
         match end.map_err(Error::from)? {
             Ordered::Done | Ordered::Broken(None) => {}
             Ordered::Broken(Some(error)) => return Err(error),
-            Ordered::Cancelled => return Err(SourceError::Interrupted),
+            Ordered::Canceled => return Err(SourceError::Interrupted),
         }
         covered.finish(&mut report);
         report.caveats.extend(report.counts.gaps.caveats());

@@ -43,8 +43,8 @@ pub enum Fault {
     /// The JSON of the answer is changed.
     Edit(fn(&mut Value)),
     /// Before the answer, this block and those after it are replaced.
-    Reorganisation(u64),
-    /// Like [`Fault::Reorganisation`], and the new blocks lack the last transaction of the old
+    Reorganization(u64),
+    /// Like [`Fault::Reorganization`], and the new blocks lack the last transaction of the old
     /// ones.
     Shortening(u64),
     /// The server that answers has no blocks from this one on.
@@ -307,7 +307,7 @@ impl State {
                 .push((method.clone(), question["params"].clone()));
         }
         let fault = self.next_fault(&method);
-        if let Some(Fault::Reorganisation(block) | Fault::Shortening(block)) = fault {
+        if let Some(Fault::Reorganization(block) | Fault::Shortening(block)) = fault {
             self.chain.replace(block);
         }
         if let Some(Fault::Shortening(block)) = fault {

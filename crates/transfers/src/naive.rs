@@ -365,7 +365,7 @@ fn without_told_twice(
         .filter(|row| is_wrapper(chain_id, wrapped, row.token_address.unwrap()))
         .map(movement)
         .collect();
-    let mut cancelled = 0;
+    let mut canceled = 0;
     let kept = rows
         .into_iter()
         .filter(|row| {
@@ -375,11 +375,11 @@ fn without_told_twice(
                 .position(|transfer| *transfer == movement(row));
             if let (true, Some(twin)) = (wrap, twin) {
                 transfers.swap_remove(twin);
-                cancelled += 1;
+                canceled += 1;
                 return false;
             }
             true
         })
         .collect();
-    (kept, cancelled)
+    (kept, canceled)
 }

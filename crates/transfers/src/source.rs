@@ -114,8 +114,8 @@ pub enum SourceError {
         /// The blocks that are available.
         available: BlockRanges,
     },
-    /// The chain was reorganised during the scan. The request can be repeated.
-    #[error("block {block} was replaced by a reorganisation during the scan")]
+    /// The chain was reorganized during the scan. The request can be repeated.
+    #[error("block {block} was replaced by a reorganization during the scan")]
     Reorged {
         /// The lowest block known to have been replaced.
         block: u64,

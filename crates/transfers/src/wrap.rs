@@ -117,9 +117,9 @@ impl WrapMatcher {
         self.transfers.push(movement);
     }
 
-    /// Ends the transaction. Appends the rows of cancelled wraps to `dropped`, and calls
-    /// `cancelled` with the token of each cancelled wrap, also of those without a row.
-    pub(crate) fn finish(&mut self, dropped: &mut Vec<usize>, mut cancelled: impl FnMut(Address)) {
+    /// Ends the transaction. Appends the rows of canceled wraps to `dropped`, and calls
+    /// `canceled` with the token of each canceled wrap, also of those without a row.
+    pub(crate) fn finish(&mut self, dropped: &mut Vec<usize>, mut canceled: impl FnMut(Address)) {
         if !self.wraps.is_empty() && !self.transfers.is_empty() {
             // A stable sort: of equal wraps the earliest comes first.
             self.wraps.sort_by_key(|(movement, _)| *movement);
@@ -131,7 +131,7 @@ impl WrapMatcher {
                     .next_if(|transfer| *transfer == movement)
                     .is_some()
                 {
-                    cancelled(movement.token);
+                    canceled(movement.token);
                     dropped.extend(row);
                 }
             }

@@ -23,7 +23,7 @@ pub enum ErrorKind {
     Unsupported(Capability),
     /// Requested blocks are missing, pruned or above the tip.
     Unavailable,
-    /// The chain was reorganised during every attempt to answer.
+    /// The chain was reorganized during every attempt to answer.
     Reorged,
     /// The caller asked to stop.
     Interrupted,

@@ -67,7 +67,7 @@ pub enum Hint {
     WriteColumns(String),
     /// Replace the file, or choose another name.
     Overwrite,
-    /// Write to a file, which is restarted on a reorganisation.
+    /// Write to a file, which is restarted on a reorganization.
     WriteToFile,
     /// Reduce the size of the graph.
     NarrowGraph,

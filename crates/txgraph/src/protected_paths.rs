@@ -70,7 +70,7 @@ impl ProtectedPaths {
     }
 
     /// Refuses a path that is inside a data directory, directly or through links: this one
-    /// or any other that is recognised by its `db/mdbx.dat`.
+    /// or any other that is recognized by its `db/mdbx.dat`.
     ///
     /// # Errors
     ///

@@ -27,7 +27,7 @@ impl CancelFlag {
     }
 
     /// Whether work should stop.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -41,8 +41,8 @@ mod tests {
         let flag = CancelFlag::new();
         let other = flag.clone();
         other.cancel();
-        assert!(flag.is_cancelled());
+        assert!(flag.is_canceled());
         flag.reset();
-        assert!(!other.is_cancelled());
+        assert!(!other.is_canceled());
     }
 }

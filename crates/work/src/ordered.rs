@@ -13,7 +13,7 @@ pub enum Ordered<B> {
     /// The sink broke, with this value.
     Broken(B),
     /// The cancel flag was set.
-    Cancelled,
+    Canceled,
 }
 
 /// Runs `tasks` on several threads and delivers their results to `sink`, on the calling
@@ -71,8 +71,8 @@ pub fn ordered<T: Send, S: Send, R: Send, B>(
         let mut queue: TaskQueue<(), ControlFlow<R, R>> = TaskQueue::default();
         let mut is_closed = false;
         loop {
-            if cancel.is_cancelled() {
-                return Ordered::Cancelled;
+            if cancel.is_canceled() {
+                return Ordered::Canceled;
             }
             while let Some((id, result)) = runner.finished(Wait::No) {
                 is_closed |= result.is_break();

@@ -167,10 +167,10 @@ pub(crate) struct RevmTransaction {
 }
 
 impl RevmTransaction {
-    /// Creates it with its own state. New code is analysed in every run, as after a read
+    /// Creates it with its own state. New code is analyzed in every run, as after a read
     /// from disk.
     pub(crate) fn new(mut state: FlatState, transaction: &Transaction, codes: Codes) -> Self {
-        state.analyses_each_time = matches!(codes, Codes::Fresh(..));
+        state.analyzes_each_time = matches!(codes, Codes::Fresh(..));
         let transaction = txgraph_revm_peer::transaction(transaction);
         Self {
             evm: revm_on(FORK, &block(), state),

@@ -1,4 +1,4 @@
-//! A node in a process of its own that mines and reorganises at its own pace.
+//! A node in a process of its own that mines and reorganizes at its own pace.
 //!
 //! The process is the test binary itself, started again to run one test that calls
 //! [`mine_if_asked`]. It prints each step on standard output as one line of JSON, and
@@ -39,7 +39,7 @@ pub struct MinerPlan {
     pub step_ms: Option<u64>,
     /// Steps of a thousand that replace the newest blocks with a longer branch.
     pub reorgs_permille: u64,
-    /// Replaced blocks, minimum and maximum. A reorganisation never replaces a finalized
+    /// Replaced blocks, minimum and maximum. A reorganization never replaces a finalized
     /// block.
     pub reorg_blocks: (u64, u64),
     /// Steps of a thousand that write all blocks and state, as a clean restart does.
@@ -55,17 +55,17 @@ pub struct Progress {
     pub head: u64,
     /// The block up to which its hashed state is on disk.
     pub state: u64,
-    /// Steps so far. A step commits new blocks, after a reorganisation or not.
+    /// Steps so far. A step commits new blocks, after a reorganization or not.
     pub steps: u64,
     /// Mined blocks, including those that were removed again.
     pub mined: u64,
     /// Removed blocks.
     pub taken_back: u64,
-    /// Reorganisations.
+    /// Reorganizations.
     pub reorgs: u64,
-    /// Reorganisations that removed blocks from the disk.
+    /// Reorganizations that removed blocks from the disk.
     pub reorgs_on_disk: u64,
-    /// Reorganisations that removed blocks at or below the block of hashed state.
+    /// Reorganizations that removed blocks at or below the block of hashed state.
     pub reorgs_below_state: u64,
 }
 

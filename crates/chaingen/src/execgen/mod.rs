@@ -13,7 +13,7 @@
 //! because there is no trie. Everything else in a header is correct.
 //!
 //! [`Chain`] writes in this process. [`Miner`] writes in a process of its own, at its own
-//! pace and with reorganisations. Both can keep blocks in memory and hashed state behind the
+//! pace and with reorganizations. Both can keep blocks in memory and hashed state behind the
 //! blocks, as nodes do since reth 2.6 ([`Memory`], `masking_blocks` in
 //! [`Storage`](crate::Storage)).
 

@@ -399,7 +399,7 @@ fn encoded(block: &ExecutedBlock) -> BTreeMap<Key, (Value, Value)> {
     accounts.chain(slots).collect()
 }
 
-/// After any number of commits, reorganisations and clean stops, hashed state equals what the rule
+/// After any number of commits, reorganizations and clean stops, hashed state equals what the rule
 /// says, and gives the exact state after each block that it covers.
 #[test]
 fn block_writer_follows_the_rule() {
@@ -416,7 +416,7 @@ fn block_writer_follows_the_rule() {
     assert!(kinds.iter().all(|count| *count > 50), "{kinds:?}");
 }
 
-/// The same chain with and without masking: `Appender`, with reorganisations above and below
+/// The same chain with and without masking: `Appender`, with reorganizations above and below
 /// the block of hashed state.
 #[test]
 fn appender_follows_the_rule() {

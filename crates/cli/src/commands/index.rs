@@ -67,7 +67,7 @@ struct BuildArgs {
 
 /// Extend an index to the tip of the node
 ///
-/// Blocks that a reorganisation replaced are indexed again.
+/// Blocks that a reorganization replaced are indexed again.
 #[derive(Args, Debug)]
 struct UpdateArgs {
     /// Last block, or a UTC date to stop before; default: the tip minus the reorg buffer

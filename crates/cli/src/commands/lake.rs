@@ -61,7 +61,7 @@ struct BuildArgs {
 
 /// Extend a lake to the tip of the node
 ///
-/// Partitions with blocks that a reorganisation replaced are written again.
+/// Partitions with blocks that a reorganization replaced are written again.
 #[derive(Args, Debug)]
 struct AppendArgs {
     /// Directory of the lake

@@ -113,7 +113,7 @@ fn without_roots_all_transfers_are_measured() {
 }
 
 #[test]
-fn every_measure_prints_and_serialises() {
+fn every_measure_prints_and_serializes() {
     let sample = Sample::small();
     for measure in ["summary", "pairs", "degrees", "cycles", "components"] {
         let page = sample

@@ -390,7 +390,7 @@ fn servers_of_other_nodes_are_refused() {
         assert!(run.stderr.contains("belongs to chain 735703"), "{run:?}");
         // A branch that leaves the node's below the end of its files.
         let (server, head) = server(&sample);
-        server.fail("eth_chainId", 1, Fault::Reorganisation(120));
+        server.fail("eth_chainId", 1, Fault::Reorganization(120));
         let run = sample.run(&format!("transfers {head}"));
         assert_eq!(run.status, 1, "{run:?}");
         assert!(run.stderr.contains("block 126 is 0x"), "{run:?}");
@@ -410,7 +410,7 @@ fn servers_of_other_nodes_are_refused() {
 
 /// The blocks that are only in memory are replaced at every moment of a query.
 #[test]
-fn reorganisations_above_the_files_are_read_again() {
+fn reorganizations_above_the_files_are_read_again() {
     for sample in samples() {
         for (method, after) in [
             ("eth_getBlockByNumber", 2),
@@ -423,7 +423,7 @@ fn reorganisations_above_the_files_are_read_again() {
         ] {
             for first in [TIP + 1, 140] {
                 let (server, head) = server(&sample);
-                let fault = Fault::Reorganisation(first as u64);
+                let fault = Fault::Reorganization(first as u64);
                 server.fail_after(method, after, fault);
                 let line = "transfers -q --chunk-blocks 8 -o x.csv --overwrite";
                 sample.ok(&format!("{line} {head}"));

@@ -49,7 +49,7 @@ fn vertices_and_pictures_have_names_categories_and_sources() {
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    // A root keeps its colour.
+    // A root keeps its color.
     let root = dot
         .lines()
         .find(|line| line.contains("● My wallet"))

@@ -1,5 +1,5 @@
 //! The program on real data directories: what it prints and writes, and its exit status. One
-//! module for each command, and one for each behaviour that commands share.
+//! module for each command, and one for each behavior that commands share.
 
 #[path = "../../../export/tests/it/frame.rs"]
 mod frame;

@@ -129,7 +129,7 @@ fn parts_of_the_data_directory_elsewhere_are_refused_too() {
 }
 
 #[test]
-fn verbs_without_a_node_recognise_data_directories() {
+fn verbs_without_a_node_recognize_data_directories() {
     let sample = sample();
     let out = sample.fixture.path().join("db/new");
     for line in verbs().iter().filter(|line| line.starts_with("evm")) {

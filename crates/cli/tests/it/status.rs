@@ -379,10 +379,7 @@ fn results_and_messages_do_not_mix() {
     assert_eq!(loud.stdout, quiet.stdout);
     assert_eq!(quiet.stderr, "");
     assert!(loud.stderr.lines().count() > 2);
-    assert!(
-        !loud.stderr.contains('\u{1b}'),
-        "colours only for terminals"
-    );
+    assert!(!loud.stderr.contains('\u{1b}'), "colors only for terminals");
     let logged = run(sample
         .command()
         .env("RUST_LOG", "txgraph=info")

@@ -28,10 +28,10 @@ mod tests {
     use alloy_primitives::map::DefaultHashBuilder;
     use std::{collections::HashSet, hash::BuildHasher};
 
-    /// Neighbouring slots, as of arrays and structures, do not collide in either half of the hash.
+    /// Neighboring slots, as of arrays and structures, do not collide in either half of the hash.
     #[test]
     #[cfg_attr(miri, ignore = "statistics of safe code")]
-    fn neighbouring_slots_do_not_collide() {
+    fn neighboring_slots_do_not_collide() {
         let hash = DefaultHashBuilder::default();
         let mut low = HashSet::new();
         let mut high = HashSet::new();

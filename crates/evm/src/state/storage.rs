@@ -20,7 +20,7 @@ impl Journal {
         account: u32,
         key: Word,
     ) -> Result<u32, Failed> {
-        // The low bits differ for neighbouring slots and for hashes.
+        // The low bits differ for neighboring slots and for hashes.
         let recent = (key.0[0] as usize ^ account as usize) % RECENT_SLOTS;
         let slot = self.recent_slots[recent];
         let slot = match self.slots.get(slot as usize) {

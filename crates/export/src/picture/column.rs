@@ -22,9 +22,9 @@ pub(super) fn columns(graph: &TransferGraph, hops: &[u32], arrows: &[PictureArro
     hops.iter().zip(side).map(column).collect()
 }
 
-/// The side of each node, by its neighbours that are nearer to a root.
+/// The side of each node, by its neighbors that are nearer to a root.
 fn sides(hops: &[u32], arrows: &[PictureArrow]) -> Vec<i64> {
-    // Each node with its nearer neighbours: 1 if it receives from the neighbour.
+    // Each node with its nearer neighbors: 1 if it receives from the neighbor.
     let mut nearer: Vec<Vec<(usize, i64)>> = vec![Vec::new(); hops.len()];
     for arrow in arrows {
         let (source, target) = (arrow.source, arrow.target);

@@ -7,7 +7,7 @@
 
 use super::{
     Picture,
-    layout::centre,
+    layout::center,
     style::VertexStyle,
     text::{Text, push},
 };
@@ -109,7 +109,7 @@ fn settings(picture: &Picture<'_>, layout: Layout) -> String {
             let leaves = picture.nodes.len().min(100_000) as f64;
             let radius = (leaves * RING_SPACE / std::f64::consts::TAU).max(1.6);
             let mut id = Vec::new();
-            if let Some(node) = picture.nodes.get(centre(picture).0) {
+            if let Some(node) = picture.nodes.get(center(picture).0) {
                 picture.push_id(node, &mut id);
             }
             let id = String::from_utf8_lossy(&id);
@@ -252,7 +252,7 @@ fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out
         out.extend_from_slice(b"\" -> \"");
         picture.push_id(target, out);
         out.extend_from_slice(b"\"[");
-        if arrow.is_labelled {
+        if arrow.is_labeled {
             out.extend_from_slice(b"label=\"");
             picture.push_arrow_label(arrow, &mut Text::quoted(out));
             out.extend_from_slice(b"\" ");
@@ -268,7 +268,7 @@ fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out
         out.extend_from_slice(b" tooltip=\"");
         picture.push_arrow_tooltip(number, &mut Text::quoted(out));
         out.push(b'"');
-        if arrow.is_labelled {
+        if arrow.is_labeled {
             let end = out.len();
             out.extend_from_slice(b" label");
             out.extend_from_within(start..end);

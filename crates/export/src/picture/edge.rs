@@ -34,7 +34,7 @@ pub(crate) struct PictureArrow {
     /// In tenths of a point.
     pub(crate) width: usize,
     /// Whether the amount is drawn, and not only in the tooltip.
-    pub(crate) is_labelled: bool,
+    pub(crate) is_labeled: bool,
 }
 
 impl PictureArrow {
@@ -91,7 +91,7 @@ pub(super) fn merged(
             hashed: [number; HASHES_MAX],
             hashes: usize::from(transfer.transaction_hash.is_some()),
             width: 0,
-            is_labelled: true,
+            is_labeled: true,
         };
         if every_transfer {
             arrows.push(arrow);

@@ -2,7 +2,7 @@
 //!
 //! A leaf has transfers with one other vertex only, its hub. Leaves of one hub with the same
 //! directions and tokens form a group. The leaves with the largest amounts stay; the others
-//! become one vertex. Roots, labelled vertices and vertices at which the search ended for a
+//! become one vertex. Roots, labeled vertices and vertices at which the search ended for a
 //! reason of their own always stay.
 
 use super::edge::PictureArrow;

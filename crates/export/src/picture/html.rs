@@ -1,4 +1,4 @@
-//! A picture as one HTML page: pan, zoom, search, details, colours, a range of time, and
+//! A picture as one HTML page: pan, zoom, search, details, colors, a range of time, and
 //! export of what is seen. The page has its data, styles and script inside and requests
 //! nothing.
 //!
@@ -86,7 +86,7 @@ fn data(
         json!({
             "s": arrow.source, "t": arrow.target, "asset": arrow.asset,
             "label": lines(|out| picture.push_arrow_label(arrow, out)),
-            "shown": arrow.is_labelled,
+            "shown": arrow.is_labeled,
             "tip": lines(|out| picture.push_arrow_tooltip(number, out)),
             "color": picture.colors[arrow.asset], "width": arrow.width,
             "first": at(arrow.first), "last": at(arrow.last), "link": picture.arrow_link(arrow),

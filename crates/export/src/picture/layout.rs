@@ -10,7 +10,7 @@ const HOPS_ARROWS_MAX: usize = 300;
 /// Nodes of the largest column that a screen shows in a few pages.
 const COLUMN_MAX: usize = 50;
 
-/// Nodes around the centre of a radial layout.
+/// Nodes around the center of a radial layout.
 const RADIAL_NODES_MAX: usize = 400;
 
 /// The layout of a picture: the chosen one, else by its shape and size. It never depends on the speed of
@@ -28,7 +28,7 @@ fn by_shape(picture: &Picture<'_>) -> Layout {
     if arrows <= HOPS_ARROWS_MAX && fits_columns(picture) {
         return Layout::Hops;
     }
-    if nodes <= RADIAL_NODES_MAX && 10 * centre(picture).1 >= 8 * arrows {
+    if nodes <= RADIAL_NODES_MAX && 10 * center(picture).1 >= 8 * arrows {
         return Layout::Radial;
     }
     Layout::Force
@@ -46,7 +46,7 @@ fn fits_columns(picture: &Picture<'_>) -> bool {
 }
 
 /// Returns the node with most arrows, and their number.
-pub(super) fn centre(picture: &Picture<'_>) -> (usize, usize) {
+pub(super) fn center(picture: &Picture<'_>) -> (usize, usize) {
     let mut degrees = vec![0; picture.nodes.len()];
     for arrow in &picture.arrows {
         degrees[arrow.source] += 1;

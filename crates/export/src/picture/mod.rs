@@ -64,7 +64,7 @@ pub(crate) struct Picture<'a> {
     pub(crate) legend: Vec<LegendEntry>,
     /// The chosen layout, or the one that fits. Never [`Layout::Auto`].
     pub(crate) layout: Layout,
-    /// The kinds of labelled addresses.
+    /// The kinds of labeled addresses.
     pub(crate) categories: Vec<CategoryEntry>,
     /// The place of each asset in the legend of [`Arrows`].
     places: HashMap<Asset, usize>,
@@ -188,10 +188,8 @@ impl<'a> Picture<'a> {
         let mut order: Vec<usize> = (0..arrows.len()).collect();
         let (kept, ..) =
             order.select_nth_unstable_by_key(widest, |at| (Reverse(arrows[*at].width), *at));
-        arrows
-            .iter_mut()
-            .for_each(|arrow| arrow.is_labelled = false);
-        kept.iter().for_each(|at| arrows[*at].is_labelled = true);
+        arrows.iter_mut().for_each(|arrow| arrow.is_labeled = false);
+        kept.iter().for_each(|at| arrows[*at].is_labeled = true);
         let note = "amounts of thin arrows are in tooltips only";
         self.notes.push(note.to_owned());
     }
@@ -282,7 +280,7 @@ fn place_of_each(vertices: usize, groups: &[Vec<usize>]) -> Vec<usize> {
 }
 
 /// The arrows up to which all have a drawn amount, and the number of amounts in larger pictures.
-/// Around a centre, amounts are close to each other.
+/// Around a center, amounts are close to each other.
 const fn labels_max(layout: Layout) -> (usize, usize) {
     match layout {
         Layout::Hops => (300, 60),

@@ -1,10 +1,10 @@
 //! Positions of nodes, computed by Graphviz. Only numbers reach it, no label.
 
-use super::{Picture, layout::centre};
+use super::{Picture, layout::center};
 use crate::{Drawing, Error, Layout, Result, draw::run};
 use std::fmt::Write;
 
-/// The centre of each node in points, downwards.
+/// The center of each node in points, downwards.
 pub(super) type Places = Vec<(f64, f64)>;
 
 /// Points per inch.
@@ -40,7 +40,7 @@ fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
         Layout::Radial => {
             let leaves = picture.nodes.len().min(100_000) as f64;
             let radius = (leaves * 1.3 / std::f64::consts::TAU).max(2.5);
-            let (root, _) = centre(picture);
+            let (root, _) = center(picture);
             format!("layout=twopi root=n{root} ranksep={radius:.2} overlap=true splines=line")
         }
         Layout::Force => "layout=sfdp overlap=prism splines=line K=1.5".to_owned(),

@@ -68,7 +68,7 @@ impl VertexStyle {
         }
     }
 
-    /// The kind of a labelled address decides shape and colour; a root keeps its colour.
+    /// The kind of a labeled address decides shape and color; a root keeps its color.
     pub(super) const fn of_kind(self, kind: Option<Category>, is_root: bool) -> Self {
         match kind {
             None => self,

@@ -30,7 +30,7 @@ const LABELS: [&str; 14] = [
     "火🦊\u{FFFF}",
 ];
 
-fn labelled(label: &str) -> TransferGraph {
+fn labeled(label: &str) -> TransferGraph {
     let mut graph = tiny();
     let carol = vertex(&graph, "carol");
     graph.graph[carol].labels = [Label::named(label)].into_iter().collect();
@@ -87,7 +87,7 @@ fn dot_parses_to_the_same_graph_with_any_label() {
     assert_eq!(plain.0, 5);
     assert_eq!(plain.1, txgraph_graph::testing::merged(&tiny()).len());
     for label in LABELS {
-        let graph = parse(&labelled(label), &options_with_symbol(label));
+        let graph = parse(&labeled(label), &options_with_symbol(label));
         assert_eq!(count(&graph), plain, "{label:?}");
         let Graph::DiGraph { stmts, .. } = &graph else {
             panic!("not directed")
@@ -113,7 +113,7 @@ fn dot_parses_to_the_same_graph_with_any_label() {
 #[test]
 fn xml_is_well_formed_and_keeps_labels() {
     for label in LABELS {
-        let (graph, options) = (labelled(label), options_with_symbol(label));
+        let (graph, options) = (labeled(label), options_with_symbol(label));
         for merge in [false, true] {
             let options = GraphOptions {
                 merge,
@@ -197,14 +197,14 @@ fn html_contains_labels_as_data_only() {
         "javascript:alert(1)",
     ]);
     let plain = written(
-        &labelled("x"),
+        &labeled("x"),
         DocumentFormat::Html,
         &options_with_symbol("x"),
     );
     let (_, plain) = page_data(std::str::from_utf8(&plain).unwrap());
     for label in labels {
         let html = written(
-            &labelled(label),
+            &labeled(label),
             DocumentFormat::Html,
             &options_with_symbol(label),
         );
@@ -292,7 +292,7 @@ fn gexf_has_times_and_weights() {
 #[test]
 fn long_labels_are_shortened_in_drawings_only() {
     let label = "x".repeat(100_000);
-    let graph = labelled(&label);
+    let graph = labeled(&label);
     let dot = String::from_utf8(written(&graph, DocumentFormat::Dot, &options())).unwrap();
     assert!(dot.lines().all(|line| line.len() < 4096), "{dot}");
     assert!(dot.contains(&format!("{}…", "x".repeat(31))));
@@ -318,7 +318,7 @@ fn text_formats_have_no_hidden_characters() {
         .chain("\u{ad}\u{61c}\u{200b}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}".chars())
         .chain("\u{2060}\u{2066}\u{2069}\u{feff}\u{fff9}\u{e0001}\u{10ffff}".chars())
         .collect();
-    let (graph, options) = (labelled(&all), options_with_symbol(&all));
+    let (graph, options) = (labeled(&all), options_with_symbol(&all));
     let is_clean = |text: &str| {
         let line = text.replace('\n', "");
         printable(&line) == line
@@ -347,7 +347,7 @@ fn text_formats_have_no_hidden_characters() {
 fn json_keeps_labels_and_csv_escapes_formulas() {
     let folder = tempfile::tempdir().unwrap();
     for label in LABELS {
-        let graph = labelled(label);
+        let graph = labeled(label);
         let bytes = written(&graph, DocumentFormat::Json, &options());
         let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         let labels: Vec<_> = json["vertices"]
@@ -397,7 +397,7 @@ fn svg_is_well_formed_without_scripts() {
     }
     for label in LABELS {
         let svg = written(
-            &labelled(label),
+            &labeled(label),
             DocumentFormat::Svg,
             &options_with_symbol(label),
         );

@@ -57,7 +57,7 @@ fn peel(steps: usize) -> TransferGraph {
     rooted(&(0..steps).map(step).collect::<String>(), Direction::Out)
 }
 
-/// A centre that pays `leaves` addresses.
+/// A center that pays `leaves` addresses.
 pub(crate) fn star(leaves: usize) -> TransferGraph {
     let leaf = |at: usize| format!("hub>leaf{at}:{}@USDC ", 1_000_000 + 977 * at);
     rooted(&(0..leaves).map(leaf).collect::<String>(), Direction::Out)
@@ -193,7 +193,7 @@ fn star_is_folded_and_its_sum_is_written() {
     };
     let (_, written) = picture("star_off", &star(100), DocumentFormat::Svg, all);
     assert_eq!(written.rows, 100);
-    // Around a centre, more amounts would cover each other.
+    // Around a center, more amounts would cover each other.
     let note = "amounts of thin arrows are in tooltips only".to_owned();
     assert!(written.notes.contains(&note), "{:?}", written.notes);
     let three = Drawing {

@@ -1,4 +1,4 @@
-//! How the search reads its source: number of scans, reorganisations, missing blocks, and
+//! How the search reads its source: number of scans, reorganizations, missing blocks, and
 //! sources that return transfers out of order.
 
 use alloy_primitives::{Address, B256};
@@ -75,10 +75,10 @@ fn edges_have_hashes() {
 }
 
 #[test]
-fn a_reorganisation_ends_the_search() {
+fn a_reorganization_ends_the_search() {
     let source = source();
     source.reorgs.set(1);
-    let error = search(&source, &request(None)).expect_err("reorganised");
+    let error = search(&source, &request(None)).expect_err("reorganized");
     assert_eq!(source.scans.get(), 1);
     assert!(
         matches!(

@@ -38,7 +38,7 @@ const BLOOM: Column = may(Role::Bloom, &["logs_bloom"]);
 const WITHDRAWALS_ROOT: Column = may(Role::WithdrawalsRoot, &["withdrawals_root"]);
 const TIME: Column = may(Role::Time, &["block_timestamp", "timestamp"]);
 
-/// Every table that is recognised. The first one whose needed columns exist is taken, so tables
+/// Every table that is recognized. The first one whose needed columns exist is taken, so tables
 /// with more of them come first.
 pub(crate) const DIALECTS: &[Dialect] = &[
     Dialect {

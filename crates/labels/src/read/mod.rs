@@ -1,4 +1,4 @@
-//! Recognises the format of a text and reads its rows.
+//! Recognizes the format of a text and reads its rows.
 
 mod chain;
 mod fields;
@@ -79,7 +79,7 @@ impl fmt::Display for BadRow {
 /// The rows of a file, and what was left out.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// The format that was recognised.
+    /// The format that was recognized.
     pub format: Format,
     /// The rows of this chain, in order.
     pub rows: Vec<Row>,

@@ -1,5 +1,5 @@
 //! The lake compared with the node it was built from, and with a naive filter over all
-//! transfers: the same answers to every query, also after damage and reorganisations. Tests of
+//! transfers: the same answers to every query, also after damage and reorganizations. Tests of
 //! `stored` compare what a lake and an index have in common.
 
 #[cfg(feature = "s3")]

@@ -1,4 +1,4 @@
-//! Readers next to a node in another process that appends, reorganises and prunes. Every
+//! Readers next to a node in another process that appends, reorganizes and prunes. Every
 //! answer is right, and few need a second attempt.
 
 use crate::roots::contradiction;
@@ -13,7 +13,7 @@ use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 
 /// The number of blocks that a reader reads each time.
 const DEPTH: u64 = 40;
-/// Blocks that are this deep are never reorganised.
+/// Blocks that are this deep are never reorganized.
 const FINALITY: u64 = 30;
 /// How often in a row a reader may be stale.
 const STALE_MAX: u32 = 30;
@@ -97,7 +97,7 @@ fn follow(layout: Layout, wait_for_readers: bool, seed: u64) {
                         .unwrap_or(0),
                     _ => node.append(1 + round % 7).unwrap().number,
                 };
-                // A reorganisation is followed by new blocks.
+                // A reorganization is followed by new blocks.
                 node.append(1 + (random >> 50) % 20).unwrap();
             }
         }));

@@ -171,7 +171,7 @@ fn rejects_jars_shorter_than_their_rows() {
 /// A node that was killed while it removed blocks 31 to 40: `.off` and data are truncated,
 /// `.conf` still promises all rows.
 #[test]
-fn reads_what_is_committed_after_a_crash_during_a_reorganisation() {
+fn reads_what_is_committed_after_a_crash_during_a_reorganization() {
     let [_, v2] = committed();
     let copy = v2.unpack();
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();

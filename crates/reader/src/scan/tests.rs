@@ -1,4 +1,4 @@
-//! Scans of a simulated chain that is reorganised, unwound, extended and pruned
+//! Scans of a simulated chain that is reorganized, unwound, extended and pruned
 //! while its chunks finish in any order.
 
 use super::*;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, testing};
 
-/// The hashes of a chain. A hash contains the number of the reorganisation that made its block.
+/// The hashes of a chain. A hash contains the number of the reorganization that made its block.
 #[derive(Clone, Debug)]
 struct Chain {
     hashes: Vec<B256>,
@@ -326,7 +326,7 @@ proptest! {
 #[test]
 fn scans_recover_from_changes_of_the_chain() {
     // A scan that always fails after any change would satisfy the property, too.
-    let (mut survived, mut reorganised) = (0, 0);
+    let (mut survived, mut reorganized) = (0, 0);
     for seed in 0..400 {
         let case = Case {
             seed,
@@ -347,16 +347,16 @@ fn scans_recover_from_changes_of_the_chain() {
         };
         let (fine, simulation) = run(&case);
         if simulation.forks > 0 {
-            reorganised += 1;
+            reorganized += 1;
             survived += u32::from(fine);
         }
     }
-    assert!(reorganised > 150, "{reorganised}");
-    assert!(survived * 3 > reorganised, "{survived} of {reorganised}");
+    assert!(reorganized > 150, "{reorganized}");
+    assert!(survived * 3 > reorganized, "{survived} of {reorganized}");
 }
 
 #[test]
-fn cancelling_interrupts() {
+fn canceling_interrupts() {
     let cancel = CancelFlag::new();
     let mut batches = 0;
     let mut sink = |_| {

@@ -169,7 +169,7 @@ fn progress_counts_all_blocks_and_transactions() {
 }
 
 #[test]
-fn search_can_be_cancelled() {
+fn search_can_be_canceled() {
     let copy = with_pruned_index();
     let cancel = CancelFlag::new();
     cancel.cancel();

@@ -113,7 +113,7 @@ fn cancel_flag_stops_scans() {
         "{result:?}"
     );
     assert_eq!(batches, 3);
-    // It stays cancelled.
+    // It stays canceled.
     assert!(matches!(
         ask(&source, &everything(range(0, 0))),
         Err(SourceError::Interrupted)

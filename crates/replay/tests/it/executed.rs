@@ -16,7 +16,7 @@ use txgraph_work::Threads;
 /// More blocks than the first one of Osaka, which is 48.
 const BLOCKS: u64 = 72;
 
-/// A chain of small blocks with two reorganisations, one of them in Osaka.
+/// A chain of small blocks with two reorganizations, one of them in Osaka.
 fn chain(layout: Layout) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut chain = Chain::create(&dir.path().join("node"), Plan::new(7, layout, 2_500_000));

@@ -60,10 +60,10 @@ fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
     requests
 }
 
-/// The chain grows and is reorganised. After each step, the outdated and the updated index return
+/// The chain grows and is reorganized. After each step, the outdated and the updated index return
 /// the same transfers as the node with a replay.
 #[test]
-fn index_follows_reorganisations() {
+fn index_follows_reorganizations() {
     let dir = tempfile::tempdir().unwrap();
     let (folder, place) = (dir.path().join("node"), dir.path().join("index"));
     let plan = MinerPlan {

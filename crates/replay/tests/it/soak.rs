@@ -73,7 +73,7 @@ fn follows_masking_node_of_layout_v1() {
     soak(often_writing(35, Layout::V1), History::Index);
 }
 
-/// Commits and reorganisations on disk follow each other quickly.
+/// Commits and reorganizations on disk follow each other quickly.
 #[test]
 fn follows_masking_node_that_writes_often() {
     soak(often_writing(36, Layout::V2), History::Walk);
@@ -119,7 +119,7 @@ struct Seen {
     answers: u64,
     /// Answers after blocks that were stored without their state.
     answers_behind: u64,
-    /// Passes that ended with the error for a reorganisation.
+    /// Passes that ended with the error for a reorganization.
     retries: u64,
     /// Blocks that a pass found replaced by another branch.
     replaced: u64,
@@ -170,7 +170,7 @@ fn soak(plan: MinerPlan, history: History) {
     let begun = Instant::now();
     let (mut last_new, time) = (begun, Duration::from_secs(seconds()));
     let tolerate = |seen: &mut Seen, error: Error| {
-        assert!(is_of_a_reorganisation(&error), "{error}");
+        assert!(is_of_a_reorganization(&error), "{error}");
         seen.retries += 1;
     };
     let mut follow = |seen: &mut Seen, miner: &Miner| {
@@ -205,7 +205,7 @@ fn soak(plan: MinerPlan, history: History) {
     let lowest = mined.tip.number.saturating_sub(STATES_BACK);
     compare_states_of(&state, &miner, lowest, mined.tip.number, &mut seen).unwrap();
     println!(
-        "{layout:?}, {history:?}, masking {}: {} s; {} mined, {} reorganisations ({} on disk, {} \
+        "{layout:?}, {history:?}, masking {}: {} s; {} mined, {} reorganizations ({} on disk, {} \
          below the block of state) took back {}; tip {}, state {}; {} passes replayed {} blocks, \
          {} transactions, {:.1} Ggas; {} answers equal, {} of them after blocks without state; \
          {} retries, {} replaced blocks seen; longest wait for a new block {:.2} s",
@@ -240,8 +240,8 @@ fn soak(plan: MinerPlan, history: History) {
     assert!(seen.newest() > plan.blocks_at_start);
 }
 
-/// Whether a reorganisation caused the error; no other errors are allowed.
-fn is_of_a_reorganisation(error: &Error) -> bool {
+/// Whether a reorganization caused the error; no other errors are allowed.
+fn is_of_a_reorganization(error: &Error) -> bool {
     let is_gone = match error {
         Error::NodeDb(error) => error.is_missing(),
         Error::State { source, .. } | Error::Changes { source, .. } => source

@@ -184,14 +184,14 @@ fn blocks_without_state_are_reported() {
     assert_eq!(BlockRanges::new(both), request(440, 800).blocks);
 }
 
-/// The node's source. Reorganises the chain before it scans a certain block.
-struct ReorganisingSource {
+/// The node's source. Reorganizes the chain before it scans a certain block.
+struct ReorganizingSource {
     node: NodeSource,
     miner: Mutex<Miner>,
     at: u64,
 }
 
-impl TransferSource for ReorganisingSource {
+impl TransferSource for ReorganizingSource {
     fn chain(&self) -> &ChainInfo {
         self.node.chain()
     }
@@ -231,7 +231,7 @@ impl TransferSource for ReorganisingSource {
 
 /// Runs of blocks are replayed one after the other and must belong to one branch.
 #[test]
-fn reorganisation_between_runs_of_blocks_is_an_error() {
+fn reorganization_between_runs_of_blocks_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("node");
     let plan = MinerPlan {
@@ -258,7 +258,7 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
     };
     let mut query = request(0, 1030);
     query.filter.internal = true;
-    // Without a reorganisation the scan succeeds.
+    // Without a reorganization the scan succeeds.
     let (report, _) = scan(&WithInternal::new(node(&db), internal()), &query);
     assert_eq!(report.covered, query.blocks);
     // The runs are linked, so one anchor covers them.
@@ -266,12 +266,12 @@ fn reorganisation_between_runs_of_blocks_is_an_error() {
     assert_eq!(pinned, query.blocks.iter().collect::<Vec<_>>());
     assert_eq!(report.anchors[0].hash, report.last_block_hash.unwrap());
     // Blocks from 1021 on are replaced after the first run, which ends with 1023.
-    let reorganising = ReorganisingSource {
+    let reorganizing = ReorganizingSource {
         node: node(&db),
         miner: Mutex::new(miner),
         at: 1024,
     };
-    let source = WithInternal::new(reorganising, internal());
+    let source = WithInternal::new(reorganizing, internal());
     let error = source.scan(&query, &mut |_| ControlFlow::Continue(()));
     let error = error.unwrap_err();
     assert!(

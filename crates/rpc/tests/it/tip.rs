@@ -1,4 +1,4 @@
-//! The newest blocks: reorganisations, and servers behind one URL that are some blocks apart.
+//! The newest blocks: reorganizations, and servers behind one URL that are some blocks apart.
 
 use crate::support::{
     check, expected, one_chunk, open, options, request, scan, server, source, tokens, try_open,
@@ -17,14 +17,14 @@ fn changing() -> RpcServer {
 }
 
 #[test]
-fn a_reorganisation_inside_of_a_chunk_is_read_again() {
+fn a_reorganization_inside_of_a_chunk_is_read_again() {
     for (filter, method) in [
         (tokens(), "eth_getBlockByNumber"),
         (TransferFilter::default(), "eth_getBlockReceipts"),
     ] {
         let server = changing();
         let source = source(&server);
-        server.fail(method, 1, Fault::Reorganisation(35));
+        server.fail(method, 1, Fault::Reorganization(35));
         let report = check(&source, &filter);
         assert_eq!(
             report.last_block_hash.unwrap().to_string(),
@@ -34,7 +34,7 @@ fn a_reorganisation_inside_of_a_chunk_is_read_again() {
 }
 
 #[test]
-fn a_reorganisation_between_chunks_is_reported() {
+fn a_reorganization_between_chunks_is_reported() {
     let server = server();
     let small = RpcOptions {
         chunk_blocks: Some(10),
@@ -42,7 +42,7 @@ fn a_reorganisation_between_chunks_is_reported() {
     };
     let source = open(&server, "connections=1", small);
     let _ = server.take_asked();
-    server.fail_after("eth_getBlockReceipts", 4, Fault::Reorganisation(5));
+    server.fail_after("eth_getBlockReceipts", 4, Fault::Reorganization(5));
     match scan(&source, &request(TransferFilter::default())) {
         Err(SourceError::Reorged { .. }) => {}
         Err(SourceError::Failed(failure)) if failure.kind == FailureKind::Replaced => {}
@@ -123,7 +123,7 @@ fn answers_of_two_chains_are_never_mixed_or_invalid() {
 }
 
 #[test]
-fn a_transaction_that_is_gone_is_a_reorganisation() {
+fn a_transaction_that_is_gone_is_a_reorganization() {
     let server = changing();
     let source = source(&server);
     let mut transfers = expected(&tokens());

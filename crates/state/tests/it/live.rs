@@ -1,4 +1,4 @@
-//! A reader next to a node in another process that appends and reorganises: the state after
+//! A reader next to a node in another process that appends and reorganizes: the state after
 //! a past block equals the state that was current at that block.
 
 use crate::support::{open, walking};
@@ -119,7 +119,7 @@ fn follow(layout: Layout, seed: u64) {
     assert!(answers.into_inner() > 100);
 }
 
-/// Prepares a range, and uses it until the chain is reorganised below its tip.
+/// Prepares a range, and uses it until the chain is reorganized below its tip.
 fn read(
     db: &StateDb,
     truth: &Mutex<Truth>,

@@ -233,7 +233,7 @@ fn a_sink_that_breaks_ends_the_scan_without_an_error() {
 }
 
 #[test]
-fn a_cancelled_scan_is_interrupted() {
+fn a_canceled_scan_is_interrupted() {
     let cancel = CancelFlag::new();
     cancel.cancel();
     let blocks = Memory::new(ranges(&[(0, 99)]), 10);

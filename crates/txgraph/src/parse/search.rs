@@ -39,7 +39,7 @@ pub struct SearchArgs {
     pub max_degree: Option<u32>,
     /// File of addresses that are not expanded, with labels.
     pub stop_at: Option<String>,
-    /// Categories of labelled addresses that are not expanded.
+    /// Categories of labeled addresses that are not expanded.
     #[serde(deserialize_with = "list")]
     pub stop_at_category: Vec<String>,
     /// Files with names of addresses, in the order of their priority.

@@ -131,7 +131,7 @@ impl ExportEra<'_> {
         match end {
             Ordered::Done => files.finish()?,
             Ordered::Broken(error) => return Err(error),
-            Ordered::Cancelled => return Err(SourceError::Interrupted.into()),
+            Ordered::Canceled => return Err(SourceError::Interrupted.into()),
         }
         Ok(ExportedEra {
             files: files.done,

@@ -20,7 +20,7 @@ pub struct IndexState {
     pub tip: u64,
     /// The number of blocks from the index's last to the tip.
     pub behind_blocks: u64,
-    /// The number of its blocks in segments that a reorganisation replaced; `update` builds
+    /// The number of its blocks in segments that a reorganization replaced; `update` builds
     /// them again.
     pub replaced_blocks: u64,
 }
@@ -80,7 +80,7 @@ impl RethNode {
 
 impl Source {
     /// Whether the last query with this request was answered from an index alone. The node may
-    /// still have scanned blocks that a reorganisation replaced.
+    /// still have scanned blocks that a reorganization replaced.
     pub fn is_indexed(&self, request: &ScanRequest) -> bool {
         let index = self.reth().and_then(|node| node.index.get());
         let Some(index) = index.and_then(Option::as_ref) else {

@@ -5,14 +5,14 @@ use std::time::Duration;
 use txgraph_transfers::SourceError;
 use txgraph_work::{CancelFlag, Retry, RetryStep};
 
-/// The attempts at a query whose chain is reorganised in the meantime, within 3.5 s: a
+/// The attempts at a query whose chain is reorganized in the meantime, within 3.5 s: a
 /// node that removes many blocks needs seconds until its tip is as high as before.
 const QUESTION: Retry = Retry {
     attempts: 4,
     backoff: Duration::from_millis(500),
 };
 
-/// Asks again when the chain was reorganised in the meantime, see [`QUESTION`].
+/// Asks again when the chain was reorganized in the meantime, see [`QUESTION`].
 pub(crate) fn retry_on_reorg<T>(source: &Source, ask: impl FnMut() -> Result<T>) -> Result<T> {
     retry(QUESTION, &source.control.cancel, ask)
 }
@@ -35,7 +35,7 @@ fn retry<T>(retry: Retry, cancel: &CancelFlag, mut ask: impl FnMut() -> Result<T
         match ask() {
             Err(error) if error.kind == ErrorKind::Reorged => {
                 let attempt = attempts.number();
-                match attempts.next(&|| cancel.is_cancelled()) {
+                match attempts.next(&|| cancel.is_canceled()) {
                     RetryStep::Retry => tracing::warn!(attempt, "{error}; starting again"),
                     RetryStep::Exhausted => return Err(error),
                     RetryStep::Stopped => return Err(SourceError::Interrupted.into()),
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reorganisation_starts_the_question_again() {
+    fn a_reorganization_starts_the_question_again() {
         let at_once = Retry {
             backoff: Duration::ZERO,
             ..QUESTION
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_ends_the_pause_before_another_start() {
+    fn canceling_ends_the_pause_before_another_start() {
         let cancel = CancelFlag::new();
         let mut asked = 0;
         let end: Result<()> = retry(QUESTION, &cancel, || {

@@ -349,7 +349,7 @@ impl<'s> PreparedSearch<'s> {
         scan_request(&self.request)
     }
 
-    /// Searches. Starts again when the chain is reorganised in the meantime.
+    /// Searches. Starts again when the chain is reorganized in the meantime.
     ///
     /// # Errors
     ///

@@ -134,7 +134,7 @@ impl<'s> Transfers<'s> {
     /// Calls `each` for every batch of transfers, in total order. `each` can break to end
     /// the scan early; the report then covers the blocks that were read.
     ///
-    /// What `each` received cannot be taken back, so a reorganisation in the meantime is an error
+    /// What `each` received cannot be taken back, so a reorganization in the meantime is an error
     /// ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts again.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl<'s> Transfers<'s> {
         self.prepare()?.for_each(each)
     }
 
-    /// Returns all transfers, in total order. Starts again when the chain is reorganised in the
+    /// Returns all transfers, in total order. Starts again when the chain is reorganized in the
     /// meantime.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl PreparedTransfers<'_> {
     }
 
     /// Returns the first transfers, at most `transfers_max` of them, and ends the scan after
-    /// them. Starts again when the chain is reorganised in the meantime.
+    /// them. Starts again when the chain is reorganized in the meantime.
     ///
     /// # Errors
     ///
@@ -392,7 +392,7 @@ mod to_file {
 
         /// Writes all transfers.
         ///
-        /// When the chain is reorganised in the meantime, a file is started again. What went
+        /// When the chain is reorganized in the meantime, a file is started again. What went
         /// to standard output cannot be taken back; there it is an error.
         ///
         /// # Errors

@@ -315,7 +315,7 @@ impl Source {
 
     /// Ends work that was asked to stop, between steps that do not check the flag.
     pub(crate) fn check_interrupted(&self) -> Result<()> {
-        if self.control.cancel.is_cancelled() {
+        if self.control.cancel.is_canceled() {
             Err(SourceError::Interrupted.into())
         } else {
             Ok(())

@@ -92,11 +92,11 @@ impl Backend for TransfersOnly {
     }
 }
 
-/// The first query meets a reorganisation.
+/// The first query meets a reorganization.
 #[derive(Debug)]
-struct ReorganisedOnce(TransfersOnly, AtomicBool);
+struct ReorganizedOnce(TransfersOnly, AtomicBool);
 
-impl Backend for ReorganisedOnce {
+impl Backend for ReorganizedOnce {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }
@@ -128,7 +128,7 @@ fn collecting_starts_again_and_calling_a_function_does_not() {
     let open = || {
         let inner = Source::open(fixture.path()).unwrap();
         let inner = TransfersOnly(inner, ProtectedPaths::default());
-        Source::with_backend("test:small", ReorganisedOnce(inner, AtomicBool::new(false)))
+        Source::with_backend("test:small", ReorganizedOnce(inner, AtomicBool::new(false)))
     };
     assert!(!open().transfers().collect().unwrap().is_empty());
     let source = open();

@@ -129,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn cancelling_ends_the_work() {
+fn canceling_ends_the_work() {
     for threads in [1, 3] {
         let cancel = CancelFlag::new();
         let mut delivered = 0;
@@ -148,7 +148,7 @@ fn cancelling_ends_the_work() {
                 ControlFlow::<()>::Continue(())
             },
         );
-        assert_eq!((end.unwrap(), delivered), (Ordered::Cancelled, 10));
+        assert_eq!((end.unwrap(), delivered), (Ordered::Canceled, 10));
     }
 }
 

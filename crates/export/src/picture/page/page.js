@@ -23,7 +23,7 @@
   }
 
   // Columns by hop for a page that was made without Graphviz. Each node goes near the middle of
-  // its neighbours in the column before it.
+  // its neighbors in the column before it.
   function place() {
     const columns = new Map();
     data.nodes.forEach((node, number) => {
@@ -81,7 +81,7 @@
     h: (10 + 12 * node.label.length) / 2,
   }));
 
-  // Where the line from the centre of a node towards a point leaves the node.
+  // Where the line from the center of a node towards a point leaves the node.
   function edge(number, x, y) {
     const node = data.nodes[number];
     const dx = x - node.x, dy = y - node.y;

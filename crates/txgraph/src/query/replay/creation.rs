@@ -123,7 +123,7 @@ impl Source {
             },
         )
         .map_err(txgraph_replay::Error::from)?;
-        if ended == Ordered::Cancelled {
+        if ended == Ordered::Canceled {
             return Err(SourceError::Interrupted.into());
         }
         Ok(found?)

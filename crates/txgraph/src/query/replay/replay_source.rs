@@ -154,7 +154,7 @@ pub(super) fn in_order<T: Send, R: Send>(
     match end {
         Ordered::Done => Ok(()),
         Ordered::Broken(error) => Err(error),
-        Ordered::Cancelled => Err(txgraph_replay::Error::Interrupted.into()),
+        Ordered::Canceled => Err(txgraph_replay::Error::Interrupted.into()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a token returns, sanitised. A call that failed is absent.
+/// What a token returns, sanitized. A call that failed is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenNames {
     /// `name()`.
