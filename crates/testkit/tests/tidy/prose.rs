@@ -1,18 +1,32 @@
-//! Plain English, counted: words that the project does not use, and the length of
-//! sentences on documentation pages.
+//! Plain American English: words and spellings that the project does not use, sentences that begin
+//! with their subject, and the length of sentences on documentation pages.
 
 use crate::{fail_on, files, read, relative, workspace};
-use std::collections::BTreeMap;
+use std::{collections::BTreeSet, path::PathBuf};
 use txgraph_testkit::pages::{Page, pages};
 
 /// Phrases that plain technical English does not need. Counted in prose and in
 /// identifiers, in any case, across line ends.
 const AVOIDED: &str = "told, tell, tells, telling, held against, holds against, hold against, \
                        hears, programme, programmes, anew, whoever, somebody, nobody, dearer, \
-                       dearest, for ever, in the midst, to be had, at home, so many";
+                       dearest, for ever, in the midst, to be had, at home, so many, \
+                       everybody, anybody, meanwhile, in vain, thus, hence, upon";
 
-/// How many of them a crate, or one of the other folders, may contain.
-const AVOIDED_MAX: usize = 3;
+/// Beginnings of words in British spelling.
+const BRITISH: &str = "analysed, analysing, artefact, authoris, behaviour, canonicalis, catalogue, \
+                       categoris, centre, centring, colour, customis, defence, deserialis, \
+                       favour, finalis, generalis, grey, honour, initialis, judgement, labelled, \
+                       labelling, licence, materialis, maximis, memoris, minimis, modelled, \
+                       modelling, neighbour, normalis, organis, parallelise, parallelising, \
+                       prioritis, programme, randomis, recognis, reorganis, sanitis, serialis, \
+                       specialis, standardis, summaris, synchronis, travell, uninitialis, utilis, \
+                       visualis, whilst";
+
+/// Words that begin like one of them.
+const AMERICAN: &str = "organism, organisms, programmed, programmer, programmers, programmable";
+
+/// Crates with comments whose sentences do not begin with their subject. This list only shrinks.
+const WITHOUT_SUBJECTS: &[&str] = &["cli", "export", "index", "lake", "stored", "txgraph"];
 
 /// Words of a sentence on a documentation page, on average.
 const SENTENCE_WORDS_MAX: usize = 20;
@@ -30,36 +44,150 @@ fn avoided(text: &str) -> usize {
     AVOIDED.split(", ").map(count).sum()
 }
 
+/// The words of a text in British spelling.
+fn british(text: &str) -> BTreeSet<String> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphabetic());
+    let is_british = |word: &&str| {
+        BRITISH.split(", ").any(|begin| word.starts_with(begin))
+            && !AMERICAN.split(", ").any(|known| known == *word)
+    };
+    words.filter(is_british).map(str::to_owned).collect()
+}
+
+/// The files with prose. Dated results are not rewritten. This file has to name the words.
+fn prose_files() -> Vec<(String, PathBuf)> {
+    let named = files(&workspace()).into_iter();
+    let named = named.map(|path| (relative(&path), path));
+    let has_prose = |(name, _): &(String, PathBuf)| {
+        [".rs", ".md", ".sh", ".toml", ".py"]
+            .iter()
+            .any(|end| name.ends_with(end))
+            && !name.starts_with("benchmarks/runs/")
+            && !name.ends_with("tidy/prose.rs")
+    };
+    named.filter(has_prose).collect()
+}
+
 #[test]
-fn avoided_words_are_rare() {
+fn avoided_words_are_absent() {
     assert_eq!(
         avoided("/// Held\n/// against what Told.told_twice TELLS, untold."),
         4
     );
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for path in files(&workspace()) {
-        let name = relative(&path);
-        let is_prose = [".rs", ".md", ".sh", ".toml"]
-            .iter()
-            .any(|end| name.ends_with(end));
-        // Dated results are not rewritten. This file has to name the words.
-        if !is_prose || name.starts_with("benchmarks/runs/") || name.ends_with("tidy/prose.rs") {
-            continue;
-        }
-        let parts: Vec<&str> = name.split('/').collect();
-        let place = match parts[..] {
-            ["crates", name, ..] => name,
-            [folder, _, ..] => folder,
-            _ => "the root",
-        };
-        *places.entry(place.to_owned()).or_default() += avoided(&read(&path));
-    }
-    places.retain(|_, count| *count > AVOIDED_MAX);
-    let faults: Vec<String> = places
-        .iter()
-        .map(|(place, count)| format!("{place}: {count}"))
+    let counts = prose_files().into_iter();
+    let counts = counts.map(|(name, path)| (name, avoided(&read(&path))));
+    let faults: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name}: {count}"))
         .collect();
     fail_on("words to avoid (see the list in this file)", &faults);
+}
+
+#[test]
+fn spelling_is_american() {
+    let found = british("The Colour of neighbours_of: ReorganisedOnce, organisms, centred.");
+    let expected = ["centred", "colour", "neighbours", "reorganisedonce"];
+    assert!(found.iter().eq(expected.iter()), "{found:?}");
+    let mut faults = Vec::new();
+    for (name, path) in prose_files() {
+        let words = british(&read(&path)).into_iter();
+        faults.extend(words.map(|word| format!("{name}: {word}")));
+    }
+    fail_on("British spelling", &faults);
+}
+
+/// The paragraphs of the comments of a Rust file, each with the number of its first line, and
+/// whether it is documentation.
+fn comments(text: &str) -> Vec<(usize, bool, String)> {
+    let mut found: Vec<(usize, bool, String)> = Vec::new();
+    let mut before = "";
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_start();
+        let kinds = ["///", "//!", "//"];
+        let kind = kinds.into_iter().find(|kind| line.starts_with(kind));
+        let kind = kind.unwrap_or_default();
+        let words = line[kind.len()..].trim();
+        if kind.is_empty() || words.is_empty() {
+            before = "";
+            continue;
+        }
+        match found.last_mut().filter(|_| before == kind) {
+            Some((.., paragraph)) => {
+                paragraph.push(' ');
+                paragraph.push_str(words);
+            }
+            None => found.push((number, kind != "//", words.to_owned())),
+        }
+        before = kind;
+    }
+    found
+}
+
+/// What is wrong with the subject of a sentence in a paragraph: it is a clause, or only a pronoun.
+fn clipped(paragraph: &str, is_whole: bool) -> Option<&'static str> {
+    let ends = paragraph.find(['.', '?', ':']).map(|at| &paragraph[at..]);
+    let is_question = ends.is_some_and(|rest| rest.starts_with('?'));
+    let begins = ["What ", "That ", "Those ", "Of ", "Whoever "];
+    let begin = begins
+        .into_iter()
+        .find(|begin| paragraph.starts_with(begin));
+    let inside = [" that of ", " those of "].into_iter();
+    let inside = inside.map(str::trim_end);
+    begin
+        .filter(|_| is_whole && !is_question)
+        .or_else(|| {
+            let padded = format!(" {} ", paragraph.to_lowercase());
+            let mut inside = inside.filter(|words| padded.contains(&format!("{words} ")));
+            inside.next()
+        })
+        .map(str::trim)
+}
+
+#[test]
+fn sentences_name_their_subject() {
+    let text =
+        "/// What it is.\n/// Like that\n/// of a node.\n\n// What else?\n//! What now? Yes.\n";
+    let found = comments(text);
+    let clipped_at = |at: usize| clipped(&found[at].2, found[at].1);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!([0, 1, 2].map(clipped_at), [Some("What"), None, None]);
+    assert_eq!(clipped("It equals that of a node.", true), Some("that of"));
+    let mut faults = Vec::new();
+    let mut kept = BTreeSet::new();
+    for (name, path) in prose_files() {
+        let parts: Vec<&str> = name.split('/').collect();
+        let crate_name = match parts[..] {
+            ["crates", name, ..] => name,
+            _ => "",
+        };
+        if !name.ends_with(".rs") {
+            continue;
+        }
+        for (line, is_whole, paragraph) in comments(&read(&path)) {
+            let Some(words) = clipped(&paragraph, is_whole) else {
+                continue;
+            };
+            match WITHOUT_SUBJECTS.contains(&crate_name) {
+                true => drop(kept.insert(crate_name.to_owned())),
+                false => faults.push(format!("{name}:{line}: `{words}`")),
+            }
+        }
+    }
+    for page in pages() {
+        for paragraph in page.prose().split("\n\n") {
+            let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_table = text.starts_with(['|', '#']);
+            if let Some(words) = clipped(&text, !is_table) {
+                faults.push(format!("{}: `{words}` in {text:.60}", page.name));
+            }
+        }
+    }
+    let done = WITHOUT_SUBJECTS
+        .iter()
+        .filter(|name| !kept.contains(**name));
+    faults.extend(done.map(|name| format!("{name} no longer needs its exception: remove it")));
+    fail_on("sentences without a subject", &faults);
 }
 
 /// The sentences of a page, each with its number of words. Code, tables and headings are left
