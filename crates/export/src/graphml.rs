@@ -9,6 +9,7 @@ use crate::{
     output::Output,
     text::short_address,
     text_output::TextOutput,
+    value::ValueText,
     xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
 use txgraph_graph::TransferGraph;

@@ -1,6 +1,6 @@
 //! Elements, attributes and escapes for GraphML and GEXF.
 
-use crate::{Column, ColumnType, Value, decimal::to_f64, text::printable};
+use crate::{Column, ColumnType, Value, decimal::to_f64, text::printable, value::ValueText};
 
 /// Appends any text as content or attribute of an element. XML 1.0 cannot represent most
 /// control characters, not even escaped, so they are replaced.

@@ -30,7 +30,7 @@ pub use unit::rounded_amount;
 pub(crate) use layout::name as layout_name;
 
 use crate::{
-    Error, GraphOptions, Layout, Metadata, Result, TokenList,
+    Error, GraphOptions, Layout, Metadata, Result,
     drawn_edges::Arrows,
     label_text::{CategoryEntry, categories},
     legend::{LegendEntry, legend},
