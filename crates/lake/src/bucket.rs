@@ -257,7 +257,7 @@ impl Bucket {
         let key = self.key(folder);
         let removed = self.runtime.block_on(async {
             for object in self.client.list_with_delimiter(Some(&key)).await?.objects {
-                step("remove", Path::new(object.location.as_ref()));
+                step("remove", &self.location.join(folder));
                 self.client.delete(&object.location).await?;
             }
             Ok::<_, StoreError>(())

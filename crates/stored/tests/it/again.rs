@@ -9,23 +9,10 @@ use std::{
 /// The variable with what the test that runs again gets.
 const PATHS: &str = "TXGRAPH_TEST_AGAIN";
 
-/// Runs the test `name` again. There, [`paths`] returns these paths.
+/// Runs the test `name` again, which has the name of its crate. There, [`paths`] returns these paths.
 pub(crate) fn again(name: &str, paths: &[&Path]) -> Command {
-    command(Command::new(env::current_exe().unwrap()), name, paths)
-}
-
-/// The same with files that cannot be longer than a limit which the test sets. Writing beyond it
-/// raises SIGXFSZ unless it is ignored, which `exec` keeps.
-pub(crate) fn again_without_signal(name: &str, paths: &[&Path]) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
-    shell.arg(env::current_exe().unwrap());
-    command(shell, name, paths)
-}
-
-fn command(mut command: Command, name: &str, paths: &[&Path]) -> Command {
-    // Without the name of the crate.
     let (_, name) = name.split_once("::").unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]);
     command.env(PATHS, env::join_paths(paths).unwrap());
     command

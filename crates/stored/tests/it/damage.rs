@@ -1,13 +1,13 @@
 //! Damage gives errors that name the file, never a panic or a wrong result. One process writes.
 
 use crate::{
-    again::{again_without_signal, paths},
+    again::{again, paths},
     stores::{Kind, files},
     support::{chain, node, options},
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
-use std::fs;
+use std::{fs, process::Command};
 use txgraph_chaingen::Profile;
 use txgraph_reader::NodeSource;
 use txgraph_stored::{StoreError, folder::FolderError};
@@ -207,8 +207,14 @@ fn full_disk_leaves_no_unfinished_file(kind: &Kind, name: &str) {
     let folder = tempfile::tempdir().unwrap();
     let node = chain(folder.path(), Profile::Mainnet, 400);
     let place = tempfile::tempdir().unwrap();
-    let mut child = again_without_signal(name, &[folder.path(), place.path()]);
-    let output = child.output().unwrap();
+    // Writing beyond the limit raises SIGXFSZ unless it is ignored, which `exec` keeps.
+    let child = again(name, &[folder.path(), place.path()]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
+    shell.arg(child.get_program()).args(child.get_args());
+    let variables = child.get_envs();
+    shell.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     // The build wrote a manifest before it failed.
     kind.assert_tidy(place.path(), &node);

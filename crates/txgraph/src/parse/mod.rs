@@ -33,7 +33,6 @@ mod transaction;
 pub use crate::grammar::{
     AddressError, Checksum, parse_address, parse_amount, parse_blocks, parse_size, since_until, utc,
 };
-#[cfg(feature = "export")]
 pub use crate::options::given;
 pub use bounds::{first_block, last_block};
 pub use labels::{labels, stop_list};
@@ -50,6 +49,7 @@ pub use picture::Picture;
 pub use query::{GraphQuery, TransfersQuery};
 #[cfg(feature = "export")]
 pub use query_analyze::AnalyzeQuery;
+#[cfg(feature = "export")]
 pub use query_args::{Options, Query};
 #[cfg(feature = "export")]
 pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
