@@ -7,7 +7,7 @@ pub(crate) use crate::units::thousands;
 pub(crate) use cell_text::label;
 
 use crate::output::number;
-use cell_text::{TOKEN, Words, place};
+use cell_text::{CellText, TOKEN, place};
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use txgraph::{ColumnType, Labels, Table, TokenList, Value, printable};
 

@@ -4,7 +4,7 @@
 mod shown;
 
 use super::{dot, *};
-use crate::{fixtures::any_transfer, printable};
+use crate::{TokenList, fixtures::any_transfer, printable};
 use graphviz_rust::dot_structures::{
     Attribute, EdgeTy, Graph, GraphAttributes, Id, NodeId, Stmt, Vertex,
 };

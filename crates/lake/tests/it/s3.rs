@@ -295,7 +295,7 @@ fn missing_and_damaged_objects_give_precise_errors() {
     assert!(error.contains("manifest.json is damaged"), "{error}");
     bucket.delete("damaged/manifest.json");
     let error = Lake::open(&location).unwrap_err();
-    assert!(matches!(error, Error::NotALake { .. }), "{error}");
+    assert!(matches!(error, Error::NotAStore { .. }), "{error}");
 }
 
 #[test]
