@@ -143,7 +143,7 @@ def test_a_signal_ends_a_conversion(large_graph, convert):
     assert seconds < PROMPT
 
 
-def test_other_threads_run_meanwhile(silent):
+def test_other_threads_keep_running(silent):
     counted = [0]
     done = threading.Event()
 

@@ -14,7 +14,7 @@ pub trait MeasureResult: Serialize {
 /// A table. Every row has one value per column, of the column's type or absent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Names the table among those of its measure: `top-senders-by-amount`. Part of the
+    /// Names the table in its measure: `top-senders-by-amount`. Part of the
     /// interface of programs; the title is not.
     pub id: &'static str,
     /// A heading, with remarks such as how much was left out.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use txgraph_transfers::{Direction, Kind, TokenStandard, Transfer};
 
 /// Scenarios that are listed completely.
-const SCENARIOS_TOLD: u64 = 64;
+const SCENARIOS_LISTED: u64 = 64;
 
 /// The known answers about a chain.
 #[derive(Clone, Debug, Serialize)]
@@ -194,7 +194,7 @@ impl Truth {
         let Some(scenario) = &body.scenario else {
             return;
         };
-        if scenario.number < SCENARIOS_TOLD {
+        if scenario.number < SCENARIOS_LISTED {
             self.begun
                 .entry(scenario.number)
                 .or_insert_with(|| ScenarioTruth::begin(world, scenario))

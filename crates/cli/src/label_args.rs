@@ -15,7 +15,7 @@ pub(crate) struct LabelArgs {
     /// Names of addresses: CSV, JSON, TagPack, the OFAC list, token lists
     ///
     /// A file or a directory; repeat the option for more. If files disagree about an address, the first
-    /// file wins. The content tells the format; docs/labels.md describes all formats.
+    /// file wins. The content decides the format; docs/labels.md describes all formats.
     #[arg(long, value_name = "FILE", help_heading = "Labels")]
     pub(crate) labels: Vec<PathBuf>,
 }

@@ -21,7 +21,7 @@
 //! never a wrong result or a panic.
 //!
 //! Modules, each using only those before it: error, layout, checksummed_file, column, manifest, part_writer,
-//! builder, segment, worker, directory, fuzzing, query, write, source, verify.
+//! builder, segment, worker, directory, fuzzing, question, write, source, verify.
 
 mod error;
 

@@ -253,8 +253,8 @@ impl Reference {
     }
 }
 
-/// Compares answers and reports of a source to random requests with those of the node that it was
-/// made from, and answers with a filter over all transfers. Returns the number of rows; `each` gets
+/// Compares a source with the node that it was made from: answers and reports for random requests,
+/// and answers with a filter over all transfers. Returns the number of rows; `each` gets
 /// them with their request.
 pub fn compare(
     source: &dyn TransferSource,
@@ -302,8 +302,8 @@ pub fn compare(
     rows
 }
 
-/// Compares answers to random requests, half of them for internal transfers, with those of a
-/// reference. `adapt` may change the requests. Returns the number of internal transfers.
+/// Compares answers to random requests with a reference, half of them for internal transfers.
+/// `adapt` may change the requests. Returns the number of internal transfers.
 pub fn compare_internal(
     source: &dyn TransferSource,
     reference: &Reference,

@@ -113,7 +113,7 @@ pub(crate) fn decode(
                 };
                 rows.insert(0, row(None, 0, event));
             }
-            let kept = without_told_twice(rows, chain_id, wrapped);
+            let kept = without_duplicates(rows, chain_id, wrapped);
             counts.wraps_deduplicated += kept.1;
             all.extend(kept.0);
         }
@@ -345,7 +345,7 @@ fn is_wrapper(chain_id: u64, wrapped: &WrappedNative, address: Address) -> bool 
 }
 
 /// Pairs every wrap, in order, with an equal ERC-20 transfer that has no pair yet.
-fn without_told_twice(
+fn without_duplicates(
     rows: Vec<Transfer>,
     chain_id: u64,
     wrapped: &WrappedNative,

@@ -586,7 +586,7 @@ mod tests {
             line.contains(" = ") && key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
         };
         let uncommented = text.lines().map(|line| match line.strip_prefix("# ") {
-            Some(setting) if is_key(setting) && !setting.starts_with("source") => setting,
+            Some(setting) if is_key(setting) && !setting.starts_with("source =") => setting,
             _ => line,
         });
         let text = uncommented.collect::<Vec<_>>().join("\n");

@@ -12,7 +12,7 @@ use txgraph::{
     printable,
 };
 
-/// Build, update and check an index, which finds any address in milliseconds
+/// Build and check an index, which finds any address in milliseconds
 ///
 /// An index contains every transfer again, by sender and by receiver, in about 40 bytes each.
 /// Queries about its blocks are answered from it, all others from the node; the answers are the
@@ -35,28 +35,28 @@ enum Action {
     Drop,
 }
 
-/// Build an index of the whole chain, or continue a build that was interrupted
+/// Build an index of the whole chain, or continue a build
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// Lowest block, or a date (UTC), at or after which; default: 0
+    /// Lowest block, or a date (UTC), at or after which [default: 0]
     #[arg(long, value_name = "DATE|N")]
     from_block: Option<String>,
 
-    /// Blocks of a full segment; default: 32768
+    /// Blocks of a full segment [default: 32768]
     ///
     /// Larger segments are searched faster, and take more memory to build.
     #[arg(long, value_name = "N")]
     segment_blocks: Option<u64>,
 
-    /// Contracts whose Deposit and Withdrawal events wrap and unwrap the native coin; default: auto
+    /// Contracts that wrap the native coin [default: auto]
     ///
     /// Queries about others are answered from the node.
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
-    /// Also index transfers inside transactions, found by replaying every block before Amsterdam
+    /// Also index transfers inside transactions
     ///
-    /// Takes as long as a replay. Queries with --with-internal are then answered from the index;
+    /// Every block before Amsterdam is replayed, which takes as long as a replay. Queries with --with-internal are then answered from the index;
     /// all others are answered as before.
     #[arg(long)]
     with_internal: bool,
@@ -70,16 +70,18 @@ struct BuildArgs {
 /// Blocks that a reorganization replaced are indexed again.
 #[derive(Args, Debug)]
 struct UpdateArgs {
-    /// Last block, or a UTC date to stop before; default: the tip minus the reorg buffer
+    /// Last block, or UTC date to stop before [default: tip minus buffer]
     #[arg(long, value_name = "DATE|N")]
     to_block: Option<String>,
 
-    /// Newest blocks that are left to the node, because they can be replaced; default: 64
+    /// Newest blocks that are left to the node [default: 64]
+    ///
+    /// A reorganization can replace them.
     #[arg(long, value_name = "N")]
     reorg_buffer: Option<u64>,
 }
 
-/// Show what an index contains, its size, and how far it is behind the node
+/// Show content and size of an index, and how far the node is ahead
 #[derive(Args, Debug)]
 struct StatusArgs {
     /// Print JSON

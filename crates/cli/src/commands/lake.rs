@@ -14,7 +14,7 @@ use txgraph::{
     printable,
 };
 
-/// Build and keep a lake: all transfers in Parquet files that any engine reads
+/// Build and check a lake: all transfers as Parquet for any engine
 ///
 /// A lake is a directory with the transfers by position, by sender and by receiver, their
 /// addresses, transactions and blocks, in about 45 bytes for each transfer. Name it as a source with
@@ -36,22 +36,24 @@ enum Action {
     Status(StatusArgs),
 }
 
-/// Build a lake of the whole chain, or continue a build that was interrupted
+/// Build a lake of the whole chain, or continue a build
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// Lowest block, or a date (UTC), at or after which; default: 0
+    /// Lowest block, or a date (UTC), at or after which [default: 0]
     #[arg(long, value_name = "DATE|N")]
     from_block: Option<String>,
 
-    /// Blocks of a partition; default: chosen for half a million transfers
+    /// Blocks of a partition [default: for half a million transfers]
     #[arg(long, value_name = "N")]
     partition_blocks: Option<u64>,
 
-    /// Contracts whose Deposit and Withdrawal events wrap and unwrap the native coin; default: auto
+    /// Contracts that wrap the native coin [default: auto]
     #[arg(long, value_name = "auto|any|none|ADDRESS")]
     wrapped_native: Vec<String>,
 
-    /// Also store transfers inside transactions, found by replaying every block before Amsterdam
+    /// Also store transfers inside transactions
+    ///
+    /// Every block before Amsterdam is replayed.
     #[arg(long)]
     with_internal: bool,
 
@@ -68,11 +70,13 @@ struct AppendArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Last block, or a UTC date to stop before; default: the tip minus the reorg buffer
+    /// Last block, or UTC date to stop before [default: tip minus buffer]
     #[arg(long, value_name = "DATE|N")]
     to_block: Option<String>,
 
-    /// Newest blocks that are left out, because they can be replaced; default: 64
+    /// Newest blocks that are left out [default: 64]
+    ///
+    /// A reorganization can replace them.
     #[arg(long, value_name = "N")]
     reorg_buffer: Option<u64>,
 }

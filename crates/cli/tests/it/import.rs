@@ -111,7 +111,7 @@ fn coverage_and_columns_are_options() {
         (
             "transfers --columns block=height,from=sender,to=receiver,value=amount".to_owned(),
             2,
-            "--chain-id",
+            "no column `block=height`",
         ),
         (format!("info {columns}"), 2, "cannot describe"),
     ] {

@@ -254,7 +254,7 @@ fn several_files_are_written_at_once() {
             &["json", "csv", "parquet"],
         ),
         ("query cycles --set token=all".to_owned(), &["json", "csv"]),
-        (format!("replay {chain}"), &tables),
+        (format!("replay transfers {chain}"), &tables),
         (
             format!("replay trace call --tx 20:3 {chain}"),
             &["json", "csv"],
@@ -283,7 +283,7 @@ fn several_files_are_written_at_once() {
     for question in [
         "transfers".to_owned(),
         "analyze degrees".to_owned(),
-        format!("replay {chain}"),
+        format!("replay transfers {chain}"),
     ] {
         for (outputs, message) in [
             ("-o x.csv -o x.csv", "x.csv"),

@@ -87,9 +87,7 @@ fn list_and_explain() {
     }
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let explained = sample
-        .ok(&format!(
-            "query trace-token-out --explain --set root={root}"
-        ))
+        .ok(&format!("query trace-token-out --show --set root={root}"))
         .stdout;
     let command = explained
         .lines()
@@ -106,7 +104,7 @@ fn list_and_explain() {
             .stdout,
         asked
     );
-    let purpose = sample.ok("query who-funded --explain").stdout;
+    let purpose = sample.ok("query who-funded --show").stdout;
     assert!(
         purpose.starts_with("Who funded these addresses?"),
         "{purpose}"

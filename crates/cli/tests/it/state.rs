@@ -228,13 +228,16 @@ fn call_trees_have_names_events_and_returned_values() {
     assert!(one.stdout.starts_with("20:3 0x"), "{one:?}");
     assert!(one.stderr.contains("names.txt:2: "), "{one:?}");
     for (options, message) in [
-        ("--format tree", "only call frames are written as a tree"),
-        ("--abi names.txt", "names to call trees only"),
         (
-            "--trace call --format tree -o x.txt",
+            "trace diff --format tree",
+            "only call frames are written as a tree",
+        ),
+        ("trace diff --abi names.txt", "names to call trees only"),
+        (
+            "trace call --format tree -o x.txt",
             "written to standard output",
         ),
-        ("--trace call --format tree --abi none.txt", "none.txt"),
+        ("trace call --format tree --abi none.txt", "none.txt"),
     ] {
         let refused = sample.run(&format!("replay {options} {chain}"));
         assert!(refused.status == 2 || refused.status == 1, "{refused:?}");

@@ -420,7 +420,7 @@ fn a_closed_stdout_is_an_error() {
         "completions bash",
         "man",
         "evm run --code 00",
-        &format!("replay {}", crate::replay::chain()),
+        &format!("replay transfers {}", crate::replay::chain()),
     ] {
         let closed = shell(&sample, "", args, ">&-");
         assert_eq!(closed.status, 1, "{args}: {closed:?}");

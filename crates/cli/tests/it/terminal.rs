@@ -67,7 +67,7 @@ fn lists_and_questions_are_escaped() {
         (format!("graph {ROOT} --stop-at stop.csv"), 2),
         ("transfers -t @list.csv".to_owned(), 2),
         ("query --list".to_owned(), 0),
-        ("query evil --explain".to_owned(), 0),
+        ("query evil --show".to_owned(), 0),
         ("query evil".to_owned(), 2),
     ] {
         let run = sample.run(&line);

@@ -465,7 +465,7 @@ fn planted_arrows_are_found() {
         let found = faults(order, &[root, ("a", a), ("b", b), c, d]);
         assert!(!found.is_empty(), "{order}, {a}, {b}");
     }
-    // A name that the root exports with everything of a module is that of the file that has it.
+    // A name that the root exports with everything of a module belongs to the file that has it.
     let root = ("", "mod a; mod b; pub use b::*;");
     for (b, name) in [
         ("mod c; pub use c::{C as D};", "D"),

@@ -170,7 +170,7 @@ impl<'a> Units<'a> {
                 for (name, amount) in pairs {
                     let token = self.token(name)?;
                     let useless = if !tokens.matches(token.as_ref()) {
-                        Some("no token of the question, so that its smallest amount has no effect")
+                        Some("not a token of the query, so its smallest amount has no effect")
                     } else if least.iter().any(|(known, _)| *known == token) {
                         Some("named twice")
                     } else {

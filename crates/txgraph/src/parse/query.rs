@@ -193,7 +193,7 @@ impl GraphQuery {
         let mut columns = self.columns.iter();
         if let Some(column) = columns.find(|it| it.is_of_vertices() && self.vertices.is_none()) {
             return Err(Error::usage(format!(
-                "`{column}` is a column of vertices, which are not written"
+                "`{column}` is a vertex column, but no vertices are written"
             ))
             .hint("name a file for the vertices"));
         }

@@ -61,7 +61,7 @@ impl AnalyzeQuery {
             && !is_taint
         {
             return Err(Error::usage(format!(
-                "`{}` has no method `{method}`: only `trace` has one",
+                "`{}` has no method `{method}`: only `taint` has one",
                 self.measure.as_str()
             )));
         }

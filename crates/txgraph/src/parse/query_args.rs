@@ -148,7 +148,7 @@ mod tests {
             ("\"2\"", Hops::Number(2)),
             ("\"all\"", Hops::All),
         ] {
-            let query = read("analyze", &format!("measure = \"loops\"\nhops = {text}")).unwrap();
+            let query = read("analyze", &format!("measure = \"cycles\"\nhops = {text}")).unwrap();
             let Query::Analyze(query) = query else {
                 panic!()
             };
