@@ -62,6 +62,7 @@ given_path() { (cd "$caller" && realpath "$1"); }
 
 # What the tests are built from. Another choice of packages or features compiles many crates again.
 # The oracle compares our interpreter with revm during replay.
+# shellcheck disable=SC2034
 tested=(--workspace --exclude txgraph-distributed --exclude txgraph-python --locked
     --features "txgraph-replay/oracle,txgraph-bench/evm,txgraph-lake/s3")
 

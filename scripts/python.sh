@@ -58,7 +58,7 @@ esac
 wheel dev "$home/wheels"
 libraries "$home/wheels"
 
-need_txgraph
+need_txgraph ""
 export TXGRAPH_CLI=$txgraph
 export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then

@@ -23,7 +23,7 @@
 . "$(dirname "$0")/lib.sh"
 
 need python3 python3
-need_txgraph
+need_txgraph ""
 
 geth_amsterdam() {
     go_program geth "github.com/ethereum/go-ethereum/cmd/geth@$geth"

@@ -5,8 +5,8 @@
 use alloy_primitives::{Address, B256, U256, address};
 use libfuzzer_sys::fuzz_target;
 use txgraph_transfers::{
-    DEPOSIT, DecodeCounts, Decoder, Direction, EIP7708_LOG_ADDRESS, Kind, LogView, TRANSFER,
-    TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, AddressFilter, TransactionView,
+    AddressFilter, DEPOSIT, DecodeCounts, Decoder, Direction, EIP7708_LOG_ADDRESS, Kind, LogView,
+    TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, TokenFilter, TokenStandard, TransactionView,
     Transfer, TransferFilter, WITHDRAWAL, WithdrawalView, WrappedNative,
 };
 
