@@ -136,6 +136,19 @@ impl BuildReader<'_> {
     }
 }
 
+/// The result of a verification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// The number of units with right checksums and a valid structure.
+    pub units: u64,
+    /// The number of blocks that were compared with the source, row by row.
+    pub blocks: u64,
+    /// The number of their transfers.
+    pub transfers: u64,
+    /// Blocks that were not compared, because the source no longer has them.
+    pub unread: BlockRanges,
+}
+
 /// The blocks that stored ones are compared with.
 #[derive(Debug)]
 pub struct Expected<'a> {
@@ -162,7 +175,8 @@ impl<'a> Expected<'a> {
         })
     }
 
-    /// Reads those of `blocks` that are available. Returns the others.
+    /// Reads those of `blocks` that are available. Returns their number, that of their transfers, and
+    /// the other blocks.
     ///
     /// # Errors
     ///
@@ -172,13 +186,18 @@ impl<'a> Expected<'a> {
         blocks: BlockRange,
         stop: &Stop<'_>,
         mut visit: impl FnMut(&BlockRun) -> Result<()>,
-    ) -> Result<BlockRanges> {
+    ) -> Result<VerifyReport> {
         let unread = self.unavailable.intersect(&blocks.into());
+        let mut report = VerifyReport::default();
         let mut reader = self.prepared.reader();
         for range in BlockRanges::from(blocks).subtract(&unread).iter() {
-            reader.each_run(range, stop, |run| visit(run).map(ControlFlow::Continue))?;
+            reader.each_run(range, stop, |run| {
+                report.blocks += run.blocks.blocks();
+                report.transfers += run.transfers.len() as u64;
+                visit(run).map(ControlFlow::Continue)
+            })?;
         }
-        Ok(unread)
+        Ok(VerifyReport { unread, ..report })
     }
 }
 

@@ -35,11 +35,10 @@ pub use build_source::{BuildReader, BuildSource, PreparedBuildSource, everything
 pub use cached_source::CachedSource;
 pub use error::Error;
 pub use interner::Interner;
-pub use jobs::{Expected, Stop, run_jobs};
+pub use jobs::{Expected, Stop, VerifyReport, run_jobs};
 pub use source::StoredSource;
 pub use store::{
-    BuildOptions, BuildReport, Contents, Store, Unit, VerifyReport, delete_unlisted, run,
-    verify_units,
+    BuildOptions, BuildReport, Contents, Store, Unit, delete_unlisted, run, verify_units,
 };
 pub use store_error::{StoreError, StoreKind, StoreResult};
 pub use units::units;

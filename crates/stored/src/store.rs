@@ -10,7 +10,7 @@
 
 use crate::{
     BuildSource, PreparedBuildSource, Stop, StoreError, StoreKind, StoreResult as Result,
-    everything, run_jobs,
+    VerifyReport, everything, run_jobs,
 };
 use alloy_primitives::B256;
 use std::{
@@ -72,19 +72,6 @@ pub struct BuildReport {
     pub unavailable: BlockRanges,
     /// The duration.
     pub time: Duration,
-}
-
-/// The result of a verification.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VerifyReport {
-    /// The number of units with right checksums and a valid structure.
-    pub units: u64,
-    /// The number of blocks that were compared with the source, row by row.
-    pub blocks: u64,
-    /// The number of their transfers.
-    pub transfers: u64,
-    /// Blocks that were not compared, because the source no longer has them.
-    pub unread: BlockRanges,
 }
 
 /// What a store contains: fixed when it is created.
@@ -238,8 +225,8 @@ pub fn run<S: Store>(
 ) -> Result<BuildReport> {
     let began = Instant::now();
     let (source, contents) = (origin.source, store.contents());
-    contents.check_internal(origin)?;
     contents.check_chain(store.path(), source.chain())?;
+    contents.check_internal(origin)?;
     let mut report = BuildReport::default();
     // The last block of the first pass: a chain that grows faster than it is read would never be
     // complete. So every later pass follows a reorganization.
@@ -253,6 +240,10 @@ pub fn run<S: Store>(
         let wanted: BlockRanges = wanted.into_iter().collect();
         let stored = store.units().iter().map(|unit| unit.chain().0).collect();
         let missing = wanted.subtract(&stored);
+        if missing.is_empty() {
+            report.unavailable = BlockRanges::default();
+            break;
+        }
         let request = ScanRequest {
             with_hashes: S::WITH_HASHES,
             ..everything(&missing, &contents.wrapped_native)

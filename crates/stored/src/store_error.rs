@@ -209,13 +209,18 @@ impl StoreError {
                 kind: StoreKind::Lake,
                 ..
             } => FailureKind::Options,
-            Self::Damaged { kind, .. }
-            | Self::Contradicts { kind, .. }
-            | Self::Version { kind, .. }
-                if matches!(kind, StoreKind::Index) =>
-            {
-                FailureKind::UnusableIndex
+            Self::Damaged {
+                kind: StoreKind::Index,
+                ..
             }
+            | Self::Contradicts {
+                kind: StoreKind::Index,
+                ..
+            }
+            | Self::Version {
+                kind: StoreKind::Index,
+                ..
+            } => FailureKind::UnusableIndex,
             _ => FailureKind::Unreadable,
         }
     }
