@@ -2,7 +2,7 @@
 
 use crate::{
     ColumnType, ColumnWord, Error, Schema,
-    schema::{Field, VERTEX_ON_REQUEST},
+    schema::{Field, HOP, VERTEX_ON_REQUEST},
     text::printable_short,
 };
 use serde::{Serialize, Serializer};
@@ -45,6 +45,18 @@ impl ColumnChoice {
     /// Whether it is a column of vertices.
     pub const fn is_of_vertices(&self) -> bool {
         matches!(self.chosen, Chosen::Vertex)
+    }
+
+    /// Whether a list adds one of some columns by name.
+    pub fn adds_any(columns: &[Self], names: &[&str]) -> bool {
+        Self::named(columns, names).is_some()
+    }
+
+    /// The first of some names that a list adds.
+    pub fn named<'a>(columns: &'a [Self], names: &[&str]) -> Option<&'a str> {
+        let added = columns.iter();
+        let added = added.filter(|it| !matches!(it.chosen, Chosen::Without(_)));
+        added.map(Self::name).find(|name| names.contains(name))
     }
 
     /// Writes 256-bit numbers as exact text unless another type is named, for programs that have
@@ -90,10 +102,11 @@ impl ColumnChoice {
 }
 
 /// The error for a table that does not have a column.
-pub(crate) fn unknown(name: &str) -> Error {
+pub(crate) fn unknown(name: &str, with_hop: bool) -> Error {
+    let known = Field::names().filter(|known| with_hop || *known != HOP);
     Error::UnknownColumn {
         name: printable_short(name, 40),
-        known: Field::names().collect::<Vec<_>>().join(", "),
+        known: known.collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -132,7 +145,7 @@ impl FromStr for ColumnChoice {
             (true, Ok(schema)) => (Chosen::All(schema), None),
             (true, _) if VERTEX_ON_REQUEST.contains(&name) => (Chosen::Vertex, None),
             (is_added, _) => {
-                let (field, suffix) = field(name).ok_or_else(|| unknown(name))?;
+                let (field, suffix) = field(name).ok_or_else(|| unknown(name, true))?;
                 match is_added {
                     true => (Chosen::One(field), suffix),
                     false => (Chosen::Without(field), suffix),
@@ -155,7 +168,10 @@ impl FromStr for ColumnChoice {
                     let known: Vec<_> = known.iter().map(|word| word.as_str()).collect();
                     return Err(Error::WrongType {
                         entry: printable_short(&format!("{name}:{text}"), 40),
-                        known: known.join(", "),
+                        known: match known.is_empty() {
+                            true => "none".to_owned(),
+                            false => known.join(", "),
+                        },
                     });
                 }
             }

@@ -40,7 +40,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A column cannot have a type, or has it twice.
-    #[error("`{entry}` is no type of the column, or there twice; one of {known}")]
+    #[error("`{entry}`: the column cannot have this type, or has it twice; its types: {known}")]
     WrongType {
         /// The column, or the set of columns, and the type.
         entry: String,
@@ -188,7 +188,7 @@ impl Error {
                 Some("choose the layout `force`, ask for less, or write DOT and draw it with sfdp")
             }
             Self::ColumnTwice(_) => {
-                Some("several types of a number are one entry: value:binary+string")
+                Some("name it once; several types of a number are one entry: value:binary+string")
             }
             _ => None,
         }

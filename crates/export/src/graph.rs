@@ -26,7 +26,7 @@ pub fn write_graph(
     overwrite: bool,
 ) -> Result<Written> {
     let format = format.into();
-    options.table.validate()?;
+    options.validate(format)?;
     let output = Output::open(target, overwrite, format.has_metadata_file())?;
     let format = match format {
         GraphFormat::Table(format) => return write_edges(graph, format, options, metadata, output),

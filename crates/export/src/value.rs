@@ -27,7 +27,8 @@ pub fn json_value(value: &impl Serialize) -> Result<Value<'static>> {
 pub fn plain_text(value: &Value<'_>) -> String {
     let mut text = Vec::new();
     value.push_plain(&mut text);
-    String::from_utf8_lossy(&text).into_owned()
+    String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Values as text.

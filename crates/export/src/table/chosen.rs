@@ -2,8 +2,8 @@
 //! order.
 
 use crate::{
-    Column, ColumnChoice, ColumnType, ColumnWord, Error, Result, Schema, TableFormat,
-    TransferTableOptions,
+    Column, ColumnChoice, ColumnType, ColumnWord, Error, GraphFormat, GraphOptions, Result, Schema,
+    TableFormat, TransferTableOptions,
     choice::{Chosen, unknown},
     schema::{BLOCK_NUMBER, Field, HOP, VALUE},
 };
@@ -118,7 +118,9 @@ pub(crate) fn choose(
     for choice in &options.columns {
         let (name, types) = (choice.name(), choice.types().collect());
         match choice.chosen {
-            Chosen::One(Field::Hop) | Chosen::Vertex if !with_hop => return Err(unknown(name)),
+            Chosen::One(Field::Hop) | Chosen::Vertex if !with_hop => {
+                return Err(unknown(name, false));
+            }
             Chosen::Vertex => {}
             Chosen::All(schema) => chosen.extend(set(schema, types, options, usual, with_hop)),
             Chosen::One(field) => {
@@ -152,10 +154,10 @@ pub(crate) fn choose(
 }
 
 impl TransferTableOptions {
-    /// Checks the options. Every writer does so before it writes; a caller that has long
-    /// work ahead of writing should do so first.
-    pub fn validate(&self) -> Result<()> {
-        choose(self, TableFormat::Parquet, true).map(drop)
+    /// Checks the options for a format, with the hop of a graph or without. Every writer does so
+    /// before it writes; a caller that has long work ahead of writing should do so first.
+    pub fn validate(&self, format: TableFormat, with_hop: bool) -> Result<()> {
+        choose(self, format, with_hop).map(drop)
     }
 
     /// Returns the names of the columns of transfers in a format.
@@ -166,6 +168,15 @@ impl TransferTableOptions {
     pub fn names(&self, format: TableFormat) -> Result<Vec<String>> {
         let chosen = choose(self, format, false)?;
         Ok(chosen.into_iter().map(|it| it.column.name).collect())
+    }
+}
+
+impl GraphOptions {
+    /// Checks the columns of transfers for a format.
+    pub fn validate(&self, format: GraphFormat) -> Result<()> {
+        // Merged edges and documents have columns of their own.
+        let format = format.table().filter(|_| !self.merge);
+        (self.table).validate(format.unwrap_or(TableFormat::Parquet), true)
     }
 }
 

@@ -147,7 +147,7 @@ impl TableWriter {
         options: &TransferTableOptions,
         output: Output,
     ) -> Result<Self> {
-        options.validate()?;
+        options.validate(TableFormat::Parquet, true)?;
         let encoder = row_encoder(format, columns.clone(), options, output)?;
         Ok(Self { columns, encoder })
     }
@@ -189,7 +189,7 @@ impl TransferWriter {
         target: &Target,
         overwrite: bool,
     ) -> Result<Self> {
-        options.validate()?;
+        options.validate(format, false)?;
         let output = Output::open(target, overwrite, format.has_metadata_file())?;
         Ok(Self {
             encoder: transfer_encoder(format, options, false, output)?,

@@ -6,8 +6,7 @@ use txgraph_export::ColumnChoice;
 
 /// Refuses columns with names of addresses where there are no names.
 pub(super) fn check_columns(columns: &[ColumnChoice], labels: &[String]) -> Result<()> {
-    let mut names = columns.iter().map(ColumnChoice::name);
-    match names.find(|name| ["from_label", "to_label"].contains(name)) {
+    match ColumnChoice::named(columns, &["from_label", "to_label"]) {
         Some(name) if labels.is_empty() => {
             Err(Error::usage(format!("the column `{name}` needs labels"))
                 .hint("name a file of labels, or leave the column out"))

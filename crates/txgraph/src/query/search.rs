@@ -273,7 +273,7 @@ pub(super) use search_methods;
 
 /// Asks for the graph around some addresses. See [`Source::search`].
 #[derive(Clone, Debug)]
-#[must_use = "a question is asked by `run`"]
+#[must_use = "a query is run by `run`"]
 pub struct Search<'s> {
     source: &'s Source,
     pub(crate) search: SearchOptions,

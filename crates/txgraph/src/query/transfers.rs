@@ -15,7 +15,7 @@ use txgraph_transfers::{
 
 /// Asks for the transfers of a block range. See [`Source::transfers`].
 #[derive(Clone, Debug)]
-#[must_use = "a question is asked by `for_each`, `collect` or `write`"]
+#[must_use = "a query is run by `for_each`, `collect` or `write`"]
 pub struct Transfers<'s> {
     source: &'s Source,
     pub(crate) selection: Selection,

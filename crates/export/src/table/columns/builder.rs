@@ -230,7 +230,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends a number in decimal. `digits` is space.
+/// Appends bytes of a fixed size, or nothing.
 fn append_fixed(
     column: &mut FixedSizeBinaryBuilder,
     bytes: Option<impl AsRef<[u8]>>,
@@ -244,6 +244,7 @@ fn append_fixed(
     }
 }
 
+/// Appends a number in decimal. `digits` is space.
 fn push_digits(column: &mut LargeStringBuilder, limbs: &[u64], digits: &mut Vec<u8>) {
     digits.clear();
     push_decimal(digits, limbs);

@@ -145,8 +145,7 @@ impl GraphResult<'_> {
 
     /// The tokens of the graph by name, if an output shows names.
     fn names(&self, outputs: &GraphOutputs) -> Result<(Option<TokenList>, TokenSources)> {
-        let mut columns = outputs.columns.iter();
-        let in_tables = columns.any(|it| TOKEN_COLUMNS.contains(&it.name()));
+        let in_tables = ColumnChoice::adds_any(&outputs.columns, &TOKEN_COLUMNS);
         // JSON has amounts in the smallest unit only.
         let json = GraphFormat::from(DocumentFormat::Json);
         let is_named = |format: &GraphFormat| match format.table() {
@@ -177,20 +176,21 @@ impl GraphResult<'_> {
         let mut options = GraphOptions::new(self.chain.chain_id);
         options.table.threads = source.control.threads.clone();
         options.table.columns.clone_from(&outputs.columns);
-        options.table.validate()?;
+        options.merge = outputs.merge;
+        for (format, _) in &outputs.files {
+            options.validate(*format)?;
+        }
         let (tokens, named) = self.names(outputs)?;
         options.table.tokens.clone_from(&tokens);
         options.table.labels.clone_from(&outputs.labels);
-        let mut columns = outputs.columns.iter();
-        if columns.any(|it| transaction_columns::COLUMNS.contains(&it.name())) {
+        if ColumnChoice::adds_any(&outputs.columns, &transaction_columns::COLUMNS) {
             let edges = self.inner.graph.edge_weights();
             let transfers = edges.map(|edge| &edge.transfer);
             source.add_transactions(&mut options.table.transactions, transfers)?;
         }
-        options.merge = outputs.merge;
         options.tokens = tokens.unwrap_or_default();
         options.drawing.clone_from(&outputs.drawing);
-        let asked = outputs.columns.iter().any(|it| it.name() == "is_contract");
+        let asked = ColumnChoice::adds_any(&outputs.columns, &["is_contract"]);
         if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {
             options.contracts = branch_ends::contracts_of(source, &self.inner, asked)?;
         }
