@@ -323,6 +323,9 @@ impl From<txgraph_import::Error> for Error {
 #[cfg(any(feature = "index", feature = "lake"))]
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
+        if let StoreError::Source(error) = error {
+            return error.into();
+        }
         let failure = error.failure_kind();
         let kind = match failure {
             FailureKind::Options => ErrorKind::Usage,
@@ -330,7 +333,6 @@ impl From<StoreError> for Error {
         };
         let ours = Self::new(kind, error.to_string());
         match error {
-            StoreError::Source(error) => error.into(),
             StoreError::NotAStore { kind, .. } => match kind {
                 StoreKind::Index => ours.with_hint(Hint::BuildIndex),
                 StoreKind::Lake => ours.hint("`lake build` makes a lake"),
@@ -340,7 +342,7 @@ impl From<StoreError> for Error {
                 ..
             } => ours.with_hint(Hint::OtherIndex),
             _ if error.is_locked() => {
-                ours.hint("wait until it is finished; questions can be asked in the meantime")
+                ours.hint("wait until it is finished; queries can run in the meantime")
             }
             _ if failure == FailureKind::UnusableIndex => ours.with_hint(Hint::RebuildIndex),
             _ => ours,

@@ -100,8 +100,8 @@ pub struct DeletedIndex {
     pub foreign: Vec<OsString>,
 }
 
-/// An index cannot have gaps that its build did not ask for, so a partial result is no hint.
-fn advise_for_build(error: Error) -> Error {
+/// An index cannot have gaps that its build did not ask for, so the hint is another one.
+fn hint_for_build(error: Error) -> Error {
     match error.hint {
         Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::IndexExisting { newest }),
         _ => error,
@@ -157,7 +157,7 @@ impl IndexHandle<'_> {
         self.node.with_build_source(internal, |origin| {
             let options = self.with_memory(options);
             txgraph_index::build(&directory, origin, &options)
-                .map_err(|error| advise_for_build(error.into()))
+                .map_err(|error| hint_for_build(error.into()))
         })
     }
 

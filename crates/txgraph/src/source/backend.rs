@@ -4,7 +4,7 @@ use crate::{Capabilities, ProtectedPaths, Result};
 use std::{any::Any, fmt};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
-/// What is done with the origin of a lake.
+/// What is done with the source that a lake is built from.
 #[cfg(feature = "lake")]
 pub type BuildSourceFn<'a> = dyn FnMut(txgraph_stored::BuildSource<'_>) -> Result<()> + 'a;
 

@@ -5,7 +5,7 @@ use crate::{
     Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec,
     grammar::parse_blocks,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use txgraph_import::{Columns, Family, ImportOptions, ImportedFiles};
 use txgraph_stored::StoredSource;
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, TransferFilter, TransferSource};
@@ -36,13 +36,13 @@ impl Import {
         options.memory_per_thread = memory / threads.max(1);
         options.covers = config.covers.as_deref().map(covers).transpose()?;
         let files = ImportedFiles::open(Path::new(spec.location()), &options)?;
-        let paths: Vec<PathBuf> = files.paths().map(Path::to_path_buf).collect();
+        let protected = ProtectedPaths::files(files.paths());
         let available = txgraph_stored::StoredBlocks::available(&files);
         Ok(Self {
             spec: spec.clone(),
             source: StoredSource::new(files, work),
             available,
-            protected: ProtectedPaths::files(&paths),
+            protected,
         })
     }
 }

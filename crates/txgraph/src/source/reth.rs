@@ -144,7 +144,7 @@ impl RethNode {
             return Ok(None);
         };
         let node = self.source()?;
-        let work = source_work(node);
+        let work = self.control.work();
         let has_internal = filter.internal && index.covers_filter(filter);
         if let Some(explain) = &self.control.explain {
             let (path, blocks) = (index.path().display(), index.blocks());
@@ -236,16 +236,5 @@ impl Backend for RethNode {
         work: &mut super::backend::BuildSourceFn<'_>,
     ) -> Result<()> {
         self.with_build_source(internal, work)
-    }
-}
-
-/// Threads, cancellation and progress of a source.
-#[cfg(any(feature = "index", feature = "lake"))]
-pub(crate) fn source_work(source: &NodeSource) -> txgraph_work::WorkContext {
-    let options = source.options();
-    txgraph_work::WorkContext {
-        threads: options.threads.clone(),
-        cancel: options.cancel.clone(),
-        progress: options.progress.clone(),
     }
 }

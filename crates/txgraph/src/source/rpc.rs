@@ -4,7 +4,6 @@ use super::{backend::Backend, run_control::RunControl};
 use crate::{Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
-use txgraph_work::WorkContext;
 
 /// Names the server if the location is empty, so that keys in a URL are in no list of processes.
 const URL_ENV: &str = "ETH_RPC_URL";
@@ -38,13 +37,8 @@ impl RpcServer {
             retry: None,
         };
         let node = RpcNode::open(endpoint, options, control.cancel.clone())?;
-        let work = WorkContext {
-            threads: control.threads.clone(),
-            cancel: control.cancel.clone(),
-            progress: control.progress.clone(),
-        };
         Ok(Self {
-            source: RpcSource::new(node, work),
+            source: RpcSource::new(node, control.work()),
             protected: ProtectedPaths::default(),
         })
     }
