@@ -64,12 +64,8 @@ export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
     say "writing a chain of 600,000 transfers"
     rm -rf "$TXGRAPH_LARGE_CHAIN"
-    chaingen=$(dirname "$txgraph")/chaingen
-    if [ ! -x "$chaingen" ]; then
-        cargo build --locked -q -p txgraph-chaingen
-        chaingen=$CARGO_TARGET_DIR/debug/chaingen
-    fi
-    "$chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
+    cargo build --locked -q -p txgraph-chaingen
+    "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
     touch "$TXGRAPH_LARGE_CHAIN/.complete"
 fi
 if [ -d ../shared/fixtures ]; then
