@@ -5,7 +5,7 @@
 #   scripts/sources.sh geth-amsterdam      these
 #   GETH=v1.17.10 SEED=1 COUNT=120 scripts/sources.sh geth-amsterdam
 #
-# TXGRAPH names the program to test; default: the one that is built for tests.
+# TXGRAPH names the program to test; default: it is built.
 #
 # geth-amsterdam: a development chain of geth that activates Amsterdam after some blocks. COUNT random
 # transactions move ether in contracts before the fork, and as many after it. All movements must equal

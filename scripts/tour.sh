@@ -72,7 +72,7 @@ say "Many senders, one address, many receivers"
 ask graph -r 0xefb01bc62e4ac1867c714e56d6cb8dc3c4e28454 -t "$usd6" -d both
 rows 8
 
-say "A trail that ends at a contract says so ..."
+say "A branch that ends at a contract says so ..."
 ask graph -r 0x3247604d976c4a7d67f12cc29593e4af5fcc8f90 -t eth -n 2
 found contract --with-internal
 say "... and goes on with the transfers inside of transactions"

@@ -39,9 +39,9 @@ pub struct CycleGroup {
     pub first_block: u64,
     /// Block of the last transfer.
     pub last_block: u64,
-    /// A cycle in it: each address sends to the next and the last to the first, which is the
-    /// lowest. A shortest cycle if it has two addresses or the cycle at most 64, otherwise a
-    /// shortest one through one of the 64 busiest addresses of the cycle.
+    /// An example: each address sends to the next and the last to the first, which is the lowest.
+    /// A shortest cycle if it has two addresses or the group at most 64, otherwise a shortest one
+    /// through one of the 64 busiest addresses of the group.
     pub cycle: Vec<Address>,
 }
 
@@ -152,7 +152,7 @@ fn find(graph: &MergedGraph) -> Vec<CycleGroup> {
     };
 
     let mut moved: Vec<Moved> = (0..cycles).map(|_| Moved::default()).collect();
-    // Transfers of each vertex within its cycle.
+    // Transfers of each vertex within its group.
     let mut busy = vec![0u64; vertices];
     for edge in graph.edges().filter(|edge| edge.from != edge.to) {
         let Some(of) = common(edge.from, edge.to) else {
@@ -195,7 +195,7 @@ fn find(graph: &MergedGraph) -> Vec<CycleGroup> {
         .collect()
 }
 
-/// Describes the cycle of these vertices and pairs. `ranks` is a buffer.
+/// Describes the group of these vertices and pairs. `ranks` is a buffer.
 fn describe(
     graph: &MergedGraph,
     members: &[u32],

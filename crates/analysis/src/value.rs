@@ -27,7 +27,7 @@ pub enum ColumnType {
     /// 32 bytes.
     Hash,
     /// A list of numbers: an array in JSONL, elsewhere text joined by `_` (as cryo
-    /// writes taint addresses).
+    /// writes trace addresses).
     Indices,
     /// JSON, already encoded. Text in formats that do not nest.
     Json,

@@ -156,7 +156,8 @@ pub(crate) struct Global {
 
     /// Write the cost of the command to a JSON file
     ///
-    /// Phases, seconds, blocks, threads.     /// Overwrites the file. If the command fails, the file contains the error.
+    /// Phases, seconds, blocks, threads. Overwrites the file. If the command fails, the file contains
+    /// the error.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Running")]
     pub(crate) stats: Option<PathBuf>,
 

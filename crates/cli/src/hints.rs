@@ -64,7 +64,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             "discard what was printed and ask again, or write to a file (-o), which is restarted"
         }
         Hint::NarrowGraph => {
-            "ask a narrower question (--hops, --min-value, --max-degree, --max-edges), or write \
+            "narrow the query (--hops, --min-value, --max-degree, --max-edges), or write \
              DOT, GraphML or GEXF and open it in Gephi"
         }
         Hint::GiveParameters(of) => {
@@ -74,7 +74,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             return Cow::Owned(format!("usage: txgraph query {}{all}", of.question));
         }
         Hint::ListQuestions => {
-            "`txgraph query --list` lists the questions; a file is named by its path"
+            "`txgraph query --list` lists the saved queries; a file is named by its path"
         }
         other => return Cow::Owned(other.to_string()),
     })

@@ -53,7 +53,7 @@ impl fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Prepares queries to a cluster.
+    /// Prepares queries for a cluster.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
     }
 }
 
-/// A query to one executor about its source.
+/// A task that asks one executor about its source.
 fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) -> Task {
     Task {
         run,
@@ -160,7 +160,7 @@ fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) ->
     }
 }
 
-/// Asks an executor a query about its source.
+/// Sends such a task, and returns the result.
 fn answer<T: DeserializeOwned>(
     engine: &dyn Engine,
     name: &str,
@@ -216,7 +216,7 @@ fn cuts(lake: &Lake) -> Vec<Cut> {
         .collect()
 }
 
-/// A driver as a source. CommonCounterparties, because the driver also records the end of its run.
+/// A driver as a source. Shared, because the driver also records the end of its run.
 #[derive(Debug)]
 pub(crate) struct ClusterBackend {
     driver: Arc<Driver>,

@@ -30,9 +30,9 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use txgraph_work::{CancelFlag, ProgressGuard};
 
-/// The time between two queries for the state of a job.
+/// The time between two polls of the state of a job.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The time between two queries for the tasks of a job.
+/// The time between two polls of the tasks of a job.
 const TASKS_INTERVAL: Duration = Duration::from_secs(1);
 /// Attempts to read a result from an executor, and the pause between them.
 const FETCH_ATTEMPTS: u8 = 3;

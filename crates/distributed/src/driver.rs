@@ -1,4 +1,4 @@
-//! The command line of the driver: the commands of txgraph with queries to a cluster, and commands
+//! The command line of the driver: the commands of txgraph with queries for a cluster, and commands
 //! for runs.
 
 use crate::{

@@ -79,7 +79,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     ///
     /// # Errors
     ///
-    /// Interns several values, like [`Self::intern`].
+    /// As [`Self::intern`].
     pub fn intern_all(&mut self, values: &[T], numbers: &mut Vec<u32>) -> Result<(), SearchError> {
         let (mut tags, mut found) = ([0; GROUP], [NONE; GROUP]);
         for group in values.chunks(GROUP) {

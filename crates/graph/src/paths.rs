@@ -39,10 +39,10 @@ pub fn transfer_paths(
     to: Address,
 ) -> Result<TransferPaths, SearchError> {
     let [from] = *request.checked_roots()? else {
-        return Err(SearchError::Request("a route has one start".into()));
+        return Err(SearchError::Request("a path has one start".into()));
     };
     if from == to {
-        let problem = format!("a route leads to another address, not from {from} to itself");
+        let problem = format!("a path leads to another address, not from {from} to itself");
         return Err(SearchError::Request(problem));
     }
     let is_deepened = |hops: u32| -> Result<bool, SearchError> {

@@ -118,7 +118,7 @@ pub(crate) enum Head {
         /// Its first block.
         block: u64,
     },
-    /// It could not be read. It stays in line until [`Merge::redo`] or [`Merge::skip`].
+    /// It could not be read. It stays in the queue until [`Merge::redo`] or [`Merge::skip`].
     Broken(Outcome),
     /// It is not read yet.
     Pending,
@@ -129,7 +129,7 @@ pub(crate) enum Head {
 /// The chunks of a scan in order; see the module.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    /// Blocks that are not in line yet.
+    /// Blocks that are not in the queue yet.
     blocks: Peekable<Chunks>,
     queue: TaskQueue<Chunk, Outcome>,
     limits: Limits,
@@ -176,7 +176,7 @@ impl Merge {
             && self.held_bytes.saturating_add(shares) <= self.limits.memory_bytes
     }
 
-    /// Whether the scan will stop before it reaches chunks that are not in line yet.
+    /// Whether the scan will stop before it reaches chunks that are not in the queue yet.
     fn has_failed(&self) -> bool {
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Stopped);
         self.queue.results().any(failed)
@@ -201,7 +201,7 @@ impl Merge {
         }
     }
 
-    /// The state of the first chunk in queue. A piece that is ready leaves the queue.
+    /// The state of the first chunk in the queue. A piece that is ready leaves the queue.
     pub(crate) fn head(&mut self) -> Head {
         let outcome = match self.queue.head() {
             QueueHead::Done(outcome) => outcome,
@@ -231,7 +231,7 @@ impl Merge {
         self.tail
     }
 
-    /// Has everything in line read again: the head does not follow what was taken, so it
+    /// Has everything in the queue read again: the head does not follow what was taken, so it
     /// was read before the chain changed, and so may the others have been. Returns false
     /// if the head was read again too often.
     pub(crate) fn redo(&mut self) -> bool {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     impl Merge {
-        /// Checks the counters against the line, and the bounds.
+        /// Checks the counters against the queue, and the bounds.
         fn audit(&self, rows_in_share: u64) {
             let held = self.queue.results().map(|outcome| match outcome {
                 Outcome::Read(piece) => piece.bytes(),

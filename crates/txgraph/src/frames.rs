@@ -152,7 +152,7 @@ fn frame(write: impl FnOnce(Target) -> Result<()>) -> Result<DataFrame> {
     write(target)?;
     let failed = |text: String| Error::new(ErrorKind::Failed, text);
     let table = collector.take();
-    let table = table.ok_or_else(|| failed("the answer has no table".to_owned()))?;
+    let table = table.ok_or_else(|| failed("the result has no table".to_owned()))?;
     frame_of(&table).map_err(|error| failed(error.to_string()))
 }
 

@@ -102,7 +102,7 @@ impl fmt::Display for Hint {
             Self::AllowPartial { newest } => {
                 return write!(
                     f,
-                    "accept a partial answer, or ask for blocks that exist: {newest}"
+                    "accept a partial result, or ask for blocks that exist: {newest}"
                 );
             }
             Self::IndexExisting { newest } => {

@@ -76,7 +76,7 @@ impl Selection {
         })
     }
 
-    /// As [`Self::filter`], for a query to a source. Advises nothing that it refuses.
+    /// As [`Self::filter`], for a query to a source. Hints at nothing that the source refuses.
     pub(crate) fn filter_for(&self, source: &Source) -> Result<TransferFilter> {
         let refused = match self.filter() {
             Err(error) if !source.capabilities().contains(Capability::Replay) => error,

@@ -36,7 +36,7 @@ pub struct RunningTask<T> {
     pub task: T,
 }
 
-/// The first task in queue.
+/// The first task in the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub enum QueueHead<'a, R> {
     /// No task is left.
@@ -58,12 +58,12 @@ impl<T, R> Default for TaskQueue<T, R> {
 }
 
 impl<T: Clone, R> TaskQueue<T, R> {
-    /// The number of tasks in queue.
+    /// The number of tasks in the queue.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether no task is in queue.
+    /// Whether no task is in the queue.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

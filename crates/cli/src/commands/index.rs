@@ -38,7 +38,7 @@ enum Action {
 /// Build an index of the whole chain, or continue a build
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// Lowest block, or a date (UTC), at or after which [default: 0]
+    /// First block, or UTC date to start at [default: 0]
     #[arg(long, value_name = "DATE|N")]
     from_block: Option<String>,
 

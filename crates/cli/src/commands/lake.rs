@@ -39,11 +39,11 @@ enum Action {
 /// Build a lake of the whole chain, or continue a build
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// Lowest block, or a date (UTC), at or after which [default: 0]
+    /// First block, or UTC date to start at [default: 0]
     #[arg(long, value_name = "DATE|N")]
     from_block: Option<String>,
 
-    /// Blocks of a partition [default: for half a million transfers]
+    /// Blocks of a partition [default: to hold 500,000 transfers]
     #[arg(long, value_name = "N")]
     partition_blocks: Option<u64>,
 

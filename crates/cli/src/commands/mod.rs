@@ -71,7 +71,7 @@ impl Context<'_> {
             let from = source.transfer_source(&request.filter)?;
             from.scan(request, &mut |_| ControlFlow::Break(()))?;
             let terminal = self.terminal;
-            terminal.note(format_args!("with --explain, the question is not asked"));
+            terminal.note(format_args!("with --explain, the query is not run"));
         }
         Ok(self.global.explain)
     }

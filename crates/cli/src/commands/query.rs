@@ -111,7 +111,7 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
     terminal.note(format_args!("query {} ({})", file.name, file.origin));
     if let Some(path) = file.namesake() {
         terminal.note(format_args!(
-            "{0} has the same name, and is not asked; to ask it: txgraph query {0}",
+            "{0} has the same name, and is not run; to run it: txgraph query {0}",
             path.display()
         ));
     }

@@ -94,10 +94,10 @@ struct OutputArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
-    /// Format [default: by extension, else csv; on a terminal human-readable]
+    /// Format [default: by extension; on stdout csv or lines]
     ///
-    /// Tables are csv, jsonl, parquet or ipc. Transfers are also a human-readable `table` with at most
-    /// 1,000 rows, and call frames a `tree`. Without a format, call and diff traces are JSON lines, and
+    /// Tables are csv, jsonl, parquet or ipc. On a terminal, transfers are a human-readable `table` with
+    /// at most 1,000 rows, and call frames a `tree`. Without a format, call and diff traces are JSON lines, and
     /// gas is written as folded stacks. Struct logs are always JSON lines (EIP-3155).
     #[arg(short, long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<String>,
@@ -199,8 +199,8 @@ struct CompareArgs {
 
 /// Write blocks with the state that they read
 ///
-/// They are replayed without a node. /// Each file, NUMBER.json.zst, contains everything that `--source bundle:PATH` needs to replay the
-/// block (docs/bundles.md).
+/// They are replayed without a node. Each file, NUMBER.json.zst, contains everything that
+/// `--source bundle:PATH` needs to replay the block (docs/bundles.md).
 #[derive(Args, Debug)]
 struct BundleArgs {
     /// Directory for the files

@@ -20,7 +20,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use txgraph_export::{
-    ColumnChoice, GraphFormat, TableFormat, Target, TokenList, TransferTableOptions,
+    ColumnChoice, GraphFormat, GraphOptions, TableFormat, Target, TokenList, TransferTableOptions,
 };
 use txgraph_labels::Labels;
 use txgraph_transfers::{AddressFilter, Direction};
@@ -143,6 +143,17 @@ impl TransfersQuery {
             overwrite: self.output.overwrite,
         };
         check_columns(&self.columns, &self.labels)?;
+        let mut options = TransferTableOptions::new(0);
+        options.columns.clone_from(&self.columns);
+        (options.standards).clone_from(&self.selection.standard);
+        for format in output
+            .more
+            .iter()
+            .map(|(format, _)| *format)
+            .chain([format])
+        {
+            options.validate(format, false)?;
+        }
         source.check_outputs([&output], output.overwrite)?;
         Ok((question.prepare()?, output))
     }
@@ -197,16 +208,21 @@ impl GraphQuery {
             ))
             .hint("name a file for the vertices"));
         }
-        let mut options = TransferTableOptions::new(0);
-        options.columns.clone_from(&self.columns);
-        options.validate()?;
+        let files = self.files()?;
+        let mut options = GraphOptions::new(0);
+        options.table.columns.clone_from(&self.columns);
+        options.merge = self.merge;
+        options.table.validate(TableFormat::Parquet, true)?;
+        for (format, _) in &files {
+            options.validate(*format)?;
+        }
         let outputs = GraphOutputs {
-            files: self.files()?,
+            files,
             vertices: self.vertices()?,
             merge: self.merge,
             tokens,
             labels: (!self.search.labels.is_empty()).then_some(labels),
-            columns: options.columns,
+            columns: options.table.columns,
             drawing: self.picture.read()?,
             overwrite: self.output.overwrite,
         };

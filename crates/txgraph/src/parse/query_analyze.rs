@@ -22,7 +22,7 @@ pub struct AnalyzeQuery {
     pub limit: Option<usize>,
     /// Order of pairs; absent: by amount.
     pub order: Option<PairOrder>,
-    /// Which tokens of an account leave first, for is_taint; absent: those that arrived first.
+    /// Which tokens of an account leave first, for taint; absent: those that arrived first.
     pub method: Option<TaintMethod>,
     /// Which of the measure's tables; absent: all in human-readable tables, the main one in data files.
     pub table: Option<String>,

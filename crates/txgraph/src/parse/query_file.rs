@@ -346,7 +346,7 @@ impl QueryFile {
         }
         if let Some(name) = used.iter().find(|name| !self.params.contains_key(**name)) {
             return Err(Error::usage(format!(
-                "`${{{name}}}` is not a parameter of this question"
+                "`${{{name}}}` is not a parameter of this query"
             )));
         }
         match self

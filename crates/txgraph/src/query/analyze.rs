@@ -42,7 +42,7 @@ const HUBS: usize = 100;
 /// while they are read, so that the memory depends on how many addresses and edges differ, not
 /// on the number of transfers.
 #[derive(Clone, Debug)]
-#[must_use = "a question is asked by `run`"]
+#[must_use = "a query is run by `run`"]
 pub struct Analyze<'s> {
     source: &'s Source,
     pub(crate) measure: Measure,

@@ -2,10 +2,7 @@
 
 #[cfg(not(feature = "replay"))]
 use crate::{Capability, Error, SourceSpec};
-use crate::{
-    Result,
-    source::{RethNode, source_work},
-};
+use crate::{Result, source::RethNode};
 use txgraph_stored::BuildSource;
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, SourceError,
@@ -57,7 +54,7 @@ impl RethNode {
         work(BuildSource {
             source,
             internal,
-            work: source_work(source),
+            work: self.control.work(),
         })
     }
 }

@@ -95,7 +95,7 @@ impl ReplaySummary {
 
 /// Asks for a replay. See [`Source::replay`].
 #[derive(Clone, Debug)]
-#[must_use = "a question is asked by `for_each`, `verify` or `write`"]
+#[must_use = "a query is run by `for_each`, `verify` or `write`"]
 pub struct Replay<'s> {
     source: &'s Source,
     blocks: Vec<BlockSpec>,

@@ -25,8 +25,6 @@ pub(crate) use bundles::Bundles;
 #[cfg(feature = "rpc")]
 pub(crate) use head::NodeWithHead;
 pub(crate) use reth::RethNode;
-#[cfg(any(feature = "index", feature = "lake"))]
-pub(crate) use reth::source_work;
 pub use run_control::{Explain, RunControl};
 
 use crate::{
@@ -399,7 +397,7 @@ impl SourceBuilder {
     }
 
     /// The blocks that files of other tools cover completely, if the files do not state it.
-    /// In the words of [`text::parse_blocks`](crate::parse::parse_blocks).
+    /// In the words of [`parse::parse_blocks`](crate::parse::parse_blocks).
     pub fn covers(mut self, blocks: impl Into<String>) -> Self {
         self.config.covers = Some(blocks.into());
         self

@@ -22,7 +22,7 @@ const TOKENS_MAX: usize = 10;
 
 /// Asks who an address is. See [`Source::profile`].
 #[derive(Clone, Debug)]
-#[must_use = "a question is asked by `run`"]
+#[must_use = "a query is run by `run`"]
 pub struct Profile<'s> {
     source: &'s Source,
     address: Address,
