@@ -65,7 +65,7 @@ pub fn build<'a>(
     let manifest = match Manifest::load(folder) {
         // An index without segments can still change.
         Ok(manifest) if !manifest.segments.is_empty() => {
-            manifest.contents().check_kept(folder, &contents)?;
+            (manifest.contents()).check_kept(folder, &origin, &contents)?;
             manifest
         }
         Ok(_) | Err(Error::NotAStore { .. }) => {

@@ -62,7 +62,7 @@ pub fn build<'a>(
     let manifest = match Manifest::load(&store) {
         // A lake without partitions can still change.
         Ok(manifest) if !manifest.partitions.is_empty() => {
-            manifest.contents().check_kept(folder, &contents)?;
+            (manifest.contents()).check_kept(folder, &origin, &contents)?;
             manifest
         }
         Ok(_) | Err(Error::NotAStore { .. }) => {

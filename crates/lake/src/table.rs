@@ -304,16 +304,7 @@ impl<'a> Iterator for Batches<'a> {
         };
         Some(match next {
             Ok(batch) => Ok(Batch { table, batch }),
-            Err(arrow_schema::ArrowError::ExternalError(inner)) => {
-                Err(match inner.downcast::<parquet::errors::ParquetError>() {
-                    Ok(error) => reading(table.path(), *error),
-                    Err(error) => match error.downcast::<Error>() {
-                        Ok(own) => *own,
-                        Err(error) => table.damaged(error.to_string()),
-                    },
-                })
-            }
-            Err(error) => Err(table.damaged(error.to_string())),
+            Err(error) => Err(reading(table.path(), error)),
         })
     }
 }

@@ -109,8 +109,10 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Options`] if it has another choice of wrapped coins or internal transfers.
-    pub fn check_kept(&self, path: &Path, wanted: &Self) -> Result<()> {
+    /// [`StoreError::WrongChain`], and [`StoreError::Options`] if it has another choice of wrapped
+    /// coins or internal transfers.
+    pub fn check_kept(&self, path: &Path, origin: &BuildSource<'_>, wanted: &Self) -> Result<()> {
+        self.check_chain(path, origin.source.chain())?;
         let (what, how) = if self.wrapped_native != wanted.wrapped_native {
             ("with another choice of wrapped coins", "keep that choice")
         } else if self.internal == wanted.internal {

@@ -152,6 +152,32 @@ fn options_that_columns_replaced_are_refused() {
 }
 
 #[test]
+fn removed_columns_need_nothing() {
+    let sample = Sample::small();
+    let kept =
+        sample.ok("transfers -q --columns all,-from_label,-to_label,-symbol,-decimals,-amount");
+    assert!(kept.stdout.starts_with("block_number,"), "{}", kept.stdout);
+    assert!(!kept.stdout.contains("from_label"));
+}
+
+#[test]
+fn bad_columns_are_refused_before_the_search() {
+    let sample = Sample::small();
+    let unknown = sample.run("transfers -q --columns hop");
+    assert_eq!(unknown.status, 2, "{unknown:?}");
+    let unknown = unknown.stderr;
+    assert!(unknown.contains("`hop`"), "{unknown}");
+    assert!(!unknown.contains(", hop"), "{unknown}");
+    // The root does not exist: a search would fail with another error.
+    let root = "0x00000000000000000000000000000000000000aa";
+    let rich = sample.run(&format!("graph -q -r {root} --columns all:rich -o g.csv"));
+    assert_eq!(rich.status, 2, "{rich:?}");
+    let rich = rich.stderr;
+    assert!(rich.contains("rich"), "{rich}");
+    assert!(!sample.path("g.csv").exists());
+}
+
+#[test]
 fn text_is_compressed_by_its_name() {
     let sample = Sample::small();
     let plain = sample.ok("transfers -q").stdout;
