@@ -5,10 +5,11 @@ use crate::{
     engine::{Engine, Job, JobMetrics, Sink},
     error::Refusal,
     session,
+    tls::{TLS_ENV, Tls},
 };
 use ballista_core::{
     client::BallistaClient,
-    extension::SessionConfigExt,
+    extension::{BallistaConfigGrpcEndpoint, SessionConfigExt},
     serde::protobuf::{
         CancelJobParams, ExecuteQueryParams, FailedJob, GetJobStatusParams, KeyValuePair,
         PartitionLocation, SuccessfulJob, execute_query_params::Query, execute_query_result,
@@ -24,6 +25,7 @@ use serde::Deserialize;
 use std::{
     collections::BTreeSet,
     net::{TcpStream, ToSocketAddrs},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::runtime::Runtime;
@@ -93,6 +95,7 @@ impl StageTask {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     address: String,
+    tls: Option<Tls>,
     settings: Settings,
     session: SessionState,
     runtime: Runtime,
@@ -109,6 +112,11 @@ impl Cluster {
         let config = session::config(settings.adaptive, settings.partitions);
         Ok(Self {
             address: address.to_owned(),
+            tls: settings
+                .certificates
+                .as_deref()
+                .map(Tls::load)
+                .transpose()?,
             session: session::state(config)?,
             settings,
             runtime,
@@ -190,14 +198,32 @@ impl Cluster {
     }
 
     fn unreachable(&self, message: impl ToString) -> Error {
-        Error::Scheduler {
-            address: self.address.clone(),
-            message: message.to_string(),
-        }
+        let message = message.to_string();
+        let message = match &self.tls {
+            Some(tls) => match tls.failure() {
+                Some(failure) => format!("{message} ({failure})"),
+                None => message,
+            },
+            None => format!("{message}; if its cluster has certificates, name yours in {TLS_ENV}"),
+        };
+        let address = self.address.clone();
+        Error::Scheduler { address, message }
+    }
+
+    /// The address by which the scheduler is reached: its own, or a tunnel to it.
+    fn route(&self) -> Result<String> {
+        let Some(tls) = &self.tls else {
+            return Ok(self.address.clone());
+        };
+        let _runtime = self.runtime.enter();
+        let tunnel = tls.tunnel(&self.address);
+        tunnel
+            .map(|address| address.to_string())
+            .map_err(|error| self.unreachable(error))
     }
 
     fn get(&self, path: &str) -> Result<String> {
-        let url = format!("http://{}{path}", self.address);
+        let url = format!("http://{}{path}", self.route()?);
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .timeout_global(Some(Duration::from_secs(10)))
             .build()
@@ -210,7 +236,7 @@ impl Cluster {
 
     async fn connect(&self) -> Result<Scheduler> {
         let config = self.session.config().ballista_config();
-        let url = format!("http://{}", self.address);
+        let url = format!("http://{}", self.route()?);
         let endpoint = create_grpc_client_endpoint(url, Some(&GrpcClientConfig::from(&config)))
             .map_err(|error| self.unreachable(error))?;
         let channel = endpoint.connect().await.map_err(|error| {
@@ -372,7 +398,9 @@ impl Cluster {
                 port,
                 session::MESSAGE_BYTES_MAX as usize,
                 false,
-                None,
+                self.tls
+                    .as_ref()
+                    .map(|tls| Arc::new(BallistaConfigGrpcEndpoint::new(tls.endpoints()))),
                 FETCH_ATTEMPTS,
                 FETCH_PAUSE_MILLIS,
                 0,

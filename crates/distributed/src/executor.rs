@@ -1,9 +1,13 @@
 //! An executor: Ballista's, with our codec, our functions, and a source of its own.
 
-use crate::{Error, Result, serve, session};
+use crate::{
+    Error, Result, serve, session,
+    tls::{Tls, TlsArgs},
+};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use clap::Args;
 use std::{
+    net::{IpAddr, SocketAddr},
     os::unix::process::CommandExt,
     path::PathBuf,
     process::Command,
@@ -23,9 +27,13 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub scheduler: String,
 
-    /// Address to listen on. Anyone who reaches it can read all data of the executor
+    /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
-    pub listen: std::net::IpAddr,
+    pub listen: IpAddr,
+
+    /// Its certificates
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// Host name at which others reach the executor, if different from --listen
     #[arg(long, value_name = "HOST")]
@@ -89,10 +97,22 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     let port = port
         .parse()
         .map_err(|_| Error::Usage(format!("{port} is not a port")))?;
+    let tls = args.tls.load(args.listen)?;
+    if let Some(tls) = &tls {
+        for port in [args.port, args.grpc_port] {
+            tls.open_gate(SocketAddr::new(args.listen, port)).await?;
+        }
+    }
+    let (bind, host_name) = match tls {
+        // The scheduler sees the address of its own gate.
+        Some(_) => (Tls::behind(args.listen), Some(args.listen.to_string())),
+        None => (args.listen, None),
+    };
+    let endpoints = tls.as_ref().map(Tls::endpoints);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let config = ExecutorProcessConfig {
-        bind_host: args.listen.to_string(),
-        external_host: args.external_host.clone(),
+        bind_host: bind.to_string(),
+        external_host: args.external_host.clone().or(host_name),
         port: args.port,
         grpc_port: args.grpc_port,
         scheduler_host: host.to_owned(),
@@ -106,6 +126,8 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         grpc_max_encoding_message_size: session::MESSAGE_BYTES_MAX,
         override_physical_codec: Some(session::codec()),
         override_function_registry: Some(Arc::new(session::registry())),
+        override_config_producer: endpoints.clone().map(session::tasks),
+        override_create_grpc_client_endpoint: endpoints,
         ..ExecutorProcessConfig::default()
     };
     let signalled = watch_signals()?;

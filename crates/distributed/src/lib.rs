@@ -14,7 +14,7 @@
 //! into the folder of the run, checked, and passed to the search. So a query has the same
 //! answer on a cluster, and a run that was interrupted continues after its last step.
 //!
-//! Modules, each using only those before it: engine_log, error, functions, engine, rows, settings,
+//! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows, settings,
 //! wire, run, serve, operator, codec, source, table, session, ballista, executor, local, scheduler,
 //! backend, sql, chain, driver.
 
@@ -39,6 +39,7 @@ mod settings;
 mod source;
 mod sql;
 mod table;
+mod tls;
 mod wire;
 
 pub use backend::Driver;
@@ -48,6 +49,7 @@ pub use error::{Error, Refusal, RefusalKind, Result};
 pub use rows::transfers_schema;
 pub use run::Step;
 pub use settings::{CLUSTER_CONFIG_ENV, Settings};
+pub use tls::{TLS_ENV, TlsArgs};
 
 use std::{
     future::Future,

@@ -1,6 +1,9 @@
 //! The scheduler: Ballista's, with our codec and functions.
 
-use crate::{Error, Result, session};
+use crate::{
+    Error, Result, session,
+    tls::{Tls, TlsArgs},
+};
 use ballista_scheduler::{
     cluster::BallistaCluster, config::SchedulerConfig, scheduler_process::start_server,
 };
@@ -10,9 +13,13 @@ use std::{net::SocketAddr, sync::Arc};
 /// Options of a scheduler.
 #[derive(Args, Clone, Debug)]
 pub struct SchedulerArgs {
-    /// Address to listen on. Anyone who reaches it can read all data of the executors
+    /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:15050")]
     pub listen: SocketAddr,
+
+    /// Its certificates
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// Host name at which executors reach the scheduler, if different from --listen
     #[arg(long, value_name = "HOST")]
@@ -29,14 +36,20 @@ pub struct SchedulerArgs {
 ///
 /// If the address is not free, or an option is wrong.
 pub async fn run(args: &SchedulerArgs) -> Result<()> {
-    let address = args.listen;
+    let public = args.listen;
+    let tls = args.tls.load(public.ip())?;
+    let inner = tls
+        .as_ref()
+        .map_or(public.ip(), |_| Tls::behind(public.ip()));
+    let address = SocketAddr::new(inner, public.port());
     let config = SchedulerConfig {
         bind_host: address.ip().to_string(),
         bind_port: address.port(),
         external_host: match &args.external_host {
             Some(host) => host.clone(),
-            None => address.ip().to_string(),
+            None => public.ip().to_string(),
         },
+        override_create_grpc_client_endpoint: tls.as_ref().map(Tls::endpoints),
         executor_timeout_seconds: args.executor_timeout,
         expire_dead_executor_interval_seconds: (args.executor_timeout / 3).max(1),
         no_executors_grace_period_seconds: args.executor_timeout,
@@ -48,12 +61,15 @@ pub async fn run(args: &SchedulerArgs) -> Result<()> {
         ..SchedulerConfig::default()
     };
     let failed = |error: ballista_core::error::BallistaError| Error::Scheduler {
-        address: address.to_string(),
+        address: public.to_string(),
         message: error.to_string(),
     };
     let cluster = BallistaCluster::new_from_config(&config)
         .await
         .map_err(failed)?;
+    if let Some(tls) = tls {
+        tls.open_gate(public).await?;
+    }
     start_server(cluster, address, Arc::new(config))
         .await
         .map_err(failed)

@@ -3,7 +3,10 @@
 
 use crate::{codec::PlanCodec, functions};
 use ballista_core::{
-    extension::SessionConfigExt, registry::BallistaFunctionRegistry, utils::default_session_builder,
+    ConfigProducer,
+    extension::{EndpointOverrideFn, SessionConfigExt},
+    registry::BallistaFunctionRegistry,
+    utils::default_session_builder,
 };
 use datafusion::{
     common::Result, execution::FunctionRegistry, execution::SessionState, prelude::SessionConfig,
@@ -28,6 +31,14 @@ pub(crate) fn config(adaptive: bool, partitions: usize) -> SessionConfig {
         .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES_MAX as usize)
         // A task reads one chunk, so that little is repeated after a failure.
         .set_usize("ballista.scheduler.max_partitions_per_task", 1)
+}
+
+/// The settings of the tasks of an executor that reaches others through `endpoints`.
+pub(crate) fn tasks(endpoints: EndpointOverrideFn) -> ConfigProducer {
+    Arc::new(move || {
+        SessionConfig::new_with_ballista()
+            .with_ballista_override_create_grpc_client_endpoint(endpoints.clone())
+    })
 }
 
 /// The state of a session, with our functions.

@@ -1,8 +1,11 @@
 //! Settings of the driver.
 
-use crate::{Error, Result};
+use crate::{Error, Result, tls::TLS_ENV};
 use serde::Deserialize;
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Names the file with the settings.
 pub const CLUSTER_CONFIG_ENV: &str = "TXGRAPH_CLUSTER_CONFIG";
@@ -26,6 +29,9 @@ pub struct Settings {
     pub partitions: usize,
     /// Whether plans are executed in this process, without a scheduler: for comparisons.
     pub in_process: bool,
+    /// The folder with the certificates of the driver, from [`TLS_ENV`].
+    #[serde(skip)]
+    pub certificates: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -38,6 +44,7 @@ impl Default for Settings {
             adaptive: false,
             partitions: 16,
             in_process: false,
+            certificates: None,
         }
     }
 }
@@ -45,10 +52,14 @@ impl Default for Settings {
 impl Settings {
     /// The settings of the file that [`CLUSTER_CONFIG_ENV`] names, or the defaults.
     pub fn load() -> Result<Self> {
-        match std::env::var_os(CLUSTER_CONFIG_ENV) {
-            Some(path) => Self::of_file(Path::new(&path)),
-            None => Ok(Self::default()),
-        }
+        let settings = match std::env::var_os(CLUSTER_CONFIG_ENV) {
+            Some(path) => Self::of_file(Path::new(&path))?,
+            None => Self::default(),
+        };
+        Ok(Self {
+            certificates: std::env::var_os(TLS_ENV).map(PathBuf::from),
+            ..settings
+        })
     }
 
     fn of_file(path: &Path) -> Result<Self> {

@@ -6,7 +6,7 @@ use txgraph_distributed::scheduler::{SchedulerArgs, run};
 
 /// The scheduler of a txgraph cluster: Apache DataFusion Ballista with txgraph's operators
 ///
-/// It has no authentication. docs/cluster.md describes how to protect it.
+/// docs/cluster.md describes how to run and protect it.
 #[derive(Debug, Parser)]
 #[command(name = "txgraph-scheduler", version = txgraph::version(), max_term_width = 100)]
 struct Cli {

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
+use txgraph_distributed::TLS_ENV;
 
 /// The longest time that a process needs to start, or to notice that another one is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,6 +23,7 @@ pub(crate) struct Cluster {
     pub(crate) executors: Vec<Process>,
     port: u16,
     started: Mutex<usize>,
+    certificates: Option<PathBuf>,
 }
 
 /// A process that is killed with this value.
@@ -79,6 +81,19 @@ fn source_options(source: Option<&Path>) -> Vec<String> {
     options
 }
 
+/// The address of processes. With certificates it is not the address behind their gates.
+fn host(certificates: Option<&Path>) -> &'static str {
+    match certificates {
+        Some(_) => "127.0.0.3",
+        None => "127.0.0.1",
+    }
+}
+
+fn tls_options(certificates: Option<&Path>) -> Vec<String> {
+    let folder = certificates.map(|folder| folder.display().to_string());
+    folder.map_or_else(Vec::new, |folder| vec!["--tls".to_owned(), folder])
+}
+
 fn start(program: &str, log: PathBuf, args: &[String]) -> Process {
     let file = File::create(&log).unwrap();
     let mut command = Command::new(program);
@@ -104,15 +119,21 @@ fn start(program: &str, log: PathBuf, args: &[String]) -> Process {
 impl Cluster {
     /// Starts a scheduler, and an executor for each source; `None` is an executor without one.
     pub(crate) fn start(sources: &[Option<&Path>]) -> Self {
+        Self::start_with(None, sources)
+    }
+
+    /// Starts one whose processes have the certificates of a folder.
+    pub(crate) fn start_with(certificates: Option<&Path>, sources: &[Option<&Path>]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
-        let scheduler = Self::start_scheduler(folder.path(), port);
+        let scheduler = Self::start_scheduler(folder.path(), port, certificates);
         let mut cluster = Self {
             folder,
             scheduler,
             executors: Vec::new(),
             port,
             started: Mutex::new(0),
+            certificates: certificates.map(Path::to_owned),
         };
         for source in sources {
             cluster.add(*source);
@@ -121,20 +142,22 @@ impl Cluster {
         cluster
     }
 
-    fn start_scheduler(folder: &Path, port: u16) -> Process {
+    fn start_scheduler(folder: &Path, port: u16, certificates: Option<&Path>) -> Process {
         let program = env!("CARGO_BIN_EXE_txgraph-scheduler");
-        let args = [
+        let mut args = vec![
             "--listen".to_owned(),
-            format!("127.0.0.1:{port}"),
+            format!("{}:{port}", host(certificates)),
             "--executor-timeout".to_owned(),
             "6".to_owned(),
         ];
+        args.extend(tls_options(certificates));
         start(program, folder.join("scheduler.log"), &args)
     }
 
     /// Starts the scheduler again, at the same address.
     pub(crate) fn restart_scheduler(&mut self) {
-        self.scheduler = Self::start_scheduler(self.folder.path(), self.port);
+        self.scheduler =
+            Self::start_scheduler(self.folder.path(), self.port, self.certificates.as_deref());
     }
 
     /// Starts another executor.
@@ -194,7 +217,10 @@ impl Cluster {
             "1".to_owned(),
             "--memory".to_owned(),
             (512 << 20).to_string(),
+            "--listen".to_owned(),
+            host(self.certificates.as_deref()).to_owned(),
         ]);
+        args.extend(tls_options(self.certificates.as_deref()));
         let log = format!("executor-{}.log", self.next());
         let log = self.folder.path().join(log);
         self.executors.push(start(&program, log, &args));
@@ -202,7 +228,7 @@ impl Cluster {
 
     /// The address of the scheduler.
     pub(crate) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", host(self.certificates.as_deref()), self.port)
     }
 
     /// Waits until this many executors are registered.
@@ -223,7 +249,8 @@ impl Cluster {
     }
 
     fn registered(&self) -> Option<usize> {
-        let url = format!("http://{}/api/executors", self.address());
+        // Behind its gate, if it has one.
+        let url = format!("http://127.0.0.1:{}/api/executors", self.port);
         let text = ureq::get(&url).call().ok()?.body_mut().read_to_string();
         let list: Vec<serde_json::Value> = serde_json::from_str(&text.ok()?).ok()?;
         Some(list.len())
@@ -245,6 +272,9 @@ impl Cluster {
     pub(crate) fn driver(&self, line: &str) -> Command {
         let mut command = driver(self.folder.path(), line);
         command.arg("--cluster").arg(self.address());
+        if let Some(folder) = &self.certificates {
+            command.env(TLS_ENV, folder);
+        }
         command
     }
 
@@ -277,6 +307,7 @@ pub(crate) fn driver(folder: &Path, line: &str) -> Command {
         "TXGRAPH_CONFIG",
         "TXGRAPH_CLUSTER",
         "TXGRAPH_CLUSTER_CONFIG",
+        TLS_ENV,
     ] {
         command.env_remove(name);
     }

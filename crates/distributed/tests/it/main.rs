@@ -13,3 +13,4 @@ mod kills;
 mod large;
 mod runs;
 mod sql;
+mod tls;

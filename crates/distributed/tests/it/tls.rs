@@ -1,0 +1,128 @@
+//! Clusters with certificates.
+
+use crate::harness::{Cluster, driver, run};
+use rcgen::{
+    BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use std::{fs, path::Path, process::Command};
+use txgraph_distributed::TLS_ENV;
+use txgraph_testkit::fixtures;
+
+/// An authority.
+struct Authority {
+    params: CertificateParams,
+    key: KeyPair,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages.push(KeyUsagePurpose::KeyCertSign);
+        let key = KeyPair::generate().unwrap();
+        Self { params, key }
+    }
+
+    /// Writes a certificate with this name that ends in a year, and the certificate of `trusted`.
+    fn write(&self, folder: &Path, (name, year): (&str, i32), trusted: &Self) {
+        let issuer = Issuer::from_params(&self.params, &self.key);
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_after = date_time_ymd(year, 1, 1);
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        let root = trusted.params.self_signed(&trusted.key).unwrap();
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("ca.pem"), root.pem()).unwrap();
+        fs::write(folder.join("cert.pem"), certificate.pem()).unwrap();
+        fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
+    }
+}
+
+const GOOD: (&str, i32) = ("txgraph.cluster", 2100);
+const QUERY: &str = "transfers -q --format csv";
+
+#[test]
+fn only_certificates_of_the_cluster_are_admitted() {
+    let place = tempfile::tempdir().unwrap();
+    let [node, _] = fixtures::committed();
+    let (ours, other) = (Authority::new(), Authority::new());
+    let folder = |name: &str| place.path().join(name);
+    ours.write(&folder("ours"), GOOD, &ours);
+    ours.write(&folder("expired"), (GOOD.0, 2020), &ours);
+    ours.write(&folder("name"), ("localhost", 2100), &ours);
+    // It trusts the cluster, and is not trusted.
+    other.write(&folder("foreign"), GOOD, &ours);
+    other.write(&folder("distrustful"), GOOD, &other);
+    let cluster = Cluster::start_with(Some(&folder("ours")), &[Some(node.path()); 2]);
+
+    let local = format!("{QUERY} --datadir {}", node.path().display());
+    let local = run(&mut driver(place.path(), &local));
+    assert_eq!(local.status, 0, "{local:?}");
+    assert!(local.stdout.lines().count() > 100, "{local:?}");
+    assert_eq!(cluster.ok(QUERY).stdout, local.stdout);
+
+    let with = |certificates: Option<&str>| {
+        let mut command = cluster.driver(QUERY);
+        match certificates {
+            Some(name) => command.env(TLS_ENV, folder(name)),
+            None => command.env_remove(TLS_ENV),
+        };
+        run(&mut command)
+    };
+    for (certificates, why) in [
+        (Some("expired"), "CertificateExpired"),
+        (Some("foreign"), "UnknownCA"),
+        (Some("distrustful"), "UnknownIssuer"),
+        (None, TLS_ENV),
+    ] {
+        let refused = with(certificates);
+        assert_eq!(refused.status, 1, "{certificates:?}: {refused:?}");
+        assert!(refused.stderr.contains(&cluster.address()), "{refused:?}");
+        assert!(
+            refused.stderr.contains(why),
+            "{certificates:?}: {refused:?}"
+        );
+        assert!(refused.stdout.is_empty(), "{refused:?}");
+    }
+    let missing = with(Some("nowhere"));
+    assert_eq!(missing.status, 2, "{missing:?}");
+    assert!(missing.stderr.contains("ca.pem"), "{missing:?}");
+    // It still answers after all of these.
+    assert_eq!(cluster.ok(QUERY).stdout, local.stdout);
+}
+
+#[test]
+fn servers_without_certificates_stay_on_loopback() {
+    let place = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let certificates = place.path().join("ours");
+    authority.write(&certificates, GOOD, &authority);
+    let certificates = certificates.display();
+    let work = place.path().join("work").display().to_string();
+    for (program, line, why) in [
+        (
+            "scheduler",
+            "--listen 0.0.0.0:0".to_owned(),
+            "cluster-certs.sh",
+        ),
+        (
+            "executor",
+            format!("--listen 192.0.2.1 --work-dir {work}"),
+            "cluster-certs.sh",
+        ),
+        (
+            "scheduler",
+            format!("--listen 0.0.0.0:0 --tls {certificates}"),
+            "0.0.0.0",
+        ),
+    ] {
+        let path = match program {
+            "scheduler" => env!("CARGO_BIN_EXE_txgraph-scheduler"),
+            _ => env!("CARGO_BIN_EXE_txgraph-executor"),
+        };
+        let mut command = Command::new(path);
+        let refused = run(command.args(line.split_whitespace()).env_remove(TLS_ENV));
+        assert_eq!(refused.status, 2, "{line}: {refused:?}");
+        assert!(refused.stderr.contains(why), "{line}: {refused:?}");
+    }
+}
