@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 use txgraph::{Config, RunControl, Source, SourceSpec};
-use txgraph_cli::{Cluster, ClusterQuestion};
+use txgraph_cli::{Cluster, ClusterQuery};
 use txgraph_transfers::BlockRange;
 
 /// How long a job may take to be canceled after Ctrl-C.
@@ -121,7 +121,7 @@ struct On {
 
     /// Rows to print; default: all
     #[arg(long, value_name = "N")]
-    top: Option<usize>,
+    limit: Option<usize>,
 }
 
 /// The format of a result.
@@ -240,7 +240,7 @@ fn measure(
         let none = || Error::Usage("the last block is before the first".to_owned());
         let mut on_cluster = Statements::new(&driver, blocks.ok_or_else(none)?)?;
         let answer = statements(&mut on_cluster)?;
-        print_rows(&answer, on.format, on.top)
+        print_rows(&answer, on.format, on.limit)
     };
     let done = asked();
     end(&driver, done.is_ok())?;
@@ -248,11 +248,11 @@ fn measure(
 }
 
 /// Prints the rows of a step.
-fn print_rows(step: &Committed, format: Format, top: Option<usize>) -> Result<()> {
+fn print_rows(step: &Committed, format: Format, limit: Option<usize>) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written =
         |error: ArrowError| Error::io(Path::new("standard output"), io::Error::other(error));
-    let mut left = top.unwrap_or(usize::MAX);
+    let mut left = limit.unwrap_or(usize::MAX);
     let mut batches = Vec::new();
     let mut is_first = true;
     step.read_rows(|batch| {
@@ -335,7 +335,7 @@ struct Opener {
 impl Cluster for Opener {
     fn open(
         &self,
-        question: &ClusterQuestion,
+        question: &ClusterQuery,
         config: &Config,
         control: &RunControl,
     ) -> txgraph::Result<Source> {
