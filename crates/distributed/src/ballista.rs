@@ -2,17 +2,17 @@
 
 use crate::{
     Error, Result, Settings,
-    engine::{Engine, Job, JobMetrics, Sink},
+    engine::{Engine, Job, JobMetrics},
     error::Refusal,
-    session,
+    rows, session,
 };
 use ballista_core::{
     client::BallistaClient,
     extension::SessionConfigExt,
     serde::protobuf::{
-        CancelJobParams, ExecuteQueryParams, FailedJob, GetJobStatusParams, KeyValuePair,
-        PartitionLocation, SuccessfulJob, execute_query_params::Query, execute_query_result,
-        job_status, scheduler_grpc_client::SchedulerGrpcClient,
+        CancelJobParams, CleanJobDataParams, ExecuteQueryParams, FailedJob, GetJobStatusParams,
+        KeyValuePair, PartitionLocation, SuccessfulJob, execute_query_params::Query,
+        execute_query_result, job_status, scheduler_grpc_client::SchedulerGrpcClient,
     },
     utils::{GrpcClientConfig, create_grpc_client_endpoint},
     version,
@@ -23,6 +23,7 @@ use futures::StreamExt;
 use serde::Deserialize;
 use std::{
     collections::BTreeSet,
+    fmt,
     net::{TcpStream, ToSocketAddrs},
     time::{Duration, Instant},
 };
@@ -38,6 +39,8 @@ const TASKS_INTERVAL: Duration = Duration::from_secs(1);
 const FETCH_ATTEMPTS: u8 = 3;
 const FETCH_PAUSE_MILLIS: u64 = 200;
 
+/// The largest answer of the REST interface.
+const ANSWER_BYTES_MAX: u64 = 1 << 30;
 /// How long a lost executor may stay registered.
 const SETTLING_MAX: Duration = Duration::from_secs(60);
 /// How long an executor may take to accept a connection.
@@ -51,6 +54,19 @@ pub(crate) struct Member {
     id: String,
     host: String,
     port: u16,
+    specification: Specification,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Specification {
+    /// The tasks that it executes at a time.
+    vcores: usize,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "executor {}:{}", self.host, self.port)
+    }
 }
 
 impl Member {
@@ -61,6 +77,67 @@ impl Member {
             addresses.any(|address| TcpStream::connect_timeout(&address, REACHABLE_WITHIN).is_ok())
         })
     }
+}
+
+/// The tasks that the executors of a cluster execute at a time.
+pub(crate) fn slots(address: &str) -> Result<usize> {
+    let members = members(address)?;
+    match members
+        .iter()
+        .map(|one| one.specification.vcores)
+        .sum::<usize>()
+    {
+        0 => Err(unreachable(
+            address,
+            "it has no executor; start one with `txgraph-executor`",
+        )),
+        slots => Ok(slots),
+    }
+}
+
+/// The executors that are registered at a scheduler.
+fn members(address: &str) -> Result<Vec<Member>> {
+    let path = "/api/executors";
+    serde_json::from_str(&get(address, path)?)
+        .map_err(|error| unreachable(address, format!("{path}: {error}")))
+}
+
+/// Divides executors into those that accept connections and the others.
+fn divide(members: Vec<Member>) -> (Vec<Member>, Vec<Member>) {
+    let are_up: Vec<bool> = std::thread::scope(|scope| {
+        let tries: Vec<_> = members
+            .iter()
+            .map(|member| scope.spawn(|| member.is_reachable()))
+            .collect();
+        let done = tries.into_iter().map(|one| one.join().unwrap_or(false));
+        done.collect()
+    });
+    let mut are_up = are_up.into_iter();
+    members
+        .into_iter()
+        .partition(|_| are_up.next().unwrap_or(false))
+}
+
+fn unreachable(address: &str, message: impl ToString) -> Error {
+    Error::Scheduler {
+        address: address.to_owned(),
+        message: message.to_string(),
+    }
+}
+
+/// Asks the REST interface of a scheduler.
+fn get(address: &str, path: &str) -> Result<String> {
+    let url = format!("http://{address}{path}");
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_secs(10)))
+        .build()
+        .into();
+    let answer = agent.get(&url).call();
+    let mut answer = answer.map_err(|error| unreachable(address, error))?;
+    // A job of 100,000 tasks is described in some 50 MB.
+    let text = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+    let text = text.read_to_string();
+    text.map_err(|error| unreachable(address, error))
 }
 
 /// The stages of a job.
@@ -100,13 +177,13 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// Names a cluster by the address of its scheduler, `HOST:PORT`.
-    pub(crate) fn new(address: &str, settings: Settings) -> Result<Self> {
+    pub(crate) fn new(address: &str, settings: Settings, partitions: usize) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| Error::Plan(format!("threads for the network: {error}")))?;
-        let config = session::config(settings.adaptive, settings.partitions);
+        let config = session::config(settings.adaptive, partitions);
         Ok(Self {
             address: address.to_owned(),
             session: session::state(config)?,
@@ -115,30 +192,23 @@ impl Cluster {
         })
     }
 
-    /// The executors that are registered.
-    pub(crate) fn executors(&self) -> Result<Vec<Member>> {
-        let text = self.get("/api/executors")?;
-        serde_json::from_str(&text)
-            .map_err(|error| self.unreachable(format!("/api/executors: {error}")))
-    }
-
-    /// Waits until every registered executor can be reached: the scheduler needs some time to
-    /// notice that one is lost. Returns the executors.
-    fn settled(&self, cancel: &CancelFlag) -> Result<Vec<Member>> {
+    /// The executors that can be reached. Waits for one if there is none. The scheduler needs some
+    /// time to notice that an executor is lost, and until then gives its tasks to others.
+    fn reachable(&self, cancel: &CancelFlag) -> Result<Vec<Member>> {
         let start = Instant::now();
         loop {
-            let executors = self.executors()?;
-            let lost = executors.iter().find(|one| !one.is_reachable());
-            match lost {
-                None if !executors.is_empty() => return Ok(executors),
+            let (up, down) = divide(members(&self.address)?);
+            for lost in &down {
+                tracing::warn!("{lost} cannot be reached, and is still registered");
+            }
+            match down.first() {
+                _ if !up.is_empty() => return Ok(up),
                 _ if cancel.is_canceled() => return Err(Error::Interrupted),
                 _ if start.elapsed() < SETTLING_MAX => std::thread::sleep(TASKS_INTERVAL / 2),
                 None => return Err(self.unreachable("it has no executor")),
                 Some(lost) => {
-                    return Err(self.unreachable(format!(
-                        "executor {}:{} cannot be reached, and is still registered",
-                        lost.host, lost.port
-                    )));
+                    return Err(self
+                        .unreachable(format!("{lost} cannot be reached, and there is no other")));
                 }
             }
         }
@@ -175,37 +245,19 @@ impl Cluster {
 
     /// Describes an executor that is gone, if one is.
     fn lost(&self, before: &[Member]) -> Result<Option<String>> {
-        let now = self.executors()?;
-        let mut gone = before
-            .iter()
-            .filter(|executor| !now.contains(executor) || !executor.is_reachable());
-        let text = |Member { host, port, .. }: &Member| format!("executor {host}:{port} was lost");
-        Ok(gone.next().map(text))
+        let (up, _) = divide(members(&self.address)?);
+        let gone = before.iter().find(|executor| !up.contains(executor));
+        Ok(gone.map(|executor| format!("{executor} was lost")))
     }
 
     fn stages(&self, id: &str) -> Result<Stages> {
         let path = format!("/api/job/{id}/stages");
-        serde_json::from_str(&self.get(&path)?)
+        serde_json::from_str(&get(&self.address, &path)?)
             .map_err(|error| self.unreachable(format!("{path}: {error}")))
     }
 
     fn unreachable(&self, message: impl ToString) -> Error {
-        Error::Scheduler {
-            address: self.address.clone(),
-            message: message.to_string(),
-        }
-    }
-
-    fn get(&self, path: &str) -> Result<String> {
-        let url = format!("http://{}{path}", self.address);
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_global(Some(Duration::from_secs(10)))
-            .build()
-            .into();
-        let answer = agent.get(&url).call();
-        let mut answer = answer.map_err(|error| self.unreachable(error))?;
-        let text = answer.body_mut().read_to_string();
-        text.map_err(|error| self.unreachable(error))
+        unreachable(&self.address, message)
     }
 
     async fn connect(&self) -> Result<Scheduler> {
@@ -281,6 +333,7 @@ impl Cluster {
         let progress = ProgressGuard::start(job.progress, partitions, "rows");
         let start = Instant::now();
         let (mut asked, mut finished, mut moved) = (start, 0, start);
+        let (mut interval, mut written) = (TASKS_INTERVAL, None);
         loop {
             if job.cancel.is_canceled() {
                 cancel(scheduler, id).await;
@@ -299,7 +352,7 @@ impl Cluster {
                 Some(job_status::Status::Failed(failed)) => return Err(failure(id, failed)),
                 _ => {}
             }
-            if asked.elapsed() >= TASKS_INTERVAL {
+            if asked.elapsed() >= interval {
                 asked = Instant::now();
                 // Without a result, only the limit for the whole job holds.
                 if let Some((stages, now)) = self.finished_tasks(id) {
@@ -314,12 +367,21 @@ impl Cluster {
                         progress.advance(now.saturating_sub(finished), 0);
                         finished = finished.max(now);
                     }
+                    // A task may take longer than the limit, while it reads and writes.
+                    if moved.elapsed() > self.settings.stall_limit() / 4
+                        && let Ok(now) = tokio::task::block_in_place(|| (job.written)())
+                        && written.replace(now) != Some(now)
+                    {
+                        moved = asked;
+                    }
                     if moved.elapsed() > self.settings.stall_limit() {
                         let seconds = self.settings.stall_seconds;
-                        let reason = format!("no task ended for {seconds} s");
+                        let reason = format!("no task read, wrote or ended for {seconds} s");
                         return Err(stuck(scheduler, id, reason).await);
                     }
                 }
+                // A job of many tasks has a long description.
+                interval = TASKS_INTERVAL.max(10 * asked.elapsed());
             }
             if start.elapsed() > self.settings.job_limit() {
                 let reason = format!("it did not end in {} s", self.settings.job_seconds);
@@ -337,15 +399,15 @@ impl Cluster {
         Some((answer.stages.len(), done as u64))
     }
 
-    /// Passes the rows of a finished job to `sink`.
+    /// Returns the reports of a finished job.
     async fn fetch(
         &self,
         id: &str,
         locations: Vec<PartitionLocation>,
         cancel: &CancelFlag,
         metrics: &mut JobMetrics,
-        sink: Sink<'_>,
-    ) -> Result<()> {
+    ) -> Result<Vec<String>> {
+        let mut reports = Vec::new();
         let mut locations: Vec<_> = locations
             .into_iter()
             .map(|location| {
@@ -380,32 +442,29 @@ impl Cluster {
             )
             .await
             .map_err(|error| lost(error.to_string()))?;
-            let mut rows = client
+            let mut batches = client
                 .fetch_partition(&executor.id, &partition.into(), file, layout, true)
                 .await
                 .map_err(|error| lost(error.to_string()))?;
-            while let Some(batch) = rows.next().await {
+            while let Some(batch) = batches.next().await {
                 let batch = batch.map_err(|error| lost(error.to_string()))?;
-                metrics.rows += batch.num_rows() as u64;
                 metrics.bytes += batch.get_array_memory_size() as u64;
+                reports.extend(rows::decode_reports(&batch)?);
                 if cancel.is_canceled() {
                     return Err(Error::Interrupted);
                 }
-                if tokio::task::block_in_place(|| sink(batch))?.is_break() {
-                    return Ok(());
-                }
             }
         }
-        Ok(())
+        Ok(reports)
     }
 }
 
 impl Engine for Cluster {
-    fn execute(&self, job: &Job<'_>, sink: Sink<'_>) -> Result<JobMetrics> {
+    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)> {
         self.runtime.block_on(async {
             let start = Instant::now();
             let mut scheduler = self.connect().await?;
-            let executors = tokio::task::block_in_place(|| self.settled(job.cancel))?;
+            let executors = tokio::task::block_in_place(|| self.reachable(job.cancel))?;
             let id = self.submit(&mut scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
             let done = self.wait(&mut scheduler, &id, job, &executors).await?;
@@ -415,11 +474,11 @@ impl Engine for Cluster {
                 ..JobMetrics::default()
             };
             let locations = done.partition_location;
-            self.fetch(&id, locations, job.cancel, &mut metrics, sink)
-                .await?;
+            let reports = self.fetch(&id, locations, job.cancel, &mut metrics).await?;
             tokio::task::block_in_place(|| self.check_undisturbed(&id, &executors))?;
+            clean(&mut scheduler, &id).await;
             metrics.millis = millis(start);
-            Ok(metrics)
+            Ok((reports, metrics))
         })
     }
 
@@ -451,6 +510,17 @@ async fn stuck(scheduler: &mut Scheduler, id: &str, reason: String) -> Error {
     Error::Stuck {
         job: id.to_owned(),
         reason,
+    }
+}
+
+/// Deletes what executors keep of a finished job. They do so after a day in any case.
+async fn clean(scheduler: &mut Scheduler, id: &str) {
+    let params = CleanJobDataParams {
+        job_id: id.to_owned(),
+        remove_stage_ids: Vec::new(),
+    };
+    if let Err(status) = scheduler.clean_job_data(params).await {
+        tracing::debug!(job = id, "it was not deleted: {}", status.message());
     }
 }
 

@@ -89,19 +89,23 @@ enum Command {
     },
 }
 
+/// The sources of the executors, as a source.
+const EXECUTORS: &str = "executors:";
+
 /// The words of commands that the plain program does not have.
 const OWN: [&str; 6] = ["runs", "sql", "components", "pagerank", "motifs", "tokens"];
 
 /// The cluster and data, and how the result is written.
 #[derive(Args, Clone, Debug)]
 struct On {
-    /// Scheduler of the cluster
+    /// Scheduler of the cluster; default: this process does the work
     #[arg(long, value_name = "HOST:PORT", env = "TXGRAPH_CLUSTER")]
-    cluster: String,
+    cluster: Option<String>,
 
-    /// A lake that all executors can read; default: the sources of the executors
-    #[arg(long, value_name = "KIND:LOCATION", default_value = "executors:")]
-    source: String,
+    /// On a cluster, a lake that all executors can read, or by default the sources of the
+    /// executors; in this process, any source
+    #[arg(long, value_name = "KIND:LOCATION")]
+    source: Option<String>,
 
     /// First block; default: the first of the source
     #[arg(long, value_name = "N")]
@@ -181,8 +185,9 @@ fn start(args: Vec<OsString>) -> ExitCode {
             Ok(Some(args)) => return start(args),
             done => done.map(drop),
         },
-        Command::Sql { query, on } => query_text(query)
-            .and_then(|query| measure(on, &args, |on| on.step("query", &query, |_| Ok(())))),
+        Command::Sql { query, on } => {
+            query_text(query).and_then(|query| measure(on, &args, |on| on.step("query", &query)))
+        }
         Command::Components { on } => measure(on, &args, chain::components),
         Command::Pagerank { rounds, on } => measure(on, &args, |on| chain::pagerank(on, *rounds)),
         Command::Motifs { on } => measure(on, &args, chain::motifs),
@@ -217,8 +222,12 @@ fn measure(
         cancel: cancel.map_err(|error| Error::Usage(error.message))?,
         ..RunControl::default()
     };
+    let source = match (&on.source, &on.cluster) {
+        (None, Some(_)) => Some(EXECUTORS),
+        (source, _) => source.as_deref(),
+    };
     let flags = Config {
-        source: Some(SourceSpec::from(on.source.as_str())),
+        source: source.map(SourceSpec::from),
         ..Config::default()
     };
     let config = Config::resolve(flags, None).map_err(|error| Error::Usage(error.message))?;
@@ -230,7 +239,13 @@ fn measure(
         .iter()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
-    let driver = Driver::open(&on.cluster, &folder, &without_run(&args), &config, &control)?;
+    let driver = Driver::open(
+        on.cluster.as_deref(),
+        &folder,
+        &without_run(&args),
+        &config,
+        &control,
+    )?;
     let asked = || -> Result<()> {
         let all = driver.blocks;
         let blocks = BlockRange::new(
@@ -308,7 +323,7 @@ fn end(driver: &Driver, is_done: bool) -> Result<()> {
     if !is_done {
         say(&format!(
             "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
-            driver.run.folder().display()
+            driver.run.location()
         ));
     }
     Ok(())
@@ -344,7 +359,7 @@ impl Cluster for Opener {
             None => new_folder(config)?,
         };
         let args = without_run(&question.args);
-        let driver = Driver::open(&question.scheduler, &folder, &args, config, control)?;
+        let driver = Driver::open(Some(&question.scheduler), &folder, &args, config, control)?;
         let driver = Arc::new(driver);
         *self.driver.borrow_mut() = Some(driver.clone());
         let name = SourceSpec::from(format!("cluster:{}", question.scheduler));
