@@ -108,7 +108,7 @@ questions() {
         # The measures of whole chains have no data directory as an option.
         case "$input-$engine" in *-local | node-in-process) continue ;; esac
         ask "$engine" "$input" tokens "$run" "$program" tokens "${options[@]}"
-        ask "$engine" "$input" components "$run" "$program" components --top 100 "${options[@]}"
+        ask "$engine" "$input" components "$run" "$program" components --limit 100 "${options[@]}"
     done
 }
 

@@ -52,7 +52,7 @@ pub trait Cluster: fmt::Debug {
     /// Whatever prevents the cluster from answering the query.
     fn open(
         &self,
-        question: &ClusterQuestion,
+        question: &ClusterQuery,
         config: &Config,
         control: &RunControl,
     ) -> Result<Source>;
@@ -60,7 +60,7 @@ pub trait Cluster: fmt::Debug {
 
 /// A command line for a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterQuestion {
+pub struct ClusterQuery {
     /// The scheduler, as `HOST:PORT`.
     pub scheduler: String,
     /// The folder that keeps the run, from `--run`.
@@ -70,7 +70,7 @@ pub struct ClusterQuestion {
     pub args: Vec<String>,
 }
 
-impl ClusterQuestion {
+impl ClusterQuery {
     /// Returns the query for the cluster, or `None` for one that this machine runs.
     pub(crate) fn new(asked: &ClusterArgs, args: &[OsString]) -> Result<Option<Self>> {
         let run = asked.run.clone();

@@ -73,7 +73,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             let all: String = required.chain(optional).collect();
             return Cow::Owned(format!("usage: txgraph query {}{all}", of.question));
         }
-        Hint::ListQuestions => {
+        Hint::ListQueries => {
             "`txgraph query --list` lists the saved queries; a file is named by its path"
         }
         other => return Cow::Owned(other.to_string()),

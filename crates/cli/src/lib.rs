@@ -35,7 +35,7 @@ use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 use txgraph::{CancelFlag, Error, ErrorKind, Result, parse::Options};
 
-pub use cluster::{Cluster, ClusterQuestion};
+pub use cluster::{Cluster, ClusterQuery};
 
 /// Where did these tokens go? Transfer graphs from a local reth node
 ///
@@ -190,7 +190,7 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
     let asked = cli.command.cluster();
-    let question = asked.map(|asked| ClusterQuestion::new(asked, args));
+    let question = asked.map(|asked| ClusterQuery::new(asked, args));
     let question = question.transpose()?.flatten();
     let on_cluster = match (question, cluster) {
         (None, _) => None,
@@ -248,7 +248,7 @@ pub fn log(quiet: bool, verbose: u8) {
 fn dispatch(
     cli: Cli,
     terminal: &Terminal,
-    cluster: Option<(ClusterQuestion, &dyn Cluster)>,
+    cluster: Option<(ClusterQuery, &dyn Cluster)>,
 ) -> Result<()> {
     let context = Context {
         global: &cli.global,

@@ -1,12 +1,12 @@
 //! A cluster as a source of the façade.
 
 use crate::{
-    Error, Result, Settings,
+    Error, Refusal, RefusalKind, Result, Settings,
     ballista::Cluster,
     engine::{Engine, Job},
     local::InProcess,
     operator::TransfersExec,
-    rows::{self, Scanned},
+    remote::Remote,
     run::Run,
     source::{ClusterSource, Cut},
     wire::{Chunk, Input, Mode, Request, SourceInfo, Task},
@@ -14,7 +14,6 @@ use crate::{
 use serde::de::DeserializeOwned;
 use std::{
     fmt,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -32,6 +31,8 @@ pub struct Driver {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) run: Run,
     pub(crate) settings: Settings,
+    /// The number of chunks of a job.
+    pub(crate) chunks: u64,
     pub(crate) input: Input,
     pub(crate) info: SourceInfo,
     /// The blocks of tables.
@@ -53,42 +54,49 @@ impl fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Prepares queries for a cluster.
+    /// Prepares queries for the cluster of a scheduler; without one, for this process and the source
+    /// of `config`.
     ///
     /// # Errors
     ///
-    /// If the scheduler cannot be reached, no executor has a source, or the lake cannot be read.
+    /// If the scheduler cannot be reached, no executor has a source, or the source cannot be read.
     pub fn open(
-        scheduler: &str,
-        folder: &Path,
+        scheduler: Option<&str>,
+        location: &Path,
         args: &[String],
         config: &Config,
         control: &RunControl,
     ) -> Result<Self> {
         let settings = Settings::load()?;
-        let engine: Arc<dyn Engine> = if settings.in_process {
-            // Tasks in this process read the source of the configuration.
-            crate::serve::configure(config.clone())?;
-            Arc::new(InProcess::new(&settings)?)
-        } else {
-            let cluster = Cluster::new(scheduler, settings.clone())?;
-            if cluster.executors()?.is_empty() {
-                return Err(Error::Scheduler {
-                    address: scheduler.to_owned(),
-                    message: "it has no executor; start one with `txgraph-executor`".to_owned(),
-                });
+        let scheduler = scheduler.filter(|_| !settings.in_process);
+        let input = input(config, scheduler.is_none())?;
+        let run = Run::open(location, args, scheduler.unwrap_or("this process"))?;
+        let remote = scheduler.map(|scheduler| Remote::new(scheduler, &settings));
+        let remote = remote.transpose()?;
+        let slots = run.slots(|| match &remote {
+            Some(remote) => remote.slots(),
+            None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        })?;
+        let partitions = settings.partitions(slots);
+        let engine: Arc<dyn Engine> = match remote {
+            Some(remote) => Arc::new(Cluster::new(remote, settings.clone(), partitions)?),
+            None => {
+                // Tasks read in parallel already.
+                let config = Config {
+                    threads: Some(1),
+                    ..config.clone()
+                };
+                crate::serve::configure(config)?;
+                Arc::new(InProcess::new(partitions)?)
             }
-            Arc::new(cluster)
         };
-        let input = input(config, settings.in_process)?;
-        let run = Run::open(folder, args, scheduler)?;
         let (info, blocks, cuts, lake) = match &input {
             Input::Executors => {
-                let engine = engine.as_ref();
-                let name = run.folder().display().to_string();
                 let info = run.origin(|| {
+                    let name = run.location().to_owned();
                     let task = question(&input, name, Mode::Describe, None);
-                    answer(engine, "description of the sources", task, &control.cancel)
+                    let engine = engine.as_ref();
+                    common(ask(engine, "sources", task, slots, &control.cancel)?)
                 })?;
                 let blocks = SourceInfo::clone(&info).everything;
                 (info, blocks, Vec::new(), None)
@@ -111,6 +119,7 @@ impl Driver {
         Ok(Self {
             engine,
             run,
+            chunks: settings.chunks(slots),
             settings,
             input,
             info,
@@ -128,6 +137,9 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
         return Ok(Input::Executors);
     };
     match source.kind() {
+        EXECUTORS if is_local => Err(Error::Usage(format!(
+            "`{EXECUTORS}:` is a source of clusters: name one with --cluster"
+        ))),
         EXECUTORS => Ok(Input::Executors),
         "lake" => {
             let path = PathBuf::from(source.location());
@@ -152,6 +164,7 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
 fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) -> Task {
     Task {
         run,
+        step: String::new(),
         input: input.clone(),
         mode,
         chain,
@@ -160,37 +173,72 @@ fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) ->
     }
 }
 
-/// Sends such a task, and returns the result.
-fn answer<T: DeserializeOwned>(
+/// Sends as many such tasks, and returns the answers: at least one.
+fn ask<T: DeserializeOwned>(
     engine: &dyn Engine,
     name: &str,
     question: Task,
+    tasks: usize,
     cancel: &CancelFlag,
-) -> Result<T> {
-    // The blocks of the chunk are not read.
-    let chunk = Chunk {
-        number: 0,
+) -> Result<Vec<T>> {
+    // The blocks of the chunks are not read.
+    let chunk = |number| Chunk {
+        number,
         blocks: BlockRange::one(0),
         follows: false,
         hashes: [None; 2],
     };
+    let chunks: Vec<_> = (0..tasks.max(1) as u64).map(chunk).collect();
     let job = Job {
         name: name.to_owned(),
-        plan: TransfersExec::plan(question, &[chunk])?,
+        plan: TransfersExec::plan(question, &chunks)?,
         cancel,
         progress: None,
+        written: &|| Ok(0),
     };
-    let mut found = None;
-    engine.execute(&job, &mut |batch| {
-        for part in rows::split_scan(&batch)? {
-            if let Scanned::Report(json) = part {
-                let parsed = serde_json::from_str(&json);
-                found = Some(parsed.map_err(|error| Error::Answer(error.to_string()))?);
-            }
+    let (reports, _) = engine.execute(&job)?;
+    if reports.is_empty() {
+        return Err(Error::Answer(format!(
+            "no executor answered the job `{name}`"
+        )));
+    }
+    let answers = reports.iter().map(|json| serde_json::from_str(json));
+    let answers: Result<_, _> = answers.collect();
+    answers.map_err(|error| Error::Answer(error.to_string()))
+}
+
+/// What the sources of all executors have.
+fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
+    let none = || Error::Answer("no executor described its source".to_owned());
+    let all = sources.into_iter().map(Ok::<_, Error>).reduce(|all, one| {
+        let (all, one): (SourceInfo, SourceInfo) = (all?, one?);
+        if all.chain.chain_id != one.chain.chain_id
+            || all.chain.genesis_hash != one.chain.genesis_hash
+        {
+            return Err(Error::Refused(Refusal {
+                executor: one.executor,
+                kind: RefusalKind::Options,
+                message: format!(
+                    "it is of chain {} (genesis {}), and executor {} of chain {} (genesis {})",
+                    one.chain.chain_id,
+                    one.chain.genesis_hash,
+                    all.executor,
+                    all.chain.chain_id,
+                    all.chain.genesis_hash
+                ),
+            }));
         }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    found.ok_or_else(|| Error::Answer(format!("no executor answered the job `{name}`")))
+        Ok(SourceInfo {
+            tip: all.tip.min(one.tip),
+            everything: BlockRange {
+                first: all.everything.first.min(one.everything.first),
+                last: all.everything.last.min(one.everything.last),
+            },
+            internal: all.internal && one.internal,
+            ..all
+        })
+    });
+    all.ok_or_else(none)?
 }
 
 fn lake_info(lake: &Lake, input: &Input) -> Result<SourceInfo> {
@@ -277,16 +325,13 @@ impl Backend for ClusterBackend {
         let find = || match &driver.lake {
             Some(lake) => lake.block_at(seconds),
             None => {
-                let name = driver.run.folder().display().to_string();
+                let name = driver.run.location().to_owned();
                 let chain = Some(driver.info.chain.clone());
                 let task = question(&driver.input, name, Mode::BlockAt(seconds), chain);
                 let engine = driver.engine.as_ref();
-                Ok(answer(
-                    engine,
-                    "block of a date",
-                    task,
-                    &driver.control.cancel,
-                )?)
+                let cancel = &driver.control.cancel;
+                let blocks: Vec<u64> = ask(engine, "block of a date", task, 1, cancel)?;
+                Ok(blocks[0])
             }
         };
         Some(driver.run.block_at(seconds, find))
@@ -304,6 +349,7 @@ impl Backend for ClusterBackend {
             settings: &driver.settings,
             input: &driver.input,
             chain: &driver.info.chain,
+            chunks: driver.chunks,
             cuts: &driver.cuts,
             local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
             cancel: &driver.control.cancel,

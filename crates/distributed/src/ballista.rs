@@ -2,18 +2,18 @@
 
 use crate::{
     Error, Result, Settings,
-    engine::{Engine, Job, JobMetrics, Sink},
+    engine::{Engine, Job, JobMetrics},
     error::Refusal,
-    session,
-    tls::{TLS_ENV, Tls},
+    remote::{Member, Remote, divide},
+    rows, session,
 };
 use ballista_core::{
     client::BallistaClient,
-    extension::{BallistaConfigGrpcEndpoint, SessionConfigExt},
+    extension::SessionConfigExt,
     serde::protobuf::{
-        CancelJobParams, ExecuteQueryParams, FailedJob, GetJobStatusParams, KeyValuePair,
-        PartitionLocation, SuccessfulJob, execute_query_params::Query, execute_query_result,
-        job_status, scheduler_grpc_client::SchedulerGrpcClient,
+        CancelJobParams, CleanJobDataParams, ExecuteQueryParams, FailedJob, GetJobStatusParams,
+        KeyValuePair, PartitionLocation, SuccessfulJob, execute_query_params::Query,
+        execute_query_result, job_status, scheduler_grpc_client::SchedulerGrpcClient,
     },
     utils::{GrpcClientConfig, create_grpc_client_endpoint},
     version,
@@ -24,8 +24,8 @@ use futures::StreamExt;
 use serde::Deserialize;
 use std::{
     collections::BTreeSet,
+    fmt,
     net::{TcpStream, ToSocketAddrs},
-    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::runtime::Runtime;
@@ -42,28 +42,8 @@ const FETCH_PAUSE_MILLIS: u64 = 200;
 
 /// How long a lost executor may stay registered.
 const SETTLING_MAX: Duration = Duration::from_secs(60);
-/// How long an executor may take to accept a connection.
-const REACHABLE_WITHIN: Duration = Duration::from_secs(2);
 
 type Scheduler = SchedulerGrpcClient<Channel>;
-
-/// An executor, as the scheduler describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Member {
-    id: String,
-    host: String,
-    port: u16,
-}
-
-impl Member {
-    /// Whether it accepts connections.
-    fn is_reachable(&self) -> bool {
-        let addresses = (self.host.as_str(), self.port).to_socket_addrs();
-        addresses.is_ok_and(|mut addresses| {
-            addresses.any(|address| TcpStream::connect_timeout(&address, REACHABLE_WITHIN).is_ok())
-        })
-    }
-}
 
 /// The stages of a job.
 #[derive(Debug, Deserialize)]
@@ -94,59 +74,39 @@ impl StageTask {
 /// A cluster.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    address: String,
-    tls: Option<Tls>,
+    remote: Remote,
     settings: Settings,
     session: SessionState,
-    runtime: Runtime,
 }
 
 impl Cluster {
-    /// Names a cluster by the address of its scheduler, `HOST:PORT`.
-    pub(crate) fn new(address: &str, settings: Settings) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|error| Error::Plan(format!("threads for the network: {error}")))?;
-        let config = session::config(settings.adaptive, settings.partitions);
+    /// The cluster of a scheduler.
+    pub(crate) fn new(remote: Remote, settings: Settings, partitions: usize) -> Result<Self> {
+        let config = session::config(settings.adaptive, partitions);
         Ok(Self {
-            address: address.to_owned(),
-            tls: settings
-                .certificates
-                .as_deref()
-                .map(Tls::load)
-                .transpose()?,
+            remote,
             session: session::state(config)?,
             settings,
-            runtime,
         })
     }
 
-    /// The executors that are registered.
-    pub(crate) fn executors(&self) -> Result<Vec<Member>> {
-        let text = self.get("/api/executors")?;
-        serde_json::from_str(&text)
-            .map_err(|error| self.unreachable(format!("/api/executors: {error}")))
-    }
-
-    /// Waits until every registered executor can be reached: the scheduler needs some time to
-    /// notice that one is lost. Returns the executors.
-    fn settled(&self, cancel: &CancelFlag) -> Result<Vec<Member>> {
+    /// The executors that can be reached. Waits for one if there is none. The scheduler needs some
+    /// time to notice that an executor is lost, and until then gives its tasks to others.
+    fn reachable(&self, cancel: &CancelFlag) -> Result<Vec<Member>> {
         let start = Instant::now();
         loop {
-            let executors = self.executors()?;
-            let lost = executors.iter().find(|one| !one.is_reachable());
-            match lost {
-                None if !executors.is_empty() => return Ok(executors),
+            let (up, down) = divide(self.remote.members()?);
+            for lost in &down {
+                tracing::warn!("{lost} cannot be reached, and is still registered");
+            }
+            match down.first() {
+                _ if !up.is_empty() => return Ok(up),
                 _ if cancel.is_canceled() => return Err(Error::Interrupted),
                 _ if start.elapsed() < SETTLING_MAX => std::thread::sleep(TASKS_INTERVAL / 2),
                 None => return Err(self.unreachable("it has no executor")),
                 Some(lost) => {
-                    return Err(self.unreachable(format!(
-                        "executor {}:{} cannot be reached, and is still registered",
-                        lost.host, lost.port
-                    )));
+                    return Err(self
+                        .unreachable(format!("{lost} cannot be reached, and there is no other")));
                 }
             }
         }
@@ -183,65 +143,29 @@ impl Cluster {
 
     /// Describes an executor that is gone, if one is.
     fn lost(&self, before: &[Member]) -> Result<Option<String>> {
-        let now = self.executors()?;
-        let mut gone = before
-            .iter()
-            .filter(|executor| !now.contains(executor) || !executor.is_reachable());
-        let text = |Member { host, port, .. }: &Member| format!("executor {host}:{port} was lost");
-        Ok(gone.next().map(text))
+        let (up, _) = divide(self.remote.members()?);
+        let gone = before.iter().find(|executor| !up.contains(executor));
+        Ok(gone.map(|executor| format!("{executor} was lost")))
     }
 
     fn stages(&self, id: &str) -> Result<Stages> {
         let path = format!("/api/job/{id}/stages");
-        serde_json::from_str(&self.get(&path)?)
+        serde_json::from_str(&self.remote.get(&path)?)
             .map_err(|error| self.unreachable(format!("{path}: {error}")))
     }
 
     fn unreachable(&self, message: impl ToString) -> Error {
-        let message = message.to_string();
-        let message = match &self.tls {
-            Some(tls) => match tls.failure() {
-                Some(failure) => format!("{message} ({failure})"),
-                None => message,
-            },
-            None => format!("{message}; if its cluster has certificates, name yours in {TLS_ENV}"),
-        };
-        let address = self.address.clone();
-        Error::Scheduler { address, message }
-    }
-
-    /// The address by which the scheduler is reached: its own, or a tunnel to it.
-    fn route(&self) -> Result<String> {
-        let Some(tls) = &self.tls else {
-            return Ok(self.address.clone());
-        };
-        let _runtime = self.runtime.enter();
-        let tunnel = tls.tunnel(&self.address);
-        tunnel
-            .map(|address| address.to_string())
-            .map_err(|error| self.unreachable(error))
-    }
-
-    fn get(&self, path: &str) -> Result<String> {
-        let url = format!("http://{}{path}", self.route()?);
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_global(Some(Duration::from_secs(10)))
-            .build()
-            .into();
-        let answer = agent.get(&url).call();
-        let mut answer = answer.map_err(|error| self.unreachable(error))?;
-        let text = answer.body_mut().read_to_string();
-        text.map_err(|error| self.unreachable(error))
+        self.remote.unreachable(message)
     }
 
     async fn connect(&self) -> Result<Scheduler> {
         let config = self.session.config().ballista_config();
-        let url = format!("http://{}", self.route()?);
+        let url = format!("http://{}", self.remote.route()?);
         let endpoint = create_grpc_client_endpoint(url, Some(&GrpcClientConfig::from(&config)))
             .map_err(|error| self.unreachable(error))?;
         let channel = endpoint.connect().await.map_err(|error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
-            self.unreachable(format!(
+            self.remote.refused(format!(
                 "cannot connect: {}; is the scheduler running?",
                 cause.unwrap_or_else(|| error.to_string())
             ))
@@ -307,6 +231,7 @@ impl Cluster {
         let progress = ProgressGuard::start(job.progress, partitions, "rows");
         let start = Instant::now();
         let (mut asked, mut finished, mut moved) = (start, 0, start);
+        let (mut interval, mut written) = (TASKS_INTERVAL, None);
         loop {
             if job.cancel.is_canceled() {
                 cancel(scheduler, id).await;
@@ -325,7 +250,7 @@ impl Cluster {
                 Some(job_status::Status::Failed(failed)) => return Err(failure(id, failed)),
                 _ => {}
             }
-            if asked.elapsed() >= TASKS_INTERVAL {
+            if asked.elapsed() >= interval {
                 asked = Instant::now();
                 // Without a result, only the limit for the whole job holds.
                 if let Some((stages, now)) = self.finished_tasks(id) {
@@ -340,12 +265,21 @@ impl Cluster {
                         progress.advance(now.saturating_sub(finished), 0);
                         finished = finished.max(now);
                     }
+                    // A task may take longer than the limit, while it reads and writes.
+                    if moved.elapsed() > self.settings.stall_limit() / 4
+                        && let Ok(now) = tokio::task::block_in_place(|| (job.written)())
+                        && written.replace(now) != Some(now)
+                    {
+                        moved = asked;
+                    }
                     if moved.elapsed() > self.settings.stall_limit() {
                         let seconds = self.settings.stall_seconds;
-                        let reason = format!("no task ended for {seconds} s");
+                        let reason = format!("no task read, wrote or ended for {seconds} s");
                         return Err(stuck(scheduler, id, reason).await);
                     }
                 }
+                // A job of many tasks has a long description.
+                interval = TASKS_INTERVAL.max(10 * asked.elapsed());
             }
             if start.elapsed() > self.settings.job_limit() {
                 let reason = format!("it did not end in {} s", self.settings.job_seconds);
@@ -363,15 +297,15 @@ impl Cluster {
         Some((answer.stages.len(), done as u64))
     }
 
-    /// Passes the rows of a finished job to `sink`.
+    /// Returns the reports of a finished job.
     async fn fetch(
         &self,
         id: &str,
         locations: Vec<PartitionLocation>,
         cancel: &CancelFlag,
         metrics: &mut JobMetrics,
-        sink: Sink<'_>,
-    ) -> Result<()> {
+    ) -> Result<Vec<String>> {
+        let mut reports = Vec::new();
         let mut locations: Vec<_> = locations
             .into_iter()
             .map(|location| {
@@ -398,9 +332,7 @@ impl Cluster {
                 port,
                 session::MESSAGE_BYTES_MAX as usize,
                 false,
-                self.tls
-                    .as_ref()
-                    .map(|tls| Arc::new(BallistaConfigGrpcEndpoint::new(tls.endpoints()))),
+                self.remote.endpoints(),
                 FETCH_ATTEMPTS,
                 FETCH_PAUSE_MILLIS,
                 0,
@@ -408,32 +340,29 @@ impl Cluster {
             )
             .await
             .map_err(|error| lost(error.to_string()))?;
-            let mut rows = client
+            let mut batches = client
                 .fetch_partition(&executor.id, &partition.into(), file, layout, true)
                 .await
                 .map_err(|error| lost(error.to_string()))?;
-            while let Some(batch) = rows.next().await {
+            while let Some(batch) = batches.next().await {
                 let batch = batch.map_err(|error| lost(error.to_string()))?;
-                metrics.rows += batch.num_rows() as u64;
                 metrics.bytes += batch.get_array_memory_size() as u64;
+                reports.extend(rows::decode_reports(&batch)?);
                 if cancel.is_canceled() {
                     return Err(Error::Interrupted);
                 }
-                if tokio::task::block_in_place(|| sink(batch))?.is_break() {
-                    return Ok(());
-                }
             }
         }
-        Ok(())
+        Ok(reports)
     }
 }
 
 impl Engine for Cluster {
-    fn execute(&self, job: &Job<'_>, sink: Sink<'_>) -> Result<JobMetrics> {
-        self.runtime.block_on(async {
+    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)> {
+        self.remote.runtime().block_on(async {
             let start = Instant::now();
             let mut scheduler = self.connect().await?;
-            let executors = tokio::task::block_in_place(|| self.settled(job.cancel))?;
+            let executors = tokio::task::block_in_place(|| self.reachable(job.cancel))?;
             let id = self.submit(&mut scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
             let done = self.wait(&mut scheduler, &id, job, &executors).await?;
@@ -443,11 +372,11 @@ impl Engine for Cluster {
                 ..JobMetrics::default()
             };
             let locations = done.partition_location;
-            self.fetch(&id, locations, job.cancel, &mut metrics, sink)
-                .await?;
+            let reports = self.fetch(&id, locations, job.cancel, &mut metrics).await?;
             tokio::task::block_in_place(|| self.check_undisturbed(&id, &executors))?;
+            clean(&mut scheduler, &id).await;
             metrics.millis = millis(start);
-            Ok(metrics)
+            Ok((reports, metrics))
         })
     }
 
@@ -456,7 +385,7 @@ impl Engine for Cluster {
     }
 
     fn name(&self) -> String {
-        format!("the cluster at {}", self.address)
+        format!("the cluster at {}", self.remote.address())
     }
 }
 
@@ -479,6 +408,17 @@ async fn stuck(scheduler: &mut Scheduler, id: &str, reason: String) -> Error {
     Error::Stuck {
         job: id.to_owned(),
         reason,
+    }
+}
+
+/// Deletes what executors keep of a finished job. They do so after a day in any case.
+async fn clean(scheduler: &mut Scheduler, id: &str) {
+    let params = CleanJobDataParams {
+        job_id: id.to_owned(),
+        remove_stage_ids: Vec::new(),
+    };
+    if let Err(status) = scheduler.clean_job_data(params).await {
+        tracing::debug!(job = id, "it was not deleted: {}", status.message());
     }
 }
 

@@ -6,10 +6,7 @@
 //! are one edge.
 
 use crate::{Error, Result, run::Committed, sql::Statements};
-use datafusion::arrow::{
-    array::{Array, AsArray, RecordBatch},
-    datatypes::{Float64Type, Int64Type},
-};
+use datafusion::arrow::datatypes::{Float64Type, Int64Type};
 
 /// Rounds after which components that still change are an error. Each round at least halves the
 /// number of labels of a component that is not finished, so 2^64 addresses need no more.
@@ -25,7 +22,6 @@ fn edges(on: &mut Statements<'_>) -> Result<()> {
         "SELECT from_address AS src, to_address AS dst, count(*) AS transfers, \
              min(block_number) AS first_block, max(block_number) AS last_block \
          FROM transfers GROUP BY from_address, to_address",
-        |_| Ok(()),
     )?;
     on.register("edges", &step)
 }
@@ -42,11 +38,10 @@ pub(crate) fn components(on: &mut Statements<'_>) -> Result<Committed> {
         "labels, round 0",
         "SELECT v, v AS label FROM \
              (SELECT src AS v FROM edges UNION SELECT dst AS v FROM edges) AS vertices",
-        |_| Ok(()),
     )?;
     let zero = format!("X'{}'", "00".repeat(20));
+    on.register("labels", &labels)?;
     for round in 1..=ROUNDS_MAX {
-        on.register("labels", &labels)?;
         let lowest = on.step(
             &format!("lowest neighbors, round {round}"),
             &format!(
@@ -59,22 +54,24 @@ pub(crate) fn components(on: &mut Statements<'_>) -> Result<Committed> {
                      UNION ALL SELECT v, label FROM labels) AS seen \
                  GROUP BY v"
             ),
-            |_| Ok(()),
         )?;
         on.register("lowest", &lowest)?;
-        let mut changed = 0;
+        let before = labels;
         labels = on.step(
             &format!("labels, round {round}"),
             "SELECT a.v, least(a.label, b.label) AS label, \
                  CASE WHEN least(a.label, b.label) <> o.label THEN 1 ELSE 0 END AS changed \
              FROM lowest a JOIN lowest b ON a.label = b.v JOIN labels o ON a.v = o.v",
-            |batch| {
-                changed += count(batch, "changed")?;
-                Ok(())
-            },
+        )?;
+        for done in [before, lowest] {
+            on.supersede(&done)?;
+        }
+        on.register("labels", &labels)?;
+        let changed = on.number::<Int64Type>(
+            &format!("changes of round {round}"),
+            "SELECT sum(changed) FROM labels",
         )?;
         if changed == 0 {
-            on.register("labels", &labels)?;
             return on.step(
                 "components",
                 &format!(
@@ -90,7 +87,6 @@ pub(crate) fn components(on: &mut Statements<'_>) -> Result<Committed> {
                      ON s.label = t.label \
                      ORDER BY vertices DESC, transfers DESC, lowest_address"
                 ),
-                |_| Ok(()),
             );
         }
     }
@@ -109,7 +105,6 @@ pub(crate) fn pagerank(on: &mut Statements<'_>, rounds: usize) -> Result<Committ
              SELECT src AS v, count(*) AS out FROM edges GROUP BY src \
              UNION ALL SELECT dst AS v, 0 AS out FROM edges GROUP BY dst) AS ends \
          GROUP BY v",
-        |_| Ok(()),
     )?;
     on.register("vertices", &degrees)?;
     let vertices = degrees.step.rows;
@@ -118,31 +113,21 @@ pub(crate) fn pagerank(on: &mut Statements<'_>, rounds: usize) -> Result<Committ
     }
     // A vertex has at most 2^53 others, so this is exact.
     let n = vertices as f64;
-    let mut dangling = 0.0;
-    let sum_dangling = |batch: &RecordBatch, sum: &mut f64| -> Result<()> {
-        let (rank, degree) = (column(batch, "rank")?, column(batch, "degree")?);
-        let rank = rank.as_primitive::<Float64Type>();
-        let degree = degree.as_primitive::<Int64Type>();
-        for row in 0..batch.num_rows() {
-            if degree.value(row) == 0 {
-                *sum += rank.value(row);
-            }
-        }
-        Ok(())
-    };
     let mut ranks = on.step(
         "ranks, round 0",
         &format!(
             "SELECT v, degree, CAST({:e} AS DOUBLE) AS rank FROM vertices",
             1.0 / n
         ),
-        |batch| sum_dangling(batch, &mut dangling),
     )?;
+    on.register("ranks", &ranks)?;
     for round in 1..=rounds {
-        on.register("ranks", &ranks)?;
+        let dangling = on.number::<Float64Type>(
+            &format!("rank without an edge, round {round}"),
+            "SELECT sum(rank) FROM ranks WHERE degree = 0",
+        )?;
         let base = (1.0 - DAMPING) / n + DAMPING * dangling / n;
-        let mut next = 0.0;
-        ranks = on.step(
+        let next = on.step(
             &format!("ranks, round {round}"),
             &format!(
                 "SELECT v.v, v.degree, \
@@ -152,15 +137,14 @@ pub(crate) fn pagerank(on: &mut Statements<'_>, rounds: usize) -> Result<Committ
                      FROM edges e JOIN ranks r ON e.src = r.v GROUP BY e.dst) s \
                  ON v.v = s.v"
             ),
-            |batch| sum_dangling(batch, &mut next),
         )?;
-        dangling = next;
+        on.supersede(&ranks)?;
+        ranks = next;
+        on.register("ranks", &ranks)?;
     }
-    on.register("ranks", &ranks)?;
     on.step(
         "PageRank",
         "SELECT hex(v) AS address, rank FROM ranks ORDER BY rank DESC, address",
-        |_| Ok(()),
     )
 }
 
@@ -178,7 +162,6 @@ pub(crate) fn motifs(on: &mut Statements<'_>) -> Result<Committed> {
          UNION ALL SELECT 'fan-out of 10', count(*) FROM (SELECT src FROM edges \
              WHERE src <> dst GROUP BY src HAVING count(*) >= 10) AS senders \
          ORDER BY motif",
-        |_| Ok(()),
     )
 }
 
@@ -190,14 +173,12 @@ pub(crate) fn tokens(on: &mut Statements<'_>) -> Result<Committed> {
         "edges of each token",
         "SELECT token_address AS token, from_address AS src, to_address AS dst, \
              count(*) AS transfers FROM transfers GROUP BY token_address, from_address, to_address",
-        |_| Ok(()),
     )?;
     on.register("token_edges", &pairs)?;
     let sums = on.step(
         "sums of each token",
         "SELECT token_address AS token, count(*) AS transfers, sum_u256(value) AS value \
          FROM transfers GROUP BY token_address",
-        |_| Ok(()),
     )?;
     on.register("token_sums", &sums)?;
     let ends = on.step(
@@ -206,7 +187,6 @@ pub(crate) fn tokens(on: &mut Statements<'_>) -> Result<Committed> {
          FROM (SELECT token, src AS v, dst AS other, transfers FROM token_edges \
                UNION ALL SELECT token, dst AS v, src AS other, transfers FROM token_edges) AS ends \
          GROUP BY token, v",
-        |_| Ok(()),
     )?;
     on.register("token_ends", &ends)?;
     on.step(
@@ -222,20 +202,5 @@ pub(crate) fn tokens(on: &mut Statements<'_>) -> Result<Committed> {
          JOIN (SELECT token, count(*) AS edges FROM token_edges GROUP BY token) p \
              ON s.token IS NOT DISTINCT FROM p.token \
          ORDER BY s.transfers DESC, token",
-        |_| Ok(()),
     )
-}
-
-fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array> {
-    let column = batch.column_by_name(name);
-    let column = column.ok_or_else(|| Error::Answer(format!("there is no column {name}")))?;
-    Ok(column.as_ref())
-}
-
-/// The sum of a column of small numbers.
-fn count(batch: &RecordBatch, name: &str) -> Result<i64> {
-    let column = column(batch, name)?;
-    let numbers = column.as_primitive_opt::<Int64Type>();
-    let numbers = numbers.ok_or_else(|| Error::Answer(format!("{name} is not a number")))?;
-    Ok(numbers.iter().flatten().sum())
 }

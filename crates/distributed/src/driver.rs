@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 use txgraph::{Config, RunControl, Source, SourceSpec};
-use txgraph_cli::{Cluster, ClusterQuestion};
+use txgraph_cli::{Cluster, ClusterQuery};
 use txgraph_transfers::BlockRange;
 
 /// How long a job may take to be canceled after Ctrl-C.
@@ -89,19 +89,23 @@ enum Command {
     },
 }
 
+/// The sources of the executors, as a source.
+const EXECUTORS: &str = "executors:";
+
 /// The words of commands that the plain program does not have.
 const OWN: [&str; 6] = ["runs", "sql", "components", "pagerank", "motifs", "tokens"];
 
 /// The cluster and data, and how the result is written.
 #[derive(Args, Clone, Debug)]
 struct On {
-    /// Scheduler of the cluster
+    /// Scheduler of the cluster; default: this process does the work
     #[arg(long, value_name = "HOST:PORT", env = "TXGRAPH_CLUSTER")]
-    cluster: String,
+    cluster: Option<String>,
 
-    /// A lake that all executors can read; default: the sources of the executors
-    #[arg(long, value_name = "KIND:LOCATION", default_value = "executors:")]
-    source: String,
+    /// On a cluster, a lake that all executors can read, or by default the sources of the
+    /// executors; in this process, any source
+    #[arg(long, value_name = "KIND:LOCATION")]
+    source: Option<String>,
 
     /// First block; default: the first of the source
     #[arg(long, value_name = "N")]
@@ -121,7 +125,7 @@ struct On {
 
     /// Rows to print; default: all
     #[arg(long, value_name = "N")]
-    top: Option<usize>,
+    limit: Option<usize>,
 }
 
 /// The format of a result.
@@ -181,8 +185,9 @@ fn start(args: Vec<OsString>) -> ExitCode {
             Ok(Some(args)) => return start(args),
             done => done.map(drop),
         },
-        Command::Sql { query, on } => query_text(query)
-            .and_then(|query| measure(on, &args, |on| on.step("query", &query, |_| Ok(())))),
+        Command::Sql { query, on } => {
+            query_text(query).and_then(|query| measure(on, &args, |on| on.step("query", &query)))
+        }
         Command::Components { on } => measure(on, &args, chain::components),
         Command::Pagerank { rounds, on } => measure(on, &args, |on| chain::pagerank(on, *rounds)),
         Command::Motifs { on } => measure(on, &args, chain::motifs),
@@ -217,8 +222,12 @@ fn measure(
         cancel: cancel.map_err(|error| Error::Usage(error.message))?,
         ..RunControl::default()
     };
+    let source = match (&on.source, &on.cluster) {
+        (None, Some(_)) => Some(EXECUTORS),
+        (source, _) => source.as_deref(),
+    };
     let flags = Config {
-        source: Some(SourceSpec::from(on.source.as_str())),
+        source: source.map(SourceSpec::from),
         ..Config::default()
     };
     let config = Config::resolve(flags, None).map_err(|error| Error::Usage(error.message))?;
@@ -230,7 +239,13 @@ fn measure(
         .iter()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
-    let driver = Driver::open(&on.cluster, &folder, &without_run(&args), &config, &control)?;
+    let driver = Driver::open(
+        on.cluster.as_deref(),
+        &folder,
+        &without_run(&args),
+        &config,
+        &control,
+    )?;
     let asked = || -> Result<()> {
         let all = driver.blocks;
         let blocks = BlockRange::new(
@@ -240,7 +255,7 @@ fn measure(
         let none = || Error::Usage("the last block is before the first".to_owned());
         let mut on_cluster = Statements::new(&driver, blocks.ok_or_else(none)?)?;
         let answer = statements(&mut on_cluster)?;
-        print_rows(&answer, on.format, on.top)
+        print_rows(&answer, on.format, on.limit)
     };
     let done = asked();
     end(&driver, done.is_ok())?;
@@ -248,11 +263,11 @@ fn measure(
 }
 
 /// Prints the rows of a step.
-fn print_rows(step: &Committed, format: Format, top: Option<usize>) -> Result<()> {
+fn print_rows(step: &Committed, format: Format, limit: Option<usize>) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written =
         |error: ArrowError| Error::io(Path::new("standard output"), io::Error::other(error));
-    let mut left = top.unwrap_or(usize::MAX);
+    let mut left = limit.unwrap_or(usize::MAX);
     let mut batches = Vec::new();
     let mut is_first = true;
     step.read_rows(|batch| {
@@ -308,7 +323,7 @@ fn end(driver: &Driver, is_done: bool) -> Result<()> {
     if !is_done {
         say(&format!(
             "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
-            driver.run.folder().display()
+            driver.run.location()
         ));
     }
     Ok(())
@@ -335,7 +350,7 @@ struct Opener {
 impl Cluster for Opener {
     fn open(
         &self,
-        question: &ClusterQuestion,
+        question: &ClusterQuery,
         config: &Config,
         control: &RunControl,
     ) -> txgraph::Result<Source> {
@@ -344,7 +359,7 @@ impl Cluster for Opener {
             None => new_folder(config)?,
         };
         let args = without_run(&question.args);
-        let driver = Driver::open(&question.scheduler, &folder, &args, config, control)?;
+        let driver = Driver::open(Some(&question.scheduler), &folder, &args, config, control)?;
         let driver = Arc::new(driver);
         *self.driver.borrow_mut() = Some(driver.clone());
         let name = SourceSpec::from(format!("cluster:{}", question.scheduler));

@@ -1,17 +1,12 @@
 //! The engine that executes plans.
 
 use crate::Result;
-use datafusion::{
-    arrow::array::RecordBatch, execution::SessionState, physical_plan::ExecutionPlan,
-};
+use datafusion::{execution::SessionState, physical_plan::ExecutionPlan};
 use serde::{Deserialize, Serialize};
-use std::{fmt, ops::ControlFlow, sync::Arc};
+use std::{fmt, sync::Arc};
 use txgraph_work::{CancelFlag, Progress};
 
-/// Receives the rows of a job, partition after partition.
-pub(crate) type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> Result<ControlFlow<()>>;
-
-/// A plan, and how it is observed.
+/// A plan whose tasks return reports, and how it is observed.
 pub(crate) struct Job<'a> {
     /// The name, for people.
     pub(crate) name: String,
@@ -20,6 +15,8 @@ pub(crate) struct Job<'a> {
     pub(crate) cancel: &'a CancelFlag,
     /// Receives the number of finished partitions.
     pub(crate) progress: Option<&'a dyn Progress>,
+    /// Returns another number if tasks wrote something since the last time.
+    pub(crate) written: &'a (dyn Fn() -> Result<u64> + Sync),
 }
 
 /// The measures of a job.
@@ -27,23 +24,18 @@ pub(crate) struct Job<'a> {
 pub struct JobMetrics {
     /// The id that the engine gave it.
     pub job: String,
-    /// From submission to the last row, in milliseconds.
+    /// From submission to the last report, in milliseconds.
     pub millis: u64,
-    /// The part of it before the first row, in milliseconds.
+    /// The part of it before the first report, in milliseconds.
     pub execution_millis: u64,
-    /// The number of returned rows.
-    pub rows: u64,
-    /// The bytes of returned rows in memory.
+    /// The bytes of the reports, which came to the driver.
     pub bytes: u64,
 }
 
 /// Executes plans: a cluster, or this process.
-///
-/// Whether a job failed halfway is known only at its end: the receiver of rows keeps them apart
-/// until then ([`crate::run::Run`]).
 pub(crate) trait Engine: fmt::Debug + Send + Sync {
-    /// Executes a plan once, and passes its rows to `sink`, in the order of partitions.
-    fn execute(&self, job: &Job<'_>, sink: Sink<'_>) -> Result<JobMetrics>;
+    /// Executes a plan once. Returns the reports of its tasks, in the order of partitions.
+    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)>;
 
     /// Makes plans for this engine.
     fn session(&self) -> &SessionState;

@@ -17,7 +17,11 @@ use std::{
     },
     time::Duration,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    net::TcpStream,
+    signal::unix::{SignalKind, signal},
+    time::{sleep, timeout},
+};
 use txgraph::{Config, SourceSpec};
 
 /// Options of an executor.
@@ -74,11 +78,12 @@ pub struct ExecutorArgs {
     pub heartbeat: u64,
 }
 
-/// Runs an executor until a signal ends the process. It starts again when the scheduler comes back.
+/// Runs an executor until a signal ends the process. It waits for the scheduler, and starts again
+/// when the scheduler comes back.
 ///
 /// # Errors
 ///
-/// If the source cannot be opened, the scheduler cannot be reached, or an option is wrong.
+/// If the source cannot be opened, a port is taken, or an option is wrong.
 pub async fn run(args: &ExecutorArgs) -> Result<()> {
     let source = args.source.as_deref().map(SourceSpec::from);
     let flags = Config {
@@ -131,6 +136,10 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         ..ExecutorProcessConfig::default()
     };
     let signalled = watch_signals()?;
+    wait_for(&args.scheduler, &signalled).await;
+    if signalled.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let done = start_executor_process(Arc::new(config)).await;
     let done = done.map_err(|error| Error::Scheduler {
         address: args.scheduler.clone(),
@@ -142,16 +151,34 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     }
     // The scheduler was away, or took this executor for lost and asked it to end.
     tracing::warn!(result = ?done, "disconnected from the scheduler; starting again");
-    tokio::time::sleep(PAUSE).await;
+    sleep(PAUSE).await;
     match signalled.load(Ordering::Relaxed) {
         true => Ok(()),
         false => Err(start_again()),
     }
 }
 
+/// Waits until a scheduler accepts connections, or a signal came.
+async fn wait_for(scheduler: &str, signalled: &AtomicBool) {
+    let mut tries = 0_u32;
+    while !signalled.load(Ordering::Relaxed) {
+        let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(scheduler)).await;
+        if matches!(connected, Ok(Ok(_))) {
+            return;
+        }
+        if tries.is_multiple_of(60) {
+            tracing::warn!(scheduler, "it cannot be reached yet; waiting for it");
+        }
+        tries += 1;
+        sleep(PAUSE).await;
+    }
+}
+
 /// Set for an executor that started again.
 const AGAIN: &str = "TXGRAPH_EXECUTOR_AGAIN";
-/// The pause before an executor starts again.
+/// The time for one attempt to reach the scheduler.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause before an executor starts or looks for the scheduler again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Replaces this process with a new executor. Ballista keeps the end of an executor in a global

@@ -4,19 +4,22 @@
 //!  txgraph-cluster (driver)                      txgraph-executor, on each host
 //!  query ─► façade ─► search ─► request       TransfersExec ─► source of the executor,
 //!                 ▲                  │ job            │           or a lake
-//!                 │                  ▼                │ rows and a report for each chunk
-//!          step of the run ◄── engine: scheduler ◄────┘
+//!                 │ rows             ▼                │ a report for each chunk
+//!          step of the run ◄── engine: scheduler ◄────┤
+//!                 ▲                                   │ rows
+//!                 └───────────────────────────────────┘
 //! ```
 //!
 //! The driver runs the same search as the local engine. Its source of transfers turns each
 //! request into a job: a plan of our operator `TransfersExec` over one row for each chunk of
-//! blocks. Executors read the chunks with the readers of the local engine. The rows are written
-//! into the folder of the run, checked, and passed to the search. So a query has the same
-//! answer on a cluster, and a run that was interrupted continues after its last step.
+//! blocks. Executors read the chunks with the readers of the local engine, write the rows into
+//! the folder of the run, and report what they wrote. The driver checks the reports, and passes
+//! the rows to the search. So a query has the same answer on a cluster, and a run that was
+//! interrupted continues after its last step.
 //!
-//! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows, settings,
-//! wire, run, serve, operator, codec, source, table, session, ballista, executor, local, scheduler,
-//! backend, sql, chain, driver.
+//! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows,
+//! settings, store, wire, parts, serve, operator, codec, run, source, table, session, remote,
+//! ballista, executor, local, scheduler, backend, sql, chain, driver.
 
 mod backend;
 mod ballista;
@@ -30,6 +33,8 @@ pub mod executor;
 mod functions;
 mod local;
 mod operator;
+mod parts;
+mod remote;
 mod rows;
 pub mod run;
 pub mod scheduler;
@@ -38,6 +43,7 @@ mod session;
 mod settings;
 mod source;
 mod sql;
+mod store;
 mod table;
 mod tls;
 mod wire;

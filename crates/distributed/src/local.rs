@@ -1,13 +1,13 @@
 //! This process as the engine: the same plans, without a cluster.
 
 use crate::{
-    Error, Result, Settings,
-    engine::{Engine, Job, JobMetrics, Sink},
-    session,
+    Error, Result,
+    engine::{Engine, Job, JobMetrics},
+    rows, session,
 };
 use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
 use futures::StreamExt;
-use std::{ops::ControlFlow, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 use tokio::runtime::Runtime;
 use txgraph_work::ProgressGuard;
 
@@ -19,11 +19,11 @@ pub(crate) struct InProcess {
 }
 
 impl InProcess {
-    pub(crate) fn new(settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(partitions: usize) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build();
-        let config = session::config(false, settings.partitions);
+        let config = session::config(false, partitions);
         Ok(Self {
             session: session::state(config)?,
             runtime: runtime.map_err(|error| Error::Plan(format!("threads: {error}")))?,
@@ -32,7 +32,7 @@ impl InProcess {
 }
 
 impl Engine for InProcess {
-    fn execute(&self, job: &Job<'_>, sink: Sink<'_>) -> Result<JobMetrics> {
+    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)> {
         let start = Instant::now();
         let partitions = job.plan.output_partitioning().partition_count();
         let progress = ProgressGuard::start(job.progress, partitions as u64, "rows");
@@ -41,8 +41,9 @@ impl Engine for InProcess {
             job: "in-process".to_owned(),
             ..JobMetrics::default()
         };
+        let mut reports = Vec::new();
         self.runtime.block_on(async {
-            // A few partitions ahead, on all threads; their rows in order.
+            // A few partitions ahead, on all threads; their reports in order.
             let plan = &job.plan;
             let streams = (0..partitions).map(|partition| {
                 let stream = plan.execute(partition, context.clone());
@@ -58,23 +59,19 @@ impl Engine for InProcess {
                 let batches = batches?.map_err(|error| Error::Answer(error.to_string()))?;
                 for batch in batches {
                     let batch = batch?;
-                    metrics.rows += batch.num_rows() as u64;
                     metrics.bytes += batch.get_array_memory_size() as u64;
-                    if job.cancel.is_canceled() {
-                        return Err(Error::Interrupted);
-                    }
-                    let next = tokio::task::block_in_place(|| sink(batch))?;
-                    if next == ControlFlow::Break(()) {
-                        return Ok(());
-                    }
+                    reports.extend(rows::decode_reports(&batch)?);
+                }
+                if job.cancel.is_canceled() {
+                    return Err(Error::Interrupted);
                 }
                 progress.advance(1, 0);
             }
-            Ok(())
+            Ok::<_, Error>(())
         })?;
         let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         (metrics.millis, metrics.execution_millis) = (millis, millis);
-        Ok(metrics)
+        Ok((reports, metrics))
     }
 
     fn session(&self) -> &SessionState {

@@ -1,18 +1,24 @@
 //! The operator that reads transfers in executors.
 //!
 //! ```text
-//! TransfersExec       opens the source of the executor, returns the rows of a chunk
+//! TransfersExec       opens the source of the executor, writes the rows of a chunk, and reports
 //!   DataSourceExec    in memory: one row for each chunk, one partition for each row
+//!
+//! WriteExec           writes the rows of a partition, and reports
+//!   …                 a statement, whose plan may have TransfersExec that returns rows
 //! ```
 //!
-//! The operator is not a leaf. The scheduler gives each task a part of the partitions by rewriting
+//! TransfersExec is not a leaf. The scheduler gives each task a part of the partitions by rewriting
 //! the leaves that it knows; a leaf of another kind would be run whole by every task, and rows
 //! would appear several times (`ballista-scheduler/src/state/task_builder.rs`).
 
 use crate::{
-    Error, Result, rows,
-    serve::{self, Emit},
-    wire::{Chunk, Mode, Task},
+    Error, Result,
+    error::{Refusal, RefusalKind},
+    parts::PartWriter,
+    rows,
+    serve::{self, Consumer},
+    wire::{Chunk, Mode, PartitionReport, Task},
 };
 use alloy_primitives::B256;
 use datafusion::{
@@ -28,18 +34,20 @@ use datafusion::{
     execution::TaskContext,
     physical_expr::{EquivalenceProperties, PhysicalExpr},
     physical_plan::{
-        DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
-        SendableRecordBatchStream,
+        DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
+        PlanProperties, SendableRecordBatchStream,
         execution_plan::{Boundedness, EmissionType},
-        stream::RecordBatchReceiverStreamBuilder,
+        stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter},
     },
 };
 use futures::StreamExt;
+use serde::{Deserialize, Serialize};
 use std::{
     fmt,
     ops::ControlFlow,
     sync::{Arc, LazyLock},
 };
+use tokio::{sync::mpsc::Sender, task::block_in_place};
 use txgraph_transfers::BlockRange;
 
 /// Batches that wait for the consumer of a chunk.
@@ -95,7 +103,7 @@ fn schema(task: &Task) -> Result<SchemaRef> {
     Ok(match (task.mode, &task.columns) {
         (Mode::Rows, Some(columns)) => Arc::new(rows::transfers_schema().project(columns)?),
         (Mode::Rows, None) => rows::transfers_schema(),
-        _ => rows::scan_schema(),
+        _ => rows::report_schema(),
     })
 }
 
@@ -223,14 +231,7 @@ impl ExecutionPlan for TransfersExec {
                 for chunk in decode_chunks(&chunks?).map_err(refused)? {
                     let (task, sender) = (task.clone(), sender.clone());
                     // Reading blocks a thread: it must not be one of the event loop.
-                    let read = move || {
-                        let mut emit = |batch| match sender.blocking_send(Ok(batch)) {
-                            Ok(()) => ControlFlow::Continue(()),
-                            // The consumer is gone: the task was canceled.
-                            Err(_) => ControlFlow::Break(()),
-                        };
-                        serve::chunk(&task, &chunk, &mut emit as Emit<'_>)
-                    };
+                    let read = move || serve::chunk(&task, &chunk, &sender);
                     let done = tokio::task::spawn_blocking(read).await;
                     let done = done.map_err(|error| DataFusionError::External(error.into()))?;
                     done.map_err(|refusal| DataFusionError::Execution(refusal.to_text()))?;
@@ -240,6 +241,136 @@ impl ExecutionPlan for TransfersExec {
         });
         Ok(stream.build())
     }
+}
+
+impl Consumer for Sender<PlanResult<RecordBatch>> {
+    fn send(&self, batch: RecordBatch) -> ControlFlow<()> {
+        match self.blocking_send(Ok(batch)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+/// Writes the rows of a plan into the store of a run.
+#[derive(Debug)]
+pub(crate) struct WriteExec {
+    target: Target,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+/// Where rows are written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Target {
+    /// The location of the run.
+    pub(crate) run: String,
+    /// The folder of the step in it.
+    pub(crate) step: String,
+}
+
+impl WriteExec {
+    pub(crate) fn new(target: Target, input: Arc<dyn ExecutionPlan>) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(rows::report_schema()),
+            Partitioning::UnknownPartitioning(input.output_partitioning().partition_count()),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Self {
+            target,
+            input,
+            properties: Arc::new(properties),
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+impl DisplayAs for WriteExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WriteExec: {}", self.target.step)
+    }
+}
+
+impl ExecutionPlan for WriteExec {
+    fn name(&self) -> &'static str {
+        "WriteExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
+    ) -> PlanResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let [input] = children.as_slice() else {
+            return internal_err!("WriteExec has one child, not {}", children.len());
+        };
+        Ok(Arc::new(Self::new(self.target.clone(), input.clone())))
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let mut input = self.input.execute(partition, context)?;
+        let target = self.target.clone();
+        let schema = self.input.schema();
+        let report = async move {
+            // Files are written while this thread waits.
+            let writer = block_in_place(|| PartWriter::new(&target.run, &target.step, schema));
+            let mut writer = writer.map_err(failed)?;
+            while let Some(batch) = input.next().await {
+                let batch = batch?;
+                block_in_place(|| writer.write(&batch)).map_err(failed)?;
+            }
+            let report = PartitionReport {
+                executor: serve::executor_name(),
+                parts: block_in_place(|| writer.finish_table()).map_err(failed)?,
+            };
+            rows::encode_report(&report).map_err(refused)
+        };
+        let report = futures::stream::once(report);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            report,
+        )))
+    }
+}
+
+/// The error of a task that cannot write.
+fn failed(error: Error) -> DataFusionError {
+    let refusal = Refusal {
+        executor: serve::executor_name(),
+        kind: RefusalKind::Failed,
+        message: error.to_string(),
+    };
+    DataFusionError::Execution(refusal.to_text())
 }
 
 /// An error of a plan.

@@ -6,12 +6,10 @@
 use crate::{Error, Result};
 use alloy_primitives::{Address, B256, U256};
 use datafusion::arrow::{
-    array::{
-        Array, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
-        new_null_array,
-    },
+    array::{Array, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray},
     datatypes::{ArrowPrimitiveType, DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type},
 };
+use serde::Serialize;
 use std::sync::{Arc, LazyLock};
 use txgraph::transfer_batch;
 /// The table `transfers`.
@@ -21,19 +19,31 @@ use txgraph_transfers::{BlockTime, Transfer};
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// The name of the column with reports.
-const REPORT: &str = "report";
-
-/// The columns of a scan: transfers, or a report in the last column.
-pub(crate) fn scan_schema() -> SchemaRef {
+/// The one column of jobs whose rows stay in the store: what each task reports, as JSON.
+pub(crate) fn report_schema() -> SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-        let transfers = transfers_schema();
-        let nullable = transfers.fields().iter();
-        let nullable = nullable.map(|field| field.as_ref().clone().with_nullable(true));
-        let report = Field::new(REPORT, DataType::Utf8, true);
-        Arc::new(Schema::new(nullable.chain([report]).collect::<Vec<_>>()))
+        let report = Field::new("report", DataType::Utf8, false);
+        Arc::new(Schema::new(vec![report]))
     });
     SCHEMA.clone()
+}
+
+/// A batch of [`report_schema`] with one row.
+pub(crate) fn encode_report(report: &impl Serialize) -> Result<RecordBatch> {
+    let json = serde_json::to_string(report);
+    let json = json.map_err(|error| Error::Answer(error.to_string()))?;
+    let column = Arc::new(StringArray::from(vec![json]));
+    Ok(RecordBatch::try_new(report_schema(), vec![column])?)
+}
+
+/// The reports of a batch of [`report_schema`].
+pub(crate) fn decode_reports(batch: &RecordBatch) -> Result<Vec<String>> {
+    let column = batch
+        .columns()
+        .first()
+        .and_then(|column| column.as_string_opt::<i32>());
+    let column = column.ok_or_else(|| Error::Answer("a batch has no reports".to_owned()))?;
+    Ok(column.iter().flatten().map(str::to_owned).collect())
 }
 
 /// Encodes transfers as a batch of [`transfers_schema`], or of some of its columns.
@@ -44,73 +54,6 @@ pub(crate) fn encode(transfers: &[Transfer], columns: Option<&[usize]>) -> Resul
         Some(columns) => Ok(batch.project(columns)?),
         None => Ok(batch),
     }
-}
-
-/// Encodes transfers as a batch of [`scan_schema`].
-pub(crate) fn encode_scan(transfers: &[Transfer]) -> Result<RecordBatch> {
-    let mut columns = encode(transfers, None)?.columns().to_vec();
-    columns.push(new_null_array(&DataType::Utf8, transfers.len()));
-    Ok(RecordBatch::try_new(scan_schema(), columns)?)
-}
-
-/// A batch of [`scan_schema`] with one row: a report, or another text.
-pub(crate) fn encode_report(text: String) -> Result<RecordBatch> {
-    let schema = scan_schema();
-    let transfers = transfers_schema();
-    let columns = transfers.fields().iter();
-    let mut columns: Vec<_> = columns
-        .map(|field| new_null_array(field.data_type(), 1))
-        .collect();
-    columns.push(Arc::new(StringArray::from(vec![text])));
-    Ok(RecordBatch::try_new(schema, columns)?)
-}
-
-/// A part of a batch of [`scan_schema`].
-pub(crate) enum Scanned {
-    /// A batch of [`transfers_schema`], in total order.
-    Transfers(RecordBatch),
-    /// A report.
-    Report(String),
-}
-
-/// Divides a batch of [`scan_schema`].
-pub(crate) fn split_scan(batch: &RecordBatch) -> Result<Vec<Scanned>> {
-    let (ours, theirs) = (scan_schema(), batch.schema());
-    let kinds = |schema: &SchemaRef| {
-        let fields = schema.fields().iter();
-        fields
-            .map(|field| field.data_type().clone())
-            .collect::<Vec<_>>()
-    };
-    if kinds(&ours) != kinds(&theirs) {
-        return Err(Error::Answer(
-            "a batch has other columns than a scan".to_owned(),
-        ));
-    }
-    let last = batch.num_columns() - 1;
-    let reports = batch.column(last).as_string::<i32>();
-    let transfers = |first: usize, rows: usize| {
-        let columns = batch.columns()[..last].iter();
-        let columns = columns.map(|column| column.slice(first, rows)).collect();
-        // Fails if a column that must have values has none.
-        RecordBatch::try_new(transfers_schema(), columns).map(Scanned::Transfers)
-    };
-    let mut parts = Vec::new();
-    let mut first = 0;
-    // Engines may join small batches, so a report may be in the middle.
-    for row in 0..batch.num_rows() {
-        if reports.is_valid(row) {
-            if row > first {
-                parts.push(transfers(first, row - first)?);
-            }
-            parts.push(Scanned::Report(reports.value(row).to_owned()));
-            first = row + 1;
-        }
-    }
-    if batch.num_rows() > first {
-        parts.push(transfers(first, batch.num_rows() - first)?);
-    }
-    Ok(parts)
 }
 
 /// Decodes a batch of [`transfers_schema`].
@@ -124,13 +67,9 @@ pub(crate) fn decode(batch: &RecordBatch) -> Result<Vec<Transfer>> {
         let address = |at| fixed::<20>(bytes(at), row).map(|bytes| bytes.map(Address::from));
         let number = |at| fixed::<32>(bytes(at), row).map(|bytes| bytes.map(U256::from_be_bytes));
         let needed = || Error::Answer("a transfer lacks a value".to_owned());
-        let time = integer::<UInt64Type>(batch, 1, row).map(|seconds| {
-            BlockTime::new(seconds)
-                .ok_or_else(|| Error::Answer(format!("{seconds} is not the time of a block")))
-        });
         transfers.push(Transfer {
             block_number: integer::<UInt64Type>(batch, 0, row).ok_or_else(needed)?,
-            block_timestamp: time.transpose()?,
+            block_timestamp: time(batch, row)?,
             transaction_index: integer::<UInt32Type>(batch, 2, row).ok_or_else(needed)?,
             log_index: integer::<UInt32Type>(batch, 3, row),
             sub_index: integer::<UInt32Type>(batch, 4, row).ok_or_else(needed)?,
@@ -145,6 +84,34 @@ pub(crate) fn decode(batch: &RecordBatch) -> Result<Vec<Transfer>> {
         });
     }
     Ok(transfers)
+}
+
+/// The position of a transaction, its hash, and the time of its block.
+type HashRow = ((u64, u32), Option<B256>, Option<BlockTime>);
+
+/// The columns of [`decode_hashes`].
+pub(crate) const HASH_COLUMNS: [usize; 4] = [0, 1, 2, 5];
+
+/// Decodes [`HASH_COLUMNS`].
+pub(crate) fn decode_hashes(batch: &RecordBatch) -> Result<Vec<HashRow>> {
+    let hashes = batch.column(3).as_fixed_size_binary();
+    let needed = || Error::Answer("a transfer lacks a value".to_owned());
+    let row = |row| {
+        let block = integer::<UInt64Type>(batch, 0, row).ok_or_else(needed)?;
+        let transaction = integer::<UInt32Type>(batch, 2, row).ok_or_else(needed)?;
+        let hash = fixed::<32>(hashes, row)?.map(B256::from);
+        Ok(((block, transaction), hash, time(batch, row)?))
+    };
+    (0..batch.num_rows()).map(row).collect()
+}
+
+/// The time of a block, from the second column.
+fn time(batch: &RecordBatch, row: usize) -> Result<Option<BlockTime>> {
+    let time = integer::<UInt64Type>(batch, 1, row).map(|seconds| {
+        BlockTime::new(seconds)
+            .ok_or_else(|| Error::Answer(format!("{seconds} is not the time of a block")))
+    });
+    time.transpose()
 }
 
 fn integer<T: ArrowPrimitiveType>(batch: &RecordBatch, at: usize, row: usize) -> Option<T::Native> {
@@ -188,24 +155,12 @@ mod tests {
     #[test]
     fn transfers_and_reports_survive_columns() {
         let transfers: Vec<_> = (0..60).map(transfer).collect();
-        let batch = encode_scan(&transfers).unwrap();
-        let report = encode_report("{}".to_owned()).unwrap();
-        let schema = scan_schema();
-        let joined = [&report, &batch, &report, &batch];
-        let joined = datafusion::arrow::compute::concat_batches(&schema, joined).unwrap();
-        let mut read = Vec::new();
-        let mut reports = 0;
-        for part in split_scan(&joined).unwrap() {
-            match part {
-                Scanned::Transfers(part) => read.extend(decode(&part).unwrap()),
-                Scanned::Report(text) => {
-                    assert_eq!(text, "{}");
-                    reports += 1;
-                }
-            }
-        }
-        assert_eq!(reports, 2);
-        assert_eq!(read, [transfers.clone(), transfers].concat());
+        let batch = encode(&transfers, None).unwrap();
+        assert_eq!(decode(&batch).unwrap(), transfers);
+        let reports = [encode_report(&1), encode_report(&"two")].map(Result::unwrap);
+        let joined =
+            datafusion::arrow::compute::concat_batches(&report_schema(), &reports).unwrap();
+        assert_eq!(decode_reports(&joined).unwrap(), ["1", "\"two\""]);
     }
 
     #[test]
@@ -216,6 +171,6 @@ mod tests {
 
     #[test]
     fn other_columns_are_refused() {
-        assert!(split_scan(&encode(&[transfer(1)], None).unwrap()).is_err());
+        assert!(decode_reports(&encode(&[transfer(1)], None).unwrap()).is_err());
     }
 }

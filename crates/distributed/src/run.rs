@@ -1,52 +1,56 @@
-//! The folder of a run: its query, and what the jobs of its steps returned.
+//! A run: its query, and what the jobs of its steps wrote.
 //!
 //! ```text
-//! <run>/
-//!   run.json          query, chain, blocks, state; replaced by rename
-//!   LOCK              locked (flock) by the driver that works on it
-//!   frontier-*.bin    large frontiers, which executors read
+//! <run>/              a folder that all hosts share, or a prefix of a bucket
+//!   run.json          query, chain, blocks, state; replaced
+//!   LOCK              locked (flock) by the driver that works on it; not in a bucket
+//!   frontiers/<hash>  large frontiers, which executors read
+//!   signs/…           of tasks that run for long
 //!   steps/
-//!     0001-<key>/     one finished step; <key> is a hash of everything that it depends on
-//!       step.json     plan, metrics, reports, files with checksums; written last
-//!       rows.parquet
-//!     tmp-…/          a step that is being written, or whose driver was killed
+//!     0001-<key>/     a step; <key> is a hash of everything that it depends on
+//!       part-….parquet    its rows, written by executors
+//!       step.json     plan, metrics, reports, files with checksums; written last, once
 //! ```
 //!
-//! A step is written into a `tmp-…` folder, flushed and renamed. A driver that continues a run
-//! trusts only steps with a `step.json` whose files have the sizes and checksums in it.
+//! A step is finished when it has a `step.json`, which is created only if there is none. A driver
+//! that continues a run trusts the files that it names, as far as they have the sizes and checksums
+//! in it.
 
-mod write;
-
-use crate::{Error, Result, engine::JobMetrics, rows, wire::ChunkReport};
+use crate::{
+    Error, Result,
+    engine::{Engine, Job, JobMetrics},
+    operator::{Target, WriteExec},
+    parts::{self, SIGNS},
+    store::Store,
+    wire::{ChunkReport, Part, PartitionReport},
+};
 use datafusion::{
-    arrow::array::RecordBatch, parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder,
+    arrow::array::RecordBatch,
+    physical_plan::{ExecutionPlanProperties, displayable},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
-    collections::BTreeMap,
-    fmt,
-    fs::{self, File},
-    io::{self, Read},
+    collections::{BTreeMap, HashMap},
+    fmt, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 use txgraph_stored::folder::{self, FolderError, FolderLock};
 use txgraph_work::{CancelFlag, Retry, RetryStep};
-pub(crate) use write::{write_rows, write_scan};
 
 /// The version of the files.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const RUN_FILE: &str = "run.json";
 const STEP_FILE: &str = "step.json";
-const ROWS_FILE: &str = "rows.parquet";
 const STEPS: &str = "steps";
-const UNFINISHED: &str = "tmp-";
 
 /// Attempts at a job that the engine did not finish: an executor, the scheduler or the network
 /// failed. The engine itself repeats tasks and stages before.
@@ -67,6 +71,8 @@ pub struct RunInfo {
     pub started: u64,
     /// The state of the run.
     pub state: RunState,
+    /// The tasks that the cluster executed at a time when the run began.
+    pub(crate) slots: Option<usize>,
     /// Facts found before the first step, so that a continued run has the same blocks.
     pub origin: Option<serde_json::Value>,
     /// The blocks of the times in the query: the first at or after these Unix seconds.
@@ -96,14 +102,14 @@ impl fmt::Display for RunState {
     }
 }
 
-/// The folder of a run that is open for work.
+/// A run that is open for work.
 #[derive(Debug)]
 pub struct Run {
-    folder: PathBuf,
+    pub(crate) store: Arc<Store>,
     info: Mutex<RunInfo>,
     /// The number of the last step.
     steps: AtomicU32,
-    _lock: FolderLock,
+    _lock: Option<FolderLock>,
 }
 
 /// A finished step.
@@ -121,49 +127,41 @@ pub struct Step {
     /// The rows of its files.
     pub rows: u64,
     /// The reports on the chunks, in their order, for steps that read transfers.
-    pub(crate) chunks: Vec<StepChunk>,
-    /// Its files.
-    pub(crate) files: Vec<StepFile>,
-}
-
-/// A chunk of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct StepChunk {
-    pub(crate) rows: u64,
-    pub(crate) report: ChunkReport,
-}
-
-/// A file of a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StepFile {
-    pub(crate) name: String,
-    pub(crate) bytes: u64,
-    pub(crate) crc32: u32,
+    pub(crate) chunks: Vec<ChunkReport>,
+    /// The reports on the partitions, in their order, for statements.
+    pub(crate) partitions: Vec<PartitionReport>,
+    /// Whether its files were deleted, because no later step needs them.
+    pub(crate) superseded: bool,
 }
 
 /// A finished step and its folder.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    pub(crate) folder: PathBuf,
+    pub(crate) store: Arc<Store>,
+    /// The name in the store.
+    pub(crate) folder: String,
     /// Its description.
     pub step: Step,
 }
 
 impl Run {
-    /// Opens the folder of a run, or starts a new one in it.
-    pub fn open(folder: &Path, args: &[String], scheduler: &str) -> Result<Self> {
-        let steps = folder.join(STEPS);
-        fs::create_dir_all(&steps).map_err(|error| Error::io(&steps, error))?;
-        let lock = folder::lock(folder).map_err(|error| of_folder(folder, &error))?;
-        let path = folder.join(RUN_FILE);
-        let info = match load::<RunInfo>(&path)? {
+    /// Opens a run, or starts a new one.
+    pub fn open(location: &Path, args: &[String], scheduler: &str) -> Result<Self> {
+        let text = location.to_string_lossy();
+        if !text.contains("://") {
+            fs::create_dir_all(location).map_err(|error| Error::io(location, error))?;
+        }
+        let store = Store::shared(&text)?;
+        let lock = store.folder().map(folder::lock).transpose();
+        let lock = lock.map_err(|error| of_folder(location, &error))?;
+        let info = match load::<RunInfo>(&store, RUN_FILE)? {
             Some(info) if info.version != VERSION => {
-                return Err(Error::run(folder, "it is of another version of txgraph"));
+                return Err(Error::run(location, "it is of another version of txgraph"));
             }
             Some(info) if info.args != args => {
                 let theirs = info.args.join(" ");
                 return Err(Error::run(
-                    folder,
+                    location,
                     format!("it is the run of another question: {theirs}; name a new folder"),
                 ));
             }
@@ -178,21 +176,24 @@ impl Run {
                 scheduler: scheduler.to_owned(),
                 started: unix_seconds(),
                 state: RunState::Unfinished,
+                slots: None,
                 origin: None,
                 dates: BTreeMap::new(),
             },
         };
         let mut last = 0;
-        for name in names(&steps)? {
-            if name.starts_with(UNFINISHED) {
+        for name in store.folders(STEPS)? {
+            let folder = format!("{STEPS}/{name}");
+            if store.read(&format!("{folder}/{STEP_FILE}"))?.is_none() {
                 // Of a driver that was killed.
-                remove(&steps.join(&name))?;
+                store.remove_folder(&folder)?;
             } else if let Some(number) = name.split('-').next().and_then(|text| text.parse().ok()) {
                 last = last.max(number);
             }
         }
+        store.remove_folder(SIGNS)?;
         let run = Self {
-            folder: folder.to_owned(),
+            store,
             info: Mutex::new(info),
             steps: AtomicU32::new(last),
             _lock: lock,
@@ -201,17 +202,31 @@ impl Run {
         Ok(run)
     }
 
-    /// Its folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The location, for tasks and messages.
+    pub fn location(&self) -> &str {
+        self.store.location()
     }
 
-    /// The facts that the run began with, determined by `find` when it is new.
+    /// The slots of the cluster, counted by `count` at the beginning of the run. Steps are divided
+    /// by them, so a run that is continued on another cluster finds its steps.
+    pub(crate) fn slots(&self, count: impl FnOnce() -> Result<usize>) -> Result<usize> {
+        let known = self.info().slots;
+        if let Some(slots) = known {
+            return Ok(slots);
+        }
+        let slots = count()?;
+        self.info().slots = Some(slots);
+        self.save()?;
+        Ok(slots)
+    }
+
+    /// Facts about the data, determined by `find` at the beginning of the run.
     pub(crate) fn origin<T: Serialize + DeserializeOwned>(
         &self,
         find: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let damaged = |error: serde_json::Error| Error::run(&self.folder, error.to_string());
+        let damaged =
+            |error: serde_json::Error| Error::run(self.location().as_ref(), error.to_string());
         let known = self.info().origin.clone();
         if let Some(origin) = known {
             return serde_json::from_value(origin).map_err(damaged);
@@ -249,103 +264,247 @@ impl Run {
     }
 
     fn save(&self) -> Result<()> {
-        let json = serde_json::to_vec_pretty(&*self.info());
-        let json = json.map_err(|error| Error::run(&self.folder, error.to_string()))?;
-        folder::replace(&self.folder, RUN_FILE, &json)
-            .map_err(|error| of_folder(&self.folder, &error))
+        self.store.replace(RUN_FILE, json(&*self.info())?)?;
+        self.store.sync(RUN_FILE)
     }
 
-    /// Writes a file that executors read. Returns its path.
-    pub(crate) fn write_frontier(&self, bytes: &[u8]) -> Result<PathBuf> {
-        let name = format!("frontier-{}.bin", hex(&Sha256::digest(bytes)[..8]));
-        folder::replace(&self.folder, &name, bytes)
-            .map_err(|error| of_folder(&self.folder, &error))?;
-        let path = self.folder.join(name);
-        path.canonicalize().map_err(|error| Error::io(&path, error))
-    }
-
-    /// Returns the finished step with this key, if its files are as they were written.
-    pub(crate) fn find(&self, key: &str) -> Result<Option<Committed>> {
-        let steps = self.folder.join(STEPS);
-        for name in names(&steps)? {
-            if !name.ends_with(&format!("-{key}")) || name.starts_with(UNFINISHED) {
-                continue;
+    /// Returns the finished step with this key.
+    fn find(&self, key: &str) -> Result<Option<Committed>> {
+        let names = self.store.folders(STEPS)?.into_iter();
+        let of_key = names.filter(|name| name.ends_with(&format!("-{key}")));
+        for name in of_key {
+            let folder = format!("{STEPS}/{name}");
+            if let Some(step) = load::<Step>(&self.store, &format!("{folder}/{STEP_FILE}"))? {
+                return Ok(Some(self.committed(folder, step)));
             }
-            let folder = steps.join(name);
-            let Some(step) = load::<Step>(&folder.join(STEP_FILE))? else {
-                continue;
-            };
-            for file in &step.files {
-                let path = folder.join(&file.name);
-                if measure(&path)? != (file.bytes, file.crc32) {
-                    return Err(Error::run(
-                        &self.folder,
-                        format!("{} was changed; delete its folder", path.display()),
-                    ));
-                }
-            }
-            return Ok(Some(Committed { folder, step }));
         }
         Ok(None)
     }
 
+    fn committed(&self, folder: String, step: Step) -> Committed {
+        Committed {
+            store: self.store.clone(),
+            folder,
+            step,
+        }
+    }
+
     /// Returns the step with this key: finished before, or done now by `attempt`, which gets the
-    /// folder to write into. Repeats attempts that the engine did not finish.
+    /// folder for rows. Repeats attempts that the engine did not finish.
     pub(crate) fn step(
         &self,
         key: &str,
         cancel: &CancelFlag,
-        mut attempt: impl FnMut(&Path) -> Result<Step>,
+        mut attempt: impl FnMut(&str) -> Result<Step>,
     ) -> Result<Committed> {
         if let Some(found) = self.find(key)? {
             tracing::info!(step = found.step.name, "finished before");
             return Ok(found);
         }
+        let number = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        let folder = format!("{STEPS}/{number:04}-{key}");
         let mut attempts = JOB.start();
         loop {
-            let number = attempts.number();
-            let unfinished = self
-                .folder
-                .join(STEPS)
-                .join(format!("{UNFINISHED}{key}-{number}"));
-            remove(&unfinished)?;
-            fs::create_dir(&unfinished).map_err(|error| Error::io(&unfinished, error))?;
-            let done = attempt(&unfinished).and_then(|mut step| {
-                step.attempts = number;
-                self.commit(key, &unfinished, step)
+            let done = attempt(&folder).and_then(|mut step| {
+                step.attempts = attempts.number();
+                self.commit(&folder, step)
             });
-            match done {
+            let error = match done {
                 Ok(committed) => return Ok(committed),
-                Err(error) => {
-                    if let Err(error) = remove(&unfinished) {
-                        // The next driver deletes it. The first error is the one that matters.
-                        tracing::debug!("{error}");
-                    }
-                    if !error.is_of_engine() {
-                        return Err(error);
-                    }
-                    tracing::warn!(attempt = number, "{error}");
-                    match attempts.next(&|| cancel.is_canceled()) {
-                        RetryStep::Retry => {}
-                        RetryStep::Exhausted => return Err(error),
-                        RetryStep::Stopped => return Err(Error::Interrupted),
-                    }
+                Err(error) => error,
+            };
+            if error.is_of_engine() {
+                tracing::warn!(attempt = attempts.number(), "{error}");
+                match attempts.next(&|| cancel.is_canceled()) {
+                    RetryStep::Retry => continue,
+                    RetryStep::Stopped => return Err(Error::Interrupted),
+                    RetryStep::Exhausted => {}
                 }
             }
+            if let Err(error) = self.store.remove_folder(&folder) {
+                // The next driver deletes it. The first error is the one that matters.
+                tracing::debug!("{error}");
+            }
+            return Err(error);
         }
     }
 
-    fn commit(&self, key: &str, unfinished: &Path, step: Step) -> Result<Committed> {
-        let json = serde_json::to_vec_pretty(&step);
-        let json = json.map_err(|error| Error::run(&self.folder, error.to_string()))?;
-        let failed = |error: FolderError| of_folder(&self.folder, &error);
-        folder::replace(unfinished, STEP_FILE, &json).map_err(failed)?;
-        let number = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        let steps = self.folder.join(STEPS);
-        let folder = steps.join(format!("{number:04}-{key}"));
-        fs::rename(unfinished, &folder).map_err(|error| Error::io(&folder, error))?;
-        folder::sync_folder(&steps).map_err(failed)?;
-        Ok(Committed { folder, step })
+    /// Records a step whose files are there, unless another driver did.
+    fn commit(&self, folder: &str, step: Step) -> Result<Committed> {
+        let mut others: HashMap<String, u64> = HashMap::new();
+        for (name, object) in self.store.list(folder)? {
+            others.insert(name, object.size);
+        }
+        for (executor, part) in step.parts() {
+            if others.remove(&part.name) != Some(part.bytes) {
+                return Err(Error::run(
+                    &self.store.place(&format!("{folder}/{}", part.name)),
+                    format!(
+                        "executor {executor} wrote it, and it is not here: the folder of a run \
+                         must be at the same path on all hosts, or in a bucket"
+                    ),
+                ));
+            }
+        }
+        let file = format!("{folder}/{STEP_FILE}");
+        if !self.store.create(&file, json(&step)?)? {
+            let theirs = load(&self.store, &file)?;
+            let gone = || Error::run(&self.store.place(&file), "it was deleted");
+            return Ok(self.committed(folder.to_owned(), theirs.ok_or_else(gone)?));
+        }
+        // Of tasks that were repeated.
+        let mut rests: Vec<_> = others.into_keys().collect();
+        rests.sort_unstable();
+        for name in rests {
+            self.store.remove(&format!("{folder}/{name}"))?;
+        }
+        Ok(self.committed(folder.to_owned(), step))
+    }
+
+    /// Deletes the files of a step that no later step needs. The step stays finished.
+    pub(crate) fn supersede(&self, done: &Committed) -> Result<()> {
+        if done.step.superseded {
+            return Ok(());
+        }
+        let step = Step {
+            superseded: true,
+            ..done.step.clone()
+        };
+        let file = format!("{}/{STEP_FILE}", done.folder);
+        self.store.replace(&file, json(&step)?)?;
+        self.store.sync(&file)?;
+        for (_, part) in step.parts() {
+            self.store
+                .remove(&format!("{}/{}", done.folder, part.name))?;
+        }
+        Ok(())
+    }
+
+    /// A number that changes when tasks write files of a step, or signs.
+    pub(crate) fn written(&self, step: &str) -> Result<u64> {
+        let mut seen = Vec::new();
+        for folder in [step, SIGNS] {
+            for (name, object) in self.store.list(folder)? {
+                seen.push((name, object.size, object.last_modified));
+            }
+        }
+        seen.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        seen.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    /// Where tasks of a step write.
+    pub(crate) fn target(&self, step: &str) -> Target {
+        Target {
+            run: self.location().to_owned(),
+            step: step.to_owned(),
+        }
+    }
+}
+
+impl Step {
+    fn new(job: &Job<'_>, metrics: JobMetrics) -> Self {
+        Self {
+            version: VERSION,
+            name: job.name.clone(),
+            plan: displayable(job.plan.as_ref()).indent(false).to_string(),
+            attempts: 1,
+            metrics,
+            rows: 0,
+            chunks: Vec::new(),
+            partitions: Vec::new(),
+            superseded: false,
+        }
+    }
+
+    /// Its files in the order of rows, with the executors that wrote them.
+    fn parts(&self) -> impl Iterator<Item = (&str, &Part)> {
+        let of_chunks = self.chunks.iter();
+        let of_chunks = of_chunks.map(|chunk| (chunk.executor.as_str(), &chunk.parts));
+        let of_partitions = self.partitions.iter();
+        let of_partitions = of_partitions.map(|one| (one.executor.as_str(), &one.parts));
+        of_chunks
+            .chain(of_partitions)
+            .flat_map(|(executor, parts)| parts.iter().map(move |part| (executor, part)))
+    }
+
+    fn count_rows(mut self) -> Self {
+        self.rows = self.parts().map(|(_, part)| part.rows).sum();
+        self
+    }
+}
+
+/// Executes a statement whose rows are written: each partition must report once.
+pub(crate) fn write_rows(engine: &dyn Engine, job: Job<'_>, target: Target) -> Result<Step> {
+    let partitions = job.plan.output_partitioning().partition_count();
+    let job = Job {
+        plan: Arc::new(WriteExec::new(target, job.plan)),
+        ..job
+    };
+    let (reports, metrics) = engine.execute(&job)?;
+    if reports.len() != partitions {
+        return Err(Error::Answer(format!(
+            "{} of {partitions} partitions were reported",
+            reports.len()
+        )));
+    }
+    let reports: Result<_> = reports.iter().map(|json| parse(json)).collect();
+    let step = Step {
+        partitions: reports?,
+        ..Step::new(&job, metrics)
+    };
+    Ok(step.count_rows())
+}
+
+/// Executes a scan of this many chunks, whose reports must come in order, each once, and link.
+pub(crate) fn write_scan(engine: &dyn Engine, job: &Job<'_>, chunks: usize) -> Result<Step> {
+    let (reports, metrics) = engine.execute(job)?;
+    let mut read: Vec<ChunkReport> = Vec::with_capacity(chunks);
+    for json in reports {
+        let report = parse(&json)?;
+        check_report(&read, &report)?;
+        read.push(report);
+    }
+    if read.len() != chunks {
+        return Err(Error::Answer(format!(
+            "{} of {chunks} chunks were reported",
+            read.len()
+        )));
+    }
+    let step = Step {
+        chunks: read,
+        ..Step::new(job, metrics)
+    };
+    Ok(step.count_rows())
+}
+
+fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(|error| Error::Answer(format!("a report: {error}")))
+}
+
+/// Checks that a report is the next one, and of the same chain as the one before.
+fn check_report(read: &[ChunkReport], report: &ChunkReport) -> Result<()> {
+    if report.number != read.len() as u64 {
+        return Err(Error::Answer(format!(
+            "chunk {} was returned instead of chunk {}",
+            report.number,
+            read.len()
+        )));
+    }
+    let Some(parent) = report.parent_hash else {
+        return Ok(());
+    };
+    let Some(before) = read.last() else {
+        return Ok(());
+    };
+    match before.report.last_block_hash {
+        Some(hash) if hash != parent => Err(Error::Unlinked {
+            block: (before.report.covered.span()).map_or(0, |blocks| blocks.last),
+            before: before.executor.clone(),
+            after: report.executor.clone(),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -356,9 +515,28 @@ pub(crate) fn key(of: &impl Serialize) -> Result<String> {
 }
 
 impl Committed {
-    /// The file with its rows.
-    pub(crate) fn rows_path(&self) -> PathBuf {
-        self.folder.join(ROWS_FILE)
+    /// The places of its files.
+    pub(crate) fn places(&self) -> Vec<String> {
+        let parts = self.step.parts();
+        parts
+            .map(|(_, part)| format!("{}/{}", self.folder, part.name))
+            .map(|name| self.store.place(&name).display().to_string())
+            .collect()
+    }
+
+    /// Passes the rows of a file to `each`, or some of their columns.
+    pub(crate) fn read_part(
+        &self,
+        part: &Part,
+        columns: Option<&[usize]>,
+        each: &mut dyn FnMut(RecordBatch) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        for batch in parts::read(&self.store, &self.folder, part, columns)? {
+            if each(batch?)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Passes its rows to `each`.
@@ -366,16 +544,8 @@ impl Committed {
         &self,
         mut each: impl FnMut(RecordBatch) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let path = self.rows_path();
-        let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
-        let damaged = |error: &dyn std::fmt::Display| {
-            Error::run(&self.folder, format!("{ROWS_FILE}: {error}"))
-        };
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file)
-            .and_then(|builder| builder.with_batch_size(rows::BATCH_ROWS).build())
-            .map_err(|error| damaged(&error))?;
-        for batch in reader {
-            if each(batch.map_err(|error| damaged(&error))?)?.is_break() {
+        for (_, part) in self.step.parts() {
+            if self.read_part(part, None, &mut each)?.is_break() {
                 break;
             }
         }
@@ -385,21 +555,26 @@ impl Committed {
 
 /// The steps of a run, in their order, with the names of their folders.
 pub fn steps(run: &Path) -> Result<Vec<(String, Step)>> {
+    let store = Store::open(&run.to_string_lossy())?;
     let mut found = Vec::new();
-    for name in names(&run.join(STEPS))? {
-        if let Some(step) = load(&run.join(STEPS).join(&name).join(STEP_FILE))? {
+    for name in store.folders(STEPS)? {
+        if let Some(step) = load(&store, &format!("{STEPS}/{name}/{STEP_FILE}"))? {
             found.push((name, step));
         }
     }
     Ok(found)
 }
 
-/// The query and state of a run; `None` if the folder is not one of a run.
+/// The query and state of a run; `None` if there is no run at this location.
 pub fn info(run: &Path) -> Result<Option<RunInfo>> {
-    load(&run.join(RUN_FILE))
+    match Store::open(&run.to_string_lossy()) {
+        Ok(store) => load(&store, RUN_FILE),
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-/// The names in a folder, ascending. Empty if it does not exist.
+/// The names of the runs in a folder, ascending. Empty if it does not exist.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     let names = folder::names(folder).map_err(|error| of_folder(folder, &error))?;
     let names = names.unwrap_or_default().into_iter();
@@ -410,34 +585,18 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads a JSON file; `None` if it does not exist.
-fn load<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match fs::read(path) {
-        Ok(json) => match serde_json::from_slice(&json) {
-            Ok(value) => Ok(Some(value)),
-            Err(error) => Err(Error::run(path, format!("it is damaged: {error}"))),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path, error)),
-    }
+fn json(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(value).map_err(|error| Error::Plan(error.to_string()))
 }
 
-/// The length and CRC-32 of a file.
-pub(crate) fn measure(path: &Path) -> Result<(u64, u32)> {
-    let io = |error| Error::io(path, error);
-    let mut file = File::open(path).map_err(io)?;
-    let mut hasher = crc32fast::Hasher::new();
-    let mut buffer = vec![0; 1 << 20];
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut buffer).map_err(io)? {
-            0 => return Ok((bytes, hasher.finalize())),
-            read => {
-                hasher.update(&buffer[..read]);
-                bytes += read as u64;
-            }
-        }
-    }
+/// Reads a JSON file; `None` if it does not exist.
+fn load<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>> {
+    let Some(json) = store.read(name)? else {
+        return Ok(None);
+    };
+    let value = serde_json::from_slice(&json);
+    let damaged = |error| Error::run(&store.place(name), format!("it is damaged: {error}"));
+    value.map(Some).map_err(damaged)
 }
 
 fn of_folder(folder: &Path, error: &FolderError) -> Error {
@@ -448,20 +607,16 @@ fn hex(bytes: &[u8]) -> String {
     alloy_primitives::hex::encode(bytes)
 }
 
-/// Deletes the folder of a run, unless a driver works on it.
+/// Deletes a run, unless a driver works on it.
 pub(crate) fn drop(run: &Path) -> Result<()> {
-    let lock = folder::lock(run).map_err(|error| of_folder(run, &error))?;
-    remove(run)?;
+    let store = Store::open(&run.to_string_lossy())?;
+    let Some(folder) = store.folder() else {
+        return store.remove_folder("");
+    };
+    let lock = folder::lock(folder).map_err(|error| of_folder(run, &error))?;
+    fs::remove_dir_all(folder).map_err(|error| Error::io(folder, error))?;
     std::mem::drop(lock);
     Ok(())
-}
-
-/// Deletes a folder with everything in it, if it exists.
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(folder, error)),
-        _ => Ok(()),
-    }
 }
 
 /// The time in Unix seconds.

@@ -5,10 +5,15 @@ use crate::{
     tls::{Tls, TlsArgs},
 };
 use ballista_scheduler::{
-    cluster::BallistaCluster, config::SchedulerConfig, scheduler_process::start_server,
+    cluster::BallistaCluster,
+    config::{SchedulerConfig, TaskDistributionPolicy},
+    scheduler_process::start_server,
 };
 use clap::Args;
 use std::{net::SocketAddr, sync::Arc};
+
+/// How long the data of a job is kept whose driver did not delete it.
+const RETENTION_SECONDS: u64 = 24 * 3600;
 
 /// Options of a scheduler.
 #[derive(Args, Clone, Debug)]
@@ -52,6 +57,10 @@ pub async fn run(args: &SchedulerArgs) -> Result<()> {
         override_create_grpc_client_endpoint: tls.as_ref().map(Tls::endpoints),
         executor_timeout_seconds: args.executor_timeout,
         expire_dead_executor_interval_seconds: (args.executor_timeout / 3).max(1),
+        // Tasks go to all executors, not to as few as possible.
+        task_distribution: TaskDistributionPolicy::RoundRobin,
+        finished_job_data_clean_up_interval_seconds: RETENTION_SECONDS,
+        finished_job_state_clean_up_interval_seconds: RETENTION_SECONDS,
         no_executors_grace_period_seconds: args.executor_timeout,
         grpc_server_max_decoding_message_size: session::MESSAGE_BYTES_MAX,
         grpc_server_max_encoding_message_size: session::MESSAGE_BYTES_MAX,

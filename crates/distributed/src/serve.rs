@@ -3,7 +3,9 @@
 use crate::{
     Error, Result,
     error::{Refusal, RefusalKind},
+    parts::{PartWriter, Signs},
     rows::{self, BATCH_ROWS},
+    store::Store,
     wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
 };
 use alloy_primitives::B256;
@@ -19,8 +21,14 @@ use txgraph_transfers::{
     TransferFilter, TransferSource,
 };
 
-/// Receives batches.
-pub(crate) type Emit<'a> = &'a mut dyn FnMut(RecordBatch) -> ControlFlow<()>;
+/// Receives the batches that a task returns to its engine.
+pub(crate) trait Consumer {
+    /// Passes on a batch. Breaks if nobody wants it.
+    fn send(&self, batch: RecordBatch) -> ControlFlow<()>;
+
+    /// Whether nobody wants more: the task was canceled.
+    fn is_gone(&self) -> bool;
+}
 
 /// Sources that stay open, of this many runs.
 const OPEN_MAX: usize = 4;
@@ -71,11 +79,11 @@ fn open(task: &Task) -> txgraph::Result<Arc<Source>> {
 }
 
 /// Reads a chunk.
-pub(crate) fn chunk(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Refusal> {
+pub(crate) fn chunk(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Refusal> {
     let done = match task.mode {
-        Mode::Describe => describe(task, emit),
-        Mode::BlockAt(seconds) => block_at(task, seconds, emit),
-        _ => read(task, chunk, emit),
+        Mode::Describe => describe(task, to),
+        Mode::BlockAt(seconds) => block_at(task, seconds, to),
+        _ => read(task, chunk, to),
     };
     done.map_err(|stop| {
         let (kind, message) = match stop {
@@ -164,7 +172,7 @@ fn kind_of_scan(error: &SourceError) -> RefusalKind {
 }
 
 /// Describes the source of the executor.
-fn describe(task: &Task, emit: Emit<'_>) -> Result<(), Stop> {
+fn describe(task: &Task, to: &dyn Consumer) -> Result<(), Stop> {
     let source = open(task)?;
     let internal = TransferFilter {
         internal: true,
@@ -178,21 +186,19 @@ fn describe(task: &Task, emit: Emit<'_>) -> Result<(), Stop> {
         everything: source.default_range()?,
         internal: source.transfer_source(&internal).is_ok(),
     };
-    report(&info, emit)
+    report(&info, to)
 }
 
 /// Finds the block of a time.
-fn block_at(task: &Task, seconds: u64, emit: Emit<'_>) -> Result<(), Stop> {
+fn block_at(task: &Task, seconds: u64, to: &dyn Consumer) -> Result<(), Stop> {
     let source = open(task)?;
     check_chain(task, &source)?;
-    report(&source.block_at(seconds)?, emit)
+    report(&source.block_at(seconds)?, to)
 }
 
 /// Returns a result that is not rows.
-fn report(answer: &impl Serialize, emit: Emit<'_>) -> Result<(), Stop> {
-    let json = serde_json::to_string(answer);
-    let json = json.map_err(|error| Error::Answer(error.to_string()))?;
-    let _ = emit(rows::encode_report(json)?);
+fn report(answer: &impl Serialize, to: &dyn Consumer) -> Result<(), Stop> {
+    let _ = to.send(rows::encode_report(answer)?);
     Ok(())
 }
 
@@ -215,11 +221,11 @@ fn check_chain(task: &Task, source: &Source) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Passes the transfers of a chunk to `emit`.
-fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
+/// Writes the transfers of a chunk, or passes them on as rows.
+fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     let source = open(task)?;
     check_chain(task, &source)?;
-    let request = task.request.of(chunk.blocks)?;
+    let request = task.request.of(chunk.blocks, &task.run)?;
     let from = source.transfer_source(&request.filter)?;
     let [parent_expected, last_expected] = chunk.hashes;
     let parent = match chunk.follows || parent_expected.is_some() {
@@ -237,27 +243,23 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
         return Err(SourceError::Reorged { block }.into());
     }
 
+    let mut output = match task.mode {
+        Mode::Rows => Output::Rows(Signs::new(Store::shared(&task.run)?)),
+        _ => Output::Parts(PartWriter::new(
+            &task.run,
+            &task.step,
+            rows::transfers_schema(),
+        )?),
+    };
     let mut failed = None;
     let mut stopped = false;
     let mut send = |transfers: &[Transfer]| {
-        for part in transfers.chunks(BATCH_ROWS) {
-            let batch = match task.mode {
-                Mode::Rows => rows::encode(part, task.columns.as_deref()),
-                _ => rows::encode_scan(part),
-            };
-            match batch.map(&mut *emit) {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => {
-                    stopped = true;
-                    return ControlFlow::Break(());
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    return ControlFlow::Break(());
-                }
-            }
-        }
-        ControlFlow::Continue(())
+        let sent = output.send(transfers, task.columns.as_deref(), to);
+        stopped = matches!(sent, Ok(ControlFlow::Break(())));
+        sent.unwrap_or_else(|error| {
+            failed = Some(error);
+            ControlFlow::Break(())
+        })
     };
     let report = match task.mode {
         Mode::FirstScan => first_scan(&*from, &request, &mut send)?,
@@ -277,11 +279,50 @@ fn read(task: &Task, chunk: &Chunk, emit: Emit<'_>) -> Result<(), Stop> {
         let block = chunk.blocks.last;
         return Err(SourceError::Reorged { block }.into());
     }
-    if task.mode != Mode::Rows {
-        let of_chunk = ChunkReport::new(chunk.number, executor_name(), report, before);
-        return self::report(&of_chunk, emit);
+    match output {
+        Output::Rows(_) => Ok(()),
+        Output::Parts(writer) => {
+            let parts = writer.finish()?;
+            let of_chunk = ChunkReport::new(chunk.number, executor_name(), parts, report, before);
+            self::report(&of_chunk, to)
+        }
     }
-    Ok(())
+}
+
+/// Where the transfers of a chunk go.
+enum Output {
+    /// To the next operator.
+    Rows(Signs),
+    /// Into the store.
+    Parts(PartWriter),
+}
+
+impl Output {
+    fn send(
+        &mut self,
+        transfers: &[Transfer],
+        columns: Option<&[usize]>,
+        to: &dyn Consumer,
+    ) -> Result<ControlFlow<()>> {
+        if to.is_gone() {
+            return Ok(ControlFlow::Break(()));
+        }
+        match self {
+            Self::Rows(signs) => signs.go_on(),
+            Self::Parts(writer) => writer.go_on(),
+        }
+        for part in transfers.chunks(BATCH_ROWS) {
+            match self {
+                Self::Rows(_) => {
+                    if to.send(rows::encode(part, columns)?).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                Self::Parts(writer) => writer.write(&rows::encode(part, None)?)?,
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
 /// Scans for the first frontier of a search. Returns the report on the request without it.

@@ -14,18 +14,20 @@ pub const CLUSTER_CONFIG_ENV: &str = "TXGRAPH_CLUSTER_CONFIG";
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// The number of chunks into which the blocks of a query are divided.
+    /// The number of chunks into which the blocks of a query are divided; 0: four for each task
+    /// that the cluster executes at a time.
     pub chunks: u64,
     /// A search on a lake with fewer addresses than this in a hop reads it in the driver.
     pub local_frontier: usize,
     /// Seconds after which a job is canceled.
     pub job_seconds: u64,
-    /// Seconds without a finished task after which a job is canceled.
+    /// Seconds after which a job is canceled if no task reads, writes or ends.
     pub stall_seconds: u64,
     /// Whether the scheduler changes plans while they run. Off, because a job may never end
     /// when an executor is lost: docs/cluster.md explains it.
     pub adaptive: bool,
-    /// The number of partitions of a shuffle.
+    /// The number of partitions of a shuffle; 0: one for each task that the cluster executes at a
+    /// time.
     pub partitions: usize,
     /// Whether plans are executed in this process, without a scheduler: for comparisons.
     pub in_process: bool,
@@ -37,12 +39,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            chunks: 32,
+            chunks: 0,
             local_frontier: 1000,
             job_seconds: 24 * 3600,
             stall_seconds: 600,
             adaptive: false,
-            partitions: 16,
+            partitions: 0,
             in_process: false,
             certificates: None,
         }
@@ -71,12 +73,23 @@ impl Settings {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
         let file: File = toml::from_str(&text)
             .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-        let settings = file.driver;
-        if settings.chunks == 0 || settings.partitions == 0 {
-            let message = format!("{}: chunks and partitions are at least 1", path.display());
-            return Err(Error::Usage(message));
+        Ok(file.driver)
+    }
+
+    /// The number of chunks on a cluster that executes this many tasks at a time.
+    pub(crate) fn chunks(&self, slots: usize) -> u64 {
+        match self.chunks {
+            0 => 4 * slots as u64,
+            chunks => chunks,
         }
-        Ok(settings)
+    }
+
+    /// The number of partitions on such a cluster.
+    pub(crate) fn partitions(&self, slots: usize) -> usize {
+        match self.partitions {
+            0 => slots,
+            partitions => partitions,
+        }
     }
 
     pub(crate) const fn job_limit(&self) -> Duration {
@@ -102,12 +115,27 @@ mod tests {
     }
 
     #[test]
-    fn refuses_unknown_settings_and_zero() {
+    fn work_is_divided_by_the_slots_of_the_cluster() {
+        let settings = Settings::default();
+        assert_eq!(
+            (settings.chunks(400), settings.partitions(400)),
+            (1600, 400)
+        );
+        let settings = Settings {
+            chunks: 7,
+            partitions: 3,
+            ..settings
+        };
+        assert_eq!((settings.chunks(400), settings.partitions(400)), (7, 3));
+    }
+
+    #[test]
+    fn refuses_unknown_settings() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cluster.toml");
         for text in [
             "[driver]\nchunk = 1\n",
-            "[driver]\nchunks = 0\n",
+            "[driver]\nchunks = -1\n",
             "driver = 1\n",
         ] {
             fs::write(&path, text).unwrap();

@@ -36,6 +36,8 @@ pub(crate) struct ClusterSource<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) input: &'a Input,
     pub(crate) chain: &'a ChainInfo,
+    /// The number of chunks of a job.
+    pub(crate) chunks: u64,
     /// Blocks at which chunks end, ascending: the partitions of a lake. Empty for equal chunks.
     pub(crate) cuts: &'a [Cut],
     /// The lake, read in the driver for small frontiers.
@@ -79,8 +81,8 @@ impl ClusterSource<'_> {
             with_hashes: request.with_hashes || is_frontier,
             ..request.clone()
         };
-        let chunks = divide(&request.blocks, self.cuts, self.settings.chunks);
-        let wire = Request::new(&request, |bytes| self.run.write_frontier(bytes))?;
+        let chunks = divide(&request.blocks, self.cuts, self.chunks);
+        let wire = Request::new(&request, &self.run.store)?;
         let key = run::key(&Key {
             input: self.input,
             chain: self.chain,
@@ -106,7 +108,8 @@ impl ClusterSource<'_> {
         ));
         self.run.step(&key, self.cancel, |folder| {
             let task = Task {
-                run: self.run.folder().display().to_string(),
+                run: self.run.location().to_owned(),
+                step: folder.to_owned(),
                 input: self.input.clone(),
                 mode: if first { Mode::FirstScan } else { Mode::Scan },
                 chain: Some(self.chain.clone()),
@@ -118,8 +121,9 @@ impl ClusterSource<'_> {
                 plan: TransfersExec::plan(task, &chunks)?,
                 cancel: self.cancel,
                 progress: self.progress,
+                written: &|| self.run.written(folder),
             };
-            run::write_scan(self.engine, &job, chunks.len(), folder)
+            run::write_scan(self.engine, &job, chunks.len())
         })
     }
 
@@ -216,46 +220,28 @@ fn deliver(
     step: &Committed,
     sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
-    let mut chunks = step.step.chunks.iter();
-    let mut delivery = Delivery {
-        sink,
-        pending: Vec::new(),
-        blocks: None,
-        left: 0,
-    };
-    let mut stopped = false;
-    step.read_rows(|batch| {
-        for transfer in rows::decode(&batch)? {
-            while delivery.left == 0 {
-                let more = || Error::Answer("a step has more rows than its chunks".to_owned());
-                if delivery
-                    .next_chunk(chunks.next().ok_or_else(more)?)
-                    .is_break()
-                {
-                    stopped = true;
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            if delivery.push(transfer).is_break() {
-                stopped = true;
-                return Ok(ControlFlow::Break(()));
+    for chunk in &step.step.chunks {
+        let Some(blocks) = chunk.report.covered.span() else {
+            continue;
+        };
+        let mut delivery = Delivery {
+            sink: &mut *sink,
+            pending: Vec::new(),
+            blocks,
+        };
+        for part in &chunk.parts {
+            let read = step.read_part(part, None, &mut |batch| {
+                let mut transfers = rows::decode(&batch)?.into_iter();
+                Ok(transfers.try_for_each(|transfer| delivery.push(transfer)))
+            });
+            if read?.is_break() {
+                return Ok(());
             }
         }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    if stopped {
-        return Ok(());
-    }
-    if delivery.left > 0 {
-        return Err(Error::Answer("a step has fewer rows than its chunks".to_owned()).into());
-    }
-    // Chunks without rows.
-    for chunk in chunks {
-        if delivery.next_chunk(chunk).is_break() {
+        if delivery.end().is_break() {
             return Ok(());
         }
     }
-    let _ = delivery.end();
     Ok(())
 }
 
@@ -264,26 +250,16 @@ struct Delivery<'a> {
     sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
     pending: Vec<Transfer>,
     /// Blocks of the chunk that were not passed on yet.
-    blocks: Option<BlockRange>,
-    /// Rows of the chunk that were not read yet.
-    left: u64,
+    blocks: BlockRange,
 }
 
 impl Delivery<'_> {
-    /// Passes on the rest of a chunk, and begins the next one.
-    fn next_chunk(&mut self, chunk: &run::StepChunk) -> ControlFlow<()> {
-        let end = self.end();
-        self.blocks = chunk.report.report.covered.span();
-        self.left = chunk.rows;
-        end
-    }
-
-    fn end(&mut self) -> ControlFlow<()> {
-        let transfers = std::mem::take(&mut self.pending);
-        match self.blocks.take() {
-            Some(blocks) => (self.sink)(Batch { blocks, transfers }),
-            None => ControlFlow::Continue(()),
-        }
+    /// Passes on the rest of the chunk.
+    fn end(self) -> ControlFlow<()> {
+        (self.sink)(Batch {
+            blocks: self.blocks,
+            transfers: self.pending,
+        })
     }
 
     fn push(&mut self, transfer: Transfer) -> ControlFlow<()> {
@@ -293,23 +269,18 @@ impl Delivery<'_> {
             .last()
             .is_some_and(|last| last.block_number < block);
         let mut flow = ControlFlow::Continue(());
-        if let Some(blocks) = self.blocks
-            && is_new
-            && self.pending.len() >= rows::BATCH_ROWS
-        {
-            let last = block - 1;
+        if is_new && self.pending.len() >= rows::BATCH_ROWS {
             let transfers = std::mem::take(&mut self.pending);
             flow = (self.sink)(Batch {
-                blocks: BlockRange { last, ..blocks },
+                blocks: BlockRange {
+                    last: block - 1,
+                    ..self.blocks
+                },
                 transfers,
             });
-            self.blocks = Some(BlockRange {
-                first: block,
-                ..blocks
-            });
+            self.blocks.first = block;
         }
         self.pending.push(transfer);
-        self.left -= 1;
         flow
     }
 }
@@ -319,7 +290,7 @@ fn merged(step: &Committed) -> ScanReport {
     let mut all = ScanReport::default();
     let mut covered = Vec::new();
     for chunk in &step.step.chunks {
-        let report = chunk.report.clone().into_report();
+        let report = chunk.clone().into_report();
         covered.extend(report.covered.iter());
         all.counts += report.counts;
         for gap in report.missing {
@@ -375,19 +346,24 @@ impl TransferSource for ClusterSource<'_> {
             wanted.entry(key).or_default().push(transfer);
         }
         for step in &*self.lock_read() {
-            step.read_rows(|batch| {
-                for found in rows::decode(&batch)? {
-                    let key = (found.block_number, found.transaction_index);
-                    for transfer in wanted.remove(&key).unwrap_or_default() {
-                        transfer.transaction_hash = found.transaction_hash;
-                        transfer.block_timestamp = found.block_timestamp;
-                    }
+            for chunk in &step.step.chunks {
+                let is_wanted = chunk.report.covered.iter().any(|blocks| {
+                    let keys = (blocks.first, 0)..=(blocks.last, u32::MAX);
+                    wanted.range(keys).next().is_some()
+                });
+                let parts = chunk.parts.iter().filter(|_| is_wanted);
+                for part in parts {
+                    let _ = step.read_part(part, Some(&rows::HASH_COLUMNS), &mut |batch| {
+                        for (key, hash, time) in rows::decode_hashes(&batch)? {
+                            for transfer in wanted.remove(&key).unwrap_or_default() {
+                                transfer.transaction_hash = hash;
+                                transfer.block_timestamp = time;
+                            }
+                        }
+                        Ok(ControlFlow::Continue(()))
+                    })?;
                 }
-                Ok(match wanted.is_empty() {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                })
-            })?;
+            }
         }
         match wanted.first_key_value() {
             None => Ok(()),

@@ -10,13 +10,13 @@ use crate::{
     wire::{Chunk, Input, Mode, Request, Task},
 };
 use datafusion::{
-    arrow::array::RecordBatch,
+    arrow::{array::AsArray, datatypes::ArrowPrimitiveType},
     execution::context::SQLOptions,
     physical_plan::ExecutionPlan,
     prelude::{ParquetReadOptions, SessionContext},
 };
 use serde::Serialize;
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 use tokio::runtime::Runtime;
 use txgraph_transfers::{
     AddressFilter, BlockRange, Direction, ScanRequest, TransferFilter, WrappedNative,
@@ -48,7 +48,7 @@ impl<'a> Statements<'a> {
     pub(crate) fn new(driver: &'a Driver, blocks: BlockRange) -> Result<Self> {
         let context = SessionContext::new_with_state(driver.engine.session().clone());
         let table = TransfersTable {
-            run: driver.run.folder().display().to_string(),
+            run: driver.run.location().to_owned(),
             input: driver.input.clone(),
             chain: driver.info.chain.clone(),
             blocks,
@@ -67,14 +67,8 @@ impl<'a> Statements<'a> {
         })
     }
 
-    /// Executes a query as a step of the run. `each` sees every batch, also of a step that was
-    /// finished before.
-    pub(crate) fn step(
-        &self,
-        name: &str,
-        sql: &str,
-        mut each: impl FnMut(&RecordBatch) -> Result<()>,
-    ) -> Result<Committed> {
+    /// Executes a query as a step of the run.
+    pub(crate) fn step(&self, name: &str, sql: &str) -> Result<Committed> {
         let driver = self.driver;
         let key = run::key(&Key {
             input: &driver.input,
@@ -83,43 +77,50 @@ impl<'a> Statements<'a> {
             sql,
             tables: &self.tables,
         })?;
-        let done = driver.run.step(&key, &driver.control.cancel, |folder| {
+        driver.run.step(&key, &driver.control.cancel, |folder| {
             let job = Job {
                 name: name.to_owned(),
                 plan: self.plan_of(sql)?,
                 cancel: &driver.control.cancel,
                 progress: driver.control.progress.as_deref(),
+                written: &|| driver.run.written(folder),
             };
-            run::write_rows(driver.engine.as_ref(), &job, folder, |_| Ok(()))
+            run::write_rows(driver.engine.as_ref(), job, driver.run.target(folder))
+        })
+    }
+
+    /// Executes a query that returns one number.
+    pub(crate) fn number<T: ArrowPrimitiveType>(&self, name: &str, sql: &str) -> Result<T::Native> {
+        let mut found = T::Native::default();
+        self.step(name, sql)?.read_rows(|batch| {
+            let column = batch.columns().first();
+            let column = column.and_then(|column| column.as_primitive_opt::<T>());
+            let column = column.ok_or_else(|| Error::Answer(format!("{name}: not a number")))?;
+            found = column.iter().flatten().next().unwrap_or(found);
+            Ok(ControlFlow::Continue(()))
         })?;
-        done.read_rows(|batch| {
-            each(&batch)?;
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
-        Ok(done)
+        Ok(found)
     }
 
     /// Makes the rows of a step a table, instead of an earlier one of this name.
     pub(crate) fn register(&mut self, table: &str, step: &Committed) -> Result<()> {
-        let path = step.rows_path();
-        // Executors have other working directories.
-        let path = path
-            .canonicalize()
-            .map_err(|error| Error::io(&path, error))?;
         self.context.deregister_table(table)?;
-        let read = self.context.register_parquet(
-            table,
-            path.to_string_lossy(),
-            ParquetReadOptions::default(),
-        );
-        self.runtime.block_on(read)?;
-        let key = step.folder.file_name();
-        let key = key
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        // The later steps of a superseded one are finished.
+        if !step.step.superseded {
+            let read = self
+                .context
+                .read_parquet(step.places(), ParquetReadOptions::default());
+            let read = self.runtime.block_on(read)?;
+            self.context.register_table(table, read.into_view())?;
+        }
         self.tables.retain(|(name, _)| name != table);
-        self.tables.push((table.to_owned(), key));
+        self.tables.push((table.to_owned(), step.folder.clone()));
         Ok(())
+    }
+
+    /// Deletes the rows of a step that no later statement reads.
+    pub(crate) fn supersede(&self, step: &Committed) -> Result<()> {
+        self.driver.run.supersede(step)
     }
 
     fn plan_of(&self, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
@@ -139,7 +140,7 @@ impl<'a> Statements<'a> {
 /// Divides blocks into chunks, with the hashes that their ends have at the beginning of the run.
 /// All statements of the run read these blocks, or fail.
 fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
-    let mut chunks = divide(&blocks.into(), &driver.cuts, driver.settings.chunks);
+    let mut chunks = divide(&blocks.into(), &driver.cuts, driver.chunks);
     let ends: Vec<_> = chunks.iter().map(last_block).collect();
     // Transfers of no address: a report with the hash of the last block, and no row.
     let touching = AddressFilter {
@@ -157,29 +158,34 @@ fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
         with_hashes: false,
         allow_partial: false,
     };
-    let inline = |_: &[u8]| Err(Error::Plan("no address is a file".to_owned()));
     let task = Task {
-        run: driver.run.folder().display().to_string(),
+        run: driver.run.location().to_owned(),
+        step: String::new(),
         input: driver.input.clone(),
         mode: Mode::Scan,
         chain: Some(driver.info.chain.clone()),
-        request: Request::new(&request, inline)?,
+        request: Request::new(&request, &driver.run.store)?,
         columns: None,
     };
     let blocks_of_ends: Vec<_> = ends.iter().map(|end| end.blocks.last).collect();
     let key = run::key(&(&driver.input, driver.info.chain.chain_id, blocks_of_ends))?;
     let done = driver.run.step(&key, &driver.control.cancel, |folder| {
+        let task = Task {
+            step: folder.to_owned(),
+            ..task.clone()
+        };
         let job = Job {
             name: format!("hashes of {} blocks", ends.len()),
-            plan: TransfersExec::plan(task.clone(), &ends)?,
+            plan: TransfersExec::plan(task, &ends)?,
             cancel: &driver.control.cancel,
             progress: driver.control.progress.as_deref(),
+            written: &|| driver.run.written(folder),
         };
-        run::write_scan(driver.engine.as_ref(), &job, ends.len(), folder)
+        run::write_scan(driver.engine.as_ref(), &job, ends.len())
     })?;
     let mut before = None;
     for (chunk, end) in chunks.iter_mut().zip(&done.step.chunks) {
-        let last = end.report.report.last_block_hash;
+        let last = end.report.last_block_hash;
         chunk.hashes = [before.filter(|_| chunk.follows), last];
         before = last;
     }

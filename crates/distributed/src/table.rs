@@ -4,6 +4,7 @@ use crate::{
     Result,
     operator::{TransfersExec, refused},
     rows::transfers_schema,
+    store::Store,
     wire::{Chunk, Input, Mode, Request, Task},
 };
 use alloy_primitives::Address;
@@ -64,15 +65,15 @@ impl TransfersTable {
             with_hashes: wants(HASH),
             allow_partial: false,
         };
-        // Conditions of a query are few.
-        let inline = |_: &[u8]| Err(crate::Error::Usage("a list is too long".to_owned()));
         let chunks = clip(&self.chunks, blocks);
+        let store = Store::shared(&self.run)?;
         let task = Task {
             run: self.run.clone(),
+            step: String::new(),
             input: self.input.clone(),
             mode: Mode::Rows,
             chain: Some(self.chain.clone()),
-            request: Request::new(&request, inline)?,
+            request: Request::new(&request, store.as_ref())?,
             columns: columns.cloned(),
         };
         TransfersExec::plan(task, &chunks)

@@ -1,21 +1,23 @@
 //! Messages between the driver and the executors, besides rows.
 //!
 //! A [`Task`] is a part of the plan: which source an executor reads, and which transfers it
-//! returns. A [`Chunk`] is one row of the plan's leaf: some blocks. A [`ChunkReport`] comes back
-//! after the rows of a chunk, and a [`Refusal`] instead of them.
+//! writes. A [`Chunk`] is one row of the plan's leaf: some blocks. A [`ChunkReport`] comes back
+//! with the names of the files that were written, or a [`Refusal`] instead of it.
 
-use crate::{Error, Result, error::Refusal};
+use crate::{Error, Result, error::Refusal, store::Store};
 use alloy_primitives::{Address, B256, U256};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::{fmt, path::PathBuf};
 use txgraph_transfers::{
     AddressFilter, AmountFilter, BlockAnchor, BlockRange, ChainInfo, Direction, Kind, ScanReport,
     ScanRequest, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
 };
 
-/// Addresses that are part of a plan. A larger frontier is a file that executors read.
-pub(crate) const FRONTIER_INLINE_MAX: usize = 1 << 16;
+/// Addresses that are part of a plan, which each task gets. A larger frontier is an object that
+/// executors read.
+pub(crate) const FRONTIER_INLINE_MAX: usize = 1 << 10;
 
 /// The data that is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,8 +41,10 @@ impl fmt::Display for Input {
 /// The part of a plan that every task has.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// The run. Executors open a source once for each run.
+    /// The location of the run ([`Store`]). Executors open a source once for each run.
     pub(crate) run: String,
+    /// The folder of the step in the run, for rows; empty if none are written.
+    pub(crate) step: String,
     pub(crate) input: Input,
     pub(crate) mode: Mode,
     /// The chain that the executor must have; absent when the driver asks for it.
@@ -58,7 +62,7 @@ pub(crate) enum Mode {
     Describe,
     /// The number of the first block at or after a time, in seconds since 1970.
     BlockAt(u64),
-    /// Transfers, then a [`ChunkReport`] for each chunk.
+    /// A [`ChunkReport`] for each chunk, whose transfers are written.
     Scan,
     /// The same. The report covers the request without its frontier.
     FirstScan,
@@ -90,17 +94,22 @@ struct Frontier {
     direction: Direction,
     /// Base64 of the addresses one after another, ascending.
     inline: Option<String>,
-    /// A file with the same bytes, and their CRC-32.
-    file: Option<(PathBuf, u32)>,
+    /// An object with the same bytes, whose name is their hash.
+    object: Option<String>,
+}
+
+/// The folder of frontiers in a run.
+const FRONTIERS: &str = "frontiers";
+
+/// The name of an object with these bytes.
+fn name_of(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    format!("{FRONTIERS}/{}", alloy_primitives::hex::encode(hash))
 }
 
 impl Request {
-    /// Translates a request. A large frontier is written to a file by `store`, which returns the
-    /// place at which executors read it.
-    pub(crate) fn new(
-        request: &ScanRequest,
-        store: impl FnOnce(&[u8]) -> Result<PathBuf>,
-    ) -> Result<Self> {
+    /// Translates a request. A large frontier is written to `store`.
+    pub(crate) fn new(request: &ScanRequest, store: &Store) -> Result<Self> {
         let filter = &request.filter;
         let tokens = match &filter.tokens {
             TokenFilter::All => None,
@@ -111,15 +120,20 @@ impl Request {
             Some(touching) => {
                 let addresses = sorted(touching.addresses.iter().copied());
                 let bytes: Vec<u8> = addresses.iter().flat_map(|one| one.0.0).collect();
-                let is_inline = addresses.len() <= FRONTIER_INLINE_MAX;
-                Some(Frontier {
+                let mut frontier = Frontier {
                     direction: touching.direction,
-                    inline: is_inline.then(|| BASE64_STANDARD.encode(&bytes)),
-                    file: match is_inline {
-                        true => None,
-                        false => Some((store(&bytes)?, crc32fast::hash(&bytes))),
-                    },
-                })
+                    inline: None,
+                    object: None,
+                };
+                if addresses.len() <= FRONTIER_INLINE_MAX {
+                    frontier.inline = Some(BASE64_STANDARD.encode(&bytes));
+                } else {
+                    let name = name_of(&bytes);
+                    // The same bytes, if it exists.
+                    store.create(&name, bytes)?;
+                    frontier.object = Some(name);
+                }
+                Some(frontier)
             }
         };
         Ok(Self {
@@ -137,8 +151,8 @@ impl Request {
         })
     }
 
-    /// The request for some blocks.
-    pub(crate) fn of(&self, blocks: BlockRange) -> Result<ScanRequest> {
+    /// The request for some blocks. A large frontier is in the store at `run`.
+    pub(crate) fn of(&self, blocks: BlockRange, run: &str) -> Result<ScanRequest> {
         let tokens = match &self.tokens {
             None => TokenFilter::All,
             Some((tokens, native)) => TokenFilter::Only {
@@ -146,7 +160,8 @@ impl Request {
                 native: *native,
             },
         };
-        let touching = self.frontier.as_ref().map(Frontier::read).transpose()?;
+        let touching = self.frontier.as_ref();
+        let touching = touching.map(|frontier| frontier.read(run)).transpose()?;
         Ok(ScanRequest {
             blocks: blocks.into(),
             filter: TransferFilter {
@@ -167,24 +182,26 @@ impl Request {
 }
 
 impl Frontier {
-    fn read(&self) -> Result<AddressFilter> {
+    fn read(&self, run: &str) -> Result<AddressFilter> {
         let damaged = |why: String| Error::Plan(format!("the frontier of a task: {why}"));
-        let bytes = match (&self.inline, &self.file) {
+        let bytes = match (&self.inline, &self.object) {
             (Some(text), _) => {
                 let decoded = BASE64_STANDARD.decode(text);
                 decoded.map_err(|error| damaged(error.to_string()))?
             }
-            (None, Some((path, crc))) => {
-                let bytes = std::fs::read(path).map_err(|source| {
-                    Error::io(path, source).hint(
-                        "a large frontier is a file of the run folder, which every executor must \
-                         be able to read",
+            (None, Some(name)) => {
+                let store = Store::shared(run)?;
+                let place = store.place(name);
+                let bytes = store.read(name)?.ok_or_else(|| {
+                    let missing = std::io::ErrorKind::NotFound.into();
+                    Error::io(&place, missing).hint(
+                        "the folder of a run must be at the same path on all hosts, or in a bucket",
                     )
                 })?;
-                if crc32fast::hash(&bytes) != *crc {
-                    return Err(damaged(format!("{} has another checksum", path.display())));
+                if name_of(&bytes) != *name {
+                    return Err(damaged(format!("{} has another hash", place.display())));
                 }
-                bytes
+                bytes.into()
             }
             (None, None) => return Err(damaged("it has no addresses".to_owned())),
         };
@@ -218,12 +235,32 @@ pub(crate) struct Chunk {
     pub(crate) hashes: [Option<B256>; 2],
 }
 
+/// A file with rows, which an executor wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    /// The name in the folder of the step.
+    pub(crate) name: String,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    pub(crate) crc32: u32,
+}
+
+/// The report on a partition of a statement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PartitionReport {
+    /// The host and process that wrote it.
+    pub(crate) executor: String,
+    pub(crate) parts: Vec<Part>,
+}
+
 /// The report on a chunk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChunkReport {
     pub(crate) number: u64,
     /// The host and process that read the chunk.
     pub(crate) executor: String,
+    /// The files with its rows, in their order.
+    pub(crate) parts: Vec<Part>,
     pub(crate) report: ScanReport,
     /// Counts and anchors that a report does not serialize.
     skipped_blocks: u64,
@@ -238,12 +275,14 @@ impl ChunkReport {
     pub(crate) fn new(
         number: u64,
         executor: String,
+        parts: Vec<Part>,
         report: ScanReport,
         parent_hash: Option<B256>,
     ) -> Self {
         Self {
             number,
             executor,
+            parts,
             skipped_blocks: report.counts.skipped_blocks,
             transactions: report.counts.transactions,
             logs: report.counts.logs,
@@ -340,10 +379,13 @@ mod tests {
             with_hashes: false,
             allow_partial: true,
         };
-        let wire = Request::new(&request, |_| panic!("a small frontier is inline")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().to_str().unwrap()).unwrap();
+        let wire = Request::new(&request, &store).unwrap();
+        assert!(store.list("").unwrap().is_empty());
         let json = serde_json::to_string(&wire).unwrap();
         let back: Request = serde_json::from_str(&json).unwrap();
-        let read = back.of(blocks).unwrap();
+        let read = back.of(blocks, store.location()).unwrap();
         assert_eq!(read.blocks, request.blocks);
         let (ours, theirs) = (read.filter.touching.unwrap(), touching(700));
         assert_eq!(
@@ -357,9 +399,9 @@ mod tests {
     }
 
     #[test]
-    fn large_frontiers_are_files_with_a_checksum() {
+    fn large_frontiers_are_objects_with_their_hash_as_the_name() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("frontier");
+        let store = Store::open(folder.path().to_str().unwrap()).unwrap();
         let count = u32::try_from(FRONTIER_INLINE_MAX + 1).unwrap();
         let addresses = (0..count).map(|n| Address::left_padding_from(&n.to_be_bytes()));
         let blocks = BlockRange::one(0);
@@ -377,31 +419,23 @@ mod tests {
             with_hashes: false,
             allow_partial: false,
         };
-        let wire = Request::new(&request, |bytes| {
-            std::fs::write(&path, bytes).unwrap();
-            Ok(path.clone())
-        })
-        .unwrap();
+        let wire = Request::new(&request, &store).unwrap();
         assert!(serde_json::to_string(&wire).unwrap().len() < 1000);
-        let read = wire.of(blocks).unwrap().filter.touching.unwrap();
+        let of = || wire.of(blocks, store.location());
+        let read = of().unwrap().filter.touching.unwrap();
         assert_eq!(read.addresses.len(), FRONTIER_INLINE_MAX + 1);
 
+        let objects = store.list(FRONTIERS).unwrap();
+        let [(name, _)] = &objects[..] else {
+            panic!("one frontier is one object");
+        };
+        let path = store.place(&format!("{FRONTIERS}/{name}"));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[5] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        assert!(
-            wire.of(blocks)
-                .unwrap_err()
-                .to_string()
-                .contains("checksum")
-        );
+        assert!(of().unwrap_err().to_string().contains("another hash"));
         std::fs::remove_file(&path).unwrap();
-        assert!(
-            wire.of(blocks)
-                .unwrap_err()
-                .to_string()
-                .contains("run folder")
-        );
+        assert!(of().unwrap_err().to_string().contains("all hosts"));
     }
 
     #[test]

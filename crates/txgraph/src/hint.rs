@@ -74,7 +74,7 @@ pub enum Hint {
     /// Give the parameters of a saved query.
     GiveParameters(Box<Parameters>),
     /// List the saved queries.
-    ListQuestions,
+    ListQueries,
 }
 
 impl fmt::Display for Hint {
@@ -129,7 +129,7 @@ impl fmt::Display for Hint {
                 let all = [&of.required[..], &of.optional].concat();
                 return write!(f, "parameters of `{}`: {}", of.question, all.join(", "));
             }
-            Self::ListQuestions => "name a saved query, or the path of its file",
+            Self::ListQueries => "name a saved query, or the path of its file",
         })
     }
 }

@@ -28,7 +28,7 @@ pub(crate) mod tx;
 
 use crate::{
     args::Global,
-    cluster::{Cluster, ClusterQuestion},
+    cluster::{Cluster, ClusterQuery},
     output::Terminal,
     progress,
 };
@@ -41,7 +41,7 @@ pub(crate) struct Context<'a> {
     pub(crate) global: &'a Global,
     pub(crate) terminal: &'a Terminal,
     /// The query as a cluster gets it, and what opens sources there.
-    pub(crate) cluster: Option<(ClusterQuestion, &'a dyn Cluster)>,
+    pub(crate) cluster: Option<(ClusterQuery, &'a dyn Cluster)>,
 }
 
 impl Context<'_> {

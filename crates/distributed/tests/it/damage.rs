@@ -86,14 +86,15 @@ fn a_full_disk_is_named_or_avoided() {
     let [_, v2] = fixtures::committed();
     let mut cluster = Cluster::start(&[Some(v2.path())]);
     let expected = cluster.ok(TRANSFERS);
-    if !cluster.add_with_full_disk(Some(v2.path())) {
-        println!("skipped: this process may not mount a file system");
+    // A file system with room for no file, where the rows of the run go.
+    let folder = cluster.folder.path().join("run");
+    if !cluster.add_with_own(Some(v2.path()), &folder, "size=64k,nr_inodes=2") {
         return;
     }
     cluster.wait(2);
     // Many chunks, so that both executors have some.
     let path = settings(cluster.folder.path(), "chunks = 40");
-    let mut command = cluster.driver(TRANSFERS);
+    let mut command = cluster.driver(&format!("{TRANSFERS} --run run"));
     let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
     if found.status == 0 {
         assert_eq!(found.stdout, expected.stdout);
@@ -109,6 +110,22 @@ fn a_full_disk_is_named_or_avoided() {
     cluster.executors[1].kill();
     cluster.wait(1);
     assert_eq!(cluster.ok(TRANSFERS).stdout, expected.stdout);
+}
+
+#[test]
+fn a_folder_that_hosts_do_not_share_is_named() {
+    let [_, v2] = fixtures::committed();
+    let mut cluster = Cluster::start(&[]);
+    let folder = cluster.folder.path().join("run");
+    if !cluster.add_with_own(Some(v2.path()), &folder, "size=64m") {
+        return;
+    }
+    cluster.wait(1);
+    let found = cluster.ask(&format!("{TRANSFERS} --run run"));
+    assert_eq!(found.status, 1, "{found:?}");
+    assert_eq!(found.stdout, "");
+    assert!(found.stderr.contains("executor "), "{found:?}");
+    assert!(found.stderr.contains("same path on all hosts"), "{found:?}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Clusters that cannot answer, or lose processes, give the right result or a precise error.
 
 use crate::harness::{Cluster, driver, run, settings};
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 use txgraph_testkit::fixtures;
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
@@ -115,4 +119,33 @@ fn a_scheduler_that_comes_back_answers() {
     cluster.restart_scheduler();
     cluster.wait(1);
     assert_eq!(cluster.ok(line).stdout, expected.stdout);
+}
+
+#[test]
+fn a_dead_executor_does_not_stop_new_questions() {
+    let [_, v2] = fixtures::committed();
+    // The scheduler would not notice by itself before the test ends.
+    let mut cluster = Cluster::start_with(&[Some(v2.path()), Some(v2.path())], 600, None);
+    let line = "transfers -q --format csv -o -";
+    let expected = cluster.ok(line);
+    cluster.executors[0].kill();
+    let found = cluster.ok(line);
+    assert_eq!(found.stdout, expected.stdout);
+}
+
+#[test]
+fn an_executor_waits_for_its_scheduler() {
+    let [_, v2] = fixtures::committed();
+    let mut cluster = Cluster::start(&[]);
+    cluster.scheduler.kill();
+    cluster.add(Some(v2.path()));
+    let log = cluster.executors[0].log.clone();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !fs::read_to_string(&log).unwrap().contains("waiting for it") {
+        assert!(Instant::now() < end, "{}", cluster.logs());
+        thread::sleep(Duration::from_millis(100));
+    }
+    cluster.restart_scheduler();
+    cluster.wait(1);
+    cluster.ok("transfers -q --format csv -o -");
 }

@@ -22,6 +22,8 @@ pub(crate) struct Cluster {
     pub(crate) scheduler: Process,
     pub(crate) executors: Vec<Process>,
     port: u16,
+    /// Seconds without a sign of life after which an executor is lost.
+    timeout: u64,
     started: Mutex<usize>,
     certificates: Option<PathBuf>,
 }
@@ -119,19 +121,25 @@ fn start(program: &str, log: PathBuf, args: &[String]) -> Process {
 impl Cluster {
     /// Starts a scheduler, and an executor for each source; `None` is an executor without one.
     pub(crate) fn start(sources: &[Option<&Path>]) -> Self {
-        Self::start_with(None, sources)
+        Self::start_with(sources, 6, None)
     }
 
-    /// Starts one whose processes have the certificates of a folder.
-    pub(crate) fn start_with(certificates: Option<&Path>, sources: &[Option<&Path>]) -> Self {
+    /// The same, with a time after which silent executors are lost, and with the certificates of a
+    /// folder.
+    pub(crate) fn start_with(
+        sources: &[Option<&Path>],
+        timeout: u64,
+        certificates: Option<&Path>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
-        let scheduler = Self::start_scheduler(folder.path(), port, certificates);
+        let scheduler = Self::start_scheduler(folder.path(), port, timeout, certificates);
         let mut cluster = Self {
             folder,
             scheduler,
             executors: Vec::new(),
             port,
+            timeout,
             started: Mutex::new(0),
             certificates: certificates.map(Path::to_owned),
         };
@@ -142,13 +150,18 @@ impl Cluster {
         cluster
     }
 
-    fn start_scheduler(folder: &Path, port: u16, certificates: Option<&Path>) -> Process {
+    fn start_scheduler(
+        folder: &Path,
+        port: u16,
+        timeout: u64,
+        certificates: Option<&Path>,
+    ) -> Process {
         let program = env!("CARGO_BIN_EXE_txgraph-scheduler");
         let mut args = vec![
             "--listen".to_owned(),
             format!("{}:{port}", host(certificates)),
             "--executor-timeout".to_owned(),
-            "6".to_owned(),
+            timeout.to_string(),
         ];
         args.extend(tls_options(certificates));
         start(program, folder.join("scheduler.log"), &args)
@@ -156,15 +169,15 @@ impl Cluster {
 
     /// Starts the scheduler again, at the same address.
     pub(crate) fn restart_scheduler(&mut self) {
-        self.scheduler =
-            Self::start_scheduler(self.folder.path(), self.port, self.certificates.as_deref());
+        let (folder, certificates) = (self.folder.path(), self.certificates.as_deref());
+        self.scheduler = Self::start_scheduler(folder, self.port, self.timeout, certificates);
     }
 
     /// Starts another executor.
     pub(crate) fn add(&mut self, source: Option<&Path>) {
         let work = format!("work-{}", self.next());
         let work = self.folder.path().join(work);
-        self.add_in(source, &work);
+        self.add_as(source, &work, &[]);
     }
 
     fn next(&self) -> usize {
@@ -173,26 +186,22 @@ impl Cluster {
         *started
     }
 
-    /// Starts another executor, whose work directory is a file system of 64 KiB. Returns false if
-    /// this process may not mount one.
-    pub(crate) fn add_with_full_disk(&mut self, source: Option<&Path>) -> bool {
-        let work = self.folder.path().join("full");
-        fs::create_dir(&work).unwrap();
-        let mount = format!("mount -t tmpfs -o size=64k tmpfs {}", work.display());
+    /// Starts another executor, which has a file system of its own at a path. Returns false if this
+    /// process may not mount one.
+    pub(crate) fn add_with_own(&mut self, source: Option<&Path>, at: &Path, options: &str) -> bool {
+        fs::create_dir_all(at).unwrap();
+        let mount = format!("mount -t tmpfs -o {options} tmpfs {}", at.display());
         let mut can = Command::new("unshare");
         can.args(["-m", "sh", "-c", &mount]).stderr(Stdio::null());
         if !can.status().is_ok_and(|status| status.success()) {
+            println!("skipped: this process may not mount a file system");
             return false;
         }
         let script = format!("{mount} && exec \"$@\"");
         let prefix = ["unshare", "-m", "sh", "-c", &script, "sh"].map(str::to_owned);
+        let work = self.folder.path().join(format!("work-{}", self.next()));
         self.add_as(source, &work, &prefix);
         true
-    }
-
-    /// Starts another executor with a work directory.
-    pub(crate) fn add_in(&mut self, source: Option<&Path>, work: &Path) {
-        self.add_as(source, work, &[]);
     }
 
     /// Starts another executor by a command in front of it.

@@ -1,7 +1,11 @@
 //! The folder of a run, and runs that are continued.
 
 use crate::harness::{Cluster, driver, run, settings};
-use std::fs;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 use txgraph_testkit::fixtures;
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
@@ -34,7 +38,9 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     // Without its last hop and with rests of a killed driver, only that hop is repeated.
     let kept = steps();
     fs::remove_dir_all(folder.join("run/steps").join(&kept[2])).unwrap();
-    fs::create_dir(folder.join("run/steps/tmp-0123-1")).unwrap();
+    let rest = folder.join("run/steps/0003-0123456789abcdef");
+    fs::create_dir(&rest).unwrap();
+    fs::write(rest.join("part-0123456789abcdef-0.parquet"), "PAR1").unwrap();
     let again = run(&mut driver(folder, "runs resume run"));
     assert_eq!(again.status, 0, "{again:?}");
     assert_eq!(again.stdout, first.stdout);
@@ -48,11 +54,12 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     assert_eq!(again.stdout, first.stdout, "{again:?}");
 
     // A changed file is not trusted.
-    let rows = folder.join("run/steps").join(&kept[0]).join("rows.parquet");
-    let mut bytes = fs::read(&rows).unwrap();
+    let rows = parts(&folder.join("run/steps").join(&kept[0]));
+    let rows = rows.first().unwrap();
+    let mut bytes = fs::read(rows).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    fs::write(&rows, bytes).unwrap();
+    fs::write(rows, bytes).unwrap();
     let refused = run(&mut driver(folder, "runs resume run"));
     assert_eq!(refused.status, 1, "{refused:?}");
     assert!(refused.stderr.contains("was changed"), "{refused:?}");
@@ -65,6 +72,84 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     let dropped = run(&mut driver(folder, "runs drop run"));
     assert_eq!(dropped.status, 0, "{dropped:?}");
     assert!(!folder.join("run").exists());
+}
+
+/// The files with the rows of a step.
+fn parts(step: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(step).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut parts: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|e| e == "parquet"))
+        .collect();
+    parts.sort();
+    parts
+}
+
+/// The steps of a run.
+fn steps(run: &Path) -> Vec<serde_json::Value> {
+    let mut names: Vec<_> = fs::read_dir(run.join("steps"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("step.json"))
+        .collect();
+    names.sort();
+    let steps = names.into_iter().map(|name| fs::read(name).unwrap());
+    steps
+        .map(|json| serde_json::from_slice(&json).unwrap())
+        .collect()
+}
+
+#[test]
+fn all_executors_have_work() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path()); 4]);
+    cluster.ok("transfers -q --format csv -o - --run run");
+    let steps = steps(&cluster.folder.path().join("run"));
+    let [step] = &steps[..] else {
+        panic!("a scan is one step");
+    };
+    // Four executors with two tasks each, and up to four chunks for a task.
+    let chunks = step["chunks"].as_array().unwrap();
+    assert!((17..=32).contains(&chunks.len()), "{}", chunks.len());
+    let executors = chunks.iter().map(|chunk| chunk["executor"].as_str());
+    let executors: BTreeSet<_> = executors.collect();
+    assert_eq!(executors.len(), 4, "{executors:?}");
+}
+
+#[test]
+fn rows_of_measures_do_not_pass_through_the_driver() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    cluster.ok("pagerank --rounds 3 --run run");
+    let run = cluster.folder.path().join("run");
+    let mut kept = 0;
+    for step in steps(&run) {
+        let tasks =
+            step["chunks"].as_array().unwrap().len() + step["partitions"].as_array().unwrap().len();
+        // A report for each task, whatever it wrote.
+        let bytes = step["metrics"]["bytes"].as_u64().unwrap();
+        assert!(bytes < 4096 * tasks as u64, "{step}");
+        kept += usize::from(step["superseded"] == false);
+    }
+    // The files of earlier rounds are deleted.
+    let with_rows = fs::read_dir(run.join("steps")).unwrap();
+    let with_rows = with_rows.filter(|step| !parts(&step.as_ref().unwrap().path()).is_empty());
+    assert!(with_rows.count() <= kept);
+    let ranks = steps(&run).into_iter().filter(|step| {
+        let name = step["name"].as_str().unwrap();
+        name.starts_with("ranks, round") && step["superseded"] == false
+    });
+    assert_eq!(ranks.count(), 1);
+
+    // Also without them, the run is continued from every step.
+    let first = cluster.ok("pagerank --rounds 3 --run run");
+    let mut names: Vec<_> = fs::read_dir(run.join("steps"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    names.sort();
+    fs::remove_dir_all(names.last().unwrap()).unwrap();
+    let again = cluster.ok("pagerank --rounds 3 --run run");
+    assert_eq!(again.stdout, first.stdout);
 }
 
 #[test]
@@ -113,7 +198,7 @@ fn statements_of_a_run_are_about_one_chain() {
     let file = steps.join(&names[0]).join("step.json");
     let text = fs::read_to_string(&file).unwrap();
     let mut step: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let hash = &mut step["chunks"][2]["report"]["report"]["last_block_hash"];
+    let hash = &mut step["chunks"][2]["report"]["last_block_hash"];
     assert_eq!(hash.as_str().unwrap().len(), 66, "{hash}");
     *hash = format!("0x{}", "12".repeat(32)).into();
     fs::write(&file, step.to_string()).unwrap();

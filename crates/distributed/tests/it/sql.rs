@@ -212,3 +212,34 @@ fn wrong_statements_are_usage_errors() {
         assert!(found.stderr.contains(expected), "{sql}: {found:?}");
     }
 }
+
+#[test]
+fn statements_need_no_cluster() {
+    let [_, v2] = fixtures::committed();
+    let folder = tempfile::tempdir().unwrap();
+    crate::answers::build_lake(folder.path(), v2.path());
+    let local = format!("--datadir {}", v2.path().display());
+    let rows = rows(folder.path(), &local);
+    for source in [
+        format!("reth:{}", v2.path().display()),
+        "lake:x.lake".to_owned(),
+    ] {
+        let ask = |line: &[&str]| {
+            let mut command = driver(folder.path(), "");
+            let found = run(command.args(line).args(["--source", &source]));
+            assert_eq!(found.status, 0, "{source}: {found:?}");
+            cells(&found.stdout)
+        };
+        let sum = rows
+            .iter()
+            .map(|row| U320::from_limbs_slice(row.3.as_limbs()));
+        let sum = sum.fold(U320::ZERO, |sum, value| sum + value);
+        let found = ask(&["sql", "SELECT count(*), sum_u256(value) FROM transfers"]);
+        assert_eq!(found, [[rows.len().to_string(), sum.to_string()]]);
+        assert!(ask(&["tokens"]).len() > 1);
+    }
+    let mut command = driver(folder.path(), "sql X --source executors:");
+    let refused = run(&mut command);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("--cluster"), "{refused:?}");
+}

@@ -53,7 +53,7 @@ fn only_certificates_of_the_cluster_are_admitted() {
     // It trusts the cluster, and is not trusted.
     other.write(&folder("foreign"), GOOD, &ours);
     other.write(&folder("distrustful"), GOOD, &other);
-    let cluster = Cluster::start_with(Some(&folder("ours")), &[Some(node.path()); 2]);
+    let cluster = Cluster::start_with(&[Some(node.path()); 2], 6, Some(&folder("ours")));
 
     let local = format!("{QUERY} --datadir {}", node.path().display());
     let local = run(&mut driver(place.path(), &local));

@@ -249,7 +249,7 @@ impl QueryFile {
         }
         Err(
             Error::usage(format!("no saved query `{}`", shortened(name_or_path)))
-                .with_hint(Hint::ListQuestions),
+                .with_hint(Hint::ListQueries),
         )
     }
 
