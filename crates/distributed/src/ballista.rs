@@ -24,11 +24,8 @@ use futures::StreamExt;
 use serde::Deserialize;
 use std::{
     collections::BTreeSet,
-    fmt,
-    net::{TcpStream, ToSocketAddrs},
     time::{Duration, Instant},
 };
-use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use txgraph_work::{CancelFlag, ProgressGuard};
 
