@@ -2,7 +2,8 @@
 
 use crate::harness::{Cluster, driver, run};
 use rcgen::{
-    BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
 };
 use std::{fs, path::Path, process::Command};
 use txgraph_distributed::TLS_ENV;
@@ -15,8 +16,9 @@ struct Authority {
 }
 
 impl Authority {
-    fn new() -> Self {
+    fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages.push(KeyUsagePurpose::KeyCertSign);
         let key = KeyPair::generate().unwrap();
@@ -45,7 +47,7 @@ const QUERY: &str = "transfers -q --format csv";
 fn only_certificates_of_the_cluster_are_admitted() {
     let place = tempfile::tempdir().unwrap();
     let [node, _] = fixtures::committed();
-    let (ours, other) = (Authority::new(), Authority::new());
+    let (ours, other) = (Authority::new("ours"), Authority::new("other"));
     let folder = |name: &str| place.path().join(name);
     ours.write(&folder("ours"), GOOD, &ours);
     ours.write(&folder("expired"), (GOOD.0, 2020), &ours);
@@ -94,7 +96,7 @@ fn only_certificates_of_the_cluster_are_admitted() {
 #[test]
 fn servers_without_certificates_stay_on_loopback() {
     let place = tempfile::tempdir().unwrap();
-    let authority = Authority::new();
+    let authority = Authority::new("ours");
     let certificates = place.path().join("ours");
     authority.write(&certificates, GOOD, &authority);
     let certificates = certificates.display();
