@@ -96,6 +96,22 @@ impl Count {
     }
 }
 
+/// An address of a spanning forest: [`Connected`] in a form that can be stored, and merged with
+/// others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The address.
+    pub address: Address,
+    /// The same address of its component for all of them.
+    pub root: Address,
+    /// Transfers of the component that are counted at this address.
+    pub transfers: u64,
+    /// The block of the first of them; the largest number if there is none.
+    pub first_block: u64,
+    /// The block of the last of them; 0 if there is none.
+    pub last_block: u64,
+}
+
 impl Default for Connected {
     fn default() -> Self {
         Self {
@@ -141,6 +157,48 @@ impl Connected {
         }
         self.transfers += transfers.len() as u64;
         Ok(())
+    }
+
+    /// Adds the branches of a forest.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses.
+    pub fn merge(&mut self, branches: &[Branch]) -> Result<(), SearchError> {
+        let mut ends = Vec::new();
+        for chunk in branches.chunks(CHUNK) {
+            ends.clear();
+            ends.extend(
+                chunk
+                    .iter()
+                    .flat_map(|branch| [branch.address, branch.root]),
+            );
+            let numbers = self.number(&ends)?;
+            let (numbers, _) = numbers.as_chunks::<2>();
+            for (branch, [address, root]) in chunk.iter().zip(numbers) {
+                self.sets.union(*address, *root);
+                self.counts[*address as usize].add(Count {
+                    transfers: branch.transfers,
+                    first: branch.first_block,
+                    last: branch.last_block,
+                });
+                self.transfers += branch.transfers;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a branch for each address.
+    pub fn into_forest(self) -> impl Iterator<Item = Branch> {
+        let addresses = self.addresses.into_values();
+        let roots = self.sets.into_labeling();
+        (0..addresses.len()).map(move |at| Branch {
+            address: addresses[at],
+            root: addresses[roots[at] as usize],
+            transfers: self.counts[at].transfers,
+            first_block: self.counts[at].first,
+            last_block: self.counts[at].last,
+        })
     }
 
     /// The number of addresses.
@@ -359,6 +417,38 @@ mod tests {
             let graph = testing::graph(transfers);
             prop_assert_eq!(connected.addresses(), graph.graph.node_count() as u64);
             prop_assert_eq!(connected.finish(&[], None), components(&graph, None).unwrap());
+        }
+
+        /// However transfers are divided, and in whatever order the forests are merged.
+        #[test]
+        fn merged_forests_have_the_components_of_all_transfers(
+            transfers in crate::oracle::some_transfers(),
+            part in 1usize..20,
+            first in 0usize..20,
+        ) {
+            let mut forests: Vec<Vec<Branch>> = transfers
+                .chunks(part)
+                .map(|part| {
+                    let mut connected = Connected::default();
+                    connected.add(part).unwrap();
+                    connected.into_forest().collect()
+                })
+                .collect();
+            let count = forests.len().max(1);
+            forests.rotate_left(if forests.is_empty() { 0 } else { first % count });
+            let mut merged = Connected::default();
+            for half in forests.chunks(2) {
+                let mut connected = Connected::default();
+                for forest in half {
+                    connected.merge(forest).unwrap();
+                }
+                let forest: Vec<_> = connected.into_forest().collect();
+                merged.merge(&forest).unwrap();
+            }
+            prop_assert_eq!(merged.transfers(), transfers.len() as u64);
+            let mut whole = Connected::default();
+            whole.add(&transfers).unwrap();
+            prop_assert_eq!(merged.finish(&[], None), whole.finish(&[], None));
         }
 
         /// Addresses spread until nothing changes are one component, with their transfers.

@@ -28,7 +28,7 @@ mod value;
 #[cfg(test)]
 mod oracle;
 
-pub use components::{Component, Components, Connected, components};
+pub use components::{Branch, Component, Components, Connected, components};
 pub use concentration::{Side, TopAddress, TopShare};
 pub use cycles::{CycleAsset, CycleGroup, Cycles, SelfLoop, cycles};
 pub use degree::{AtLeast, DegreeBucket, DegreeStats, Degrees, HubDegree, degrees};

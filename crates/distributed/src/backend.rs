@@ -5,7 +5,7 @@ use crate::{
     ballista::Cluster,
     engine::{Engine, Job},
     local::InProcess,
-    operator::TransfersExec,
+    operator::WorkExec,
     remote::Remote,
     run::Run,
     source::{ClusterSource, Cut},
@@ -169,6 +169,7 @@ fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) ->
         mode,
         chain,
         request: Request::default(),
+        inputs: String::new(),
         columns: None,
     }
 }
@@ -191,7 +192,7 @@ fn ask<T: DeserializeOwned>(
     let chunks: Vec<_> = (0..tasks.max(1) as u64).map(chunk).collect();
     let job = Job {
         name: name.to_owned(),
-        plan: TransfersExec::plan(question, &chunks)?,
+        plan: WorkExec::transfers(question, &chunks)?,
         cancel,
         progress: None,
         written: &|| Ok(0),
@@ -365,5 +366,36 @@ impl Backend for ClusterBackend {
 
     fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::B256;
+
+    #[test]
+    fn a_query_has_the_blocks_of_all_executors() {
+        let source = |chain_id, tip| SourceInfo {
+            executor: format!("host-{tip}"),
+            chain: ChainInfo {
+                chain_id,
+                genesis_hash: B256::ZERO,
+                name: None,
+            },
+            tip,
+            everything: BlockRange::up_to(tip),
+            internal: tip != 8,
+        };
+        let all = common(vec![source(1, 9), source(1, 8), source(1, 10)]).unwrap();
+        assert_eq!((all.tip, all.everything), (8, BlockRange::up_to(8)));
+        assert!(!all.internal);
+        let other = common(vec![source(1, 9), source(2, 7)]).unwrap_err();
+        let text = other.to_string();
+        assert!(
+            text.contains("host-7") && text.contains("is of chain 2"),
+            "{text}"
+        );
+        assert!(common(Vec::new()).is_err());
     }
 }

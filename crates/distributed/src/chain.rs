@@ -1,16 +1,12 @@
 //! Measures of whole chains, which one machine may not hold: components, PageRank, motifs, and
 //! the degrees and concentration of each token.
 //!
-//! Each is a series of SQL statements. The rows of a statement are a step of the run, and a table
-//! of the statements after it. An address is a vertex; the transfers from one address to another
+//! Components come from forests ([`crate::forest`]). The others are series of SQL statements. The
+//! rows of a statement are a step of the run, and a table of the statements after it. An address is a vertex; the transfers from one address to another
 //! are one edge.
 
-use crate::{Error, Result, run::Committed, sql::Statements};
-use datafusion::arrow::datatypes::{Float64Type, Int64Type};
-
-/// Rounds after which components that still change are an error. Each round at least halves the
-/// number of labels of a component that is not finished, so 2^64 addresses need no more.
-const ROUNDS_MAX: usize = 64;
+use crate::{Result, forest::FAN_IN, run::Committed, sql::Statements, wire::Mode};
+use datafusion::arrow::datatypes::Float64Type;
 
 /// The damping factor of PageRank, as in the paper (Brin and Page, 1998).
 const DAMPING: f64 = 0.85;
@@ -28,71 +24,16 @@ fn edges(on: &mut Statements<'_>) -> Result<()> {
 
 /// The weakly connected components: lowest address, vertices, transfers, first and last block.
 /// Largest first, then by lowest address. The zero address connects nothing.
-///
-/// Each vertex has a label, first its own address. In a round it takes the lowest label of itself
-/// and its neighbors, and then the label of that vertex, so that labels travel far (min-label
-/// propagation with pointer jumping).
-pub(crate) fn components(on: &mut Statements<'_>) -> Result<Committed> {
-    edges(on)?;
-    let mut labels = on.step(
-        "labels, round 0",
-        "SELECT v, v AS label FROM \
-             (SELECT src AS v FROM edges UNION SELECT dst AS v FROM edges) AS vertices",
-    )?;
-    let zero = format!("X'{}'", "00".repeat(20));
-    on.register("labels", &labels)?;
-    for round in 1..=ROUNDS_MAX {
-        let lowest = on.step(
-            &format!("lowest neighbors, round {round}"),
-            &format!(
-                "SELECT v, min(label) AS label FROM (\
-                     SELECT e.dst AS v, l.label FROM edges e JOIN labels l ON e.src = l.v \
-                         WHERE e.src <> {zero} AND e.dst <> {zero} \
-                     UNION ALL \
-                     SELECT e.src AS v, l.label FROM edges e JOIN labels l ON e.dst = l.v \
-                         WHERE e.src <> {zero} AND e.dst <> {zero} \
-                     UNION ALL SELECT v, label FROM labels) AS seen \
-                 GROUP BY v"
-            ),
-        )?;
-        on.register("lowest", &lowest)?;
-        let before = labels;
-        labels = on.step(
-            &format!("labels, round {round}"),
-            "SELECT a.v, least(a.label, b.label) AS label, \
-                 CASE WHEN least(a.label, b.label) <> o.label THEN 1 ELSE 0 END AS changed \
-             FROM lowest a JOIN lowest b ON a.label = b.v JOIN labels o ON a.v = o.v",
-        )?;
-        for done in [before, lowest] {
-            on.supersede(&done)?;
-        }
-        on.register("labels", &labels)?;
-        let changed = on.number::<Int64Type>(
-            &format!("changes of round {round}"),
-            "SELECT sum(changed) FROM labels",
-        )?;
-        if changed == 0 {
-            return on.step(
-                "components",
-                &format!(
-                    "SELECT hex(s.label) AS lowest_address, s.vertices, \
-                         coalesce(t.transfers, 0) AS transfers, t.first_block, t.last_block \
-                     FROM (SELECT label, count(*) AS vertices FROM labels GROUP BY label) s \
-                     LEFT JOIN (\
-                         SELECT l.label, sum(e.transfers) AS transfers, \
-                             min(e.first_block) AS first_block, max(e.last_block) AS last_block \
-                         FROM (SELECT CASE WHEN src = {zero} THEN dst ELSE src END AS v, \
-                                 transfers, first_block, last_block FROM edges) e \
-                         JOIN labels l ON e.v = l.v GROUP BY l.label) t \
-                     ON s.label = t.label \
-                     ORDER BY vertices DESC, transfers DESC, lowest_address"
-                ),
-            );
-        }
+pub(crate) fn components(on: &Statements<'_>) -> Result<Committed> {
+    let mut forests = on.forests()?;
+    while forests.step.chunks.len() > FAN_IN {
+        let merged = on.merge("merged forests", &forests, FAN_IN, Mode::Merge)?;
+        on.supersede(&forests)?;
+        forests = merged;
     }
-    Err(Error::Answer(format!(
-        "components still changed after {ROUNDS_MAX} rounds"
-    )))
+    let components = on.merge("components", &forests, FAN_IN, Mode::Components)?;
+    on.supersede(&forests)?;
+    Ok(components)
 }
 
 /// PageRank after some rounds: address and rank, highest first. Edges count once. The rank of

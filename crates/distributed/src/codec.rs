@@ -1,9 +1,6 @@
 //! Encodes our operator in plans, next to Ballista's operators.
 
-use crate::{
-    operator::{Target, TransfersExec, WriteExec, refused},
-    wire::Task,
-};
+use crate::operator::{WorkExec, refused};
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::{
     common::{Result, exec_err, internal_err},
@@ -11,21 +8,13 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Before the bytes of our operator. Not the beginning of a message of Ballista: its first byte
 /// would be a field with a wire type that does not exist.
 const MAGIC: &[u8] = b"\xfftxgraph-2\n";
 
-/// Our operators, without their inputs.
-#[derive(Serialize, Deserialize)]
-enum Operator {
-    Transfers(Box<Task>),
-    Write(Target),
-}
-
-/// The codec of plans with [`TransfersExec`] and [`WriteExec`].
+/// The codec of plans with [`WorkExec`].
 #[derive(Debug, Default)]
 pub struct PlanCodec {
     ballista: BallistaPhysicalExtensionCodec,
@@ -42,8 +31,8 @@ impl PhysicalExtensionCodec for PlanCodec {
         let Some(json) = bytes.strip_prefix(MAGIC) else {
             return self.ballista.try_decode(bytes, inputs, context, converter);
         };
-        let operator: Operator = match serde_json::from_slice(json) {
-            Ok(operator) => operator,
+        let work = match serde_json::from_slice(json) {
+            Ok(work) => work,
             Err(error) => {
                 return exec_err!(
                     "a task of another version of txgraph: {error}; use one version for the \
@@ -52,14 +41,10 @@ impl PhysicalExtensionCodec for PlanCodec {
             }
         };
         let [input] = inputs else {
-            return internal_err!("our operators have one input, not {}", inputs.len());
+            return internal_err!("WorkExec has one input, not {}", inputs.len());
         };
-        Ok(match operator {
-            Operator::Transfers(task) => {
-                Arc::new(TransfersExec::new(task.into(), input.clone()).map_err(refused)?)
-            }
-            Operator::Write(target) => Arc::new(WriteExec::new(target, input.clone())),
-        })
+        let operator = WorkExec::new(work, input.clone()).map_err(refused)?;
+        Ok(Arc::new(operator))
     }
 
     fn try_encode(
@@ -68,15 +53,11 @@ impl PhysicalExtensionCodec for PlanCodec {
         bytes: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let operator = if let Some(transfers) = node.downcast_ref::<TransfersExec>() {
-            Operator::Transfers(Box::new(transfers.task().clone()))
-        } else if let Some(write) = node.downcast_ref::<WriteExec>() {
-            Operator::Write(write.target().clone())
-        } else {
+        let Some(operator) = node.downcast_ref::<WorkExec>() else {
             return self.ballista.try_encode(node, bytes, converter);
         };
         bytes.extend_from_slice(MAGIC);
-        match serde_json::to_writer(bytes, &operator) {
+        match serde_json::to_writer(bytes, operator.work()) {
             Ok(()) => Ok(()),
             Err(error) => internal_err!("a task cannot be encoded: {error}"),
         }

@@ -188,7 +188,7 @@ fn start(args: Vec<OsString>) -> ExitCode {
         Command::Sql { query, on } => {
             query_text(query).and_then(|query| measure(on, &args, |on| on.step("query", &query)))
         }
-        Command::Components { on } => measure(on, &args, chain::components),
+        Command::Components { on } => measure(on, &args, |on| chain::components(on)),
         Command::Pagerank { rounds, on } => measure(on, &args, |on| chain::pagerank(on, *rounds)),
         Command::Motifs { on } => measure(on, &args, chain::motifs),
         Command::Tokens { on } => measure(on, &args, chain::tokens),

@@ -11,15 +11,15 @@
 //! ```
 //!
 //! The driver runs the same search as the local engine. Its source of transfers turns each
-//! request into a job: a plan of our operator `TransfersExec` over one row for each chunk of
+//! request into a job: a plan of our operator over one row for each chunk of
 //! blocks. Executors read the chunks with the readers of the local engine, write the rows into
 //! the folder of the run, and report what they wrote. The driver checks the reports, and passes
 //! the rows to the search. So a query has the same answer on a cluster, and a run that was
 //! interrupted continues after its last step.
 //!
 //! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows,
-//! settings, store, wire, parts, serve, operator, codec, run, source, table, session, remote,
-//! ballista, executor, local, scheduler, backend, sql, chain, driver.
+//! settings, store, wire, parts, forest, serve, operator, codec, run, source, table, session,
+//! remote, ballista, executor, local, scheduler, backend, sql, chain, driver.
 
 mod backend;
 mod ballista;
@@ -30,6 +30,7 @@ mod engine;
 mod engine_log;
 mod error;
 pub mod executor;
+mod forest;
 mod functions;
 mod local;
 mod operator;

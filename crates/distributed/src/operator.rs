@@ -8,7 +8,7 @@
 //!   …                 a statement, whose plan may have TransfersExec that returns rows
 //! ```
 //!
-//! TransfersExec is not a leaf. The scheduler gives each task a part of the partitions by rewriting
+//! Both are [`WorkExec`]. The first is not a leaf. The scheduler gives each task a part of the partitions by rewriting
 //! the leaves that it knows; a leaf of another kind would be run whole by every task, and rows
 //! would appear several times (`ballista-scheduler/src/state/task_builder.rs`).
 
@@ -20,14 +20,8 @@ use crate::{
     serve::{self, Consumer},
     wire::{Chunk, Mode, PartitionReport, Task},
 };
-use alloy_primitives::B256;
 use datafusion::{
-    arrow::{
-        array::{
-            Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, RecordBatch, UInt64Array,
-        },
-        datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type},
-    },
+    arrow::{array::RecordBatch, datatypes::SchemaRef},
     catalog::memory::{DataSourceExec, MemorySourceConfig},
     common::{Result as PlanResult, internal_err, tree_node::TreeNodeRecursion},
     error::DataFusionError,
@@ -37,64 +31,80 @@ use datafusion::{
         DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
         PlanProperties, SendableRecordBatchStream,
         execution_plan::{Boundedness, EmissionType},
-        stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter},
+        stream::RecordBatchReceiverStreamBuilder,
     },
 };
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt,
-    ops::ControlFlow,
-    sync::{Arc, LazyLock},
-};
+use std::{fmt, ops::ControlFlow, sync::Arc};
 use tokio::{sync::mpsc::Sender, task::block_in_place};
 use txgraph_transfers::BlockRange;
 
 /// Batches that wait for the consumer of a chunk.
 const BATCHES_AHEAD: usize = 2;
 
-/// Reads the transfers of chunks.
+/// What an operator does with its input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Reads the transfers of the chunks that it returns.
+    Transfers(Box<Task>),
+    /// Writes its rows into the store of a run.
+    Write(Target),
+}
+
+/// Where rows are written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Target {
+    /// The location of the run.
+    pub(crate) run: String,
+    /// The folder of the step in it.
+    pub(crate) step: String,
+}
+
+/// Our operator.
 #[derive(Debug)]
-pub(crate) struct TransfersExec {
-    task: Arc<Task>,
+pub(crate) struct WorkExec {
+    work: Work,
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
-impl TransfersExec {
-    /// Reads the chunks that `input` returns.
-    pub(crate) fn new(task: Arc<Task>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
-        if input.schema().fields() != chunk_schema().fields() {
-            return Err(Error::Plan(
-                "the input of TransfersExec has no chunks".to_owned(),
-            ));
-        }
+impl WorkExec {
+    pub(crate) fn new(work: Work, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let schema = match &work {
+            Work::Transfers(_) if input.schema().fields() != rows::report_schema().fields() => {
+                return Err(Error::Plan("the input of a task has no chunks".to_owned()));
+            }
+            Work::Transfers(task) => schema(task)?,
+            Work::Write(_) => rows::report_schema(),
+        };
+        let partitions = input.output_partitioning().partition_count();
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema(&task)?),
-            input.output_partitioning().clone(),
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(partitions),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         Ok(Self {
-            task,
+            work,
             input,
             properties: Arc::new(properties),
         })
     }
 
     /// A plan that reads these chunks, one in each partition.
-    pub(crate) fn plan(task: Task, chunks: &[Chunk]) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) fn transfers(task: Task, chunks: &[Chunk]) -> Result<Arc<dyn ExecutionPlan>> {
         let partitions: Result<Vec<_>> = chunks
             .iter()
-            .map(|chunk| Ok(vec![encode_chunk(chunk)?]))
+            .map(|chunk| Ok(vec![rows::encode_report(chunk)?]))
             .collect();
-        let leaf = MemorySourceConfig::try_new(&partitions?, chunk_schema(), None)?;
+        let leaf = MemorySourceConfig::try_new(&partitions?, rows::report_schema(), None)?;
         let leaf = DataSourceExec::from_data_source(leaf);
-        Ok(Arc::new(Self::new(Arc::new(task), leaf)?))
+        Ok(Arc::new(Self::new(Work::Transfers(Box::new(task)), leaf)?))
     }
 
-    pub(crate) fn task(&self) -> &Task {
-        &self.task
+    pub(crate) fn work(&self) -> &Work {
+        &self.work
     }
 }
 
@@ -107,78 +117,30 @@ fn schema(task: &Task) -> Result<SchemaRef> {
     })
 }
 
-/// The type of hashes in the leaf.
-const HASH: DataType = DataType::FixedSizeBinary(32);
-
-/// The columns of the leaf.
-fn chunk_schema() -> SchemaRef {
-    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-        let number = |name| Field::new(name, DataType::UInt64, false);
-        Arc::new(Schema::new(vec![
-            number("chunk"),
-            number("first_block"),
-            number("last_block"),
-            Field::new("follows", DataType::Boolean, false),
-            Field::new("parent_hash", HASH, true),
-            Field::new("last_hash", HASH, true),
-        ]))
-    });
-    SCHEMA.clone()
-}
-
-fn encode_chunk(chunk: &Chunk) -> Result<RecordBatch> {
-    let number = |value| -> ArrayRef { Arc::new(UInt64Array::from(vec![value])) };
-    let hash = |hash: &Option<B256>| -> Result<ArrayRef> {
-        let rows = std::iter::once(hash.as_ref());
-        let column = FixedSizeBinaryArray::try_from_sparse_iter_with_size(rows, 32)?;
-        Ok(Arc::new(column))
-    };
-    let columns = vec![
-        number(chunk.number),
-        number(chunk.blocks.first),
-        number(chunk.blocks.last),
-        Arc::new(BooleanArray::from(vec![chunk.follows])),
-        hash(&chunk.hashes[0])?,
-        hash(&chunk.hashes[1])?,
-    ];
-    Ok(RecordBatch::try_new(chunk_schema(), columns)?)
-}
-
 fn decode_chunks(batch: &RecordBatch) -> Result<Vec<Chunk>> {
-    let number = |at: usize, row| {
-        let column = batch.column(at).as_primitive::<UInt64Type>();
-        column.is_valid(row).then(|| column.value(row))
-    };
-    let hash = |at: usize, row| {
-        let column = batch.column(at).as_fixed_size_binary();
-        column
-            .is_valid(row)
-            .then(|| B256::from_slice(column.value(row)))
-    };
-    let chunk = |row| {
-        Some(Chunk {
-            number: number(0, row)?,
-            blocks: BlockRange::new(number(1, row)?, number(2, row)?)?,
-            follows: batch.column(3).as_boolean().value(row),
-            hashes: [hash(4, row), hash(5, row)],
-        })
-    };
     let damaged = || Error::Plan("a chunk of a task has no blocks".to_owned());
-    (0..batch.num_rows())
-        .map(|row| chunk(row).ok_or_else(damaged))
-        .collect()
+    let chunk = |json: &String| -> Result<Chunk> {
+        let chunk: Chunk = serde_json::from_str(json).map_err(|_| damaged())?;
+        let blocks = BlockRange::new(chunk.blocks.first, chunk.blocks.last);
+        blocks.map(|_| chunk).ok_or_else(damaged)
+    };
+    rows::decode_reports(batch)?.iter().map(chunk).collect()
 }
 
-impl DisplayAs for TransfersExec {
+impl DisplayAs for WorkExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Task { input, mode, .. } = &*self.task;
-        write!(f, "TransfersExec: {mode:?} of {input}")
+        match &self.work {
+            Work::Transfers(task) => {
+                write!(f, "TransfersExec: {:?} of {}", task.mode, task.input)
+            }
+            Work::Write(target) => write!(f, "WriteExec: {}", target.step),
+        }
     }
 }
 
-impl ExecutionPlan for TransfersExec {
+impl ExecutionPlan for WorkExec {
     fn name(&self) -> &'static str {
-        "TransfersExec"
+        "WorkExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -201,14 +163,14 @@ impl ExecutionPlan for TransfersExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let [input] = children.as_slice() else {
-            return internal_err!("TransfersExec has one child, not {}", children.len());
+            return internal_err!("WorkExec has one child, not {}", children.len());
         };
-        let new = Self::new(self.task.clone(), input.clone());
+        let new = Self::new(self.work.clone(), input.clone());
         Ok(Arc::new(new.map_err(refused)?))
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        // The rows of a chunk come instead of the chunk.
+        // Other rows come instead of those of the input.
         vec![false]
     }
 
@@ -222,25 +184,65 @@ impl ExecutionPlan for TransfersExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> PlanResult<SendableRecordBatchStream> {
-        let mut input = self.input.execute(partition, context)?;
-        let task = self.task.clone();
+        let input = self.input.execute(partition, context)?;
         let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), BATCHES_AHEAD);
-        let sender = stream.tx();
-        stream.spawn(async move {
-            while let Some(chunks) = input.next().await {
-                for chunk in decode_chunks(&chunks?).map_err(refused)? {
-                    let (task, sender) = (task.clone(), sender.clone());
-                    // Reading blocks a thread: it must not be one of the event loop.
-                    let read = move || serve::chunk(&task, &chunk, &sender);
-                    let done = tokio::task::spawn_blocking(read).await;
-                    let done = done.map_err(|error| DataFusionError::External(error.into()))?;
-                    done.map_err(|refusal| DataFusionError::Execution(refusal.to_text()))?;
-                }
-            }
-            Ok(())
-        });
+        match self.work.clone() {
+            Work::Transfers(task) => stream.spawn(read(Arc::from(task), input, stream.tx())),
+            Work::Write(target) => stream.spawn(write(target, input, stream.tx())),
+        };
         Ok(stream.build())
     }
+}
+
+/// Reads the chunks of a partition.
+async fn read(
+    task: Arc<Task>,
+    mut input: SendableRecordBatchStream,
+    sender: Sender<PlanResult<RecordBatch>>,
+) -> PlanResult<()> {
+    while let Some(chunks) = input.next().await {
+        for chunk in decode_chunks(&chunks?).map_err(refused)? {
+            let (task, sender) = (task.clone(), sender.clone());
+            // Reading blocks a thread: it must not be one of the event loop.
+            let read = move || serve::chunk(&task, &chunk, &sender);
+            let done = tokio::task::spawn_blocking(read).await;
+            let done = done.map_err(|error| DataFusionError::External(error.into()))?;
+            done.map_err(|refusal| DataFusionError::Execution(refusal.to_text()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rows of a partition.
+async fn write(
+    target: Target,
+    mut input: SendableRecordBatchStream,
+    sender: Sender<PlanResult<RecordBatch>>,
+) -> PlanResult<()> {
+    let failed = |error: Error| {
+        let refusal = Refusal {
+            executor: serve::executor_name(),
+            kind: RefusalKind::Failed,
+            message: error.to_string(),
+        };
+        DataFusionError::Execution(refusal.to_text())
+    };
+    let schema = input.schema();
+    // Files are written while this thread waits.
+    let writer = block_in_place(|| PartWriter::new(&target.run, &target.step, schema));
+    let mut writer = writer.map_err(failed)?;
+    while let Some(batch) = input.next().await {
+        let batch = batch?;
+        block_in_place(|| writer.write(&batch)).map_err(failed)?;
+    }
+    let report = PartitionReport {
+        executor: serve::executor_name(),
+        parts: block_in_place(|| writer.finish_table()).map_err(failed)?,
+    };
+    let report = rows::encode_report(&report).map_err(refused);
+    // Nobody wants it if the task was canceled.
+    let _ = sender.send(report).await;
+    Ok(())
 }
 
 impl Consumer for Sender<PlanResult<RecordBatch>> {
@@ -256,123 +258,6 @@ impl Consumer for Sender<PlanResult<RecordBatch>> {
     }
 }
 
-/// Writes the rows of a plan into the store of a run.
-#[derive(Debug)]
-pub(crate) struct WriteExec {
-    target: Target,
-    input: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
-}
-
-/// Where rows are written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Target {
-    /// The location of the run.
-    pub(crate) run: String,
-    /// The folder of the step in it.
-    pub(crate) step: String,
-}
-
-impl WriteExec {
-    pub(crate) fn new(target: Target, input: Arc<dyn ExecutionPlan>) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(rows::report_schema()),
-            Partitioning::UnknownPartitioning(input.output_partitioning().partition_count()),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
-        Self {
-            target,
-            input,
-            properties: Arc::new(properties),
-        }
-    }
-
-    pub(crate) fn target(&self) -> &Target {
-        &self.target
-    }
-}
-
-impl DisplayAs for WriteExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WriteExec: {}", self.target.step)
-    }
-}
-
-impl ExecutionPlan for WriteExec {
-    fn name(&self) -> &'static str {
-        "WriteExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let [input] = children.as_slice() else {
-            return internal_err!("WriteExec has one child, not {}", children.len());
-        };
-        Ok(Arc::new(Self::new(self.target.clone(), input.clone())))
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> PlanResult<SendableRecordBatchStream> {
-        let mut input = self.input.execute(partition, context)?;
-        let target = self.target.clone();
-        let schema = self.input.schema();
-        let report = async move {
-            // Files are written while this thread waits.
-            let writer = block_in_place(|| PartWriter::new(&target.run, &target.step, schema));
-            let mut writer = writer.map_err(failed)?;
-            while let Some(batch) = input.next().await {
-                let batch = batch?;
-                block_in_place(|| writer.write(&batch)).map_err(failed)?;
-            }
-            let report = PartitionReport {
-                executor: serve::executor_name(),
-                parts: block_in_place(|| writer.finish_table()).map_err(failed)?,
-            };
-            rows::encode_report(&report).map_err(refused)
-        };
-        let report = futures::stream::once(report);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema(),
-            report,
-        )))
-    }
-}
-
-/// The error of a task that cannot write.
-fn failed(error: Error) -> DataFusionError {
-    let refusal = Refusal {
-        executor: serve::executor_name(),
-        kind: RefusalKind::Failed,
-        message: error.to_string(),
-    };
-    DataFusionError::Execution(refusal.to_text())
-}
-
 /// An error of a plan.
 pub(crate) fn refused(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
@@ -381,6 +266,7 @@ pub(crate) fn refused(error: Error) -> DataFusionError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::B256;
 
     #[test]
     fn chunks_survive_a_batch() {
@@ -394,13 +280,13 @@ mod tests {
             hashes: [Some(B256::repeat_byte(3)), None],
         };
         assert_eq!(
-            decode_chunks(&encode_chunk(&chunk).unwrap()).unwrap(),
+            decode_chunks(&rows::encode_report(&chunk).unwrap()).unwrap(),
             [chunk]
         );
         let empty = Chunk {
             blocks: BlockRange { first: 2, last: 1 },
             ..chunk
         };
-        assert!(decode_chunks(&encode_chunk(&empty).unwrap()).is_err());
+        assert!(decode_chunks(&rows::encode_report(&empty).unwrap()).is_err());
     }
 }

@@ -28,6 +28,8 @@ const PART_BYTES: usize = 64 << 20;
 /// The rows of a row group.
 const GROUP_ROWS: usize = 1 << 18;
 
+/// The description of a step, in its folder.
+pub(crate) const STEP_FILE: &str = "step.json";
 /// The folder of signs in a run.
 pub(crate) const SIGNS: &str = "signs";
 /// The time between two signs.

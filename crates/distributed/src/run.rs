@@ -3,7 +3,7 @@
 //! ```text
 //! <run>/              a folder that all hosts share, or a prefix of a bucket
 //!   run.json          query, chain, blocks, state; replaced
-//!   LOCK              locked (flock) by the driver that works on it; not in a bucket
+//!   LOCK              locked by the driver that works on it: flock, or in a bucket by its existence
 //!   frontiers/<hash>  large frontiers, which executors read
 //!   signs/…           of tasks that run for long
 //!   steps/
@@ -19,9 +19,9 @@
 use crate::{
     Error, Result,
     engine::{Engine, Job, JobMetrics},
-    operator::{Target, WriteExec},
-    parts::{self, SIGNS},
-    store::Store,
+    operator::{Target, Work, WorkExec},
+    parts::{self, SIGNS, STEP_FILE},
+    store::{Store, StoreLock},
     wire::{ChunkReport, Part, PartitionReport},
 };
 use datafusion::{
@@ -43,13 +43,12 @@ use std::{
     },
     time::Duration,
 };
-use txgraph_stored::folder::{self, FolderError, FolderLock};
+use txgraph_stored::folder;
 use txgraph_work::{CancelFlag, Retry, RetryStep};
 
 /// The version of the files.
 const VERSION: u32 = 2;
 const RUN_FILE: &str = "run.json";
-const STEP_FILE: &str = "step.json";
 const STEPS: &str = "steps";
 
 /// Attempts at a job that the engine did not finish: an executor, the scheduler or the network
@@ -109,7 +108,7 @@ pub struct Run {
     info: Mutex<RunInfo>,
     /// The number of the last step.
     steps: AtomicU32,
-    _lock: Option<FolderLock>,
+    _lock: StoreLock,
 }
 
 /// A finished step.
@@ -152,8 +151,7 @@ impl Run {
             fs::create_dir_all(location).map_err(|error| Error::io(location, error))?;
         }
         let store = Store::shared(&text)?;
-        let lock = store.folder().map(folder::lock).transpose();
-        let lock = lock.map_err(|error| of_folder(location, &error))?;
+        let lock = store.lock()?;
         let info = match load::<RunInfo>(&store, RUN_FILE)? {
             Some(info) if info.version != VERSION => {
                 return Err(Error::run(location, "it is of another version of txgraph"));
@@ -329,7 +327,7 @@ impl Run {
         }
     }
 
-    /// Records a step whose files are there, unless another driver did.
+    /// Records a step whose files are there.
     fn commit(&self, folder: &str, step: Step) -> Result<Committed> {
         let mut others: HashMap<String, u64> = HashMap::new();
         for (name, object) in self.store.list(folder)? {
@@ -348,9 +346,8 @@ impl Run {
         }
         let file = format!("{folder}/{STEP_FILE}");
         if !self.store.create(&file, json(&step)?)? {
-            let theirs = load(&self.store, &file)?;
-            let gone = || Error::run(&self.store.place(&file), "it was deleted");
-            return Ok(self.committed(folder.to_owned(), theirs.ok_or_else(gone)?));
+            let reason = "another driver finished this step";
+            return Err(Error::run(&self.store.place(&file), reason));
         }
         // Of tasks that were repeated.
         let mut rests: Vec<_> = others.into_keys().collect();
@@ -439,7 +436,7 @@ impl Step {
 pub(crate) fn write_rows(engine: &dyn Engine, job: Job<'_>, target: Target) -> Result<Step> {
     let partitions = job.plan.output_partitioning().partition_count();
     let job = Job {
-        plan: Arc::new(WriteExec::new(target, job.plan)),
+        plan: Arc::new(WorkExec::new(Work::Write(target), job.plan)?),
         ..job
     };
     let (reports, metrics) = engine.execute(&job)?;
@@ -576,7 +573,8 @@ pub fn info(run: &Path) -> Result<Option<RunInfo>> {
 
 /// The names of the runs in a folder, ascending. Empty if it does not exist.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
-    let names = folder::names(folder).map_err(|error| of_folder(folder, &error))?;
+    let failed = |error: folder::FolderError| Error::run(folder, error.to_string());
+    let names = folder::names(folder).map_err(failed)?;
     let names = names.unwrap_or_default().into_iter();
     let mut names: Vec<_> = names
         .map(|name| name.to_string_lossy().into_owned())
@@ -599,22 +597,18 @@ fn load<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>> {
     value.map(Some).map_err(damaged)
 }
 
-fn of_folder(folder: &Path, error: &FolderError) -> Error {
-    Error::run(folder, error.to_string())
-}
-
 fn hex(bytes: &[u8]) -> String {
     alloy_primitives::hex::encode(bytes)
 }
 
 /// Deletes a run, unless a driver works on it.
 pub(crate) fn drop(run: &Path) -> Result<()> {
-    let store = Store::open(&run.to_string_lossy())?;
-    let Some(folder) = store.folder() else {
-        return store.remove_folder("");
-    };
-    let lock = folder::lock(folder).map_err(|error| of_folder(run, &error))?;
-    fs::remove_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    let store = Arc::new(Store::open(&run.to_string_lossy())?);
+    let lock = store.lock()?;
+    match store.folder() {
+        Some(folder) => fs::remove_dir_all(folder).map_err(|error| Error::io(folder, error))?,
+        None => store.remove_folder("")?,
+    }
     std::mem::drop(lock);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::{
     Error, Result,
     error::{Refusal, RefusalKind},
+    forest,
     parts::{PartWriter, Signs},
     rows::{self, BATCH_ROWS},
     store::Store,
@@ -16,6 +17,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use txgraph::{Config, ErrorKind, RunControl, Source, SourceSpec};
+use txgraph_analysis::Connected;
 use txgraph_transfers::{
     AddressFilter, BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource,
@@ -83,6 +85,7 @@ pub(crate) fn chunk(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(),
     let done = match task.mode {
         Mode::Describe => describe(task, to),
         Mode::BlockAt(seconds) => block_at(task, seconds, to),
+        Mode::Merge | Mode::Components => merge(task, chunk, to),
         _ => read(task, chunk, to),
     };
     done.map_err(|stop| {
@@ -202,6 +205,16 @@ fn report(answer: &impl Serialize, to: &dyn Consumer) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Merges forests of an earlier step.
+fn merge(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
+    let parts = forest::merge(task, chunk, task.mode == Mode::Components)?;
+    let covered = ScanReport::default();
+    report(
+        &ChunkReport::new(chunk.number, executor_name(), parts, covered, None),
+        to,
+    )
+}
+
 /// Refuses queries about another chain.
 fn check_chain(task: &Task, source: &Source) -> Result<(), Stop> {
     let ours = source.chain()?;
@@ -245,6 +258,10 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
 
     let mut output = match task.mode {
         Mode::Rows => Output::Rows(Signs::new(Store::shared(&task.run)?)),
+        Mode::Forest => Output::Forest(
+            Connected::default(),
+            PartWriter::new(&task.run, &task.step, forest::forest_schema())?,
+        ),
         _ => Output::Parts(PartWriter::new(
             &task.run,
             &task.step,
@@ -279,14 +296,16 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
         let block = chunk.blocks.last;
         return Err(SourceError::Reorged { block }.into());
     }
-    match output {
-        Output::Rows(_) => Ok(()),
-        Output::Parts(writer) => {
-            let parts = writer.finish()?;
-            let of_chunk = ChunkReport::new(chunk.number, executor_name(), parts, report, before);
-            self::report(&of_chunk, to)
+    let parts = match output {
+        Output::Rows(_) => return Ok(()),
+        Output::Parts(writer) => writer.finish()?,
+        Output::Forest(connected, mut writer) => {
+            forest::write(connected, &mut writer)?;
+            writer.finish()?
         }
-    }
+    };
+    let of_chunk = ChunkReport::new(chunk.number, executor_name(), parts, report, before);
+    self::report(&of_chunk, to)
 }
 
 /// Where the transfers of a chunk go.
@@ -295,6 +314,8 @@ enum Output {
     Rows(Signs),
     /// Into the store.
     Parts(PartWriter),
+    /// Into a forest, which goes into the store.
+    Forest(Connected, PartWriter),
 }
 
 impl Output {
@@ -310,6 +331,12 @@ impl Output {
         match self {
             Self::Rows(signs) => signs.go_on(),
             Self::Parts(writer) => writer.go_on(),
+            Self::Forest(connected, writer) => {
+                writer.go_on();
+                let added = connected.add(transfers);
+                added.map_err(|error| Error::Answer(error.to_string()))?;
+                return Ok(ControlFlow::Continue(()));
+            }
         }
         for part in transfers.chunks(BATCH_ROWS) {
             match self {
@@ -319,6 +346,7 @@ impl Output {
                     }
                 }
                 Self::Parts(writer) => writer.write(&rows::encode(part, None)?)?,
+                Self::Forest(..) => {}
             }
         }
         Ok(ControlFlow::Continue(()))

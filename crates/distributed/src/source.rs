@@ -7,7 +7,7 @@
 use crate::{
     Error, Result, Settings,
     engine::{Engine, Job},
-    operator::TransfersExec,
+    operator::WorkExec,
     rows,
     run::{self, Committed, Run},
     wire::{Chunk, Input, Mode, Request, Task},
@@ -114,11 +114,12 @@ impl ClusterSource<'_> {
                 mode: if first { Mode::FirstScan } else { Mode::Scan },
                 chain: Some(self.chain.clone()),
                 request: wire.clone(),
+                inputs: String::new(),
                 columns: None,
             };
             let job = Job {
                 name: name.clone(),
-                plan: TransfersExec::plan(task, &chunks)?,
+                plan: WorkExec::transfers(task, &chunks)?,
                 cancel: self.cancel,
                 progress: self.progress,
                 written: &|| self.run.written(folder),

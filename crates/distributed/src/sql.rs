@@ -3,7 +3,7 @@
 use crate::{
     Driver, Error, Result,
     engine::Job,
-    operator::TransfersExec,
+    operator::WorkExec,
     run::{self, Committed},
     source::divide,
     table::TransfersTable,
@@ -31,6 +31,8 @@ pub(crate) struct Statements<'a> {
     /// Keys of the steps whose rows are tables: a later step depends on them.
     tables: Vec<(String, String)>,
     blocks: BlockRange,
+    /// The same blocks, divided, with the hashes at the ends of chunks.
+    chunks: Vec<Chunk>,
 }
 
 /// The inputs that determine the rows of a statement.
@@ -47,12 +49,13 @@ impl<'a> Statements<'a> {
     /// Prepares statements about the transfers of some blocks.
     pub(crate) fn new(driver: &'a Driver, blocks: BlockRange) -> Result<Self> {
         let context = SessionContext::new_with_state(driver.engine.session().clone());
+        let chunks = linked(driver, blocks)?;
         let table = TransfersTable {
             run: driver.run.location().to_owned(),
             input: driver.input.clone(),
             chain: driver.info.chain.clone(),
             blocks,
-            chunks: linked(driver, blocks)?,
+            chunks: chunks.clone(),
         };
         context.register_table("transfers", Arc::new(table))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -64,6 +67,7 @@ impl<'a> Statements<'a> {
             runtime: runtime.map_err(|error| Error::Plan(format!("threads: {error}")))?,
             tables: Vec::new(),
             blocks,
+            chunks,
         })
     }
 
@@ -118,6 +122,51 @@ impl<'a> Statements<'a> {
         Ok(())
     }
 
+    /// Writes a forest of the transfers of each chunk.
+    pub(crate) fn forests(&self) -> Result<Committed> {
+        let request = request(self.blocks, None);
+        let request = Request::new(&request, &self.driver.run.store)?;
+        let chunks = self.chunks.iter().map(|chunk| Chunk {
+            // Its hashes link it already.
+            follows: false,
+            ..*chunk
+        });
+        let task = Task {
+            mode: Mode::Forest,
+            request,
+            ..task(self.driver)
+        };
+        scan(self.driver, "forests", task, &chunks.collect::<Vec<_>>())
+    }
+
+    /// Merges this many forests of a step into one each. If `mode` is [`Mode::Components`], the
+    /// rows are components.
+    pub(crate) fn merge(
+        &self,
+        name: &str,
+        of: &Committed,
+        fan_in: usize,
+        mode: Mode,
+    ) -> Result<Committed> {
+        let forests = of.step.chunks.len();
+        let chunks = (0..).zip((0..forests).step_by(fan_in));
+        let chunks = chunks.map(|(number, first)| Chunk {
+            number,
+            blocks: BlockRange {
+                first: first as u64,
+                last: (first + fan_in).min(forests) as u64 - 1,
+            },
+            follows: false,
+            hashes: [None; 2],
+        });
+        let task = Task {
+            mode,
+            inputs: of.folder.clone(),
+            ..task(self.driver)
+        };
+        scan(self.driver, name, task, &chunks.collect::<Vec<_>>())
+    }
+
     /// Deletes the rows of a step that no later statement reads.
     pub(crate) fn supersede(&self, step: &Committed) -> Result<()> {
         self.driver.run.supersede(step)
@@ -137,6 +186,61 @@ impl<'a> Statements<'a> {
     }
 }
 
+/// A task on the data of a driver, without a request.
+fn task(driver: &Driver) -> Task {
+    Task {
+        run: driver.run.location().to_owned(),
+        step: String::new(),
+        input: driver.input.clone(),
+        mode: Mode::Scan,
+        chain: Some(driver.info.chain.clone()),
+        request: Request::default(),
+        inputs: String::new(),
+        columns: None,
+    }
+}
+
+/// A request for transfers, or for those of some addresses.
+fn request(blocks: BlockRange, touching: Option<AddressFilter>) -> ScanRequest {
+    ScanRequest {
+        blocks: blocks.into(),
+        filter: TransferFilter {
+            touching,
+            ..TransferFilter::default()
+        },
+        wrapped_native: WrappedNative::Auto,
+        with_times: false,
+        with_hashes: false,
+        allow_partial: false,
+    }
+}
+
+/// Executes a task on chunks as a step of the run: each must be reported once.
+fn scan(driver: &Driver, name: &str, task: Task, chunks: &[Chunk]) -> Result<Committed> {
+    let ranges: Vec<_> = chunks.iter().map(|chunk| chunk.blocks).collect();
+    let key = run::key(&(
+        &driver.input,
+        driver.info.chain.chain_id,
+        task.mode,
+        &task.inputs,
+        ranges,
+    ))?;
+    driver.run.step(&key, &driver.control.cancel, |folder| {
+        let task = Task {
+            step: folder.to_owned(),
+            ..task.clone()
+        };
+        let job = Job {
+            name: format!("{name}: {} tasks", chunks.len()),
+            plan: WorkExec::transfers(task, chunks)?,
+            cancel: &driver.control.cancel,
+            progress: driver.control.progress.as_deref(),
+            written: &|| driver.run.written(folder),
+        };
+        run::write_scan(driver.engine.as_ref(), &job, chunks.len())
+    })
+}
+
 /// Divides blocks into chunks, with the hashes that their ends have at the beginning of the run.
 /// All statements of the run read these blocks, or fail.
 fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
@@ -147,42 +251,12 @@ fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
         addresses: Default::default(),
         direction: Direction::default(),
     };
-    let request = ScanRequest {
-        blocks: blocks.into(),
-        filter: TransferFilter {
-            touching: Some(touching),
-            ..TransferFilter::default()
-        },
-        wrapped_native: WrappedNative::Auto,
-        with_times: false,
-        with_hashes: false,
-        allow_partial: false,
-    };
+    let request = request(blocks, Some(touching));
     let task = Task {
-        run: driver.run.location().to_owned(),
-        step: String::new(),
-        input: driver.input.clone(),
-        mode: Mode::Scan,
-        chain: Some(driver.info.chain.clone()),
         request: Request::new(&request, &driver.run.store)?,
-        columns: None,
+        ..task(driver)
     };
-    let blocks_of_ends: Vec<_> = ends.iter().map(|end| end.blocks.last).collect();
-    let key = run::key(&(&driver.input, driver.info.chain.chain_id, blocks_of_ends))?;
-    let done = driver.run.step(&key, &driver.control.cancel, |folder| {
-        let task = Task {
-            step: folder.to_owned(),
-            ..task.clone()
-        };
-        let job = Job {
-            name: format!("hashes of {} blocks", ends.len()),
-            plan: TransfersExec::plan(task, &ends)?,
-            cancel: &driver.control.cancel,
-            progress: driver.control.progress.as_deref(),
-            written: &|| driver.run.written(folder),
-        };
-        run::write_scan(driver.engine.as_ref(), &job, ends.len())
-    })?;
+    let done = scan(driver, "hashes at the ends of chunks", task, &ends)?;
     let mut before = None;
     for (chunk, end) in chunks.iter_mut().zip(&done.step.chunks) {
         let last = end.report.last_block_hash;

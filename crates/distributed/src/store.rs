@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use tokio::runtime::Runtime;
-use txgraph_stored::folder;
+use txgraph_stored::folder::{self, FolderError, FolderLock, LOCK_FILE};
 
 /// The beginning of the location of a bucket.
 const BUCKET: &str = "s3://";
@@ -28,6 +28,23 @@ pub(crate) struct Store {
     /// Before the names of objects; empty for a folder.
     prefix: Key,
     folder: Option<PathBuf>,
+}
+
+/// The lock of a driver.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    store: Arc<Store>,
+    _folder: Option<FolderLock>,
+}
+
+impl Drop for StoreLock {
+    fn drop(&mut self) {
+        if self.store.folder.is_none()
+            && let Err(error) = self.store.remove(LOCK_FILE)
+        {
+            tracing::warn!("{error}");
+        }
+    }
 }
 
 impl fmt::Debug for Store {
@@ -112,6 +129,22 @@ impl Store {
     /// Where it is, for this and other processes.
     pub(crate) fn location(&self) -> &str {
         &self.location
+    }
+
+    /// Locks it for the only driver that works on it.
+    pub(crate) fn lock(self: &Arc<Self>) -> Result<StoreLock> {
+        let of_folder = |error: FolderError| Error::run(self.location.as_ref(), error.to_string());
+        let lock = self.folder().map(folder::lock).transpose();
+        let lock = lock.map_err(of_folder)?;
+        let owner = format!("process {}\n", std::process::id()).into_bytes();
+        if lock.is_none() && !self.create(LOCK_FILE, owner)? {
+            let reason = "another driver works on it; if none does, delete the object LOCK";
+            return Err(Error::run(self.location.as_ref(), reason));
+        }
+        Ok(StoreLock {
+            store: self.clone(),
+            _folder: lock,
+        })
     }
 
     /// The place of an object, for messages.

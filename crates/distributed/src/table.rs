@@ -2,7 +2,7 @@
 
 use crate::{
     Result,
-    operator::{TransfersExec, refused},
+    operator::{WorkExec, refused},
     rows::transfers_schema,
     store::Store,
     wire::{Chunk, Input, Mode, Request, Task},
@@ -74,9 +74,10 @@ impl TransfersTable {
             mode: Mode::Rows,
             chain: Some(self.chain.clone()),
             request: Request::new(&request, store.as_ref())?,
+            inputs: String::new(),
             columns: columns.cloned(),
         };
-        TransfersExec::plan(task, &chunks)
+        WorkExec::transfers(task, &chunks)
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Task {
     /// The chain that the executor must have; absent when the driver asks for it.
     pub(crate) chain: Option<ChainInfo>,
     pub(crate) request: Request,
+    /// The folder of the step whose files are merged, for [`Mode::Merge`] and [`Mode::Components`].
+    pub(crate) inputs: String,
     /// Positions of the returned columns, for [`Mode::Rows`].
     pub(crate) columns: Option<Vec<usize>>,
 }
@@ -68,6 +70,12 @@ pub(crate) enum Mode {
     FirstScan,
     /// Columns of transfers: a table for SQL.
     Rows,
+    /// A [`ChunkReport`] for each chunk, the forest of whose transfers is written.
+    Forest,
+    /// Forests of an earlier step become one. The blocks of a chunk are their numbers.
+    Merge,
+    /// The same for all forests, whose components are written.
+    Components,
 }
 
 /// The conditions of a [`ScanRequest`], without its blocks.
@@ -223,7 +231,7 @@ fn sorted(addresses: impl Iterator<Item = Address>) -> Vec<Address> {
 }
 
 /// Some blocks, which one task reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Chunk {
     /// The position among the chunks of the request.
     pub(crate) number: u64,

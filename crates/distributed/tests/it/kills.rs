@@ -36,6 +36,7 @@ fn killed_processes_leave_no_wrong_answer() {
     let questions = [
         format!("graph -q -r {root} -n 3 --format csv -o -"),
         "motifs".to_owned(),
+        "components".to_owned(),
     ];
     // Small chunks, so that there is always something to lose.
     let path = settings(cluster.folder.path(), "chunks = 60\nstall-seconds = 20");

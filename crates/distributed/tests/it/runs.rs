@@ -153,6 +153,53 @@ fn rows_of_measures_do_not_pass_through_the_driver() {
 }
 
 #[test]
+fn a_second_driver_is_refused() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let line = format!("graph -q -r {ROOT} -n 1 --format csv -o - --run run");
+    cluster.ok(&line);
+    let lock = txgraph_stored::folder::lock(&cluster.folder.path().join("run")).unwrap();
+    let refused = cluster.ask(&line);
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.stderr.contains("another process"), "{refused:?}");
+    assert_eq!(refused.stdout, "");
+    drop(lock);
+    cluster.ok(&line);
+}
+
+/// Forests are merged in more than one step.
+#[test]
+fn components_come_from_forests() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let folder = cluster.folder.path();
+    let mut answers = Vec::new();
+    for chunks in [1, 40] {
+        let path = settings(folder, &format!("chunks = {chunks}"));
+        let mut command = cluster.driver(&format!("components --run run-{chunks}"));
+        let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", path));
+        assert_eq!(found.status, 0, "{found:?}");
+        answers.push(found.stdout);
+    }
+    assert_eq!(answers[0], answers[1]);
+    let steps = steps(&folder.join("run-40"));
+    let tasks: Vec<_> = steps
+        .iter()
+        .map(|step| step["chunks"].as_array().unwrap().len())
+        .collect();
+    // Hashes, forests, merged forests, components: each chunk is reported once.
+    assert_eq!(tasks.len(), 4, "{tasks:?}");
+    assert!(
+        tasks[1] > 8 && tasks[2] == tasks[1].div_ceil(8),
+        "{tasks:?}"
+    );
+    assert_eq!(tasks[3], 1);
+    let bytes = steps.iter().map(|step| step["metrics"]["bytes"].as_u64());
+    let bytes: u64 = bytes.map(Option::unwrap).sum();
+    assert!(bytes < 1 << 20, "{bytes} bytes came to the driver");
+}
+
+#[test]
 fn runs_without_a_folder_are_listed() {
     let [_, v2] = fixtures::committed();
     let cluster = Cluster::start(&[Some(v2.path())]);
