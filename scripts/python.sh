@@ -64,7 +64,7 @@ export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
     say "writing a chain of 600,000 transfers"
     rm -rf "$TXGRAPH_LARGE_CHAIN"
-    cargo build --locked -q -p txgraph-chaingen
+    cargo build "${tested[@]}" -q --bin chaingen
     "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
     touch "$TXGRAPH_LARGE_CHAIN/.complete"
 fi
