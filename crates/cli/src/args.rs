@@ -85,7 +85,7 @@ pub(crate) struct Global {
 
     /// Blocks that the files of another tool cover completely, e.g. 18M:18.1M
     ///
-    /// For files whose names do not state the range, as those of cryo and ethereum-etl do.
+    /// Not needed for files of cryo and ethereum-etl, whose names state the range.
     #[arg(long, global = true, value_name = "RANGE", help_heading = "Node")]
     covers: Option<String>,
 
@@ -216,8 +216,9 @@ pub(crate) struct SelectionArgs {
 
     /// Tokens: addresses, symbols, `eth` or `all` [default: all]
     ///
-    /// Symbols are those of --token-list. `eth` or `native` is the native coin. For several tokens, use commas or repeat the option; @FILE
-    /// reads the first column of a file.
+    /// Symbols are looked up in --token-list, then among well-known tokens. `eth` or `native` is
+    /// the native coin. For several tokens, use commas or repeat the option; @FILE reads the first
+    /// column of a file.
     #[arg(short, long, value_name = "TOKEN", help_heading = "Which transfers")]
     token: Vec<String>,
 
@@ -394,7 +395,8 @@ pub(crate) struct ColumnArgs {
     replaced: ReplacedColumnArgs,
 }
 
-/// What `--columns` replaced. It is read so that the refusal names the list that says the same.
+/// The options that `--columns` replaced. They are read so that the refusal names the list that
+/// says the same.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ReplacedColumnArgs {

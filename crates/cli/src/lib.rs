@@ -240,7 +240,7 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
 }
 
 /// Starts logging to standard error, above a progress bar if there is one. `RUST_LOG` takes
-/// precedence over the level, which is that of `-q` or of this many `-v`.
+/// precedence over the level, which depends on `-q` and the number of `-v`.
 pub fn log(quiet: bool, verbose: u8) {
     progress::log(quiet, verbose);
 }

@@ -17,7 +17,7 @@ use txgraph::{
 /// Ranges and gaps that a line lists.
 const LISTED_MAX: usize = 6;
 
-/// What is printed for people.
+/// Output for people: notes, warnings and progress.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
@@ -118,7 +118,7 @@ impl Terminal {
         }
     }
 
-    /// What was not read of files of labels. It is printed even if quiet: names are missing.
+    /// Prints the warnings about files of labels, also if quiet: names are missing.
     pub(crate) fn labels(&self, labels: &Labels) {
         for warning in labels.warnings() {
             progress::say(format_args!("warning: labels: {}", printable(warning)));
@@ -149,7 +149,7 @@ impl Terminal {
         }
     }
 
-    /// What was read, and how fast; from an index, blocks are not read.
+    /// Prints the counts and the speed of a scan; from an index, blocks are not read.
     pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration, is_indexed: bool) {
         self.stats.scan(scan);
         let counts = &scan.counts;
@@ -191,7 +191,7 @@ impl Terminal {
         self.note(format_args!("{line}; {}", pace(blocks, time)));
     }
 
-    /// What a search found, or what was measured.
+    /// Prints the size of the graph that was found or measured.
     pub(crate) fn graph(&self, [vertices, transfers]: [u64; 2], hop_max: u32) {
         self.note(format_args!(
             "graph of {} and {}, up to hop {hop_max}",

@@ -1,7 +1,7 @@
 //! Tables in memory: record batches for programs that take the arrays of Apache Arrow.
 //!
-//! The columns are those of Arrow IPC. Nothing is copied: a program gets the arrays that would be
-//! written to a file.
+//! The columns equal the columns of Arrow IPC. Nothing is copied: a program gets the arrays that
+//! would be written to a file.
 
 use crate::{
     ColumnType, Target,

@@ -20,7 +20,7 @@ pub struct ColumnChoice {
     types: Vec<ColumnWord>,
 }
 
-/// What an entry chooses.
+/// The columns that an entry chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     All(Schema),

@@ -69,8 +69,8 @@ pub(crate) fn vertices<'a>(
     graph.graph.node_weights().zip(is_root).map(view)
 }
 
-/// Returns the columns of vertices. Documents have those on request, too, and both have those of
-/// labels if there are labels.
+/// Returns the columns of vertices. Documents also have the columns on request, and both have
+/// the columns of labels if there are labels.
 pub(crate) fn vertex_attributes<'v>(
     options: &TransferTableOptions,
     is_document: bool,

@@ -26,7 +26,7 @@ pub struct Metadata {
     pub chain: Option<ChainInfo>,
     /// Requested blocks.
     pub requested: BlockRanges,
-    /// What was read, its gaps, and the counts of the decoder.
+    /// The report of the scan: its blocks, its gaps, and the counts of the decoder.
     pub scan: ScanReport,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,

@@ -49,7 +49,7 @@ impl TransferTableOptions {
         }
     }
 
-    /// The names and types of all columns: those of the set that the list has, if it has one.
+    /// The schema and the types of all columns: taken from the set in the list, if it has one.
     pub(crate) fn set(&self) -> (Schema, Vec<ColumnWord>) {
         let sets = self.columns.iter();
         let mut sets = sets.filter_map(|choice| match choice.chosen {

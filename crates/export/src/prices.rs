@@ -20,8 +20,8 @@ pub struct Prices {
 
 impl Prices {
     /// Reads a CSV file with a header line that has `token` and `price`; other columns are ignored.
-    /// A token is an address, a symbol, or `eth` or `native`. A price is that of one whole
-    /// unit (of one item, for ERC-721 and ERC-1155), in the same unit for all tokens.
+    /// A token is an address, a symbol, or `eth` or `native`. A price applies to one whole unit (to
+    /// one item, for ERC-721 and ERC-1155), in the same unit for all tokens.
     ///
     /// # Errors
     ///

@@ -38,8 +38,8 @@ const TXGRAPH: [&str; WIDTH] = {
     names
 };
 
-/// Those of cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
-/// (their contract column is `erc20`), and `timestamp` of its `blocks`.
+/// The names of cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers` (their
+/// contract column is `erc20`), and `timestamp` of its `blocks`.
 const CRYO: [&str; WIDTH] = {
     let mut names = TXGRAPH;
     names[TIMESTAMP] = "timestamp";
@@ -47,8 +47,8 @@ const CRYO: [&str; WIDTH] = {
     names
 };
 
-/// Columns of vertices that are written on request. JSON, GraphML and GEXF have all of them; those of
-/// labels only if there are files of labels.
+/// Columns of vertices that are written on request. JSON, GraphML and GEXF have all of them; the
+/// columns of labels only if there are files of labels.
 pub(crate) const VERTEX_ON_REQUEST: [&str; 4] =
     ["is_contract", "end_reason", "category", "label_source"];
 
@@ -67,7 +67,7 @@ const ON_REQUEST: [(&str, Field); 11] = [
     ("erc20", Field::Schema(TOKEN_ADDRESS)),
 ];
 
-/// What a column contains.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     /// The field of the schema at this position.
@@ -180,7 +180,7 @@ impl Schema {
 
     /// The columns for values of a type: one, but 256-bit numbers have one for each of the words
     /// for them in `types`, else in `usual`. cryo's names of these always end with the word. So do
-    /// the others, unless there is one; ethereum-etl's plain name is that of the decimal text.
+    /// the others, unless there is one; ethereum-etl uses the plain name for the decimal text.
     pub(crate) fn columns(
         self,
         Column { name, column_type }: Column,

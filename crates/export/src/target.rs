@@ -84,7 +84,7 @@ pub struct Written {
     pub rows: u64,
     /// The number of bytes before a compression of the file, without the metadata file.
     pub bytes: u64,
-    /// What a reader of the file must know about its form: leaves that were folded, a layout
-    /// that was replaced, a picture that was scaled down.
+    /// Notes on the form of the file that its reader must know: leaves that were folded, a
+    /// layout that was replaced, a picture that was scaled down.
     pub notes: Vec<String>,
 }

@@ -34,11 +34,11 @@ pub struct Token {
 pub struct TokenList {
     /// By address and chain; `None` if the list has no chain for the token.
     tokens: BTreeMap<(Address, Option<u64>), Token>,
-    /// What tokens claim. Of a token without decimals, the symbol only.
+    /// Claims of tokens. A token without decimals has a symbol only.
     claims: BTreeMap<Address, Claim>,
     /// Claims that were not compared with other tokens.
     new: BTreeSet<Address>,
-    /// What the tokens of a chain look like. `None` until claims are compared.
+    /// The tokens of a chain by the look of their symbols. `None` until claims are compared.
     alike: Option<(u64, Alike)>,
 }
 
@@ -240,7 +240,7 @@ impl TokenList {
         marked
     }
 
-    /// The well-known tokens of a chain and those of this list, by what they look like.
+    /// The well-known tokens of a chain and the tokens of this list, by the look of their symbols.
     fn trusted(&self, chain_id: u64) -> Alike {
         let mut alike = well_known(chain_id);
         for ((address, chain), token) in &self.tokens {
@@ -251,7 +251,8 @@ impl TokenList {
         alike
     }
 
-    /// Whether the symbol of a token looks like that of another one, as far as they were compared.
+    /// Whether the symbol of a token looks like the symbol of another one, as far as they were
+    /// compared.
     fn is_shared(&self, address: Address) -> bool {
         (self.alike.as_ref()).is_some_and(|(_, alike)| alike.is_shared(&address))
     }
@@ -360,8 +361,8 @@ impl TokenList {
         (!symbol.is_empty()).then_some(symbol)
     }
 
-    /// Returns the tokens of a chain with a symbol, in any case, ascending: those of the list, else the
-    /// well-known one. Claims do not count.
+    /// Returns the tokens of a chain with a symbol, in any case, ascending: the tokens of the list,
+    /// else the well-known one. Claims do not count.
     pub fn with_symbol(&self, chain_id: u64, symbol: &str) -> Vec<Address> {
         let of_chain = |chain: &Option<u64>| chain.is_none_or(|chain| chain == chain_id);
         let mut found: Vec<Address> = (self.tokens.iter())

@@ -33,7 +33,7 @@ use txgraph::{
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct AnalyzeArgs {
-    /// What to measure
+    /// Measure to compute
     #[arg(value_parser = words(Measure::ALL, Measure::as_str))]
     measure: Measure,
 
@@ -83,8 +83,8 @@ pub(crate) struct AnalyzeArgs {
 
     /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
-    /// unlisted tokens are read from their contracts if the source has state.
+    /// JSON is the output of `txgraph token --json`. For several files, repeat the option. Symbols
+    /// and decimals of unlisted tokens are read from their contracts if the source has state.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 

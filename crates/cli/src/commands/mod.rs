@@ -35,7 +35,7 @@ use crate::{
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph::{Error, Explain, Result, RunControl, ScanRequest, Source, parse::Query};
 
-/// What every verb runs with.
+/// The context of every command.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) global: &'a Global,

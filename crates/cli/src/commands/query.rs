@@ -59,7 +59,7 @@ pub(crate) struct QueryArgs {
 
     /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option.
+    /// JSON is the output of `txgraph token --json`. For several files, repeat the option.
     #[arg(long, value_name = "FILE")]
     token_list: Vec<PathBuf>,
 
@@ -130,7 +130,7 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     let (mut options, mut given) = (given(&query)?, given(args)?);
     let labels = [&mut given, &mut options].map(|all| all.get_mut("labels"));
     if let [Some(Value::Array(first)), Some(Value::Array(rest))] = labels {
-        // Those of the command line have priority.
+        // The labels of the command line have priority.
         first.append(rest);
     }
     if given.contains_key("output") {

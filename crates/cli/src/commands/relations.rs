@@ -186,7 +186,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What a search for routes did not see, so that there may be one.
+/// Describes the parts that a search for routes left out: a route may be there.
 fn unsearched(found: &TransferPaths, has_internal: bool) -> Vec<String> {
     let mut lines: Vec<_> = found.limits.iter().map(limit_words).collect();
     let missing: BlockRanges = found.scan.missing.iter().map(|gap| gap.blocks).collect();

@@ -119,7 +119,7 @@ struct VerifyArgs {
 /// Write call frames, struct logs, state changes or gas
 #[derive(Args, Debug)]
 struct TraceArgs {
-    /// What to record
+    /// Kind of trace
     ///
     /// `call`: frames, as callTracer; `struct`: the steps of one transaction (EIP-3155); `diff`:
     /// the changes of the state, as prestateTracer; `gas`: folded stacks, for flame graphs.

@@ -68,8 +68,8 @@ pub(crate) struct TransfersArgs {
 
     /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
-    /// unlisted tokens are read from their contracts if the source has state.
+    /// JSON is the output of `txgraph token --json`. For several files, repeat the option. Symbols
+    /// and decimals of unlisted tokens are read from their contracts if the source has state.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     token_list: Vec<PathBuf>,
 

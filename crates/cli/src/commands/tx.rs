@@ -206,7 +206,7 @@ fn asset(transfer: &Transfer) -> Asset {
     }
 }
 
-/// What an address is in the transaction.
+/// Returns the role of an address in the transaction.
 fn role(found: &TransactionSummary, address: Address) -> &'static str {
     if address == found.sender {
         "  (sender)"

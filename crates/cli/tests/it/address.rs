@@ -36,7 +36,7 @@ pub(crate) fn transfers(sample: &Sample) -> Vec<Row> {
     all
 }
 
-/// What the genesis allocated to an address.
+/// Returns the allocation of the genesis to an address.
 pub(crate) fn allocated(sample: &Sample, address: &str) -> u128 {
     let accounts = sample.fixture.genesis["alloc"].as_object().unwrap();
     let is_it = |key: &str| {
@@ -129,7 +129,7 @@ fn activity_is_that_of_all_transfers() {
                 Some(row) => check_transfer(&found["first_funding"], row),
                 None => assert!(found["first_funding"].is_null(), "{found}"),
             }
-            // Balances are those of the command for them.
+            // The command for balances returns the same.
             for balance in found["balances"].as_array().unwrap() {
                 let token = balance["token"].as_str().unwrap_or("eth");
                 let line = format!("balance {address} -t {token} --json -q --chain genesis.json");
@@ -296,7 +296,8 @@ fn first_funders_are_not_more_than_is_known() {
     );
 }
 
-/// What left a contract without a log is stated, and read with `--with-internal`.
+/// An amount that left a contract without a log is stated, and read with
+/// `--with-internal`.
 #[test]
 fn contracts_that_pay_without_logs_are_noticed() {
     let sample = Sample::small();

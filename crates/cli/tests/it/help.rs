@@ -39,8 +39,8 @@ fn commands(sample: &Sample) -> Vec<String> {
         .collect()
 }
 
-/// Every example of every command works on the sample chain. Those of `evm` are shell lines,
-/// and have a test of their own.
+/// Every example of every command works on the sample chain. The examples of `evm` are shell
+/// lines, and have a test of their own.
 #[test]
 fn examples_work() {
     let sample = Sample::small();

@@ -119,7 +119,7 @@ fn coverage_and_columns_are_options() {
         assert_eq!(run.status, status, "{line}: {run:?}");
         assert!(run.stderr.contains(message), "{line}: {run:?}");
     }
-    // The default blocks are those of the files.
+    // The default blocks are the blocks of the files.
     let answer = ok(
         &folder,
         "csv:x.csv",

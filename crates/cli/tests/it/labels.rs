@@ -58,7 +58,7 @@ fn vertices_and_pictures_have_names_categories_and_sources() {
     let page = sample.read("g.html");
     assert!(page.contains("⌂ exchange (1)") && page.contains("\"shape\":\"house\""));
 
-    // The columns of vertices are those of before without files of labels.
+    // Without files of labels, vertices have no columns of labels.
     sample.ok(&format!("{ask} --vertices plain.csv"));
     let plain = sample.read("plain.csv");
     assert!(

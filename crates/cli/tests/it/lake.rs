@@ -43,7 +43,7 @@ fn a_lake_that_begins_later_is_asked_without_blocks() {
     assert_eq!(first.status, 3, "{first:?}");
 }
 
-/// What the state adds to a result is that after the last block of the query.
+/// A result uses the state after the last block of the query.
 #[test]
 fn a_chain_that_grows_changes_no_answer_about_earlier_blocks() {
     let chain = tempfile::tempdir().unwrap();

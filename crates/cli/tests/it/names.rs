@@ -12,7 +12,7 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 /// A token, with the symbol and the decimals that it claims.
 type Claims = BTreeMap<String, (Option<String>, Option<u32>)>;
 
-/// What tokens of the small chain claim, from `txgraph token`.
+/// Symbols and decimals that tokens of the small chain claim, from `txgraph token`.
 fn claims(sample: &Sample, tokens: &[String]) -> Claims {
     let chain = crate::replay::chain();
     let answer = sample.run(&format!("token {} --json {chain}", tokens.join(" ")));

@@ -88,8 +88,8 @@ fn replay_of_an_op_directory_is_refused() {
     }
 }
 
-/// The fees of a real block are computed without a replay. Those of a chain that is not known are
-/// refused.
+/// The fees of a real block are computed without a replay. The fees of a chain that is not known
+/// are refused.
 #[test]
 fn fees_of_an_op_directory_are_computed() {
     let (_, folders) = directories();

@@ -21,7 +21,7 @@ pub(crate) fn run_in_terminal(mut command: Command, columns: u16) -> Run {
     command.stdout(Stdio::from(terminal.slave));
     command.stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    // The last copy of the other end but for that of the child.
+    // The last copy of the other end, besides the copy of the child.
     drop(command);
     let mut master = File::from(terminal.master);
     let reader = thread::spawn(move || {

@@ -131,7 +131,7 @@ fn routes_are_shown_to_people() {
     assert!(same.stderr.contains("from "), "{same:?}");
 }
 
-/// What cut a search is part of the result, also where notes are hidden.
+/// The limits of a search are part of the result, also where notes are hidden.
 #[test]
 fn no_route_is_stated_with_what_was_not_searched() {
     let sample = Sample::small();

@@ -25,7 +25,7 @@ fn genesis_files_are_found() {
     let inside = data.join("genesis.json");
     fs::copy(&file, &inside).unwrap();
     assert_eq!(sample.ok(question).stdout, expected);
-    // That of another chain is not used.
+    // The file of another chain is not used.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&inside, text.replace("0x65920c38", "0x65920c39")).unwrap();
     let refused = sample.run(question);

@@ -333,7 +333,7 @@ fn a_dash_is_stdout() {
         dot.starts_with("digraph") || dot.contains("digraph"),
         "{dot}"
     );
-    // Names of tokens are those of a past state, and are not kept.
+    // Names of tokens come from a past state, and are not kept.
     assert!(sample.files().is_empty());
 }
 

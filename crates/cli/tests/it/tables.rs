@@ -161,7 +161,7 @@ fn tables_for_people_go_to_stdout() {
     let line = format!("graph -r {ROOT} -f tree --vertices v.csv");
     assert!(sample.ok(&line).stdout.starts_with("0x4545Aa9C2A6019f5"));
     assert!(sample.read("v.csv").starts_with("id,"));
-    // Chosen columns are those of data.
+    // Chosen columns are columns of data.
     let csv = seen(&sample, "transfers -b 10:12 --columns value", 80).stdout;
     assert!(csv.starts_with("value\n"), "{csv}");
 }

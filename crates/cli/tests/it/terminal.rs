@@ -1,4 +1,4 @@
-//! What databases and files contain does not control the terminal.
+//! The contents of databases and files do not control the terminal.
 
 use crate::harness::{Run, Sample, run};
 use std::fs;

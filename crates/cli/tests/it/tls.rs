@@ -94,7 +94,7 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, plain: &str) -> std::io::
     client.flush()
 }
 
-/// Asks for transfers, with these certificates as those of the system.
+/// Asks for transfers, with these certificates in place of the certificates of the system.
 fn ask(sample: &Sample, url: &str, certificates: &str) -> Run {
     let path = sample.path("roots.pem");
     fs::write(&path, certificates).unwrap();

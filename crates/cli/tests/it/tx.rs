@@ -9,7 +9,7 @@ fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
     serde_json::from_str(&answer.stdout).unwrap()
 }
 
-/// The movements are those of `transfers`, with those inside of the transaction.
+/// The movements equal the rows of `transfers`, also inside of the transaction.
 #[test]
 fn movements_are_those_of_the_transfers() {
     let sample = Sample::small();
@@ -63,7 +63,7 @@ fn movements_are_those_of_the_transfers() {
     }
 }
 
-/// Status, gas and fee are those of the receipts.
+/// Status, gas and fee equal the values in the receipts.
 #[test]
 fn receipts_agree() {
     let sample = Sample::small();

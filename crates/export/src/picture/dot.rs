@@ -24,7 +24,7 @@ const LEGEND_ROW: usize = 6;
 /// Inches around a node in a ring.
 const RING_SPACE: f64 = 1.1;
 
-/// What follows the last arrow.
+/// The text after the last arrow.
 const TAIL: &[u8] = b"}\n";
 
 /// Writes a file.
@@ -64,7 +64,7 @@ pub(crate) fn text(picture: &Picture<'_>, layout: Layout, metadata: &Metadata) -
 
 /// Appends what precedes the first node.
 fn push_head(out: &mut Vec<u8>, picture: &Picture<'_>, layout: Layout, comment: &str) {
-    // It is not shown, so Graphviz knows no escape but that of the quote. JSON never ends in a
+    // It is not shown, so Graphviz knows no escape but the escaped quote. JSON never ends in a
     // backslash, which would hide the last quote.
     let comment = comment.replace('\\', "\\\\").replace('"', "\\\"");
     let settings = settings(picture, layout);

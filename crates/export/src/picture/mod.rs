@@ -55,7 +55,7 @@ pub(crate) struct Picture<'a> {
     pub(crate) title: String,
     /// The chain, the counts, and what is left out.
     pub(crate) lines: Vec<String>,
-    /// What the form of the picture hides.
+    /// Notes on what the form of the picture hides.
     pub(crate) notes: Vec<String>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) arrows: Vec<PictureArrow>,
@@ -253,8 +253,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Appends the number of transfers of an arrow. Those of nothing, which anyone can make in the name of the
-/// sender, are counted by themselves.
+/// Appends the number of transfers of an arrow. Transfers of nothing, which anyone can make in
+/// the name of the sender, are counted by themselves.
 fn push_count(arrow: &PictureArrow, out: &mut Text<'_>) {
     match (arrow.count - arrow.zeros, arrow.zeros) {
         (_, 0) | (0, _) => push_transfers(out, arrow.count),

@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) end: Option<EndReason>,
 }
 
-/// What a node stands for.
+/// The vertices that a node stands for.
 enum StandsFor {
     Vertex {
         number: usize,
@@ -46,7 +46,7 @@ enum StandsFor {
         number: usize,
         /// The numbers of the vertices.
         members: Vec<usize>,
-        /// What they moved in total.
+        /// The total amount that they moved.
         total: String,
     },
 }

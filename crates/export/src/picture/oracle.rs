@@ -86,7 +86,7 @@ fn read(text: &str) -> (Plain, Vec<String>) {
 }
 
 impl Plain {
-    /// What a picture says.
+    /// Returns the texts of a picture.
     fn of(picture: &Picture<'_>) -> Self {
         let text = |push: &dyn Fn(&mut Text<'_>)| {
             let mut out = Vec::new();

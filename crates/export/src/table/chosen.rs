@@ -1,5 +1,5 @@
-//! The columns of transfers: those of a schema, of the table of another tool, or chosen ones in any
-//! order.
+//! The columns of transfers: the columns of a schema, of the table of another tool, or chosen ones
+//! in any order.
 
 use crate::{
     Column, ColumnChoice, ColumnType, ColumnWord, Error, GraphFormat, GraphOptions, Result, Schema,

@@ -178,7 +178,7 @@ fn in_column<'a>(value: Value<'a>, column: &Column) -> Value<'a> {
     }
 }
 
-/// Writes transfers as rows of values, for text with other columns than those of the schema.
+/// Writes transfers as rows of values, for text whose columns differ from the schema.
 pub(crate) struct ValueRows {
     encoder: Box<dyn RowEncoder>,
     values: Values,

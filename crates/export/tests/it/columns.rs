@@ -371,7 +371,7 @@ fn edges_vertices_and_tables_read_back() {
             fields.map(|field| field.data_type().clone()).collect()
         };
         assert_eq!(types(read(format, &path))[4], DataType::LargeUtf8);
-        // Those of all columns hold for vertices, too.
+        // Types that are named for all columns hold for vertices, too.
         write_vertices(&graph, format, &with("all:hex"), &metadata, &target, true).unwrap();
         assert_eq!(types(read(format, &path))[0], DataType::LargeUtf8);
     }

@@ -140,8 +140,8 @@ fn transfers_by_schema() {
     }
 }
 
-/// Enough rows that threads share them: the bytes are those of one thread, in every
-/// text format.
+/// Enough rows that threads share them: one thread writes the same bytes, in every text
+/// format.
 #[test]
 fn many_rows_are_the_same_on_any_number_of_threads() {
     let mut all = Vec::new();

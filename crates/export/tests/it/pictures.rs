@@ -369,7 +369,7 @@ fn pages_draw_every_arrow() {
     }
 }
 
-/// What the query left out, and what may be poisoning, is in the picture itself.
+/// The picture itself states what the query left out, and what may be poisoning.
 #[test]
 fn pictures_state_filters_and_signs_of_poisoning() {
     let graph = rooted(

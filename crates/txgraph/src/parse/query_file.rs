@@ -50,7 +50,7 @@ pub use toml::Value as ParamValue;
 /// A saved query.
 #[derive(Clone, Debug)]
 pub struct QueryFile {
-    /// Its name: that of the file, without extension.
+    /// Its name: the file name without extension.
     pub name: String,
     /// Where it was found.
     pub origin: QueryOrigin,
@@ -240,7 +240,7 @@ impl QueryFile {
                 return Self::load(&local);
             }
         } else {
-            // A path: the error is that of reading the file.
+            // A path: the error states why the file cannot be read.
             return Self::load(path);
         }
         if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name_or_path) {

@@ -121,8 +121,8 @@ impl Source {
         }
     }
 
-    /// Like [`Self::with_backend`], with settings and control. Work uses the threads of `config`
-    /// if it names a number, otherwise those of `control`.
+    /// Like [`Self::with_backend`], with settings and control. Work uses the threads of `config` if
+    /// it names a number, otherwise the threads of `control`.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Source {
         })
     }
 
-    /// What this source is, and where.
+    /// The kind and the location of this source.
     pub const fn spec(&self) -> &SourceSpec {
         &self.spec
     }
@@ -149,7 +149,7 @@ impl Source {
         &*self.backend
     }
 
-    /// What this source can do.
+    /// The capabilities of this source.
     pub fn capabilities(&self) -> Capabilities {
         self.backend.capabilities()
     }
@@ -320,7 +320,7 @@ impl Source {
         }
     }
 
-    /// What the data of the node looks like: chain, layout, tip, and which blocks exist.
+    /// Describes the data of the node: chain, layout, tip, and which blocks exist.
     ///
     /// # Errors
     ///

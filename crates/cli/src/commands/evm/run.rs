@@ -22,8 +22,8 @@ use txgraph_evm_tools::{
 
 /// Run bytecode, and show outcome, gas and return data
 ///
-/// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. The gas is that of the
-/// frame, before refunds. The time is that of the execution alone; with --block, it includes the
+/// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. Gas is counted for
+/// the frame, before refunds. The time covers the execution alone; with --block, it includes the
 /// opening of the state.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
@@ -207,7 +207,7 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
     print_page(&text)
 }
 
-/// What is executed.
+/// The frame or transaction that is executed.
 enum Execution {
     /// A bare frame.
     Call((Call, Fork)),

@@ -19,7 +19,7 @@ enum Part {
     Error,
 }
 
-/// What a tree is made with.
+/// The settings of a tree.
 #[derive(Debug)]
 pub(super) struct CallTree<'a> {
     /// Names of functions, events and errors.
@@ -32,7 +32,7 @@ pub(super) struct CallTree<'a> {
     pub(super) color: bool,
 }
 
-/// What a frame contains, in the order in which it happened.
+/// An item of a frame, in the order of execution.
 enum Item<'a> {
     Call(&'a CallFrame),
     Log(&'a CallLog),
@@ -131,7 +131,7 @@ impl CallTree<'_> {
         self.paint(Part::Event, &format!("event {text}"))
     }
 
-    /// What the call returned, or why it failed. `None` if there is nothing to say.
+    /// The result of the call, or why it failed. `None` if there is nothing to say.
     fn end(&self, frame: &CallFrame) -> Option<String> {
         let output: &[u8] = frame.output.as_ref().map_or(&[], |output| output);
         if let Some(error) = &frame.error {

@@ -41,8 +41,8 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// A column of the types that every reader has. Those of text and binary have offsets of 64
-    /// bits, and are not the "views" of 2023, which not every function of pyarrow supports.
+    /// A column of the types that every reader has. Text and binary have offsets of 64 bits, and
+    /// are not the "views" of 2023, which not every function of pyarrow supports.
     pub(crate) fn plain(column_type: ColumnType) -> Self {
         match column_type {
             ColumnType::U32 => Self::U32(UInt32Builder::new()),

@@ -78,7 +78,8 @@ impl Source {
         let Some(accounts) = coverage.accounts else {
             return Ok(None);
         };
-        // The state after a block needs the change sets behind it. That of block 0 is the genesis.
+        // The state after a block needs the change sets behind it. The state of block 0 is the
+        // genesis.
         let first = match accounts.first {
             0 => 0,
             first => first + 1,

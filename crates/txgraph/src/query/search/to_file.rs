@@ -35,7 +35,8 @@ pub struct GraphOutputs {
     pub tokens: Option<TokenList>,
     /// Names of addresses, for columns on request and where the names of vertices come from.
     pub labels: Option<Labels>,
-    /// The columns of tables and their types, in order, and those of vertices on request.
+    /// The columns of tables and their types, in order, and the columns of vertices on
+    /// request.
     pub columns: Vec<ColumnChoice>,
     /// How pictures are drawn.
     pub drawing: Drawing,
@@ -48,7 +49,7 @@ impl GraphOutputs {
     ///
     /// # Errors
     ///
-    /// If the extension is not that of a format for graphs.
+    /// If the extension does not name a format for graphs.
     pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
         let target = Target::from(path.into());
         Ok(Self {
@@ -71,7 +72,7 @@ impl Planned for GraphOutputs {
 /// The outputs of a graph that were written.
 #[derive(Debug, Default)]
 pub struct WrittenGraph {
-    /// What was written, in order.
+    /// The outputs that were written, in order.
     pub written: Vec<Written>,
     /// Outputs that could not be written, although the others were.
     pub failed: Vec<Error>,
