@@ -3,10 +3,19 @@
 //! Any contract can claim any symbol. A claim that looks like the symbol of a well-known token,
 //! or of the native coin, at another address gets a question mark.
 
-use crate::{Token, alike::Alike};
+use crate::alike::Alike;
 use alloy_primitives::Address;
 use std::{collections::BTreeMap, sync::LazyLock};
 use txgraph_base::KnownChain;
+
+/// A token of a list, or a well-known one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Symbol, printable and of at most 24 characters; may be empty.
+    pub symbol: String,
+    /// Decimal places of an amount.
+    pub decimals: u8,
+}
 
 /// What the contract of a token claims. What it does not answer is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use crate::{
     Column, ColumnType, ColumnWord, Schema,
     fields::{COUNT, FIELDS},
 };
+use txgraph_base::string_enum;
 use txgraph_transfers::TokenStandard;
 
 /// The number of columns of a transfer: its fields, and the chain.
@@ -47,10 +48,16 @@ const CRYO: [&str; WIDTH] = {
     names
 };
 
-/// Columns of vertices that are written on request. JSON, GraphML and GEXF have all of them; those of
-/// labels only if there are files of labels.
-pub(crate) const VERTEX_ON_REQUEST: [&str; 4] =
-    ["is_contract", "end_reason", "category", "label_source"];
+string_enum! {
+    /// A column of vertices that is written on request. JSON, GraphML and GEXF have all of them; those
+    /// of labels only if there are files of labels.
+    pub(crate) enum VertexField: "column of vertices" {
+        IsContract = "is_contract",
+        EndReason = "end_reason",
+        Category = "category",
+        LabelSource = "label_source",
+    }
+}
 
 /// Columns that are written on request only, and names of cryo.
 const ON_REQUEST: [(&str, Field); 11] = [
@@ -129,7 +136,7 @@ impl Schema {
 
     /// Returns the columns of a transfer in CSV and JSONL, in order. Numbers of 256 bits are
     /// decimal; cryo calls such columns `…_string`.
-    pub const fn text_columns(self) -> [&'static str; WIDTH] {
+    pub(crate) const fn text_columns(self) -> [&'static str; WIDTH] {
         let mut names = self.base();
         if let Self::Cryo = self {
             names[VALUE] = "value_string";
