@@ -240,14 +240,14 @@ fn lists_choose_columns_and_types() {
         ("vlaue", "no column `vlaue`; one of block_number, block"),
         ("kind_f64", "no column `kind_f64`"),
         ("-all", "no column `all`"),
-        ("value:int", "twice; one of binary, string, f64, rich"),
-        ("value:hex", "`value:hex` is no type"),
-        ("value:", "`value:` is no type"),
-        ("value_f64:string", "one of rich"),
-        ("from_address:string", "one of binary, hex, rich"),
-        ("all:f64+f64", "there twice"),
-        ("-value:f64", "is no type"),
-        ("category:hex", "is no type"),
+        ("value:int", "twice; its types: binary, string, f64, rich"),
+        ("value:hex", "`value:hex`: the column cannot have this type"),
+        ("value:", "`value:`: the column cannot have this type"),
+        ("value_f64:string", "its types: rich"),
+        ("from_address:string", "its types: binary, hex, rich"),
+        ("all:f64+f64", "has it twice"),
+        ("-value:f64", "its types: none"),
+        ("category:hex", "its types: none"),
     ] {
         let error = entry.parse::<ColumnChoice>().unwrap_err();
         assert!(error.is_usage(), "{entry}");
