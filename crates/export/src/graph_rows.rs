@@ -122,8 +122,10 @@ pub(crate) fn vertex_attributes<'v>(
 pub(crate) const TOTALS: (&str, ColumnType, fn(VertexView<'_>) -> Value<'_>) =
     ("totals", ColumnType::Json, |it| it.totals());
 
+type TotalsAttribute = (&'static str, ColumnType, fn(&AssetTotals) -> Value<'static>);
+
 /// The columns of [`TOTALS`].
-const ASSET_TOTALS: &[(&str, ColumnType, fn(&AssetTotals) -> Value<'static>)] = {
+const ASSET_TOTALS: &[TotalsAttribute] = {
     use ColumnType::{Address, Amount, Text, U64};
     &[
         ("token_address", Address, |it| it.asset.token_address.into()),
@@ -158,8 +160,14 @@ impl<'a> VertexView<'a> {
 /// A merged edge with its graph.
 type MergedItem<'a> = (&'a TransferGraph, &'a MergedEdge);
 
+type MergedAttribute = (
+    &'static str,
+    ColumnType,
+    fn(MergedItem<'_>) -> Value<'static>,
+);
+
 /// The columns of merged edges.
-pub(crate) const MERGED: &[(&str, ColumnType, fn(MergedItem<'_>) -> Value<'static>)] = {
+pub(crate) const MERGED: &[MergedAttribute] = {
     use ColumnType::{Address, Amount, Text, U32, U64};
     &[
         ("source", Address, |(graph, it)| {
