@@ -80,9 +80,4 @@ impl Metadata {
         push_json(&mut text, self)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
-
-    /// Whether every requested block was read.
-    pub fn is_complete(&self) -> bool {
-        self.scan.missing.is_empty() && self.scan.caveats.is_empty()
-    }
 }

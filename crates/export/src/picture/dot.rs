@@ -12,11 +12,10 @@ use super::{
     text::{Text, push},
 };
 use crate::{
-    GraphOptions, Layout, Metadata, Result, Written, decimal::push_integer, output::Output,
+    Layout, Metadata, Result, Written, decimal::push_integer, options::GraphInput, output::Output,
     text::printable, text_output::TextOutput,
 };
 use std::ops::Range;
-use txgraph_graph::TransferGraph;
 
 /// Entries of the legend in one row.
 const LEGEND_ROW: usize = 6;
@@ -28,16 +27,16 @@ const RING_SPACE: f64 = 1.1;
 const TAIL: &[u8] = b"}\n";
 
 /// Writes a file.
-pub(crate) fn write(
-    graph: &TransferGraph,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    output: Output,
-) -> Result<Written> {
-    let picture = Picture::new(graph, options, metadata)?;
+pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
+    let picture = Picture::new(input)?;
     let layout = picture.layout;
-    let mut text = TextOutput::with_threads(output, &options.table.threads);
-    push_head(&mut text.buffer, &picture, layout, &metadata.to_json()?);
+    let mut text = TextOutput::with_threads(output, &input.options.table.threads);
+    push_head(
+        &mut text.buffer,
+        &picture,
+        layout,
+        &input.metadata.to_json()?,
+    );
     text.write_items(picture.nodes.len(), &|numbers, out| {
         push_nodes(&picture, numbers, out);
         Ok(())
@@ -47,7 +46,7 @@ pub(crate) fn write(
         Ok(())
     })?;
     text.buffer.extend_from_slice(TAIL);
-    let mut written = text.finish(Some(metadata))?;
+    let mut written = text.finish(Some(input.metadata))?;
     written.notes = picture.notes;
     Ok(written)
 }

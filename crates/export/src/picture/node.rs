@@ -239,11 +239,9 @@ impl Picture<'_> {
             }
         }
         out.end_line();
-        out.format(format_args!(
-            "{}, {}",
-            counted(vertex.in_degree.into(), "sender"),
-            counted(vertex.out_degree.into(), "receiver")
-        ));
+        out.counted(vertex.in_degree.into(), "sender");
+        out.put(b", ");
+        out.counted(vertex.out_degree.into(), "receiver");
         if let Some((first, last)) = vertex.blocks {
             out.end_line();
             out.put(b"blocks ");

@@ -380,7 +380,7 @@ mod to_file {
             options.threads = source.control.threads.clone();
             options.columns.clone_from(&output.columns);
             (options.standards).clone_from(&self.request.filter.standards);
-            options.tokens.clone_from(&output.tokens);
+            options.tokens = output.tokens.clone().unwrap_or_default();
             options.labels.clone_from(&output.labels);
             let TransfersOutput {
                 target,
