@@ -49,8 +49,8 @@ fn saved_questions_give_their_golden_answers() {
             let run = run(sample
                 .command()
                 .args(["-q", "query", &question])
-                .args(&args));
-            assert_eq!(run.status, 0, "{}: {run:?}", path.display());
+                .args(&args))
+            .ended(0);
             let answer = run.stdout.replace(&txgraph::version(), "VERSION");
             if update {
                 fs::write(&golden, &answer).unwrap();
@@ -127,16 +127,17 @@ fn a_local_file_does_not_replace_a_built_in_question() {
         "query cycles (built in)\n",
         "queries/cycles.toml has the same name, and is not asked",
     ] {
-        assert!(asked.stderr.contains(note), "{note}: {asked:?}");
+        asked.says(note);
     }
     assert!(!asked.stderr.contains("Something else?"), "{asked:?}");
     for (name, note) in [
         ("queries/cycles.toml", "query cycles (queries/cycles.toml)"),
         ("mine", "query mine (queries/mine.toml)"),
     ] {
-        let asked = sample.ok(&format!("query {name}"));
-        assert!(asked.stderr.contains("Something else?"), "{asked:?}");
-        assert!(asked.stderr.contains(note), "{note}: {asked:?}");
+        sample
+            .ok(&format!("query {name}"))
+            .says("Something else?")
+            .says(note);
     }
     let list = sample.ok("query --list").stdout;
     for name in ["cycles ", "queries/cycles.toml ", "mine "] {
@@ -157,12 +158,10 @@ fn a_saved_question_cannot_choose_files_to_write() {
             "purpose = \"?\"\n[ask]\ncommand = \"graph\"\nroot = \"0x00000000000000000000000000000000000000aa\"\n{option}\n"
         );
         fs::write(sample.path("evil.toml"), text).unwrap();
-        let refused = sample.run("query evil.toml");
-        assert_eq!(refused.status, 2, "{refused:?}");
-        assert!(
-            refused.stderr.contains(&format!("cannot set `{key}`")),
-            "{refused:?}"
-        );
+        sample
+            .run("query evil.toml")
+            .ended(2)
+            .says(&format!("cannot set `{key}`"));
     }
     assert_eq!(sample.read("mine.csv"), "mine");
     sample.ok("query cycles --set token=all -f json -o mine.csv --overwrite");
@@ -187,7 +186,7 @@ fn own_questions_and_outputs() {
     );
     let token = "0xd601451207128971898aab8654521699f35222e2";
     let asked = sample.ok(&format!("query minted --set token={token}"));
-    assert!(asked.stderr.contains("What was minted?"));
+    asked.says("What was minted?");
     let direct = sample
         .ok(&format!("transfers -q --kind mint -t {token}"))
         .stdout;
@@ -196,11 +195,9 @@ fn own_questions_and_outputs() {
         "query queries/minted.toml -s token={token} -o m.csv"
     ));
     assert_eq!(sample.read("m.csv"), direct);
-    let answer = sample.run("query minted");
-    assert_eq!(answer.status, 2);
-    assert!(
-        answer.stderr.contains("`minted` needs a value for `token`"),
-        "{answer:?}"
-    );
-    assert!(answer.stderr.contains("--set token="), "{answer:?}");
+    sample
+        .run("query minted")
+        .ended(2)
+        .says("`minted` needs a value for `token`")
+        .says("--set token=");
 }
