@@ -6,6 +6,7 @@
 
 use crate::harness::{Sample, run};
 use std::{collections::BTreeSet, fs, path::PathBuf};
+use txgraph::parse::BuiltInQuery;
 use txgraph_testkit::fixtures;
 
 /// Every case: query, path without extension, arguments.
@@ -71,10 +72,7 @@ fn saved_questions_give_their_golden_answers() {
 #[test]
 fn every_question_is_tested() {
     let tested: BTreeSet<String> = cases().into_iter().map(|(question, ..)| question).collect();
-    let known: BTreeSet<String> = txgraph::parse::BUILT_IN_QUERIES
-        .iter()
-        .map(|(name, _)| (*name).to_owned())
-        .collect();
+    let known: BTreeSet<String> = BuiltInQuery::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(tested, known);
 }
 
@@ -82,7 +80,8 @@ fn every_question_is_tested() {
 fn list_and_explain() {
     let sample = Sample::small();
     let list = sample.ok("query --list").stdout;
-    for (name, _) in txgraph::parse::BUILT_IN_QUERIES {
+    for name in BuiltInQuery::ALL {
+        let name = name.as_str();
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
     }
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
