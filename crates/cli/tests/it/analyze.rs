@@ -184,6 +184,7 @@ fn words_of_earlier_versions_are_refused() {
         ("analyze loops", "`loops` is now `cycles`"),
         ("analyze trace", "`trace` is now `taint`"),
         ("query closed-loops --set token=all", "is now `cycles`"),
+        ("graph --top 3", "`--top` is now `--limit`"),
     ] {
         sample.run(line).ended(2).says(new);
     }
