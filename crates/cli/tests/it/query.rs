@@ -124,7 +124,7 @@ fn a_local_file_does_not_replace_a_built_in_question() {
     let asked = sample.ok("query cycles --set token=all");
     for note in [
         "query cycles (built in)\n",
-        "queries/cycles.toml has the same name, and is not asked",
+        "queries/cycles.toml has the same name, and is not run",
     ] {
         asked.says(note);
     }
