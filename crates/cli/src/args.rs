@@ -67,7 +67,7 @@ struct NodeArgs {
 
     /// Blocks that the files of another tool cover completely, e.g. 18M:18.1M
     ///
-    /// For files whose names do not state the range, as those of cryo and ethereum-etl do.
+    /// Not needed for files of cryo and ethereum-etl, whose names state the range.
     #[arg(long, global = true, value_name = "RANGE")]
     covers: Option<String>,
 
@@ -194,8 +194,9 @@ pub(crate) struct SelectionArgs {
 
     /// Tokens: addresses, symbols, `eth` or `all` [default: all]
     ///
-    /// Symbols are those of --token-list. `eth` or `native` is the native coin. For several tokens, use commas or repeat the option; @FILE
-    /// reads the first column of a file.
+    /// Symbols are looked up in --token-list, then among well-known tokens. `eth` or `native` is
+    /// the native coin. For several tokens, use commas or repeat the option; @FILE reads the first
+    /// column of a file.
     #[arg(short, long, value_name = "TOKEN")]
     token: Vec<String>,
 

@@ -27,9 +27,9 @@ pub(crate) struct LabelArgs {
 pub(crate) struct TokenListArgs {
     /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
     ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
-    /// unlisted tokens are read from their contracts if the source has state. Amounts of all others are
-    /// in the smallest unit; decimals are never guessed.
+    /// JSON is the output of `txgraph token --json`. For several files, repeat the option. Symbols
+    /// and decimals of unlisted tokens are read from their contracts if the source has state.
+    /// Amounts of all others are in the smallest unit; decimals are never guessed.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) token_list: Vec<PathBuf>,
 }

@@ -145,7 +145,7 @@ pub(crate) fn has_colors() -> bool {
 }
 
 /// Starts logging to standard error, above a progress bar if there is one. `RUST_LOG` takes
-/// precedence over the level, which is that of `-q` or of this many `-v`.
+/// precedence over the level, which depends on `-q` and the number of `-v`.
 pub fn log(quiet: bool, verbose: u8) {
     let level = match (quiet, verbose) {
         (true, _) | (_, 0) => "warn",

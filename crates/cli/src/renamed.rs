@@ -103,7 +103,8 @@ impl<T: Copy + FromStr<Err = UnknownWord> + Send + Sync + 'static> TypedValuePar
     }
 }
 
-/// What `--columns` replaced. It is read so that the refusal names the list that says the same.
+/// The options that `--columns` replaced. They are read so that the refusal names the list that
+/// says the same.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ReplacedColumnArgs {

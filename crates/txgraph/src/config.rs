@@ -26,7 +26,7 @@ pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
 const INDEX_ENV: &str = "TXGRAPH_INDEX";
 /// Names the node's own JSON-RPC server, as a URL.
 const HEAD_ENV: &str = "TXGRAPH_HEAD";
-/// Name the number of threads; the second is that of every program that uses rayon, and comes last.
+/// Name the number of threads; the second is read by every program that uses rayon, and comes last.
 const THREADS_ENV: [&str; 2] = ["TXGRAPH_THREADS", "RAYON_NUM_THREADS"];
 
 /// The default for the bytes of transfers that a search keeps in memory.

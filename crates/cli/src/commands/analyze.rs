@@ -33,7 +33,7 @@ use txgraph::{
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct AnalyzeArgs {
-    /// What to measure
+    /// Measure to compute
     #[arg(value_parser = words(Measure::ALL, Measure::as_str))]
     measure: Measure,
 

@@ -6,7 +6,7 @@ use txgraph::{
     Address, AmountSum, Asset, BlockRanges, Labels, Result, Source, TokenList, U256, printable,
 };
 
-/// What addresses and tokens are called.
+/// The names of addresses and tokens.
 pub(super) struct Names {
     pub(super) chain_id: u64,
     pub(super) tokens: TokenList,

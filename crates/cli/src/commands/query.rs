@@ -118,7 +118,7 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     let (mut options, mut given) = (given(&query)?, given(args)?);
     let labels = [&mut given, &mut options].map(|all| all.get_mut("labels"));
     if let [Some(Value::Array(first)), Some(Value::Array(rest))] = labels {
-        // Those of the command line have priority.
+        // The labels of the command line have priority.
         first.append(rest);
     }
     if given.contains_key("output") {

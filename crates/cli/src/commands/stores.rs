@@ -1,4 +1,4 @@
-//! What `txgraph index` and `txgraph lake` have in common.
+//! The common part of `txgraph index` and `txgraph lake`.
 
 use crate::{
     output::{Terminal, aligned, listed, print_json, print_page},

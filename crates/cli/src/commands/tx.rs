@@ -166,7 +166,7 @@ impl Page {
     }
 }
 
-/// What an address is in the transaction.
+/// Returns the role of an address in the transaction.
 fn role(found: &TransactionSummary, address: Address) -> &'static str {
     if address == found.sender {
         "  (sender)"

@@ -46,7 +46,7 @@ fn transactions_are_replayed_as_if() {
         }}}));
         let output = frame(&answering)["output"].as_str().unwrap().to_owned();
         assert!(output.ends_with("002a"), "{answering}");
-        // Another call by another account, whose nonce is that of its account.
+        // Another call by another account, with the nonce of its account.
         let other = ask(json!({
             "state": {"0x1111111111111111111111111111111111111111": {"balance": "1000000000000000000"}},
             "transaction": {"from": "0x1111111111111111111111111111111111111111", "input": "0x"},
@@ -134,7 +134,7 @@ fn code_runs_on_the_state_of_a_block() {
         write(&sample, &json!({"state": {HOLDER: {"balance": "0x2a"}}}));
         let line = format!("evm run --code {code} --block 12 --override if.json {chain}");
         sample.ok(&line).prints("000000000000002a\n");
-        // NUMBER is that of the block.
+        // NUMBER returns the number of the block.
         sample
             .ok(&format!("evm run --code 435f5260205ff3 --block 12 {chain}"))
             .prints("000000000000000c\n");
