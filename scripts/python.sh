@@ -51,7 +51,7 @@ bench)
     wheel release "$home/release"
     libraries "$home/release"
     cargo build --release --locked -q -p txgraph-cli
-    TXGRAPH_CLI=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
+    TXGRAPH=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
     ;;
 esac
 
@@ -59,7 +59,7 @@ wheel dev "$home/wheels"
 libraries "$home/wheels"
 
 need_txgraph ""
-export TXGRAPH_CLI=$txgraph
+export TXGRAPH=$txgraph
 export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
     say "writing a chain of 600,000 transfers"

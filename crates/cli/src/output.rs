@@ -1,6 +1,10 @@
 //! Messages on stderr, results on stdout, and the width of the terminal.
 
-use crate::{progress, stats::Stats, units::thousands};
+use crate::{
+    progress,
+    stats::Stats,
+    units::{rate, thousands},
+};
 use serde::Serialize;
 use std::{
     borrow::Cow,
@@ -211,8 +215,7 @@ fn pace(blocks: Option<u64>, time: Duration) -> String {
     };
     match blocks {
         Some(blocks) => {
-            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-            let rate = blocks as f64 / seconds.max(1e-9);
+            let rate = rate(blocks, seconds);
             format!("{time}, {rate:.0} blocks/s")
         }
         None => format!("{time}, from the index"),
@@ -280,6 +283,19 @@ pub(crate) fn listed_of(count: u64, items: impl Iterator<Item = String>) -> Stri
         words.push(format!("and {} more", thousands(more)));
     }
     words.join(", ")
+}
+
+/// Lines of a name and a text, in two columns. A name is shown once for all its lines.
+pub(crate) fn aligned(lines: &[(&str, String)]) -> String {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut page = String::new();
+    let mut last = "";
+    for (name, text) in lines {
+        let shown = if *name == last { "" } else { name };
+        page += &format!("{shown:width$}  {}\n", printable(text));
+        last = name;
+    }
+    page
 }
 
 /// Prints a text on stdout. Characters that a terminal would interpret are replaced.

@@ -107,7 +107,7 @@ impl Error {
 
     /// Adds a hint.
     #[must_use]
-    pub fn with_hint(mut self, hint: Hint) -> Self {
+    pub(crate) fn with_hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }

@@ -68,10 +68,7 @@ mod spec;
 mod version;
 
 pub use capability::{Capabilities, Capability};
-pub use config::{
-    CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
-    SOURCE_ENV, THREADS_ENV,
-};
+pub use config::{Config, DATADIR_ENV, IndexChoice, SOURCE_ENV};
 pub use error::{Error, ErrorKind, Gaps, Result};
 pub use grammar::{BlockSpec, BlocksError};
 pub use hint::{Hint, Parameters};

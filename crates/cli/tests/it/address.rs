@@ -235,14 +235,12 @@ fn profiles_are_readable() {
         " USD6",
         "Sent to",
     ] {
-        assert!(found.stdout.contains(part), "{part}: {found:?}");
+        found.prints(part);
     }
-    let unused = sample.ok("address 0x1111111111111111111111111111111111111111");
-    assert!(unused.stdout.contains("does not exist"), "{unused:?}");
-    assert!(
-        unused.stdout.contains("received      nothing"),
-        "{unused:?}"
-    );
+    sample
+        .ok("address 0x1111111111111111111111111111111111111111")
+        .prints("does not exist")
+        .prints("received      nothing");
     assert_eq!(sample.run("address 0x1234").status, 2);
     assert_eq!(
         sample
@@ -289,11 +287,9 @@ fn first_funders_are_not_more_than_is_known() {
     );
     // Without a state, the genesis is not known.
     sample.ok("lake build -q l.lake --reorg-buffer 0");
-    let files = sample.ok(&format!("address {address} --source lake:l.lake"));
-    assert!(
-        files.stdout.contains("what the genesis allocated"),
-        "{files:?}"
-    );
+    sample
+        .ok(&format!("address {address} --source lake:l.lake"))
+        .prints("what the genesis allocated");
 }
 
 /// An amount that left a contract without a log is stated, and read with
@@ -312,7 +308,7 @@ fn contracts_that_pay_without_logs_are_noticed() {
     assert_eq!(found["unrecorded"]["left"], left, "{found}");
     let text = sample.ok(&format!("address {pool} --chain genesis.json"));
     let line = "left the contract in none of these transfers (--with-internal)";
-    assert!(text.stdout.contains(line), "{text:?}");
+    text.prints(line);
     let whole = ask(&sample, &format!("{pool} --with-internal"));
     assert!(whole["unrecorded"].is_null(), "{whole}");
 }

@@ -186,8 +186,6 @@ fn what_cannot_be_traced_is_refused() {
             "only `taint` has one",
         ),
     ] {
-        let run = sample.run(&line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains(reason), "{line}: {}", run.stderr);
+        sample.run(&line).ended(2).says(reason);
     }
 }

@@ -50,6 +50,7 @@ pub struct Analyze<'s> {
     pub(crate) limit: Option<usize>,
     pub(crate) order: PairOrder,
     pub(crate) method: TaintMethod,
+    /// Rankings have the rows that a human-readable page shows.
     pub(crate) brief: bool,
 }
 
@@ -95,12 +96,6 @@ impl<'s> Analyze<'s> {
     /// first.
     pub fn method(mut self, method: TaintMethod) -> Self {
         self.method = method;
-        self
-    }
-
-    /// Limits rankings to what a human-readable page shows.
-    pub fn brief(mut self) -> Self {
-        self.brief = true;
         self
     }
 

@@ -187,7 +187,7 @@ impl Source {
     /// # Errors
     ///
     /// If the source cannot be read.
-    pub fn stored_tip(&self) -> Result<u64> {
+    pub(crate) fn stored_tip(&self) -> Result<u64> {
         #[cfg(feature = "rpc")]
         if let Some(joined) = self.with_head() {
             return joined.stored_tip();
@@ -351,8 +351,7 @@ impl SourceBuilder {
         self
     }
 
-    /// The bytes of transfers that a search keeps in memory; default
-    /// [`MEMORY_DEFAULT`](crate::MEMORY_DEFAULT).
+    /// The bytes of transfers that a search keeps in memory; default 1 GiB.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.config.memory = Some(bytes);
         self

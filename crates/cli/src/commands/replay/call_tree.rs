@@ -1,6 +1,7 @@
 //! The call frames of a transaction as an indented tree.
 
 use crate::{
+    commands::names::named,
     table::thousands,
     units::{COIN_DECIMALS, in_units},
 };
@@ -49,10 +50,7 @@ impl CallTree<'_> {
 
     /// An address with its name.
     pub(super) fn named(&self, address: Address) -> String {
-        match self.labels.name(address) {
-            Some(name) => format!("{address} [{}]", printable(name)),
-            None => address.to_string(),
-        }
+        named(self.labels, address)
     }
 
     /// A line for the call itself.
