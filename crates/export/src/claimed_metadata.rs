@@ -1,4 +1,4 @@
-//! What tokens claim about themselves, and counterfeits of well-known tokens.
+//! The claims of tokens about themselves, and counterfeits of well-known tokens.
 //!
 //! Any contract can claim any symbol. A claim that looks like the symbol of a well-known token,
 //! or of the native coin, at another address gets a question mark.
@@ -31,7 +31,7 @@ pub struct ClaimedMetadata {
 pub struct CounterfeitToken {
     /// Its contract.
     pub address: Address,
-    /// What it claims, printable.
+    /// The claims, printable.
     pub claimed: String,
     /// The symbol of the token that it looks like: a well-known one, or one of a list.
     pub symbol: String,

@@ -85,7 +85,7 @@ impl GraphOptions {
     }
 }
 
-/// What the writers of graphs get.
+/// The input of the writers of graphs.
 #[derive(Clone, Copy)]
 pub(crate) struct GraphInput<'a> {
     pub(crate) graph: &'a TransferGraph,

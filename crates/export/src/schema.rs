@@ -39,7 +39,7 @@ const TXGRAPH: [&str; WIDTH] = {
     names
 };
 
-/// Those of cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
+/// The names in cryo's datasets `erc20_transfers`, `erc721_transfers` and `native_transfers`
 /// (their contract column is `erc20`), and `timestamp` of its `blocks`.
 const CRYO: [&str; WIDTH] = {
     let mut names = TXGRAPH;
@@ -74,7 +74,7 @@ const ON_REQUEST: [(&str, Field); 11] = [
     ("erc20", Field::Schema(TOKEN_ADDRESS)),
 ];
 
-/// What a column contains.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     /// The field of the schema at this position.
@@ -187,7 +187,7 @@ impl Schema {
 
     /// The columns for values of a type: one, but 256-bit numbers have one for each of the words
     /// for them in `types`, else in `usual`. cryo's names of these always end with the word. So do
-    /// the others, unless there is one; ethereum-etl's plain name is that of the decimal text.
+    /// the others, unless there is one; ethereum-etl's plain name has the decimal text.
     pub(crate) fn columns(
         self,
         Column { name, column_type }: Column,

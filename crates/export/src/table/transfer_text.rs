@@ -69,7 +69,7 @@ pub(crate) struct TransferText<const KEY: usize, const TAIL: usize> {
     /// The text before each value up to the token id. It has the last quote of the value
     /// before and the first of this one, if they always have quotes.
     before: [Word<KEY>; TOKEN_STANDARD],
-    /// What stands for an absent value.
+    /// The text of an absent value.
     absent: Word<4>,
     /// The quote of a value that can be absent and is no number.
     quote: Word<1>,
