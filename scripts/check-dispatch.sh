@@ -9,7 +9,7 @@
 # - A shared jump and the code that leads to it in the decoded loop are in one line of the cache.
 #   When they cross a line, short loops of the EVM take up to 57 % longer.
 #
-#   scripts/check-dispatch.sh [PROGRAM]    default: builds a small one (release)
+#   scripts/check-dispatch.sh [PROGRAM]    default: the one of scripts/count-instructions.sh
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -25,8 +25,8 @@ program=${1:-}
 if [ -z "$program" ]; then
     need_build
     say "building a program with the interpreter (release)"
-    cargo build --release --locked -p txgraph-evm-tools --example rounds
-    program=$CARGO_TARGET_DIR/release/examples/rounds
+    cargo build --release --locked -p txgraph-bench --features count
+    program=$CARGO_TARGET_DIR/release/txgraph-bench
 fi
 
 say "checking the dispatch of its loops"

@@ -12,10 +12,9 @@ check() {
     ! grep -q '^warning: ' "$scratch/log" || die "warnings"
 }
 
-# What users install, the examples of the library, and the fuzz targets.
+# What users install, and the examples of the library. scripts/fuzz.sh builds the fuzz targets.
 check -p txgraph-cli
 check -p txgraph --examples
-check --manifest-path fuzz/Cargo.toml
 # Clusters have one feature, which scripts/lint.sh has checked.
 features | grep -v '^txgraph-distributed/' >"$scratch/features"
 cut -d/ -f1 "$scratch/features" | sort -u | while read -r package; do

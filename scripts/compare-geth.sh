@@ -14,7 +14,11 @@ need_build
 go_peer compare-geth
 say "building our side"
 profile=${PROFILE:-release}
-cargo build --profile "$profile" --locked -p txgraph-bench --features evm
+if [ "$profile" = dev ]; then
+    cargo build "${tested[@]}" --bin txgraph-bench
+else
+    cargo build --profile "$profile" --locked -p txgraph-bench --features evm
+fi
 say "comparing with geth $geth"
 exec "$CARGO_TARGET_DIR/${profile/#dev/debug}/txgraph-bench" geth "$peer" --cases "${CASES:-20000}" \
     --seed "${SEED:-0}"

@@ -9,8 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 
 lines=${LINES_MAX:-200000}
-txgraph=${TXGRAPH:-$CARGO_TARGET_DIR/release/txgraph}
-[ -x "$txgraph" ] || die "$txgraph is missing: cargo build --release -p txgraph-cli, or set TXGRAPH"
+need_txgraph ""
 if [ $# -eq 0 ]; then
     evm_programs
     set -- "$programs"/*.prog

@@ -3,7 +3,8 @@
 # new inputs. scripts/sanitize.sh runs the interpreter's with the address sanitizer.
 #
 #   scripts/fuzz.sh                             every target, 60 seconds
-#   TXGRAPH_FUZZ_SECONDS=5 scripts/fuzz.sh evm rpc
+#   TXGRAPH_FUZZ_SECONDS=600 scripts/fuzz.sh evm rpc
+#   PROFILE=dev TXGRAPH_FUZZ_SECONDS=4 scripts/fuzz.sh    not optimized
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_build
@@ -16,13 +17,14 @@ bins=()
 for target in "${targets[@]}"; do bins+=(--bin "$target"); done
 # With a target, build scripts and macros are shared with the other builds.
 host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS=$fuzz_flags cargo build --locked --manifest-path fuzz/Cargo.toml --target "$host" "${bins[@]}"
+profile=${PROFILE:-release}
+RUSTFLAGS=$fuzz_flags cargo build --profile "$profile" --locked --manifest-path fuzz/Cargo.toml --target "$host" "${bins[@]}"
 
 failed=()
 for target in "${targets[@]}"; do
     say "fuzzing $target"
     mkdir "$scratch/$target"
-    "$CARGO_TARGET_DIR/$host/debug/$target" -max_total_time="${TXGRAPH_FUZZ_SECONDS:-60}" \
+    "$CARGO_TARGET_DIR/$host/${profile/#dev/debug}/$target" -max_total_time="${TXGRAPH_FUZZ_SECONDS:-60}" \
         -print_final_stats=1 -verbosity=0 -artifact_prefix="$PWD/fuzz/" "$scratch/$target" || failed+=("$target")
 done
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}; the inputs are in fuzz/"

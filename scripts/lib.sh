@@ -61,10 +61,11 @@ make_scratch() {
 given_path() { (cd "$caller" && realpath "$1"); }
 
 # What the tests are built from. Another choice of packages or features compiles many crates again.
-# The oracle compares our interpreter with revm during replay.
+# The oracle compares our interpreter with revm during replay. WITH_CLUSTERS=1 adds the engine of clusters.
 # shellcheck disable=SC2034
-tested=(--workspace --exclude txgraph-distributed --exclude txgraph-python --locked
+tested=(--workspace --exclude txgraph-python --locked
     --features "txgraph-replay/oracle,txgraph-bench/evm,txgraph-lake/s3")
+[ -n "${WITH_CLUSTERS:-}" ] || tested+=(--exclude txgraph-distributed)
 
 # need_txgraph [PATH]: sets $txgraph to PATH, to TXGRAPH, or to a program that is built now.
 need_txgraph() {
@@ -73,7 +74,7 @@ need_txgraph() {
     [ -z "$txgraph" ] || return 0
     need_build
     say "building txgraph"
-    cargo build --locked -p txgraph-cli
+    cargo build "${tested[@]}" --bin txgraph
     txgraph=$CARGO_TARGET_DIR/debug/txgraph
 }
 

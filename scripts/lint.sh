@@ -5,8 +5,4 @@
 need_build
 
 say "lints"
-features=$(features)
-case "$*" in
-    *txgraph-distributed*) features=$(grep -v '^txgraph-distributed/' <<<"$features") ;;
-esac
-cargo clippy --workspace --all-targets --locked "$@" --features "$(paste -sd, <<<"$features")" -- -D warnings
+cargo clippy --workspace --all-targets --locked --features "$(features | paste -sd,)" -- -D warnings

@@ -51,7 +51,7 @@ bench)
     wheel release "$home/release"
     libraries "$home/release"
     cargo build --release --locked -q -p txgraph-cli
-    TXGRAPH_CLI=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
+    TXGRAPH=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
     ;;
 esac
 
@@ -59,12 +59,12 @@ wheel dev "$home/wheels"
 libraries "$home/wheels"
 
 need_txgraph ""
-export TXGRAPH_CLI=$txgraph
+export TXGRAPH=$txgraph
 export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
     say "writing a chain of 600,000 transfers"
     rm -rf "$TXGRAPH_LARGE_CHAIN"
-    cargo build --locked -q -p txgraph-chaingen
+    cargo build "${tested[@]}" -q --bin chaingen
     "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
     touch "$TXGRAPH_LARGE_CHAIN/.complete"
 fi

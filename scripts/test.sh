@@ -5,7 +5,7 @@
 #
 # Large data directories written by a real node are read from ../shared/fixtures (or
 # TXGRAPH_FIXTURES) if they exist. Without them, the tests that need one print `skipped: …`
-# and the fixtures in testdata/ cover the reader. The first build takes 15 to 25 minutes on
+# and the fixtures in testdata/ cover the reader. The first build takes about 13 minutes on
 # 2 cores.
 #
 #   scripts/test.sh                  all of them

@@ -5,10 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 need_build
 
-say "running every saved question on the sample chain (testdata/golden/queries)"
-UPDATE_GOLDEN=1 cargo test --locked -p txgraph-cli --test it query::saved_questions
-say "making every mistake (testdata/golden/mistakes.txt)"
-UPDATE_GOLDEN=1 cargo test --locked -p txgraph-cli --test it mistakes::
-say "writing the small graphs in every format (crates/export/tests/golden)"
-UPDATE_GOLDEN=1 cargo test --locked -p txgraph-export --test it
+say "writing saved questions, mistakes, and small graphs in every format"
+UPDATE_GOLDEN=1 cargo test "${tested[@]}" --test it -- query::saved_questions mistakes:: golden::
 git --no-pager diff --stat -- testdata/golden crates/export/tests/golden

@@ -26,7 +26,7 @@ print(time.perf_counter() - begin, frame.height)
 def export(chain, blocks, folder):
     """Seconds of the whole process of the command line, and its rows."""
     path = os.path.join(folder, "t.arrow")
-    program = os.environ["TXGRAPH_CLI"]
+    program = os.environ["TXGRAPH"]
     command = [program, "transfers", "--datadir", chain, "--index", "off", "-b", blocks]
     begin = time.perf_counter()
     subprocess.run([*command, "-o", path, "--overwrite"], check=True, capture_output=True)

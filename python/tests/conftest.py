@@ -70,9 +70,9 @@ def large_chain():
 @pytest.fixture(scope="session")
 def command_line(tmp_path_factory):
     """Runs the command line on a chain. Returns what it prints."""
-    program = os.environ.get("TXGRAPH_CLI") or shutil.which("txgraph")
+    program = os.environ.get("TXGRAPH") or shutil.which("txgraph")
     if not program:
-        pytest.skip("TXGRAPH_CLI names no command line; scripts/python.sh builds it")
+        pytest.skip("TXGRAPH names no command line; scripts/python.sh builds it")
 
     def run(chain, *arguments):
         command = [program, *arguments, "--datadir", chain, "--index", "off"]

@@ -82,7 +82,7 @@ const HISTORY_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"]
 /// Complete in v1. In v2 it writes to RocksDB and stays at block 0.
 const LOOKUP_STAGE: &str = "TransactionLookup";
 
-/// The tables that a writer fills besides those of blocks.
+/// The tables that a writer fills besides the tables of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateRows {
     /// Nothing: no accounts and no change sets.

@@ -2,10 +2,10 @@
 
 use crate::{hints::hint_text, progress};
 use std::{error::Error as _, process::ExitCode};
-use txgraph::{Error, ErrorKind};
+use txgraph::{Error, ErrorKind, Result};
 
-/// The exit status for a kind of failure.
-pub(crate) fn code(kind: ErrorKind) -> ExitCode {
+/// Returns the exit status for a kind of error.
+pub fn exit_code(kind: ErrorKind) -> ExitCode {
     ExitCode::from(match kind {
         ErrorKind::BrokenPipe => 0,
         ErrorKind::Usage | ErrorKind::Unsupported(_) => 2,
@@ -15,8 +15,15 @@ pub(crate) fn code(kind: ErrorKind) -> ExitCode {
     })
 }
 
-/// Prints what failed, the causes, and what to do.
-pub(crate) fn report(error: &Error) {
+/// The result of a command of which some parts failed: the last failure. The others are printed.
+pub(crate) fn last_of(mut failed: Vec<Error>) -> Result<()> {
+    let last = failed.pop();
+    failed.iter().for_each(report);
+    last.map_or(Ok(()), Err)
+}
+
+/// Prints an error with its causes and a hint to standard error.
+pub fn report(error: &Error) {
     if error.kind == ErrorKind::BrokenPipe {
         // The reader has seen enough.
         return;

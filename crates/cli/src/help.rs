@@ -1,11 +1,8 @@
 //! The help texts of the command line. Commands are listed in groups. `-h` fits on one page:
 //! options that are used rarely are in `--help` only. `txgraph help options` describes the options
-//! of every command. Options of earlier versions are refused with what replaced them.
+//! of every command.
 
-use clap::{
-    Arg, Command,
-    error::{ContextKind, ContextValue},
-};
+use clap::{Arg, Command};
 
 /// The name of the topic.
 pub(crate) const OPTIONS: &str = "options";
@@ -53,39 +50,6 @@ Options of every command:
   --config FILE, --threads N, --index DIR  how to run
   --explain, --verbose, --quiet            what to print on stderr
   All of them: txgraph help options";
-
-/// Options of version 0.1, with what replaced them.
-const RENAMED: [(&str, &str); 12] = [
-    ("--against", "`txgraph replay compare FILE`"),
-    ("--bundle", "`--source bundle:PATH`"),
-    ("--fees", "`txgraph replay transfers --fees`"),
-    ("--ms", "`--time`"),
-    ("--no-checksum", "`--allow-bad-checksum`"),
-    ("--state-at", "`--block`"),
-    ("--top", "`--limit`, and `--follow-top` for a graph"),
-    ("--trace", "`txgraph replay trace KIND`"),
-    ("--verify", "`--check-roots`"),
-    ("--verify-balances", "`txgraph replay balances TOKEN`"),
-    ("--verify-only", "`txgraph replay verify`"),
-    ("--write-bundle", "`txgraph replay bundle DIR`"),
-];
-
-/// Names what replaced an option, if the error is about an option of version 0.1.
-pub(crate) fn name_successor(mut error: clap::Error) -> clap::Error {
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
-        return error;
-    };
-    let option = option.split('=').next();
-    if let Some((old, new)) = RENAMED.iter().find(|(old, _)| Some(*old) == option) {
-        let tip = format!("{old} is {new} since version 0.2");
-        error.remove(ContextKind::SuggestedArg);
-        error.insert(
-            ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![tip.into()]),
-        );
-    }
-    error
-}
 
 /// The command line as it is parsed.
 pub(crate) fn complete(command: Command) -> Command {

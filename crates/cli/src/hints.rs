@@ -1,4 +1,4 @@
-//! What to do about an error, in the options of this command line.
+//! Remedies for errors, in the options of this command line.
 
 use std::borrow::Cow;
 use txgraph::{DATADIR_ENV, Hint, SOURCE_ENV};

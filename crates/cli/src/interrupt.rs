@@ -20,12 +20,16 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long a message may take to print. Standard error can be a pipe that nothing reads.
 const MESSAGE_TIME_MAX: Duration = Duration::from_millis(200);
 
-/// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets.
+/// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets. Call it once.
 ///
 /// Work that sees the flag stops in order. SIGTERM ends the process at once. So do a second
 /// signal, and a SIGINT after which no block is finished for `grace`: the process is then
 /// blocked, for example by a pipe that nothing reads. Unfinished outputs are deleted first.
-pub(crate) fn watch(grace: Duration) -> Result<CancelFlag> {
+///
+/// # Errors
+///
+/// If the system refuses signal handlers or a thread.
+pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
     let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let cancel = CancelFlag::new();

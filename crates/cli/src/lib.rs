@@ -6,7 +6,7 @@
 //! its own the same messages, exit statuses and signals.
 //!
 //! Modules, each using only those before it: stdout_check, progress, interrupt, hints, exit, units,
-//! stats, output, table, transfer_tables, cluster, block_args, label_args, args, argv, help, commands.
+//! stats, output, table, transfer_tables, cluster, block_args, name_args, renamed, args, argv, help, commands.
 
 mod args;
 mod argv;
@@ -17,9 +17,10 @@ mod exit;
 mod help;
 mod hints;
 mod interrupt;
-mod label_args;
+mod name_args;
 mod output;
 mod progress;
+mod renamed;
 mod stats;
 mod stdout_check;
 mod table;
@@ -33,9 +34,12 @@ use commands::Context;
 use output::Terminal;
 use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
-use txgraph::{CancelFlag, Error, ErrorKind, Result, parse::Options};
+use txgraph::{Result, parse::Options};
 
 pub use cluster::{Cluster, ClusterQuery};
+pub use exit::{exit_code, report};
+pub use interrupt::watch_signals;
+pub use progress::log;
 
 /// Where did these tokens go? Transfer graphs from a local reth node
 ///
@@ -176,7 +180,7 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
     let mut command = help::complete(Cli::command());
     let args = argv::several_blocks(args.iter().cloned());
     let matches = command.try_get_matches_from_mut(args);
-    let mut matches = matches.map_err(help::name_successor)?;
+    let mut matches = matches.map_err(renamed::name_successor)?;
     if matches.subcommand_name() == Some(help::OPTIONS) {
         // It has no other meaning than its help.
         let topic = ["txgraph", "help", help::OPTIONS];
@@ -197,13 +201,13 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         (Some(_), None) => return Err(cluster::hand_over(args)),
         (Some(question), Some(cluster)) => Some((question, cluster)),
     };
-    log(cli.global.quiet, cli.global.verbose);
+    log(cli.global.run.quiet, cli.global.run.verbose);
     let cancel = watch_signals(match on_cluster {
         Some(_) => CLUSTER_GRACE,
         None => GRACE,
     })?;
-    let terminal = Terminal::new(cli.global.quiet, cancel);
-    let stats = (cli.global.stats.as_deref()).map(|path| {
+    let terminal = Terminal::new(cli.global.run.quiet, cancel);
+    let stats = (cli.global.run.stats.as_deref()).map(|path| {
         let config = cli.global.config().unwrap_or_default();
         StatsFile::open(path, config, cli.name.clone())
     });
@@ -215,34 +219,6 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         return done.and(written);
     }
     done
-}
-
-/// Prints an error with its causes and a hint to standard error.
-pub fn report(error: &Error) {
-    exit::report(error);
-}
-
-/// Returns the exit status for a kind of error.
-pub fn exit_code(kind: ErrorKind) -> ExitCode {
-    exit::code(kind)
-}
-
-/// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets. Call it once.
-///
-/// SIGTERM and a second signal end the process at once. So does a SIGINT after which no block
-/// is reported as finished for `grace`.
-///
-/// # Errors
-///
-/// If the system refuses signal handlers or a thread.
-pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
-    interrupt::watch(grace)
-}
-
-/// Starts logging to standard error, above a progress bar if there is one. `RUST_LOG` takes
-/// precedence over the level, which is that of `-q` or of this many `-v`.
-pub fn log(quiet: bool, verbose: u8) {
-    progress::log(quiet, verbose);
 }
 
 fn dispatch(

@@ -1,6 +1,10 @@
 //! Messages on stderr, results on stdout, and the width of the terminal.
 
-use crate::{progress, stats::Stats, units::thousands};
+use crate::{
+    progress,
+    stats::Stats,
+    units::{rate, thousands},
+};
 use serde::Serialize;
 use std::{
     borrow::Cow,
@@ -17,7 +21,7 @@ use txgraph::{
 /// Ranges and gaps that a line lists.
 const LISTED_MAX: usize = 6;
 
-/// What is printed for people.
+/// Output for people: notes, warnings and progress.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
@@ -118,7 +122,7 @@ impl Terminal {
         }
     }
 
-    /// What was not read of files of labels. It is printed even if quiet: names are missing.
+    /// Prints the warnings about files of labels, also if quiet: names are missing.
     pub(crate) fn labels(&self, labels: &Labels) {
         for warning in labels.warnings() {
             progress::say(format_args!("warning: labels: {}", printable(warning)));
@@ -149,7 +153,7 @@ impl Terminal {
         }
     }
 
-    /// What was read, and how fast; from an index, blocks are not read.
+    /// Prints the counts and the speed of a scan; from an index, blocks are not read.
     pub(crate) fn scanned(&self, scan: &ScanReport, time: Duration, is_indexed: bool) {
         self.stats.scan(scan);
         let counts = &scan.counts;
@@ -191,7 +195,7 @@ impl Terminal {
         self.note(format_args!("{line}; {}", pace(blocks, time)));
     }
 
-    /// What a search found, or what was measured.
+    /// Prints the size of the graph that was found or measured.
     pub(crate) fn graph(&self, [vertices, transfers]: [u64; 2], hop_max: u32) {
         self.note(format_args!(
             "graph of {} and {}, up to hop {hop_max}",
@@ -211,8 +215,7 @@ fn pace(blocks: Option<u64>, time: Duration) -> String {
     };
     match blocks {
         Some(blocks) => {
-            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-            let rate = blocks as f64 / seconds.max(1e-9);
+            let rate = rate(blocks, seconds);
             format!("{time}, {rate:.0} blocks/s")
         }
         None => format!("{time}, from the index"),
@@ -280,6 +283,19 @@ pub(crate) fn listed_of(count: u64, items: impl Iterator<Item = String>) -> Stri
         words.push(format!("and {} more", thousands(more)));
     }
     words.join(", ")
+}
+
+/// Lines of a name and a text, in two columns. A name is shown once for all its lines.
+pub(crate) fn aligned(lines: &[(&str, String)]) -> String {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut page = String::new();
+    let mut last = "";
+    for (name, text) in lines {
+        let shown = if *name == last { "" } else { name };
+        page += &format!("{shown:width$}  {}\n", printable(text));
+        last = name;
+    }
+    page
 }
 
 /// Prints a text on stdout. Characters that a terminal would interpret are replaced.

@@ -139,8 +139,14 @@ impl Progress for Bar {
     }
 }
 
-/// Starts logging to stderr, with the level of `-v`, `-q` or `RUST_LOG`.
-pub(crate) fn log(quiet: bool, verbose: u8) {
+/// Whether colors are wanted where there is a terminal.
+pub(crate) fn has_colors() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Starts logging to standard error, above a progress bar if there is one. `RUST_LOG` takes
+/// precedence over the level, which depends on `-q` and the number of `-v`.
+pub fn log(quiet: bool, verbose: u8) {
     let level = match (quiet, verbose) {
         (true, _) | (_, 0) => "warn",
         (_, 1) => "warn,txgraph=info,txgraph_reader=info,txgraph_graph=info,txgraph_nodedb=info",
@@ -154,11 +160,10 @@ pub(crate) fn log(quiet: bool, verbose: u8) {
     let words: Vec<&str> = words.split(',').filter(|it| parsed(it).is_some()).collect();
     let errors = Targets::new().with_default(LevelFilter::ERROR);
     let filter = parsed(&words.join(",")).unwrap_or(errors);
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     // Fails only if logging was started before.
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(Stderr)
-        .with_ansi(io::stderr().is_terminal() && !no_color)
+        .with_ansi(io::stderr().is_terminal() && has_colors())
         .with_filter(filter);
     let _ = tracing_subscriber::registry().with(lines).try_init();
 }

@@ -13,7 +13,7 @@ use std::{
 };
 use txgraph::{Config, Error, LineWriter, Result, ScanReport, Written};
 
-/// What a command has done so far.
+/// The phases, counts and files of a command so far.
 #[derive(Debug)]
 pub(crate) struct Stats {
     start: Instant,

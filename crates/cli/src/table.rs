@@ -11,7 +11,7 @@ use cell_text::{CellText, TOKEN, place};
 use comfy_table::{Cell as Drawn, CellAlignment, ContentArrangement, presets};
 use txgraph::{ColumnType, Labels, Table, TokenList, Value, printable};
 
-/// What the rows of a table are.
+/// The kind of rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// Measures. Addresses are shortened only where the terminal is narrow: they are copied.

@@ -27,31 +27,42 @@ impl TerminalFormat {
     /// The words of the forms.
     pub(crate) const WORDS: [&str; 2] = ["table", "tree"];
 
-    /// The form that an output asks for: by its format; else a table, if nothing is said and
-    /// stdout is a terminal. `None`: data.
+    /// The form that an output asks for: by its format; else the default one, if nothing is said
+    /// and stdout is a terminal. `None`: data.
     pub(crate) fn of(
+        output: &Output,
+        default: Option<Self>,
+        terminal: &Terminal,
+    ) -> Result<Option<Self>> {
+        let form = match output.format.as_deref() {
+            Some("table") => Some(Self::Table),
+            Some("tree") => Some(Self::Tree),
+            None if output.output.is_empty() && terminal.is_seen() => default,
+            _ => None,
+        };
+        if form.is_some() && output.output.iter().any(|path| path != "-") {
+            return Err(Error::usage(
+                "human-readable tables and trees are written to standard output",
+            )
+            .hint("name a file like t.csv without --format, or redirect the output"));
+        }
+        Ok(form)
+    }
+
+    /// The form of transfers, whose columns can be chosen as data only.
+    pub(crate) fn of_transfers(
         output: &Output,
         columns: &[ColumnChoice],
         terminal: &Terminal,
     ) -> Result<Option<Self>> {
-        let is_default = columns.is_empty();
-        let form = match output.format.as_deref() {
-            Some("table") => Self::Table,
-            Some("tree") => Self::Tree,
-            None if output.output.is_empty() && is_default && terminal.is_seen() => Self::Table,
-            _ => return Ok(None),
-        };
-        if output.output.iter().any(|path| path != "-") {
-            return Err(Error::usage("human-readable tables go to standard output")
-                .hint("name a file like t.csv without --format, or redirect the output"));
-        }
-        if !is_default {
+        let form = Self::of(output, columns.is_empty().then_some(Self::Table), terminal)?;
+        if form.is_some() && !columns.is_empty() {
             return Err(
                 Error::usage("the columns of a human-readable table cannot be chosen")
                     .hint("columns are chosen with --format csv, jsonl, parquet or ipc"),
             );
         }
-        Ok(Some(form))
+        Ok(form)
     }
 }
 

@@ -17,6 +17,13 @@ pub(crate) fn in_units(amount: U256, decimals: u8) -> String {
     }
 }
 
+/// How many a second.
+pub(crate) fn rate(count: u64, seconds: f64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = count as f64 / seconds.max(1e-9);
+    rate
+}
+
 /// `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     grouped(&number.to_string())

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, map::HashMap};
 use std::collections::BTreeSet;
 use unicode_security::confusable_detection::skeleton;
 
-/// What a symbol looks like: as it is, in upper case and in lower case.
+/// The look of a symbol: as it is, in upper case or in lower case.
 type Look = (u8, String);
 
 /// The first token that looks like this.
@@ -54,8 +54,8 @@ impl Alike {
     }
 }
 
-/// What a person sees of a symbol: by the confusable characters of Unicode (UTS 39), without blanks
-/// and characters that are not seen.
+/// Returns the visible skeletons of a symbol, by the confusable characters of Unicode (UTS 39),
+/// without blanks and invisible characters.
 fn looks(symbol: &str) -> [Look; 3] {
     let seen = |c: &char| !c.is_whitespace() && !c.is_control() && *c != '\u{FFFD}';
     let text: String = symbol.chars().filter(seen).collect();

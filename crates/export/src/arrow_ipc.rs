@@ -1,99 +1,17 @@
 //! Tables in memory: record batches for programs that take the arrays of Apache Arrow.
 //!
-//! The columns are those of Arrow IPC. Nothing is copied: a program gets the arrays that would be
-//! written to a file.
+//! The columns equal the columns of Arrow IPC. Nothing is copied: a program gets the arrays that
+//! would be written to a file.
 
 use crate::{
-    ColumnType, Target,
+    ArrowReceiver, ArrowTarget, ColumnType, Target,
     fields::{FIELDS, TransferField},
     table::columns::ColumnBuilder,
 };
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
-use std::{
-    fmt, hash,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use txgraph_transfers::Transfer;
-
-/// Receives a table, one record batch at a time. The methods are called one after the other, on
-/// any thread.
-pub trait ArrowReceiver: Send + Sync {
-    /// A table begins. What came before it belongs to an attempt that is repeated.
-    fn start(&self, columns: &SchemaRef);
-
-    /// The next rows. Returns whether more are wanted.
-    fn batch(&self, batch: RecordBatch) -> bool;
-
-    /// The table is complete. `metadata` is JSON: the source and the coverage of the result.
-    fn finish(&self, metadata: Option<&str>);
-
-    /// Whether rows are passed on as they come, so that an attempt cannot be repeated.
-    fn is_stream(&self) -> bool {
-        false
-    }
-
-    /// Whether no more rows are wanted. Asked between batches, too, so that a scan that finds
-    /// nothing ends.
-    fn is_closed(&self) -> bool {
-        false
-    }
-}
-
-/// A receiver as a [`Target`](crate::Target). Equal are only clones of the same.
-#[derive(Clone)]
-pub struct ArrowTarget(Arc<dyn ArrowReceiver>);
-
-impl ArrowTarget {
-    /// A target that passes everything to `receiver`.
-    pub fn new(receiver: Arc<dyn ArrowReceiver>) -> Self {
-        Self(receiver)
-    }
-
-    pub(crate) fn start(&self, columns: &SchemaRef) {
-        self.0.start(columns);
-    }
-
-    pub(crate) fn batch(&self, batch: RecordBatch) -> bool {
-        self.0.batch(batch)
-    }
-
-    pub(crate) fn finish(&self, metadata: Option<&str>) {
-        self.0.finish(metadata);
-    }
-
-    pub(crate) fn is_stream(&self) -> bool {
-        self.0.is_stream()
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-
-    fn address(&self) -> *const () {
-        Arc::as_ptr(&self.0).cast()
-    }
-}
-
-impl fmt::Debug for ArrowTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ArrowTarget").finish_non_exhaustive()
-    }
-}
-
-impl PartialEq for ArrowTarget {
-    fn eq(&self, other: &Self) -> bool {
-        self.address() == other.address()
-    }
-}
-
-impl Eq for ArrowTarget {}
-
-impl hash::Hash for ArrowTarget {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.address().hash(state);
-    }
-}
 
 /// A table in memory.
 #[derive(Clone, Debug)]

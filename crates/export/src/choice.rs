@@ -2,7 +2,7 @@
 
 use crate::{
     ColumnType, ColumnWord, Error, Schema,
-    schema::{Field, HOP, VERTEX_ON_REQUEST},
+    schema::{Field, HOP, VertexField},
     text::printable_short,
 };
 use serde::{Serialize, Serializer};
@@ -20,13 +20,12 @@ pub struct ColumnChoice {
     types: Vec<ColumnWord>,
 }
 
-/// What an entry chooses.
+/// The columns that an entry chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     All(Schema),
     One(Field),
-    /// A column of vertices.
-    Vertex,
+    Vertex(VertexField),
     /// All but this one.
     Without(Field),
 }
@@ -44,7 +43,7 @@ impl ColumnChoice {
 
     /// Whether it is a column of vertices.
     pub const fn is_of_vertices(&self) -> bool {
-        matches!(self.chosen, Chosen::Vertex)
+        matches!(self.chosen, Chosen::Vertex(_))
     }
 
     /// Whether a list adds one of some columns by name.
@@ -96,7 +95,7 @@ impl ColumnChoice {
                 ColumnType::Address | ColumnType::Hash => &[Binary, Hex, Rich],
                 _ => &[Rich],
             },
-            Chosen::Vertex | Chosen::Without(_) => &[],
+            Chosen::Vertex(_) | Chosen::Without(_) => &[],
         }
     }
 }
@@ -141,10 +140,12 @@ impl FromStr for ColumnChoice {
             None => (text, None),
         };
         let name = entry.strip_prefix('-').unwrap_or(entry);
-        let (chosen, suffix) = match (entry == name, name.parse()) {
-            (true, Ok(schema)) => (Chosen::All(schema), None),
-            (true, _) if VERTEX_ON_REQUEST.contains(&name) => (Chosen::Vertex, None),
-            (is_added, _) => {
+        let mut vertex_fields = VertexField::ALL.iter();
+        let vertex_field = vertex_fields.find(|field| field.as_str() == name);
+        let (chosen, suffix) = match (entry == name, name.parse(), vertex_field) {
+            (true, Ok(schema), _) => (Chosen::All(schema), None),
+            (true, _, Some(field)) => (Chosen::Vertex(*field), None),
+            (is_added, ..) => {
                 let (field, suffix) = field(name).ok_or_else(|| unknown(name, true))?;
                 match is_added {
                     true => (Chosen::One(field), suffix),

@@ -1,14 +1,23 @@
-//! What tokens claim about themselves, and counterfeits of well-known tokens.
+//! The claims of tokens about themselves, and counterfeits of well-known tokens.
 //!
 //! Any contract can claim any symbol. A claim that looks like the symbol of a well-known token,
 //! or of the native coin, at another address gets a question mark.
 
-use crate::{Token, alike::Alike};
+use crate::alike::Alike;
 use alloy_primitives::Address;
 use std::{collections::BTreeMap, sync::LazyLock};
 use txgraph_base::KnownChain;
 
-/// What the contract of a token claims. What it does not answer is absent.
+/// A token of a list, or a well-known one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Symbol, printable and of at most 24 characters; may be empty.
+    pub symbol: String,
+    /// Decimal places of an amount.
+    pub decimals: u8,
+}
+
+/// The metadata that the contract of a token claims. Fields that it does not answer are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimedMetadata {
     /// The symbol.
@@ -22,7 +31,7 @@ pub struct ClaimedMetadata {
 pub struct CounterfeitToken {
     /// Its contract.
     pub address: Address,
-    /// What it claims, printable.
+    /// The claims, printable.
     pub claimed: String,
     /// The symbol of the token that it looks like: a well-known one, or one of a list.
     pub symbol: String,

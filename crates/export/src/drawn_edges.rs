@@ -3,7 +3,7 @@
 
 use crate::{
     Column, TokenList, Value,
-    graph_rows::{merged_attributes, transfer_columns, transfer_row},
+    graph_rows::{MERGED, columns, row, transfer_columns, transfer_row},
 };
 use alloy_primitives::{Address, map::HashMap};
 use std::{
@@ -99,18 +99,15 @@ impl<'a> Arrows<'a> {
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = Arrow> + '_> {
         let graph = self.graph;
         match &self.merged {
-            Some(merged) => {
-                let attributes = merged_attributes().split_off(ENDS);
-                Box::new(merged.iter().map(move |edge| Arrow {
-                    source: graph.graph[edge.source].address,
-                    target: graph.graph[edge.target].address,
-                    asset: edge.asset,
-                    amount: edge.sum,
-                    count: edge.count,
-                    times: edge.first.1.zip(edge.last.1),
-                    row: attributes.row((graph, edge)),
-                }))
-            }
+            Some(merged) => Box::new(merged.iter().map(move |edge| Arrow {
+                source: graph.graph[edge.source].address,
+                target: graph.graph[edge.target].address,
+                asset: edge.asset,
+                amount: edge.sum,
+                count: edge.count,
+                times: edge.first.1.zip(edge.last.1),
+                row: row(&MERGED[ENDS..], (graph, edge)),
+            })),
             None => Box::new(graph.graph.edge_weights().map(|edge| Arrow {
                 source: edge.transfer.from_address,
                 target: edge.transfer.to_address,
@@ -126,7 +123,7 @@ impl<'a> Arrows<'a> {
     /// Returns the columns of [`Arrow::row`].
     pub(crate) fn columns(&self) -> Vec<Column> {
         if self.merged.is_some() {
-            merged_attributes().split_off(ENDS).columns()
+            columns(&MERGED[ENDS..])
         } else {
             transfer_columns()
         }
@@ -207,14 +204,8 @@ const ENDS: usize = 2;
 /// Returns the label of an arrow: its amount, and its number of transfers unless it is one.
 pub(crate) fn arrow_label(arrow: &Arrow, tokens: &TokenList, chain_id: u64) -> String {
     let amount = tokens.format_amount(chain_id, &arrow.asset, arrow.amount);
-    with_count(amount, arrow.count)
-}
-
-/// Appends the number of transfers to an amount, unless it is one.
-pub(crate) fn with_count(amount: String, transfers: u64) -> String {
-    if transfers == 1 {
-        amount
-    } else {
-        format!("{amount} in {transfers} transfers")
+    match arrow.count {
+        1 => amount,
+        count => format!("{amount} in {count} transfers"),
     }
 }

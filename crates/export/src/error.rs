@@ -99,20 +99,12 @@ pub enum Error {
     /// The threads that format could not be started.
     #[error(transparent)]
     Threads(#[from] txgraph_work::ThreadsError),
-    /// A token list is invalid.
+    /// A token list or a file of prices is invalid.
     #[error("{}: {reason}", path.display())]
-    TokenList {
+    WrongFile {
         /// The file.
         path: PathBuf,
-        /// The entry, and the reason.
-        reason: String,
-    },
-    /// A file of prices is invalid.
-    #[error("{}: {reason}", path.display())]
-    Prices {
-        /// The file.
-        path: PathBuf,
-        /// The line, and the reason.
+        /// The entry or the line, and the reason.
         reason: String,
     },
     /// The graph has too many vertices or edges for a readable drawing.

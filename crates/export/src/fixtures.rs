@@ -1,16 +1,34 @@
 //! Transfers for the tests of this crate.
 
-use alloy_primitives::{Address, B256, U256};
+#[path = "../tests/it/text_fields.rs"]
+mod text_fields;
+
+pub(crate) use text_fields::text_fields;
+
+use alloy_primitives::{Address, B256, U256, Uint};
 use proptest::{option, prelude::*, sample::select};
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
+
+/// Generates numbers of every length, and those around powers of ten and two.
+pub(crate) fn numbers<const BITS: usize, const LIMBS: usize>()
+-> impl Strategy<Value = Uint<BITS, LIMBS>> {
+    let near = |base: u64, most: usize| {
+        (0..=most, 0u64..3).prop_map(move |(power, more)| {
+            let number = Uint::<BITS, LIMBS>::from(base).wrapping_pow(Uint::from(power));
+            number
+                .wrapping_sub(Uint::from(1))
+                .wrapping_add(Uint::from(more))
+        })
+    };
+    let any = (any::<[u64; LIMBS]>(), 0..=BITS)
+        .prop_map(|(limbs, shift)| Uint::<BITS, LIMBS>::from_limbs(limbs).wrapping_shr(shift));
+    // A bit is 0.301 digits.
+    prop_oneof![any, near(10, BITS * 301 / 1000), near(2, BITS - 1)]
+}
 
 /// Generates any transfer that the types allow.
 pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
     let address = || any::<[u8; 20]>().prop_map(Address::from);
-    let number = || {
-        (any::<[u64; 4]>(), 0usize..=256)
-            .prop_map(|(limbs, shift)| U256::from_limbs(limbs).wrapping_shr(shift))
-    };
     (
         (
             any::<u64>(),
@@ -26,8 +44,8 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
             address(),
         ),
         (
-            number(),
-            option::of(number()),
+            numbers(),
+            option::of(numbers()),
             select(TokenStandard::ALL),
             select(Kind::ALL),
         ),
@@ -47,29 +65,6 @@ pub(crate) fn any_transfer() -> impl Strategy<Value = Transfer> {
             token_standard: moved.2,
             kind: moved.3,
         })
-}
-
-/// Returns the text of each column, formatted by the standard library. Unknown values have none.
-pub(crate) fn text_fields(transfer: &Transfer, chain_id: u64) -> Vec<Option<String>> {
-    let address = |address: Address| format!("{address:#x}");
-    vec![
-        Some(transfer.block_number.to_string()),
-        transfer
-            .block_timestamp
-            .map(|time| time.seconds().to_string()),
-        Some(transfer.transaction_index.to_string()),
-        transfer.log_index.map(|index| index.to_string()),
-        Some(transfer.sub_index.to_string()),
-        transfer.transaction_hash.map(|hash| format!("{hash:#x}")),
-        transfer.token_address.map(address),
-        Some(address(transfer.from_address)),
-        Some(address(transfer.to_address)),
-        Some(transfer.value.to_string()),
-        transfer.token_id.map(|id| id.to_string()),
-        Some(transfer.token_standard.to_string()),
-        Some(transfer.kind.to_string()),
-        Some(chain_id.to_string()),
-    ]
 }
 
 /// Returns a transfer with the longest text in every field.

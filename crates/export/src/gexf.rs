@@ -4,17 +4,18 @@
 //! a start and an end, so that Gephi shows a timeline.
 
 use crate::{
-    Column, GraphOptions, Metadata, Result, TokenList, Value, Written,
+    Column, Result, TokenList, Value, Written,
     decimal::to_f64,
     drawn_edges::{Arrow, Arrows, arrow_label, width},
-    graph_rows::{vertex_attributes, vertices},
+    graph_rows::{columns, row, vertex_attributes, vertices},
+    options::GraphInput,
     output::Output,
     text::short_address,
     text_output::TextOutput,
     value::ValueText,
     xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
-use txgraph_graph::{Asset, TransferGraph};
+use txgraph_graph::Asset;
 
 const OPEN: &[u8] = b"<gexf xmlns=\"http://gexf.net/1.3\" \
     xmlns:viz=\"http://gexf.net/1.3/viz\" version=\"1.3\">\n";
@@ -23,27 +24,26 @@ const OPEN: &[u8] = b"<gexf xmlns=\"http://gexf.net/1.3\" \
 const ROOT_COLOR: &str = "#EE7733";
 const VERTEX_COLOR: &str = "#BBBBBB";
 
-pub(crate) fn write(
-    graph: &TransferGraph,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    output: Output,
-) -> Result<Written> {
-    let tokens = &options.tokens;
-    let arrows = Arrows::new(graph, options.merge, &options.table.threads)?;
-    let chain_id = graph.chain.chain_id;
+pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
+    let tokens = &input.options.table.tokens;
+    let arrows = Arrows::new(
+        input.graph,
+        input.options.merge,
+        &input.options.table.threads,
+    )?;
+    let chain_id = input.graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;
     out.extend_from_slice(DECLARATION);
     out.extend_from_slice(OPEN);
     out.extend_from_slice(b"  <meta>\n    <creator>");
-    push_text(out, &metadata.tool);
+    push_text(out, &input.metadata.tool);
     out.extend_from_slice(b"</creator>\n    <description>");
-    push_text(out, &metadata.to_json()?);
+    push_text(out, &input.metadata.to_json()?);
     out.extend_from_slice(b"</description>\n  </meta>\n");
     // Times are Unix seconds: networkx 3.6 reads no `dateTime`.
     let timed = arrows.len() > 0
-        && (graph.graph.edge_weights()).all(|edge| edge.transfer.block_timestamp.is_some());
+        && (input.graph.graph.edge_weights()).all(|edge| edge.transfer.block_timestamp.is_some());
     out.extend_from_slice(b"  <graph defaultedgetype=\"directed\" idtype=\"string\"");
     if timed {
         push_attribute(out, "mode", "dynamic");
@@ -54,16 +54,16 @@ pub(crate) fn write(
     out.extend_from_slice(b">\n");
 
     // Id and label are attributes of the element itself.
-    let vertex_attributes = vertex_attributes(&options.table, true).split_off(2);
-    let vertex_columns = vertex_attributes.columns();
+    let vertex_attributes = &vertex_attributes(&input.options.table, true)[2..];
+    let vertex_columns = columns(vertex_attributes);
     let edge_columns = arrows.columns();
     attributes(out, "node", &vertex_columns);
     attributes(out, "edge", &edge_columns);
 
     out.extend_from_slice(b"    <nodes");
-    push_attribute(out, "count", &graph.graph.node_count().to_string());
+    push_attribute(out, "count", &input.graph.graph.node_count().to_string());
     out.extend_from_slice(b">\n");
-    for vertex in vertices(graph, &options.contracts) {
+    for vertex in vertices(input.graph, &input.options.contracts) {
         let out = &mut text.buffer;
         let address = vertex.vertex.address;
         let label = vertex
@@ -75,7 +75,7 @@ pub(crate) fn write(
         push_attribute(out, "id", &format!("{address:#x}"));
         push_attribute(out, "label", &label);
         out.extend_from_slice(b">\n");
-        push_row(out, &vertex_columns, &vertex_attributes.row(vertex));
+        push_row(out, &vertex_columns, &row(vertex_attributes, vertex));
         push_color(
             out,
             if vertex.is_root {
@@ -117,7 +117,7 @@ pub(crate) fn write(
     }
     text.buffer
         .extend_from_slice(b"    </edges>\n  </graph>\n</gexf>\n");
-    text.finish(Some(metadata))
+    text.finish(Some(input.metadata))
 }
 
 /// Returns the amount in the unit of its token, or in raw units if the decimals are unknown. It

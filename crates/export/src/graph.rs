@@ -3,9 +3,10 @@
 use crate::{
     DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat, TableWriter, Target,
     TransferTableOptions, Written, draw, gexf,
-    graph_rows::{merged_attributes, totals_column, vertex_attributes, vertices},
+    graph_rows::{MERGED, TOTALS, columns, row, vertex_attributes, vertices},
     graphml, json,
     json_text::push_json_pretty,
+    options::GraphInput,
     output::Output,
     picture,
     table::{TransferRows, transfer_encoder},
@@ -28,46 +29,41 @@ pub fn write_graph(
     let format = format.into();
     options.validate(format)?;
     let output = Output::open(target, overwrite, format.has_metadata_file())?;
+    let input = GraphInput {
+        graph,
+        options,
+        metadata,
+    };
     let format = match format {
-        GraphFormat::Table(format) => return write_edges(graph, format, options, metadata, output),
+        GraphFormat::Table(format) => return write_edges(input, format, output),
         GraphFormat::Document(format) => format,
     };
     match format {
-        DocumentFormat::Json => json::write(graph, options, metadata, output),
-        DocumentFormat::Dot => picture::dot::write(graph, options, metadata, output),
-        DocumentFormat::Svg | DocumentFormat::Png => {
-            draw::write(graph, format, options, metadata, output)
-        }
-        DocumentFormat::Html => picture::html::write(graph, options, metadata, output),
-        DocumentFormat::GraphMl => graphml::write(graph, options, metadata, output),
-        DocumentFormat::Gexf => gexf::write(graph, options, metadata, output),
+        DocumentFormat::Json => json::write(input, output),
+        DocumentFormat::Dot => picture::dot::write(input, output),
+        DocumentFormat::Svg | DocumentFormat::Png => draw::write(input, format, output),
+        DocumentFormat::Html => picture::html::write(input, output),
+        DocumentFormat::GraphMl => graphml::write(input, output),
+        DocumentFormat::Gexf => gexf::write(input, output),
     }
 }
 
-fn write_edges(
-    graph: &TransferGraph,
-    format: TableFormat,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    output: Output,
-) -> Result<Written> {
-    if options.merge {
-        let attributes = merged_attributes();
+fn write_edges(input: GraphInput<'_>, format: TableFormat, output: Output) -> Result<Written> {
+    if input.options.merge {
         let mut rows =
-            TableWriter::with_output(format, attributes.columns(), &options.table, output)?;
-        let merged = graph.merged(&options.table.threads)?;
-        for edge in &merged {
-            rows.push(&attributes.row((graph, edge)))?;
+            TableWriter::with_output(format, columns(MERGED), &input.options.table, output)?;
+        for edge in &input.graph.merged(&input.options.table.threads)? {
+            rows.push(&row(MERGED, (input.graph, edge)))?;
         }
-        return rows.finish(Some(metadata));
+        return rows.finish(Some(input.metadata));
     }
     let table = TransferTableOptions {
-        chain_id: graph.chain.chain_id,
-        ..options.table.clone()
+        chain_id: input.graph.chain.chain_id,
+        ..input.options.table.clone()
     };
     let mut encoder = transfer_encoder(format, &table, true, output)?;
-    encoder.write(TransferRows::Edges(graph))?;
-    encoder.finish(Some(metadata))
+    encoder.write(TransferRows::Edges(input.graph))?;
+    encoder.finish(Some(input.metadata))
 }
 
 /// Writes the vertices of a graph, one row each. JSONL adds `totals`: the transfers and
@@ -80,17 +76,14 @@ pub fn write_vertices(
     target: &Target,
     overwrite: bool,
 ) -> Result<Written> {
-    let nested = format == TableFormat::Jsonl;
-    let attributes = vertex_attributes(&options.table, false);
-    let mut columns = attributes.columns();
-    columns.extend(nested.then(totals_column));
+    let mut attributes = vertex_attributes(&options.table, false);
+    if format == TableFormat::Jsonl {
+        attributes.push(TOTALS);
+    }
+    let columns = columns(&attributes);
     let mut rows = TableWriter::new(format, columns, &options.table, target, overwrite)?;
     for vertex in vertices(graph, &options.contracts) {
-        let mut row = attributes.row(vertex);
-        if nested {
-            row.push(vertex.totals()?);
-        }
-        rows.push(&row)?;
+        rows.push(&row(&attributes, vertex))?;
     }
     rows.finish(Some(metadata))
 }

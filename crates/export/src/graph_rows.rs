@@ -1,37 +1,34 @@
 //! A graph as rows: vertices, their totals, merged edges, transfers.
 
 use crate::{
-    Column, ColumnChoice, ColumnType, Result, TransferTableOptions, Value,
+    Column, ColumnType, TransferTableOptions, Value,
+    choice::Chosen,
     fields::{FIELDS, TransferField},
-    schema::{FROM_ADDRESS, HOP, TO_ADDRESS, VERTEX_ON_REQUEST},
+    schema::{FROM_ADDRESS, HOP, TO_ADDRESS, VertexField},
     value::push_object,
 };
 use txgraph_graph::{AssetTotals, Contracts, Edge, EndReason, MergedEdge, TransferGraph, Vertex};
 use txgraph_transfers::BlockTime;
 
 /// A column of items: its name, its type, and the value of an item.
-type Attribute<'v, T> = (&'static str, ColumnType, fn(T) -> Value<'v>);
+pub(crate) type Attribute<'v, T> = (&'static str, ColumnType, fn(T) -> Value<'v>);
 
-/// The columns of items.
-pub(crate) struct Attributes<'v, T>(Vec<Attribute<'v, T>>);
+pub(crate) fn columns<T>(attributes: &[Attribute<'_, T>]) -> Vec<Column> {
+    let columns = attributes.iter();
+    columns
+        .map(|(name, column_type, _)| Column::new(*name, *column_type))
+        .collect()
+}
 
-impl<'v, T: Copy> Attributes<'v, T> {
-    /// Leaves out the first of them.
-    pub(crate) fn split_off(mut self, count: usize) -> Self {
-        Self(self.0.split_off(count))
-    }
+/// The values of an item.
+pub(crate) fn row<'v, T: Copy>(attributes: &[Attribute<'v, T>], item: T) -> Vec<Value<'v>> {
+    attributes.iter().map(|(_, _, get)| get(item)).collect()
+}
 
-    pub(crate) fn columns(&self) -> Vec<Column> {
-        let columns = self.0.iter();
-        columns
-            .map(|(name, column_type, _)| Column::new(*name, *column_type))
-            .collect()
-    }
-
-    /// The values of an item.
-    pub(crate) fn row(&self, item: T) -> Vec<Value<'v>> {
-        self.0.iter().map(|(_, _, get)| get(item)).collect()
-    }
+/// Appends an item as a JSON object.
+pub(crate) fn push_item<T: Copy>(out: &mut Vec<u8>, attributes: &[Attribute<'_, T>], item: T) {
+    let fields = attributes.iter();
+    push_object(out, fields.map(|(name, _, get)| (*name, get(item))));
 }
 
 /// A vertex with what its row needs from the graph.
@@ -69,12 +66,12 @@ pub(crate) fn vertices<'a>(
     graph.graph.node_weights().zip(is_root).map(view)
 }
 
-/// Returns the columns of vertices. Documents have those on request, too, and both have those of
-/// labels if there are labels.
+/// Returns the columns of vertices. Documents also have the columns on request, and both have
+/// the columns of labels if there are labels.
 pub(crate) fn vertex_attributes<'v>(
     options: &TransferTableOptions,
     is_document: bool,
-) -> Attributes<'v, VertexView<'v>> {
+) -> Vec<Attribute<'v, VertexView<'v>>> {
     use ColumnType::{Address, Bool, Text, U32, U64};
     let mut attributes: Vec<Attribute<'v, VertexView<'v>>> = vec![
         ("id", Address, |it| it.vertex.address.into()),
@@ -95,70 +92,84 @@ pub(crate) fn vertex_attributes<'v>(
         }),
         ("chain_id", U64, |it| it.chain_id.into()),
     ];
-    let chosen = options.columns.iter().filter(|it| it.is_of_vertices());
+    let chosen = options.columns.iter().filter_map(|it| match it.chosen {
+        Chosen::Vertex(field) => Some(field),
+        _ => None,
+    });
     let mut requested: Vec<_> = match is_document {
-        true => VERTEX_ON_REQUEST[..2].to_vec(),
-        false => chosen.map(ColumnChoice::name).collect(),
+        true => vec![VertexField::IsContract, VertexField::EndReason],
+        false => chosen.collect(),
     };
     if options.labels.is_some() {
-        requested.extend(&VERTEX_ON_REQUEST[2..]);
+        requested.extend([VertexField::Category, VertexField::LabelSource]);
     }
-    for (at, name) in requested.iter().enumerate() {
-        if requested[..at].contains(name) {
+    for (at, field) in requested.iter().enumerate() {
+        if requested[..at].contains(field) {
             continue;
         }
-        attributes.push(match *name {
-            "is_contract" => ("is_contract", Bool, |it| it.is_contract.into()),
-            "end_reason" => ("end_reason", Text, |it| {
-                it.end.map(EndReason::as_str).into()
-            }),
-            "category" => ("category", Text, |it| it.vertex.labels.category().into()),
-            _ => ("label_source", Text, |it| it.vertex.labels.source().into()),
-        });
+        let (column_type, get): (_, fn(VertexView<'v>) -> Value<'v>) = match field {
+            VertexField::IsContract => (Bool, |it| it.is_contract.into()),
+            VertexField::EndReason => (Text, |it| it.end.map(EndReason::as_str).into()),
+            VertexField::Category => (Text, |it| it.vertex.labels.category().into()),
+            VertexField::LabelSource => (Text, |it| it.vertex.labels.source().into()),
+        };
+        attributes.push((field.as_str(), column_type, get));
     }
-    Attributes(attributes)
+    attributes
 }
 
-/// Returns the column that JSON adds to [`vertex_attributes`].
-pub(crate) fn totals_column() -> Column {
-    Column::new("totals", ColumnType::Json)
-}
+/// The column that JSON adds to [`vertex_attributes`]: an array of objects, one for each asset.
+pub(crate) const TOTALS: (&str, ColumnType, fn(VertexView<'_>) -> Value<'_>) =
+    ("totals", ColumnType::Json, |it| it.totals());
 
-impl VertexView<'_> {
-    fn sum(&self, count: fn(&AssetTotals) -> u64) -> Value<'static> {
+type TotalsAttribute = (&'static str, ColumnType, fn(&AssetTotals) -> Value<'static>);
+
+/// The columns of [`TOTALS`].
+const ASSET_TOTALS: &[TotalsAttribute] = {
+    use ColumnType::{Address, Amount, Text, U64};
+    &[
+        ("token_address", Address, |it| it.asset.token_address.into()),
+        ("token_standard", Text, |it| {
+            it.asset.token_standard.as_str().into()
+        }),
+        ("in_transfers", U64, |it| it.in_transfers.into()),
+        ("in_amount", Amount, |it| it.in_amount.into()),
+        ("out_transfers", U64, |it| it.out_transfers.into()),
+        ("out_amount", Amount, |it| it.out_amount.into()),
+    ]
+};
+
+impl<'a> VertexView<'a> {
+    fn sum(&self, count: fn(&AssetTotals) -> u64) -> Value<'a> {
         Value::U64(self.vertex.totals.iter().map(count).sum())
     }
 
-    /// Returns the value of [`totals_column`]: an array of objects, one for each asset.
-    pub(crate) fn totals(&self) -> Result<Value<'static>> {
-        use ColumnType::{Address, Amount, Text, U64};
-        let attributes: Attributes<'static, &AssetTotals> = Attributes(vec![
-            ("token_address", Address, |it| it.asset.token_address.into()),
-            ("token_standard", Text, |it| {
-                it.asset.token_standard.as_str().into()
-            }),
-            ("in_transfers", U64, |it| it.in_transfers.into()),
-            ("in_amount", Amount, |it| it.in_amount.into()),
-            ("out_transfers", U64, |it| it.out_transfers.into()),
-            ("out_amount", Amount, |it| it.out_amount.into()),
-        ]);
-        let columns = attributes.columns();
+    fn totals(&self) -> Value<'a> {
         let mut json = b"[".to_vec();
         for (i, totals) in self.vertex.totals.iter().enumerate() {
             if i > 0 {
                 json.push(b',');
             }
-            push_object(&mut json, &columns, &attributes.row(totals))?;
+            push_item(&mut json, ASSET_TOTALS, totals);
         }
         json.push(b']');
-        Ok(Value::Json(json))
+        Value::Json(json)
     }
 }
 
-/// Returns the columns of merged edges.
-pub(crate) fn merged_attributes<'g>() -> Attributes<'static, (&'g TransferGraph, &'g MergedEdge)> {
+/// A merged edge with its graph.
+type MergedItem<'a> = (&'a TransferGraph, &'a MergedEdge);
+
+type MergedAttribute = (
+    &'static str,
+    ColumnType,
+    fn(MergedItem<'_>) -> Value<'static>,
+);
+
+/// The columns of merged edges.
+pub(crate) const MERGED: &[MergedAttribute] = {
     use ColumnType::{Address, Amount, Text, U32, U64};
-    Attributes(vec![
+    &[
         ("source", Address, |(graph, it)| {
             graph.graph[it.source].address.into()
         }),
@@ -182,8 +193,8 @@ pub(crate) fn merged_attributes<'g>() -> Attributes<'static, (&'g TransferGraph,
             it.last.1.map(BlockTime::seconds).into()
         }),
         ("hop", U32, |(_, it)| it.hop.into()),
-    ])
-}
+    ]
+};
 
 /// The fields of a transfer without its ends, as attributes of an edge.
 fn inner_fields() -> impl Iterator<Item = &'static TransferField> {

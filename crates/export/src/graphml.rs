@@ -3,39 +3,38 @@
 //! amounts are strings, each next to a rounded double.
 
 use crate::{
-    Column, GraphOptions, Metadata, Result, Value, Written,
+    Column, Result, Value, Written,
     drawn_edges::{Arrows, arrow_label},
-    graph_rows::{vertex_attributes, vertices},
+    graph_rows::{columns, row, vertex_attributes, vertices},
+    options::GraphInput,
     output::Output,
     text::short_address,
     text_output::TextOutput,
     value::ValueText,
     xml::{DECLARATION, for_each_attribute, for_each_value, push_attribute, push_text, push_value},
 };
-use txgraph_graph::TransferGraph;
 
 const OPEN: &[u8] = b"<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
     xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
     xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns \
     http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd\">\n";
 
-pub(crate) fn write(
-    graph: &TransferGraph,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    output: Output,
-) -> Result<Written> {
-    let tokens = &options.tokens;
-    let arrows = Arrows::new(graph, options.merge, &options.table.threads)?;
-    let chain_id = graph.chain.chain_id;
+pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
+    let tokens = &input.options.table.tokens;
+    let arrows = Arrows::new(
+        input.graph,
+        input.options.merge,
+        &input.options.table.threads,
+    )?;
+    let chain_id = input.graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;
     out.extend_from_slice(DECLARATION);
     out.extend_from_slice(OPEN);
 
     // The address of a vertex is its id; every vertex has a label.
-    let vertex_attributes = vertex_attributes(&options.table, true).split_off(1);
-    let vertex_columns = vertex_attributes.columns();
+    let vertex_attributes = &vertex_attributes(&input.options.table, true)[1..];
+    let vertex_columns = columns(vertex_attributes);
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
     for_each_attribute(&vertex_columns, |name, kind| {
@@ -46,12 +45,12 @@ pub(crate) fn write(
         key(out, &format!("e_{name}"), "edge", name, kind);
     });
     out.extend_from_slice(b"  <graph id=\"transfers\" edgedefault=\"directed\">\n");
-    let about = metadata.to_json()?;
+    let about = input.metadata.to_json()?;
     data(out, "    ", "g_metadata", |out| push_text(out, &about));
 
-    for vertex in vertices(graph, &options.contracts) {
+    for vertex in vertices(input.graph, &input.options.contracts) {
         let out = &mut text.buffer;
-        let mut row = vertex_attributes.row(vertex);
+        let mut row = row(vertex_attributes, vertex);
         if let Some(label @ Value::Absent) = row.first_mut() {
             *label = short_address(vertex.vertex.address).into();
         }
@@ -77,7 +76,7 @@ pub(crate) fn write(
         text.end_row()?;
     }
     text.buffer.extend_from_slice(b"  </graph>\n</graphml>\n");
-    text.finish(Some(metadata))
+    text.finish(Some(input.metadata))
 }
 
 fn key(out: &mut Vec<u8>, id: &str, of: &str, name: &str, kind: &str) {

@@ -1,63 +1,53 @@
 //! A graph as one JSON document: metadata, vertices and edges, one of each per line.
 
 use crate::{
-    GraphOptions, Metadata, Result, Written,
-    graph_rows::{merged_attributes, totals_column, vertex_attributes, vertices},
+    Result, Written,
+    graph_rows::{MERGED, TOTALS, push_item, vertex_attributes, vertices},
     json_text::push_json,
+    options::GraphInput,
     output::Output,
     row_buffer::RowBuffer,
-    table::jsonl::Keys,
+    table::transfer_text::TransferText,
     text_output::TextOutput,
-    value::push_object,
 };
-use txgraph_graph::TransferGraph;
 
-pub(crate) fn write(
-    graph: &TransferGraph,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    output: Output,
-) -> Result<Written> {
-    let mut text = TextOutput::with_threads(output, &options.table.threads);
+pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
+    let mut text = TextOutput::with_threads(output, &input.options.table.threads);
     text.buffer.extend_from_slice(b"{\"metadata\":");
-    push_json(&mut text.buffer, metadata)?;
+    push_json(&mut text.buffer, input.metadata)?;
     text.buffer
         .extend_from_slice(b",\n\"directed\":true,\"multigraph\":true,\n\"vertices\":[");
-    let attributes = vertex_attributes(&options.table, true);
-    let mut columns = attributes.columns();
-    columns.push(totals_column());
-    for (i, vertex) in vertices(graph, &options.contracts).enumerate() {
+    let mut attributes = vertex_attributes(&input.options.table, true);
+    attributes.push(TOTALS);
+    for (i, vertex) in vertices(input.graph, &input.options.contracts).enumerate() {
         next(&mut text, i)?;
-        let mut row = attributes.row(vertex);
-        row.push(vertex.totals()?);
-        push_object(&mut text.buffer, &columns, &row)?;
+        push_item(&mut text.buffer, &attributes, vertex);
     }
     text.buffer.extend_from_slice(b"\n],\n\"edges\":[");
-    if options.merge {
-        let attributes = merged_attributes();
-        let columns = attributes.columns();
-        let merged = graph.merged(&options.table.threads)?;
+    if input.options.merge {
+        let merged = input.graph.merged(&input.options.table.threads)?;
         for (i, edge) in merged.iter().enumerate() {
             next(&mut text, i)?;
-            push_object(&mut text.buffer, &columns, &attributes.row((graph, edge)))?;
+            push_item(&mut text.buffer, MERGED, (input.graph, edge));
             text.end_row()?;
         }
     } else {
-        let keys = Keys::new(options.table.set().0, graph.chain.chain_id);
-        let edges = graph.graph.raw_edges();
+        let schema = input.options.table.set().0;
+        let format = TransferText::json(schema, input.graph.chain.chain_id, "}");
+        let edges = input.graph.graph.raw_edges();
         text.write_rows(edges.len(), &|rows, out| {
             let mut line = RowBuffer::new();
             for i in rows {
                 let edge = &edges[i].weight;
                 out.extend_from_slice(between(i));
-                keys.push(&mut line, &edge.transfer, Some(edge.hop));
+                format.push(&mut line, &edge.transfer, Some(edge.hop));
                 out.extend_from_slice(line.as_bytes());
             }
             Ok(())
         })?;
     }
     text.buffer.extend_from_slice(b"\n]}\n");
-    text.finish(Some(metadata))
+    text.finish(Some(input.metadata))
 }
 
 fn next(text: &mut TextOutput, i: usize) -> Result<()> {

@@ -18,6 +18,12 @@ pub(crate) fn push_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) ->
     ))?)
 }
 
+/// Appends text or a number on one line. Both can always be encoded.
+pub(crate) fn push_scalar(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    let written = push_json(out, value);
+    debug_assert!(written.is_ok(), "a buffer takes any text");
+}
+
 /// Appends a value, indented.
 pub(crate) fn push_json_pretty(out: &mut Vec<u8>, value: &impl Serialize) -> Result<()> {
     let formatter = Escaping(PrettyFormatter::new());

@@ -26,7 +26,7 @@ pub struct Metadata {
     pub chain: Option<ChainInfo>,
     /// Requested blocks.
     pub requested: BlockRanges,
-    /// What was read, its gaps, and the counts of the decoder.
+    /// The report of the scan: its blocks, its gaps, and the counts of the decoder.
     pub scan: ScanReport,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
@@ -79,10 +79,5 @@ impl Metadata {
         let mut text = Vec::new();
         push_json(&mut text, self)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
-    }
-
-    /// Whether every requested block was read.
-    pub fn is_complete(&self) -> bool {
-        self.scan.missing.is_empty() && self.scan.caveats.is_empty()
     }
 }

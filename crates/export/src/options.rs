@@ -1,11 +1,9 @@
 //! Options of writers.
 
 use crate::{
-    ColumnChoice, ColumnWord, Fold, Layout, Link, Prices, Schema, TokenList, Transactions,
-    choice::Chosen,
+    ColumnChoice, ColumnWord, Drawing, Metadata, Schema, TokenList, Transactions, choice::Chosen,
 };
-use std::{path::PathBuf, time::Duration};
-use txgraph_graph::Contracts;
+use txgraph_graph::{Contracts, TransferGraph};
 use txgraph_labels::Labels;
 use txgraph_transfers::TokenStandard;
 use txgraph_work::Threads;
@@ -20,8 +18,9 @@ pub struct TransferTableOptions {
     pub columns: Vec<ColumnChoice>,
     /// The only standards of the transfers; empty: any.
     pub standards: Vec<TokenStandard>,
-    /// Symbols and decimals, for columns on request.
-    pub tokens: Option<TokenList>,
+    /// Symbols and decimals, for columns on request and labels. Amounts of other tokens are labeled
+    /// in raw units.
+    pub tokens: TokenList,
     /// Names of addresses: for columns on request, and more columns of vertices.
     pub labels: Option<Labels>,
     /// Transactions of the transfers, for columns on request.
@@ -41,7 +40,7 @@ impl TransferTableOptions {
             chain_id,
             columns: Vec::new(),
             standards: Vec::new(),
-            tokens: None,
+            tokens: TokenList::default(),
             labels: None,
             transactions: Transactions::new(),
             group_rows: 64 * 1024,
@@ -49,7 +48,7 @@ impl TransferTableOptions {
         }
     }
 
-    /// The names and types of all columns: those of the set that the list has, if it has one.
+    /// The schema and the types of all columns: taken from the set in the list, if it has one.
     pub(crate) fn set(&self) -> (Schema, Vec<ColumnWord>) {
         let sets = self.columns.iter();
         let mut sets = sets.filter_map(|choice| match choice.chosen {
@@ -68,8 +67,6 @@ pub struct GraphOptions {
     /// Write one edge per (from, to, asset) with count and sum instead of one
     /// per transfer.
     pub merge: bool,
-    /// Symbols and decimals for labels. Amounts of other tokens are in raw units.
-    pub tokens: TokenList,
     /// Options of drawings (DOT, SVG, PNG, HTML).
     pub drawing: Drawing,
     /// Which vertices are contracts, as far as that is known.
@@ -82,52 +79,16 @@ impl GraphOptions {
         Self {
             table: TransferTableOptions::new(chain_id),
             merge: false,
-            tokens: TokenList::default(),
             drawing: Drawing::default(),
             contracts: Contracts::default(),
         }
     }
 }
 
-/// Options of drawings.
-#[derive(Clone, Debug)]
-pub struct Drawing {
-    /// Draw an arrow per transfer instead of one per (from, to, asset).
-    pub every_transfer: bool,
-    /// How vertices are placed in a picture.
-    pub layout: Layout,
-    /// Which leaves are drawn as one vertex.
-    pub fold: Fold,
-    /// Where a click on a vertex or an arrow leads.
-    pub link: Option<Link>,
-    /// Prices of tokens, so that the width of an arrow is its value.
-    pub prices: Option<Prices>,
-    /// The most vertices of a picture (SVG, PNG, HTML), after folding.
-    pub vertices_max: usize,
-    /// The most arrows of a picture (SVG, PNG, HTML), after folding.
-    pub edges_max: usize,
-    /// The program of Graphviz.
-    pub program: PathBuf,
-    /// The time that Graphviz may take. After it the picture is an error: a layout that replaced it
-    /// would depend on the speed of the machine.
-    pub time_max: Duration,
-    /// The largest picture, in bytes.
-    pub bytes_max: usize,
-}
-
-impl Default for Drawing {
-    fn default() -> Self {
-        Self {
-            every_transfer: false,
-            layout: Layout::Auto,
-            fold: Fold::Auto,
-            link: None,
-            prices: None,
-            vertices_max: 5_000,
-            edges_max: 5_000,
-            program: "dot".into(),
-            time_max: Duration::from_secs(60),
-            bytes_max: 64 << 20,
-        }
-    }
+/// The input of the writers of graphs.
+#[derive(Clone, Copy)]
+pub(crate) struct GraphInput<'a> {
+    pub(crate) graph: &'a TransferGraph,
+    pub(crate) options: &'a GraphOptions,
+    pub(crate) metadata: &'a Metadata,
 }

@@ -2,8 +2,7 @@
 //! failure leaves no file behind.
 
 use crate::{
-    Error, Metadata, Result, Target, Written,
-    arrow_ipc::ArrowTarget,
+    ArrowTarget, Error, Metadata, Result, Target, Written,
     atomic_file::PartialFile,
     compression::{CompressedFile, Compression},
 };
@@ -193,18 +192,17 @@ impl Output {
         let sink = writer
             .into_inner()
             .map_err(|error| io_error(&path, error.into_error()))?;
+        let mut written = Written {
+            path: None,
+            metadata_path: None,
+            rows,
+            bytes,
+            notes: Vec::new(),
+        };
         let file = match sink {
             Sink::Temporary(file) => file,
             Sink::Compressed(file) => file.finish().map_err(|error| io_error(&path, error))?,
-            Sink::Stream(_) | Sink::Arrow(_) => {
-                return Ok(Written {
-                    path: None,
-                    metadata_path: None,
-                    rows,
-                    bytes,
-                    notes: Vec::new(),
-                });
-            }
+            Sink::Stream(_) | Sink::Arrow(_) => return Ok(written),
         };
         file.as_file()
             .sync_all()
@@ -232,14 +230,9 @@ impl Output {
         }
         // Makes the names durable. Not every file system can, and the data is safe already.
         let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
-        let metadata_path = side.map(|(side, _)| side);
-        Ok(Written {
-            path: Some(given),
-            metadata_path,
-            rows,
-            bytes,
-            notes: Vec::new(),
-        })
+        written.path = Some(given);
+        written.metadata_path = side.map(|(side, _)| side);
+        Ok(written)
     }
 
     fn note(&mut self, error: io::Error) -> io::Error {

@@ -1,13 +1,13 @@
 //! Prices of tokens, which make amounts of different tokens comparable in pictures.
 
-use crate::{Error, Result, TokenList, decimal::to_f64, text::printable_short};
+use crate::{
+    Result, TokenList,
+    csv_file::{CsvFile, load},
+    decimal::to_f64,
+};
 use alloy_primitives::Address;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 use txgraph_graph::{AmountSum, Asset};
-use txgraph_transfers::TokenStandard;
-
-/// Characters of the reason why a file is refused.
-const REASON_CHARS: usize = 300;
 
 /// The prices of tokens in one common unit, for one whole unit of each token.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,72 +20,44 @@ pub struct Prices {
 
 impl Prices {
     /// Reads a CSV file with a header line that has `token` and `price`; other columns are ignored.
-    /// A token is an address, a symbol, or `eth` or `native`. A price is that of one whole
-    /// unit (of one item, for ERC-721 and ERC-1155), in the same unit for all tokens.
+    /// A token is an address, a symbol, or `eth` or `native`. A price applies to one whole unit (to
+    /// one item, for ERC-721 and ERC-1155), in the same unit for all tokens.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or if a row has no token or no price.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(|source| Error::Io {
-            path: path.into(),
-            source,
-        })?;
-        Self::parse(&text).map_err(|reason| Error::Prices {
-            path: path.into(),
-            // It may quote the file.
-            reason: printable_short(&reason, REASON_CHARS),
-        })
+        load(path, Self::parse)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .comment(Some(b'#'))
-            .from_reader(text.trim_start_matches('\u{FEFF}').as_bytes());
-        let headers = reader.headers().map_err(|error| error.to_string())?.clone();
-        let column = |names: &[&str]| {
-            let is = |header: &str| names.iter().any(|name| header.eq_ignore_ascii_case(name));
-            headers.iter().position(is).ok_or_else(|| {
-                format!(
-                    "no column `{}`; the first line must be token,price",
-                    names[0]
-                )
-            })
-        };
-        let token = column(&["token", "address", "token_address"])?;
-        let price = column(&["price"])?;
+        let file = CsvFile::new(text.trim_start_matches('\u{FEFF}'), Some(b'#'))?;
+        let needed = |names: &[&str]| file.needed(names, "be token,price");
+        let token = needed(&["token", "address", "token_address"])?;
+        let price = needed(&["price"])?;
         let mut prices = Self::default();
-        for row in reader.records() {
-            let row = row.map_err(|error| error.to_string())?;
-            let line = row.position().map_or(0, csv::Position::line);
-            let at = |column: usize| row.get(column).unwrap_or_default();
-            let value: f64 = match at(price).parse() {
+        file.each_row(|row| {
+            let value: f64 = match row[price].parse() {
                 Ok(value) if f64::is_finite(value) && value >= 0.0 => value,
-                _ => return Err(format!("line {line}: `{}` is not a price", at(price))),
+                _ => return Err(format!("`{}` is not a price", &row[price])),
             };
-            let name = at(token).to_ascii_lowercase();
+            let name = row[token].to_ascii_lowercase();
             let before = match &name[..] {
-                "" => return Err(format!("line {line}: no token")),
+                "" => return Err("no token".to_owned()),
                 "eth" | "native" => prices.native.replace(value),
                 name if name.starts_with("0x") => {
-                    let address = name.parse().map_err(|error| {
-                        format!("line {line}: `{name}` is not an address: {error}")
-                    })?;
+                    let wrong = |error| format!("`{name}` is not an address: {error}");
+                    let address = name.parse().map_err(wrong)?;
                     prices.by_address.insert(address, value)
                 }
-                _ => prices.by_symbol.insert(name.clone(), value),
+                _ => prices.by_symbol.insert(name, value),
             };
             if before.is_some_and(|before| before.to_bits() != value.to_bits()) {
-                return Err(format!("line {line}: two prices of `{}`", at(token)));
+                return Err(format!("two prices of `{}`", &row[token]));
             }
-        }
+            Ok(())
+        })?;
         Ok(prices)
-    }
-
-    /// Whether there is no price.
-    pub fn is_empty(&self) -> bool {
-        self.by_address.is_empty() && self.by_symbol.is_empty() && self.native.is_none()
     }
 
     /// The value of an amount; `None` without a price, or without the decimals of the token. A symbol
@@ -108,12 +80,8 @@ impl Prices {
                 }
             },
         };
-        let is_known = match (asset.token_standard, asset.token_address) {
-            (TokenStandard::Erc20, Some(token)) => tokens.lookup(chain_id, token).is_some(),
-            _ => true,
-        };
-        let decimals = tokens.decimals(chain_id, asset);
-        is_known.then(|| to_f64(amount.as_limbs()) / 10f64.powi(decimals.into()) * price)
+        let decimals = tokens.known_decimals(chain_id, asset)?;
+        Some(to_f64(amount.as_limbs()) / 10f64.powi(decimals.into()) * price)
     }
 }
 
@@ -121,6 +89,7 @@ impl Prices {
 mod tests {
     use super::*;
     use crate::ClaimedMetadata;
+    use txgraph_transfers::TokenStandard;
 
     const FILE: &str = "token,price,symbol\n\
          0x0707070707070707070707070707070707070707,2.5,X\n\
@@ -175,6 +144,6 @@ mod tests {
             let error = Prices::parse(text).unwrap_err();
             assert!(error.contains(message), "{error}");
         }
-        assert!(Prices::parse("token,price\n").unwrap().is_empty());
+        assert_eq!(Prices::parse("token,price\n"), Ok(Prices::default()));
     }
 }

@@ -11,7 +11,7 @@ use alloy_primitives::hex;
 use txgraph_transfers::BlockTime;
 
 /// Bytes of a line, with room for the last block. Rows of transfers are shorter than 800
-/// bytes (see the tests of `csv` and `jsonl`).
+/// bytes (see the tests of `transfer_text`).
 const LINE_BYTES: usize = 1024;
 
 /// 10^8, the bound of [`eight`].
@@ -236,8 +236,7 @@ const fn eight(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decimal::push_decimal;
-    use alloy_primitives::U256;
+    use crate::{decimal::push_decimal, fixtures::numbers};
     use proptest::prelude::*;
 
     fn line(write: impl FnOnce(&mut RowBuffer)) -> String {
@@ -247,24 +246,9 @@ mod tests {
         String::from_utf8(line.as_bytes()[1..].to_vec()).unwrap()
     }
 
-    /// Numbers of every length, and those around powers of ten and two.
-    fn numbers() -> impl Strategy<Value = U256> {
-        let near = |base: u64, most: u64| {
-            (0..=most, 0u64..3).prop_map(move |(power, more)| {
-                let number = U256::from(base).wrapping_pow(U256::from(power));
-                number
-                    .wrapping_sub(U256::from(1))
-                    .wrapping_add(U256::from(more))
-            })
-        };
-        let any = (any::<[u64; 4]>(), 0usize..=256)
-            .prop_map(|(limbs, shift)| U256::from_limbs(limbs).wrapping_shr(shift));
-        prop_oneof![any, near(10, 77), near(2, 255)]
-    }
-
     proptest! {
         #[test]
-        fn decimals_agree_with_push_decimal(number in numbers()) {
+        fn decimals_agree_with_push_decimal(number in numbers::<256, 4>()) {
             let mut plain = Vec::new();
             push_decimal(&mut plain, number.as_limbs());
             prop_assert_eq!(line(|line| line.decimal(number.as_limbs())).into_bytes(), plain);

@@ -1,11 +1,13 @@
 //! Targets of output.
 
-use crate::arrow_ipc::ArrowTarget;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use std::{
     convert::Infallible,
-    fmt,
+    fmt, hash,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
 /// A target of output.
@@ -34,13 +36,13 @@ impl Target {
         match self {
             Self::Stdout => true,
             Self::File(_) => false,
-            Self::Arrow(target) => target.is_stream(),
+            Self::Arrow(target) => target.0.is_stream(),
         }
     }
 
     /// Whether nothing more is wanted, as far as that is known without writing.
     pub(crate) fn is_closed(&self) -> bool {
-        matches!(self, Self::Arrow(target) if target.is_closed())
+        matches!(self, Self::Arrow(target) if target.0.is_closed())
     }
 }
 
@@ -73,6 +75,65 @@ impl fmt::Display for Target {
     }
 }
 
+/// Receives a table, one record batch at a time. The methods are called one after the other, on
+/// any thread.
+pub trait ArrowReceiver: Send + Sync {
+    /// A table begins. What came before it belongs to an attempt that is repeated.
+    fn start(&self, columns: &SchemaRef);
+
+    /// The next rows. Returns whether more are wanted.
+    fn batch(&self, batch: RecordBatch) -> bool;
+
+    /// The table is complete. `metadata` is JSON: the source and the coverage of the result.
+    fn finish(&self, metadata: Option<&str>);
+
+    /// Whether rows are passed on as they come, so that an attempt cannot be repeated.
+    fn is_stream(&self) -> bool {
+        false
+    }
+
+    /// Whether no more rows are wanted. Asked between batches, too, so that a scan that finds
+    /// nothing ends.
+    fn is_closed(&self) -> bool {
+        false
+    }
+}
+
+/// A receiver as a [`Target`]. Equal are only clones of the same.
+#[derive(Clone)]
+pub struct ArrowTarget(pub(crate) Arc<dyn ArrowReceiver>);
+
+impl ArrowTarget {
+    /// A target that passes everything to `receiver`.
+    pub fn new(receiver: Arc<dyn ArrowReceiver>) -> Self {
+        Self(receiver)
+    }
+
+    fn address(&self) -> *const () {
+        Arc::as_ptr(&self.0).cast()
+    }
+}
+
+impl fmt::Debug for ArrowTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ArrowTarget").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for ArrowTarget {
+    fn eq(&self, other: &Self) -> bool {
+        self.address() == other.address()
+    }
+}
+
+impl Eq for ArrowTarget {}
+
+impl hash::Hash for ArrowTarget {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
 /// The result of writing an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -84,7 +145,7 @@ pub struct Written {
     pub rows: u64,
     /// The number of bytes before a compression of the file, without the metadata file.
     pub bytes: u64,
-    /// What a reader of the file must know about its form: leaves that were folded, a layout
-    /// that was replaced, a picture that was scaled down.
+    /// Notes on the form of the file that its reader must know: leaves that were folded, a
+    /// layout that was replaced, a picture that was scaled down.
     pub notes: Vec<String>,
 }

@@ -5,11 +5,11 @@
 use crate::{
     Column, Error, Result, Value,
     decimal::{push_decimal, push_integer},
-    json_text::{push_json, push_key, quoted},
+    json_text::{push_json, push_key, push_scalar, quoted},
     text::push_hex,
 };
 use serde::Serialize;
-use std::io::Write;
+use std::{borrow::Borrow, io::Write};
 
 /// Encodes a value of a [`crate::ColumnType::Json`]. Characters that are not seen as they are
 /// (control characters, changes of direction) are escaped.
@@ -42,7 +42,7 @@ pub(crate) trait ValueText {
 
     /// Appends the value as JSON. Amounts are strings: most readers of JSON hold 53 bits
     /// of a number.
-    fn push_json(&self, out: &mut Vec<u8>) -> Result<()>;
+    fn push_json(&self, out: &mut Vec<u8>);
 }
 
 impl ValueText for Value<'_> {
@@ -81,11 +81,11 @@ impl ValueText for Value<'_> {
         }
     }
 
-    fn push_json(&self, out: &mut Vec<u8>) -> Result<()> {
+    fn push_json(&self, out: &mut Vec<u8>) {
         match self {
             Self::Absent => out.extend_from_slice(b"null"),
-            Self::Text(text) => push_json(out, text)?,
-            Self::F64(number) => serde_json::to_writer(out, number)?,
+            Self::Text(text) => push_scalar(out, text),
+            Self::F64(number) => push_scalar(out, number),
             Self::Amount(_) | Self::SignedAmount { .. } | Self::Address(_) | Self::Hash(_) => {
                 quoted(out, |out| self.push_plain(out));
             }
@@ -96,7 +96,6 @@ impl ValueText for Value<'_> {
             }
             Self::U32(_) | Self::U64(_) | Self::Bool(_) | Self::Json(_) => self.push_plain(out),
         }
-        Ok(())
     }
 }
 
@@ -129,14 +128,15 @@ pub(crate) fn check_row(columns: &[Column], row: &[Value<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Appends one row as a JSON object, without an end of line.
-pub(crate) fn push_object(out: &mut Vec<u8>, columns: &[Column], row: &[Value<'_>]) -> Result<()> {
-    debug_assert_eq!(columns.len(), row.len());
-    for (i, (column, value)) in columns.iter().zip(row).enumerate() {
+/// Appends a JSON object, without an end of line.
+pub(crate) fn push_object<'k, 'v, V: Borrow<Value<'v>>>(
+    out: &mut Vec<u8>,
+    fields: impl Iterator<Item = (&'k str, V)>,
+) {
+    for (i, (name, value)) in fields.enumerate() {
         out.push(if i == 0 { b'{' } else { b',' });
-        push_key(out, &column.name);
-        value.push_json(out)?;
+        push_key(out, name);
+        value.borrow().push_json(out);
     }
     out.push(b'}');
-    Ok(())
 }

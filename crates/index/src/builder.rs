@@ -41,8 +41,8 @@ fn class_slot((token, _, kind, ..): &Class) -> usize {
     (usize::from(token) ^ usize::from(kind_code(*kind)) << 4) % RECENT_CLASSES
 }
 
-/// The expected size of a segment, which is that of the segment before. It avoids copying
-/// columns and rehashing addresses while they grow.
+/// The expected size of a segment: the size of the segment before. It avoids copying columns
+/// and rehashing addresses while they grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Capacity {
     rows: usize,
@@ -375,7 +375,7 @@ impl Builder {
         Ok(FinishedSegment { head, bytes })
     }
 
-    /// Writes the classes in ascending order and renumbers those of the rows.
+    /// Writes the classes in ascending order and renumbers the classes of the rows.
     fn write_classes<W: Write + Seek>(&mut self, out: &mut Writer<'_, W>) -> Result<()> {
         let mut places = vec![0; self.classes.len()];
         for (place, ((token, standard, kind, has_id, is_internal), number)) in
@@ -399,8 +399,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Writes the addresses in ascending order and renumbers those of the rows. Returns the
-    /// number of addresses and the number of bits that select a bucket.
+    /// Writes the addresses in ascending order and renumbers the addresses of the rows.
+    /// Returns the number of addresses and the number of bits that select a bucket.
     fn write_addresses<W: Write + Seek>(
         &mut self,
         out: &mut Writer<'_, W>,

@@ -1,9 +1,9 @@
 //! Bytes of a segment file that are checked against checksums when they are first read.
 //!
 //! The file is divided into blocks of [`BLOCK_BYTES`]. A table at its end has a CRC-32 of
-//! each block. The table is checked in the same way: its own blocks have checksums in the
-//! root, and the head, which has a checksum of its own, has that of the root. Opening a
-//! segment reads the head and the root only: 664 bytes and a millionth of the file.
+//! each block. The table is checked in the same way: the root has checksums of the blocks
+//! of the table, and the head has checksums of the root and of itself. Opening a segment
+//! reads the head and the root only: 664 bytes and a millionth of the file.
 //!
 //! Why no byte is read unchecked: the mapping is a private field of [`CheckedFile`], and
 //! this module never returns it. Bytes leave the module in two ways. [`CheckedFile::new`]
@@ -216,7 +216,7 @@ impl CheckedFile {
         Ok(())
     }
 
-    /// Checks those of these blocks that were not checked before.
+    /// Checks the blocks that were not checked before.
     #[cold]
     fn check_new(&self, blocks: RangeInclusive<usize>) -> Result<(), Fault<'_>> {
         for block in blocks {
@@ -381,9 +381,10 @@ fn set(bits: &[AtomicU64], at: usize) {
 pub(crate) struct Checksums {
     /// Checksums of the blocks that are complete.
     table: Vec<u8>,
-    /// Of the block under way.
+    /// The checksum of the current block.
     hasher: crc32fast::Hasher,
-    /// Bytes of it so far; the first block starts with the head, which is not hashed.
+    /// Bytes of the current block so far; the first block starts with the head, which is
+    /// not hashed.
     filled: usize,
 }
 

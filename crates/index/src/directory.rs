@@ -28,7 +28,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The blocks as those of one chain.
+    /// Returns the blocks as an anchor: they are blocks of one chain.
     pub(crate) const fn anchor(&self) -> BlockAnchor {
         BlockAnchor {
             blocks: self.blocks,

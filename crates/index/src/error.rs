@@ -1,4 +1,4 @@
-//! The error of this crate: that of all stores.
+//! The error of this crate, shared by all stores.
 
 use std::path::PathBuf;
 use txgraph_stored::StoreKind;

@@ -2,10 +2,10 @@
 //! reading receipts.
 //!
 //! [`build`] reads blocks once from a source and writes a directory of immutable segments.
-//! [`Indexed`] is a [`TransferSource`](txgraph_transfers::TransferSource) that answers from
-//! the segments, and from the source for blocks that have none. Its answers are the same as
-//! those of the source. The crate does not depend on tables and receipts (`nodedb`), on the
-//! meaning of logs (`transfers`) or on graphs.
+//! [`Indexed`] is a [`TransferSource`](txgraph_transfers::TransferSource) that answers from the
+//! segments, and from the source for blocks that have none. Its answers equal the answers of the
+//! source. The crate does not depend on tables and receipts (`nodedb`), on the meaning of logs
+//! (`transfers`) or on graphs.
 //!
 //! ```text
 //! source ─► builder ─► segment files ─► manifest      (build, update: workers, then one rename)
@@ -20,8 +20,8 @@
 //! checksum before it is used, and every access checks its bounds. So damage gives an error,
 //! never a wrong result or a panic.
 //!
-//! Modules, each using only those before it: error, layout, checksummed_file, column, manifest, part_writer,
-//! builder, segment, worker, directory, fuzzing, question, write, source, verify.
+//! Modules, each using only those before it: error, layout, checksummed_file, column, manifest,
+//! part_writer, builder, segment, worker, directory, fuzzing, question, write, source, verify.
 
 mod error;
 

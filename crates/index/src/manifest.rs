@@ -168,7 +168,7 @@ impl Manifest {
         Ok(folder::replace(folder, FILE, text.as_bytes())?)
     }
 
-    /// What the index contains.
+    /// Returns the contents of the index.
     pub(crate) fn contents(&self) -> Contents {
         Contents {
             kind: StoreKind::Index,

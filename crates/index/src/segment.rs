@@ -57,7 +57,7 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-/// What the rows of one token and kind have in common.
+/// The properties that the rows of one class share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Class {
     pub(crate) token: Option<Address>,
@@ -209,7 +209,7 @@ impl Segment {
         Ok(counts)
     }
 
-    /// The same, but of anomalous logs only those of the wanted tokens.
+    /// The same, but anomalous logs count only if they belong to the wanted tokens.
     pub(crate) fn counts_of(
         &self,
         blocks: BlockRange,
@@ -301,7 +301,7 @@ impl Segment {
         Ok(Wanted::Some(self.classes()?.iter().map(wants).collect()))
     }
 
-    /// Returns the numbers of those of `addresses` that the segment has, in their order.
+    /// Returns the numbers of the addresses that the segment has, in the order of `addresses`.
     pub(crate) fn numbers_of(&self, addresses: &[Address]) -> Result<Vec<usize>, Fault<'_>> {
         let dictionary = self.dictionary()?;
         let found = addresses.iter().map(|address| dictionary.find(address));

@@ -1,9 +1,9 @@
 //! An index and the source it was built from, as one source of transfers.
 //!
-//! Indexed blocks are answered from the index and other blocks by the source, in block
-//! order. The result equals that of the source, including every count of its report; the
-//! tests compare them. The chain is checked as for a scan: at the end every run that was
-//! used must be canonical, all under one snapshot.
+//! Indexed blocks are answered from the index and other blocks by the source, in block order.
+//! The result equals the result of the source, including every count of its report; the tests
+//! compare them. The chain is checked as for a scan: at the end every run that was used must be
+//! canonical, all under one snapshot.
 
 use crate::{
     directory::{Index, Run},
@@ -61,7 +61,7 @@ struct ReportBuilder {
     counts: DecodeCounts,
     caveats: Vec<String>,
     notes: Vec<String>,
-    /// Blocks that must have these hashes, so that the result is that of one chain.
+    /// Blocks that must have these hashes, so that the result belongs to one chain.
     hashes: Vec<(u64, B256)>,
 }
 

@@ -55,7 +55,7 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    /// Prepares to read `s3://BUCKET/PREFIX`. Credentials, region and endpoint are those of the
+    /// Prepares to read `s3://BUCKET/PREFIX`, with credentials, region and endpoint from the
     /// environment. Sends no request.
     pub(crate) fn open(location: &Path) -> Result<Self> {
         let invalid = |what: String| Error::Options(format!("{}: {what}", location.display()));

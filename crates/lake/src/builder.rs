@@ -25,7 +25,7 @@ const NATIVE: u32 = u32::MAX;
 /// The number of transfers that are appended together.
 const GROUP: usize = 16;
 
-/// The expected size of a partition, which is that of the partition before. It avoids copying
+/// The expected size of a partition: the size of the partition before. It avoids copying
 /// columns and rehashing addresses while they grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Capacity {

@@ -1,4 +1,4 @@
-//! The error of this crate: that of all stores.
+//! The error of this crate, shared by all stores.
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;

@@ -21,8 +21,8 @@ use txgraph_base::KnownChain;
 use txgraph_stored::folder::FolderLock;
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
 
-/// The bytes of addresses that an open lake keeps. With more addresses, those of a result are
-/// read again for each chunk.
+/// The bytes of addresses that an open lake keeps. If the lake has more, the addresses of a
+/// result are read again for each chunk.
 const ADDRESSES_BYTES_MAX: u64 = 256 << 20;
 
 /// The number of addresses from which they are looked up among all addresses in memory. The

@@ -247,7 +247,7 @@ impl Manifest {
         store.replace(FILE, json().map_err(failed)?.as_bytes())
     }
 
-    /// What the lake contains.
+    /// Returns the contents of the lake.
     pub(crate) fn contents(&self) -> Contents {
         Contents {
             kind: StoreKind::Lake,

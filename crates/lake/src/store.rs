@@ -206,7 +206,7 @@ impl Store {
     }
 }
 
-/// Whether a location is that of a bucket, and not a path.
+/// Whether a location is in a bucket, and not a path.
 fn is_remote(location: &Path) -> bool {
     let text = location.to_str();
     text.is_some_and(|text| text.starts_with(SCHEME))

@@ -86,7 +86,7 @@ fn check_partition(
     expected.each_run(blocks, stop, |run| compare(partition, &content, run))
 }
 
-/// Compares blocks of a partition with those of the source.
+/// Compares blocks of a partition with the blocks of the source.
 fn compare(
     partition: &Partition,
     content: &Content,

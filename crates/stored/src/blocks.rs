@@ -1,4 +1,4 @@
-//! What a kind of file implements.
+//! The trait that each kind of file implements.
 
 use alloy_primitives::B256;
 use std::fmt;
@@ -39,7 +39,7 @@ pub trait StoredBlocks: fmt::Debug + Sync {
         Ok(())
     }
 
-    /// What restricts a result besides missing blocks, see
+    /// Returns the restrictions of a result besides missing blocks, see
     /// [`ScanReport::caveats`](txgraph_transfers::ScanReport). The default is empty.
     fn caveats(&self, request: &ScanRequest) -> Vec<String> {
         let _ = request;

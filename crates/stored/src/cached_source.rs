@@ -46,7 +46,7 @@ impl<S: TransferSource> CachedSource<S> {
     ///
     /// # Errors
     ///
-    /// Those of the scan.
+    /// The errors of the scan.
     pub fn read(
         &mut self,
         request: &ScanRequest,

@@ -101,7 +101,8 @@ impl Interner {
         Some(number)
     }
 
-    /// Loads the first slots of these hashes into the cache. These loads wait for memory together; those of lookups wait one after another.
+    /// Loads the first slots of these hashes into the cache. These loads wait for memory
+    /// together; the loads of lookups wait one after another.
     #[inline]
     fn touch(&self, hashes: &[usize]) {
         let mask = self.slots.len() - 1;

@@ -175,8 +175,8 @@ impl<'a> Expected<'a> {
         })
     }
 
-    /// Reads those of `blocks` that are available. Returns their number, that of their transfers, and
-    /// the other blocks.
+    /// Reads the available blocks of `blocks`. Returns the number of these blocks, the number of
+    /// their transfers, and the other blocks.
     ///
     /// # Errors
     ///

@@ -6,10 +6,11 @@
 //! and reports.
 //!
 //! [`CachedSource`] keeps the transfers of some blocks for all hops of a search. [`BloomHashes`]
-//! computes the bloom filter of logs, to compare it with that of a header.
+//! computes the bloom filter of logs, to compare it with the filter in a header.
 //!
 //! The second half is the life of stores of blocks, the index and the lake. They implement
-//! [`Store`], so that [`run`] builds and updates them, and [`verify_units`] checks them. [`BuildSource`] is the source that a store is built from and compared with, [`run_jobs`] and
+//! [`Store`], so that [`run`] builds and updates them, and [`verify_units`] checks them.
+//! [`BuildSource`] is the source that a store is built from and compared with, [`run_jobs`] and
 //! [`BuildReader::each_run`] are the loops, [`folder`] is a directory with one writer, and
 //! [`Interner`] gives numbers to addresses.
 //!

@@ -23,7 +23,7 @@ use txgraph_transfers::{
 };
 use txgraph_work::{ProgressGuard, Retry, WorkContext};
 
-/// What a store contains.
+/// The options of a build or an update.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     /// The contracts whose `Deposit` and `Withdrawal` events are wraps. Fixed when the store is
@@ -74,7 +74,7 @@ pub struct BuildReport {
     pub time: Duration,
 }
 
-/// What a store contains: fixed when it is created.
+/// The contents of a store, fixed when it is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// The kind of store.
@@ -92,7 +92,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// What a new store contains.
+    /// Returns the contents of a new store.
     pub fn new(kind: StoreKind, origin: &BuildSource<'_>, options: &BuildOptions) -> Self {
         let chain = origin.source.chain();
         Self {
@@ -185,7 +185,7 @@ pub trait Store {
     /// The place, for messages.
     fn path(&self) -> &Path;
 
-    /// What it contains.
+    /// The contents of the store.
     fn contents(&self) -> Contents;
 
     /// The units of the manifest, ascending and without overlaps.
@@ -280,8 +280,7 @@ pub fn run<S: Store>(
     Ok(report)
 }
 
-/// Deletes units that the manifest does not list: those of killed processes, and those that were
-/// replaced.
+/// Deletes units that the manifest does not list: units of killed processes, and replaced units.
 ///
 /// # Errors
 ///

@@ -49,7 +49,7 @@ pub enum StoreError {
     /// There is no store at the path.
     #[error("{} is not {}: {what}", path.display(), kind.words("an index", "a lake"))]
     NotAStore {
-        /// What was expected.
+        /// The expected kind of store.
         kind: StoreKind,
         /// The path.
         path: PathBuf,
@@ -133,7 +133,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The first block that differs.
         block: u64,
-        /// What differs.
+        /// The difference.
         what: String,
     },
     /// The object that marks a store in a bucket as being written exists.
@@ -154,7 +154,7 @@ pub enum StoreError {
     TooMany {
         /// The block.
         block: u64,
-        /// What there are too many of: "transfers", "addresses" …
+        /// The name of the items, such as "transfers".
         what: &'static str,
     },
     /// The threads could not be started.

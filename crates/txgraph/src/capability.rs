@@ -1,4 +1,4 @@
-//! What a source can do.
+//! The capabilities of a source.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl Capability {
         Self::Info,
     ];
 
-    /// What a source without it cannot do, after "cannot".
+    /// The action that a source without it cannot do, after "cannot".
     const fn action(self) -> &'static str {
         match self {
             Self::Transfers => "list transfers",

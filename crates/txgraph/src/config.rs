@@ -15,22 +15,22 @@ use std::{
 use txgraph_work::Threads;
 
 /// Names the configuration file.
-pub const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
+const CONFIG_ENV: &str = "TXGRAPH_CONFIG";
 /// The configuration file in the current directory, if no other is named.
-pub const CONFIG_FILE: &str = "txgraph.toml";
+const CONFIG_FILE: &str = "txgraph.toml";
 /// Names the source, as `KIND:LOCATION`.
 pub const SOURCE_ENV: &str = "TXGRAPH_SOURCE";
 /// Name the data directory of a node; the second is reth's own, and comes last.
 pub const DATADIR_ENV: [&str; 2] = ["TXGRAPH_DATADIR", "RETH_DATADIR"];
 /// Names the index.
-pub const INDEX_ENV: &str = "TXGRAPH_INDEX";
+const INDEX_ENV: &str = "TXGRAPH_INDEX";
 /// Names the node's own JSON-RPC server, as a URL.
-pub const HEAD_ENV: &str = "TXGRAPH_HEAD";
-/// Name the number of threads; the second is that of every program that uses rayon, and comes last.
-pub const THREADS_ENV: [&str; 2] = ["TXGRAPH_THREADS", "RAYON_NUM_THREADS"];
+const HEAD_ENV: &str = "TXGRAPH_HEAD";
+/// Name the number of threads; the second is read by every program that uses rayon, and comes last.
+const THREADS_ENV: [&str; 2] = ["TXGRAPH_THREADS", "RAYON_NUM_THREADS"];
 
 /// The default for the bytes of transfers that a search keeps in memory.
-pub const MEMORY_DEFAULT: u64 = txgraph_graph::SearchRequest::MEMORY_BYTES_MAX_DEFAULT;
+pub(crate) const MEMORY_DEFAULT: u64 = txgraph_graph::SearchRequest::MEMORY_BYTES_MAX_DEFAULT;
 
 /// Settings. `None` stands for the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct Config {
     /// The number of blocks that a thread reads at a time; default: chosen by range, density
     /// and threads.
     pub chunk_blocks: Option<u64>,
-    /// The bytes of transfers that a search keeps in memory; default [`MEMORY_DEFAULT`].
+    /// The bytes of transfers that a search keeps in memory; default 1 GiB.
     pub memory: Option<u64>,
     /// The index; default [`IndexChoice::Auto`].
     pub index: Option<IndexChoice>,

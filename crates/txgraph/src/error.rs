@@ -38,9 +38,9 @@ pub enum ErrorKind {
 pub struct Error {
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// What failed, with path, block or key.
+    /// A description of the failure, with path, block or key.
     pub message: String,
-    /// What to do about it, if that is known.
+    /// A remedy, if one is known.
     pub hint: Option<Hint>,
     /// Which blocks are missing, if that is the failure and it is known.
     pub gaps: Option<Box<Gaps>>,
@@ -107,7 +107,7 @@ impl Error {
 
     /// Adds a hint.
     #[must_use]
-    pub fn with_hint(mut self, hint: Hint) -> Self {
+    pub(crate) fn with_hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }

@@ -186,7 +186,7 @@ fn import(array: &dyn Array) -> PolarsResult<ArrayRef> {
         .map_err(|error| PolarsError::ComputeError(error.to_string().into()))?;
     // SAFETY: Both structs of each pair are `repr(C)` with exactly the fields of the same struct in
     // Arrow's C data interface. Each is moved, so its `release` is called once. `to_ffi` fills them
-    // from a valid array: the schema is that of the array, and the buffers live until `release`,
+    // from a valid array: the schema describes the array, and the buffers live until `release`,
     // which polars calls when it drops the last buffer.
     unsafe {
         let schema: ffi::ArrowSchema = std::mem::transmute(schema);

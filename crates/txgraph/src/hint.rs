@@ -1,9 +1,9 @@
-//! What to do about an error. Nothing here names an option of a command line.
+//! Hints: remedies for errors. Nothing here names an option of a command line.
 
 use std::fmt;
 use txgraph_transfers::BlockRange;
 
-/// What to do about an [`Error`](crate::Error).
+/// A remedy for an [`Error`](crate::Error).
 ///
 /// `Display` gives the hint without naming options. Programs with options of their own
 /// match the variants and name the option that does it.
@@ -139,8 +139,8 @@ impl fmt::Display for Hint {
 pub struct Parameters {
     /// The name of the query.
     pub question: String,
-    /// Those that it needs, each as `NAME=<TYPE>`.
+    /// The required parameters, each as `NAME=<TYPE>`.
     pub required: Vec<String>,
-    /// Those that can be left out.
+    /// The optional parameters.
     pub optional: Vec<String>,
 }

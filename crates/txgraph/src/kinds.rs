@@ -15,7 +15,7 @@ pub struct SourceKind {
     pub(crate) opener: Opener,
 }
 
-/// What opens a source.
+/// Selects the function that opens a source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Opener {
     Reth,

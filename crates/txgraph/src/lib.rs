@@ -41,10 +41,10 @@
 //!
 //! With the feature `polars`, answers have methods `to_polars`: [`Transfers::to_polars`],
 //! [`GraphResult::to_polars`] for the edges of a graph, [`GraphResult::vertices_to_polars`],
-//! [`Analysis::to_polars`] for the tables of a measure. The columns are those of Parquet files:
-//! 256-bit numbers are 32 bytes, decimal text and doubles, and [`ColumnChoice`] chooses others. Nothing
-//! is copied on the way to polars. A frame is that of polars 0.55, so a program that uses polars
-//! itself needs the same minor version.
+//! [`Analysis::to_polars`] for the tables of a measure. The columns equal the columns of Parquet
+//! files: 256-bit numbers are 32 bytes, decimal text and doubles, and [`ColumnChoice`] chooses
+//! others. Nothing is copied on the way to polars. A frame has the types of polars 0.55, so a
+//! program that uses polars itself needs the same minor version.
 
 mod capability;
 mod config;
@@ -68,10 +68,7 @@ mod spec;
 mod version;
 
 pub use capability::{Capabilities, Capability};
-pub use config::{
-    CONFIG_ENV, CONFIG_FILE, Config, DATADIR_ENV, HEAD_ENV, INDEX_ENV, IndexChoice, MEMORY_DEFAULT,
-    SOURCE_ENV, THREADS_ENV,
-};
+pub use config::{Config, DATADIR_ENV, IndexChoice, SOURCE_ENV};
 pub use error::{Error, ErrorKind, Gaps, Result};
 pub use grammar::{BlockSpec, BlocksError};
 pub use hint::{Hint, Parameters};

@@ -141,7 +141,7 @@ impl Selection {
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) blocks: BlockRanges,
-    /// What was asked for beyond the last block of the source.
+    /// A note if the query named blocks beyond the last block of the source.
     pub(crate) cut: Option<String>,
 }
 
@@ -204,7 +204,7 @@ macro_rules! selection_methods {
             self
         }
 
-        /// Transfers of the native coin, in addition to those of the chosen tokens.
+        /// Transfers of the native coin, in addition to the chosen tokens.
         pub fn native(mut self) -> Self {
             self.$($field).+.add_native();
             self

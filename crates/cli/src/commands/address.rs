@@ -1,18 +1,18 @@
 //! `txgraph address`: who is this?
 
-use super::{Context, token_notes};
+use super::{Context, names::Names};
 use crate::{
-    args::{BlockArgs, LabelArgs, StateBlockArgs},
+    args::{BlockArgs, NameArgs, StateBlockArgs},
     output::{number, print_json, print_page},
     table::{self, Page, Style, View, thousands},
     transfer_tables,
 };
 use clap::Args;
 use serde_json::{Value, json};
-use std::{path::PathBuf, time::Instant};
+use std::time::Instant;
 use txgraph::{
-    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, Creation, Fields,
-    FirstSent, Labels, Result, Source, Table, TokenList, TokenStandard, Transfer, U256, Unrecorded,
+    Activity, Address, AddressProfile, Asset, BlockTime, ColumnType, Creation, Fields, FirstSent,
+    Result, Table, TokenStandard, Transfer, U256, Unrecorded,
     parse::{Checksum, addresses, parse_address, utc},
 };
 
@@ -52,14 +52,8 @@ pub(crate) struct AddressArgs {
     #[arg(long)]
     allow_partial: bool,
 
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    ///
-    /// They take precedence over what the contracts claim.
-    #[arg(long, value_name = "FILE")]
-    token_list: Vec<PathBuf>,
-
     #[command(flatten)]
-    labels: LabelArgs,
+    names: NameArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -95,9 +89,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     if let Some(block) = args.block.read(&source)? {
         question = question.block(block);
     }
-    let chain_id = source.chain()?.chain_id;
-    let labels = args.labels.read(&source)?;
-    terminal.labels(&labels);
+    let labels = args.names.labels.read(&source, terminal)?;
     let found = question.run()?;
     terminal.stats.phase("read");
     terminal.gaps(&found.scan);
@@ -110,11 +102,14 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
             terminal.note(format_args!("{what} is not known: {why}"));
         }
     }
-    let view = Shown {
-        tokens: tokens(&source, &found, &args.token_list, context)?,
-        labels,
-        chain_id,
-    };
+    let tokens = found.balances.iter().filter_map(|(token, _)| *token);
+    let first = found.first_sent.iter();
+    let first = first.filter_map(|first| first.transfer.token_address);
+    let (tokens, blocks) = (tokens.chain(first), &found.request.blocks);
+    let lists = &args.names.tokens;
+    let view = Shown(Names::read(
+        lists, labels, &source, tokens, blocks, terminal,
+    )?);
     if args.json {
         print_json(&view.as_json(&found))?
     } else {
@@ -125,38 +120,13 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
             transfer_tables::print(&tables, terminal)?;
         }
     }
-    terminal.scanned(
-        &found.scan,
-        start.elapsed(),
-        source.is_indexed(&found.request),
-    );
+    let is_indexed = source.is_indexed(&found.request);
+    terminal.scanned(&found.scan, start.elapsed(), is_indexed);
     Ok(())
 }
 
-/// The token lists, and what other tokens claim.
-fn tokens(
-    source: &Source,
-    found: &AddressProfile,
-    lists: &[PathBuf],
-    context: &Context<'_>,
-) -> Result<TokenList> {
-    let mut list = source.token_list(lists)?.unwrap_or_default();
-    let tokens = found.balances.iter().filter_map(|(token, _)| *token);
-    let first = found.first_sent.iter();
-    let first = first.filter_map(|first| first.transfer.token_address);
-    token_notes::note(
-        &source.name_tokens(&mut list, tokens.chain(first), &found.request.blocks)?,
-        context.terminal,
-    );
-    Ok(list)
-}
-
-/// How a profile is shown.
-struct Shown {
-    chain_id: u64,
-    tokens: TokenList,
-    labels: Labels,
-}
+/// A profile as it is shown.
+struct Shown(Names);
 
 impl Shown {
     fn text(&self, found: &AddressProfile) -> String {
@@ -282,7 +252,7 @@ impl Shown {
             token_address: None,
             token_standard: TokenStandard::Native,
         };
-        self.in_units(&native, amount)
+        self.0.amount(&native, amount)
     }
 
     fn creation(&self, creation: &Creation) -> String {
@@ -309,20 +279,12 @@ impl Shown {
         }
     }
 
-    /// An address with its name.
     fn named(&self, address: Address) -> String {
-        match self.labels.name(address) {
-            Some(name) => format!("{address} [{name}]"),
-            None => address.to_string(),
-        }
+        self.0.address(address)
     }
 
     fn amount(&self, transfer: &Transfer) -> String {
-        let asset = Asset {
-            token_address: transfer.token_address,
-            token_standard: transfer.token_standard,
-        };
-        self.in_units(&asset, transfer.value)
+        self.0.amount(&Asset::of(transfer), transfer.value)
     }
 
     fn balance(&self, token: Option<Address>, balance: Option<U256>) -> String {
@@ -336,23 +298,18 @@ impl Shown {
                         None => TokenStandard::Native,
                     },
                 };
-                self.in_units(&asset, balance.unwrap_or_default())
+                self.0.amount(&asset, balance.unwrap_or_default())
             }
         }
-    }
-
-    fn in_units(&self, asset: &Asset, amount: U256) -> String {
-        let sum = AmountSum::from_limbs_slice(amount.as_limbs());
-        self.tokens.format_amount(self.chain_id, asset, sum)
     }
 
     /// The counterparties in both directions.
     fn tables(&self, found: &AddressProfile, width: Option<u16>) -> Page {
         let view = View {
             style: Style::Measures,
-            tokens: &self.tokens,
-            labels: &self.labels,
-            chain_id: self.chain_id,
+            tokens: &self.0.tokens,
+            labels: &self.0.labels,
+            chain_id: self.0.chain_id,
             width,
             rows_max: usize::MAX,
         };
@@ -372,7 +329,7 @@ impl Shown {
             let top = activity.top.iter().map(|it| {
                 json!({
                     "address": it.address,
-                    "label": self.labels.name(it.address),
+                    "label": self.0.labels.name(it.address),
                     "transfers": it.transfers,
                     "first_timestamp": it.first.map(BlockTime::seconds),
                     "last_timestamp": it.last.map(BlockTime::seconds),
@@ -413,7 +370,7 @@ impl Shown {
         });
         json!({
             "address": found.address,
-            "label": self.labels.name(found.address),
+            "label": self.0.labels.name(found.address),
             "state": state,
             "creation": creation,
             "first_funding": found.first_funding.as_ref().map(Fields::placed),

@@ -2,7 +2,7 @@
 
 use super::{Context, branch_ends, token_notes};
 use crate::{
-    args::{SearchArgs, words},
+    args::{OutputArgs, SearchArgs, TokenListArgs, words},
     cluster::ClusterArgs,
     output::Terminal,
     table::{self, Page, Style, View},
@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
-use std::{path::PathBuf, time::Instant};
+use std::time::Instant;
 use txgraph::{
     Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TaintMethod, TokenList,
     parse::AnalyzeQuery,
@@ -33,7 +33,7 @@ use txgraph::{
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct AnalyzeArgs {
-    /// What to measure
+    /// Measure to compute
     #[arg(value_parser = words(Measure::ALL, Measure::as_str))]
     measure: Measure,
 
@@ -70,9 +70,9 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     table: Option<String>,
 
-    /// Output file, or `-`; repeat the option for more [default: stdout]
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Vec<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: OutputArgs,
 
     /// Format [default: by extension; on stdout human-readable tables]
     #[arg(
@@ -81,16 +81,9 @@ pub(crate) struct AnalyzeArgs {
     )]
     format: Option<String>,
 
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
-    /// unlisted tokens are read from their contracts if the source has state.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Vec<PathBuf>,
-
-    /// Replace the file if it exists
-    #[arg(long, help_heading = "Output")]
-    overwrite: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    tokens: TokenListArgs,
 
     #[command(flatten)]
     #[serde(skip)]

@@ -1,10 +1,13 @@
 //! `txgraph call`.
 
 use super::Context;
-use crate::{args::StateBlockArgs, output::print_page, progress};
+use crate::{
+    args::{OverrideArgs, StateBlockArgs},
+    output::print_page,
+    progress,
+};
 use alloy_primitives::hex;
 use clap::Args;
-use std::path::PathBuf;
 use txgraph::{
     Error, Method, Result, StateOverrides,
     parse::{self, Checksum},
@@ -53,9 +56,8 @@ pub(crate) struct CallArgs {
     #[command(flatten)]
     block: StateBlockArgs,
 
-    /// Override accounts before the call: a JSON file (docs/replay.md)
-    #[arg(long = "override", value_name = "FILE")]
-    overrides: Option<PathBuf>,
+    #[command(flatten)]
+    changes: OverrideArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -101,12 +103,12 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     if let Some(block) = args.block.read(&source)? {
         call = call.block(block);
     }
-    if let Some(path) = &args.overrides {
+    if let Some(path) = &args.changes.overrides {
         call = call.overrides(StateOverrides::open_for_call(path)?);
     }
     let result = call.run()?;
     if let Some(to) = to
-        && args.overrides.is_none()
+        && args.changes.overrides.is_none()
         && source.has_nothing_to_call(to, result.block)?
     {
         progress::say(format_args!(

@@ -8,8 +8,8 @@ use txgraph::Result;
 
 /// Write archives of blocks (.ere), which replace a node as a source
 ///
-/// Archives are read with --source era:PATH, a file or a directory of files. Those of other programs
-/// are read, too: .ere and .era1 with receipts (docs/sources.md).
+/// Archives are read with --source era:PATH, a file or a directory of files. Archives of other
+/// programs are read, too: .ere and .era1 with receipts (docs/sources.md).
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EraArgs {

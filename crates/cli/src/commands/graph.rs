@@ -2,8 +2,9 @@
 
 use super::{Context, branch_ends, picture::PictureArgs, poisoning, token_notes};
 use crate::{
-    args::{ColumnArgs, SearchArgs, graph_formats},
+    args::{ColumnArgs, OutputArgs, SearchArgs, TokenListArgs, graph_formats},
     cluster::ClusterArgs,
+    exit,
     output::{Terminal, print_page},
     transfer_tables::{self, TerminalFormat},
 };
@@ -28,18 +29,15 @@ pub(crate) struct GraphArgs {
     #[serde(flatten)]
     search: SearchArgs,
 
-    /// Output file, or `-`; repeat the option for more [default: stdout]
-    ///
-    /// Extensions choose formats: csv, jsonl, parquet and ipc contain the transfers, with the hop at
-    /// which each was found; json, graphml and gexf the whole graph; dot is the language of Graphviz,
-    /// which draws svg and png; html is a page to explore the graph in a browser. A file gets its name
-    /// when it is complete.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Vec<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: OutputArgs,
 
     /// Format [default: by extension; on a terminal table, else csv]
     ///
-    /// `table` and `tree` are human-readable, on stdout: a row for each transfer, or a line for each
+    /// csv, jsonl, parquet and ipc contain the transfers, with the hop at which each was found; json,
+    /// graphml and gexf the whole graph; dot is the language of Graphviz, which draws svg and png; html
+    /// is a page to explore the graph in a browser. `table` and `tree` are human-readable, on stdout: a row for each transfer, or a line for each
     /// sender, receiver and token, indented by hop. They have at most 1,000 rows; a note says if
     /// there are more.
     #[arg(short, long, value_name = "FORMAT", value_parser = graph_formats(), help_heading = "Output")]
@@ -67,17 +65,9 @@ pub(crate) struct GraphArgs {
     #[arg(long, help_heading = "Output")]
     merge: bool,
 
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
-    /// unlisted tokens are read from their contracts if the source has state. Amounts of all others are
-    /// in the smallest unit; decimals are never guessed.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Vec<PathBuf>,
-
-    /// Replace files that exist
-    #[arg(long, help_heading = "Output")]
-    overwrite: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    tokens: TokenListArgs,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -118,7 +108,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let form = match query.vertices.is_some() && query.output.format.is_none() {
         // Vertices alone, if nothing else is asked for.
         true => None,
-        false => TerminalFormat::of(&query.output, &query.columns, terminal)?,
+        false => TerminalFormat::of_transfers(&query.output, &query.columns, terminal)?,
     };
     let (question, outputs) = match form {
         Some(_) => without_data(query, &source, terminal)?,
@@ -134,7 +124,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     }
     let answer = question.run()?;
     terminal.stats.phase("search");
-    let mut done = answer.write_all(&outputs)?;
+    let done = answer.write_all(&outputs)?;
     terminal.stats.phase("write");
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits);
@@ -149,11 +139,10 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     }
     token_notes::note(&done.tokens, terminal);
     if let Some(form) = form {
-        let mut tokens = outputs.tokens.unwrap_or_default();
         let shown = answer.graph.edge_weights().take(transfer_tables::ROWS_MAX);
         let shown = shown.filter_map(|edge| edge.transfer.token_address);
-        let named = source.name_tokens(&mut tokens, shown, &answer.blocks)?;
-        token_notes::note(&named, terminal);
+        let blocks = &answer.blocks;
+        let tokens = token_notes::named(outputs.tokens, &source, shown, blocks, terminal)?;
         show(form, query, &answer, &tokens, terminal)?;
     }
     terminal.written(&done.written);
@@ -162,14 +151,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     terminal.graph([vertices as u64, edges as u64], hops.max().unwrap_or(0));
     let is_indexed = source.is_indexed(&request);
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
-    // The last failure is the result of the command; the others are printed before it.
-    let Some(last) = done.failed.pop() else {
-        return Ok(());
-    };
-    for error in &done.failed {
-        crate::exit::report(error);
-    }
-    Err(last)
+    exit::last_of(done.failed)
 }
 
 /// The query with its other outputs, if its transfers are shown to people.

@@ -2,13 +2,13 @@
 
 use super::Context;
 use crate::{
-    output::{listed, number, print_json, print_page},
+    output::{aligned, listed, number, print_json, print_page},
     table::thousands,
 };
 use clap::Args;
 use txgraph::{
     BlockRange, ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, Result, is_known_version,
-    parse::utc, printable,
+    parse::utc,
 };
 
 /// Show what a data directory contains
@@ -147,16 +147,7 @@ fn page(info: &Info, head: Option<u64>) -> String {
     for note in &info.notes {
         line("note", note.clone());
     }
-    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut last = "";
-    let mut page = String::new();
-    for (name, text) in &lines {
-        // A name is printed once for all its lines.
-        let shown = if *name == last { "" } else { name };
-        page += &format!("{shown:width$}  {}\n", printable(text));
-        last = name;
-    }
-    page
+    aligned(&lines)
 }
 
 fn ranges(blocks: &[BlockRange]) -> String {

@@ -1,18 +1,10 @@
 //! `txgraph lake`.
 
-use super::Context;
-use crate::{
-    output::{Terminal, listed, print_json, print_page},
-    table::thousands,
-};
+use super::{Context, stores};
+use crate::{output::listed, table::thousands};
 use clap::{Args, Subcommand};
-use std::path::{Path, PathBuf};
-use txgraph::{
-    BuildOptions, BuildReport, LakeStatus, Result, Source, VerifyReport, check_lake, compact_lake,
-    lake_status,
-    parse::{Checksum, first_block, last_block, wrapped_native},
-    printable,
-};
+use std::path::PathBuf;
+use txgraph::{LakeStatus, Result, check_lake, compact_lake, lake_status};
 
 /// Build and check a lake: all transfers as Parquet for any engine
 ///
@@ -39,26 +31,16 @@ enum Action {
 /// Build a lake of the whole chain, or continue a build
 #[derive(Args, Debug)]
 struct BuildArgs {
-    /// First block, or UTC date to start at [default: 0]
-    #[arg(long, value_name = "DATE|N")]
-    from_block: Option<String>,
+    /// Directory of the lake
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
 
     /// Blocks of a partition [default: to hold 500,000 transfers]
     #[arg(long, value_name = "N")]
     partition_blocks: Option<u64>,
 
-    /// Contracts that wrap the native coin [default: auto]
-    #[arg(long, value_name = "auto|any|none|ADDRESS")]
-    wrapped_native: Vec<String>,
-
-    /// Also store transfers inside transactions
-    ///
-    /// Every block before Amsterdam is replayed.
-    #[arg(long)]
-    with_internal: bool,
-
     #[command(flatten)]
-    append: AppendArgs,
+    store: stores::StoreBuildArgs,
 }
 
 /// Extend a lake to the tip of the node
@@ -70,15 +52,8 @@ struct AppendArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Last block, or UTC date to stop before [default: tip minus buffer]
-    #[arg(long, value_name = "DATE|N")]
-    to_block: Option<String>,
-
-    /// Newest blocks that are left out [default: 64]
-    ///
-    /// A reorganization can replace them.
-    #[arg(long, value_name = "N")]
-    reorg_buffer: Option<u64>,
+    #[command(flatten)]
+    store: stores::StoreUpdateArgs,
 }
 
 /// Join the small partitions that appending leaves at the end of a lake
@@ -131,26 +106,16 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
     match &args.action {
         Action::Build(build) => {
             let source = context.open()?;
-            let first = build.from_block.as_deref();
-            let first = first.map(|block| first_block(&source, block)).transpose()?;
-            let options = BuildOptions {
-                first_block: first.unwrap_or(0),
-                unit_blocks: build.partition_blocks,
-                wrapped_native: wrapped_native(&build.wrapped_native, Checksum::Verify)?,
-                ..build.append.options(&source)?
-            };
-            let lake = source.lake(&build.append.directory)?;
-            let built = lake.build(&options, build.with_internal)?;
-            done(&build.append.directory, &built, terminal);
+            let options = build.store.options(build.partition_blocks, &source)?;
+            let lake = source.lake(&build.directory)?;
+            let built = lake.build(&options, build.store.with_internal)?;
+            stores::built(&build.directory, UNITS, &built, terminal);
         }
         Action::Append(append) => {
             let source = context.open()?;
             let lake = source.lake(&append.directory)?;
-            done(
-                &append.directory,
-                &lake.append(&append.options(&source)?)?,
-                terminal,
-            );
+            let built = lake.append(&append.store.options(&source)?)?;
+            stores::built(&append.directory, UNITS, &built, terminal);
         }
         Action::Compact(compact) => {
             let control = context.control_with_threads()?;
@@ -165,78 +130,31 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
         Action::Verify(verify) if verify.quick => {
             let control = context.control_with_threads()?;
             let report = check_lake(&verify.directory, &control)?;
-            let partitions = thousands(report.units);
-            terminal.note(format_args!("{partitions} partitions are valid"));
+            stores::verified(UNITS, &report, true, terminal);
         }
         Action::Verify(verify) => {
             let source = context.open()?;
-            verified(&source.lake(&verify.directory)?.verify()?, terminal);
+            let report = source.lake(&verify.directory)?.verify()?;
+            stores::verified(UNITS, &report, false, terminal);
         }
         Action::Status(status) => {
             let state = lake_status(&status.directory)?;
-            match status.json {
-                true => print_json(&state)?,
-                false => print_page(&page(&state))?,
-            }
+            stores::print_status(status.json, &state, &lines(&state))?;
         }
     }
     Ok(())
 }
 
-impl AppendArgs {
-    fn options(&self, source: &Source) -> Result<BuildOptions> {
-        let last = self.to_block.as_deref();
-        let default = BuildOptions::default();
-        Ok(BuildOptions {
-            last_block: last.map(|block| last_block(source, block)).transpose()?,
-            reorg_buffer: self.reorg_buffer.unwrap_or(default.reorg_buffer),
-            ..default
-        })
-    }
-}
-
-fn done(directory: &Path, built: &BuildReport, terminal: &Terminal) {
-    if built.removed_blocks > 0 {
-        terminal.note(format_args!(
-            "removed: partitions of {} blocks, some of which were replaced",
-            thousands(built.removed_blocks)
-        ));
-    }
-    let seconds = built.time.as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = built.read_blocks as f64 / seconds.max(1e-9);
-    terminal.note(format_args!(
-        "stored {} blocks with {} transfers in {seconds:.1} s ({rate:.0} blocks/s): {}",
-        thousands(built.read_blocks),
-        thousands(built.transfers),
-        directory.display()
-    ));
-}
-
-fn verified(report: &VerifyReport, terminal: &Terminal) {
-    terminal.note(format_args!(
-        "{} partitions are valid; {} blocks and {} transfers agree with the node",
-        thousands(report.units),
-        thousands(report.blocks),
-        thousands(report.transfers)
-    ));
-    if !report.unread.is_empty() {
-        terminal.note(format_args!(
-            "not compared, because the node no longer has them: {}",
-            listed(report.unread.iter().map(|range| range.to_string()))
-        ));
-    }
-}
+/// The parts of a lake.
+const UNITS: &str = "partitions";
 
 /// The human-readable page.
-fn page(status: &LakeStatus) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let per_transfer = |bytes: u64| bytes as f64 / status.transfers.max(1) as f64;
+fn lines(status: &LakeStatus) -> Vec<(&str, String)> {
     let size = |bytes| {
         format!(
             "{} bytes, {:.2} for each transfer",
             thousands(bytes),
-            per_transfer(bytes)
+            stores::ratio(bytes, status.transfers)
         )
     };
     let mut lines = vec![
@@ -262,10 +180,7 @@ fn page(status: &LakeStatus) -> String {
         ),
         (
             "transfers",
-            match status.internal {
-                true => format!("{}, internal ones included", thousands(status.transfers)),
-                false => thousands(status.transfers),
-            },
+            stores::transfers(status.transfers, status.internal),
         ),
         ("addresses", thousands(status.addresses)),
         ("size", size(status.bytes)),
@@ -273,7 +188,5 @@ fn page(status: &LakeStatus) -> String {
     for file in &status.files {
         lines.push((&file.name, size(file.bytes)));
     }
-    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let line = |(name, text): &(&str, String)| format!("{name:width$}  {}\n", printable(text));
-    lines.iter().map(line).collect()
+    lines
 }

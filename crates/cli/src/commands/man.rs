@@ -7,7 +7,7 @@ use txgraph::{Error, Result};
 
 /// Write the manual as man pages
 ///
-/// Without a command, the page of `txgraph` and those of all commands follow one another.
+/// Without a command, the page of `txgraph` is followed by the pages of all commands.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ManArgs {

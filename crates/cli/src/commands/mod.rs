@@ -15,12 +15,15 @@ pub(crate) mod info;
 #[cfg(feature = "lake")]
 pub(crate) mod lake;
 pub(crate) mod man;
+mod names;
 pub(crate) mod picture;
 mod poisoning;
 pub(crate) mod query;
 pub(crate) mod relations;
 pub(crate) mod replay;
 pub(crate) mod state;
+#[cfg(any(feature = "index", feature = "lake"))]
+mod stores;
 pub(crate) mod token;
 mod token_notes;
 pub(crate) mod transfers;
@@ -35,7 +38,7 @@ use crate::{
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph::{Error, Explain, Result, RunControl, ScanRequest, Source, parse::Query};
 
-/// What every verb runs with.
+/// The context of every command.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) global: &'a Global,
@@ -67,13 +70,13 @@ impl Context<'_> {
     pub(crate) fn explains(&self, source: &Source, request: &ScanRequest) -> Result<bool> {
         self.terminal.blocks(&request.blocks);
         self.terminal.stats.phase("prepare");
-        if self.global.explain {
+        if self.global.run.explain {
             let from = source.transfer_source(&request.filter)?;
             from.scan(request, &mut |_| ControlFlow::Break(()))?;
             let terminal = self.terminal;
             terminal.note(format_args!("with --explain, the query is not run"));
         }
-        Ok(self.global.explain)
+        Ok(self.global.run.explain)
     }
 
     /// Progress on the terminal, and Ctrl-C.
@@ -82,7 +85,7 @@ impl Context<'_> {
             || -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) };
         RunControl {
             progress: Some(self.terminal.progress()),
-            explain: self.global.explain.then(explain),
+            explain: self.global.run.explain.then(explain),
             cancel: self.terminal.cancel.clone(),
             ..RunControl::default()
         }

@@ -22,9 +22,10 @@ pub(crate) struct PictureArgs {
 
     /// Draw similar leaves beyond the first N as one [default: auto]
     ///
-    /// Leaves have a single counterparty. Those of one address with the same direction and token
-    /// are similar; the N with the largest amounts stay. auto folds nothing in a picture of up to 40
-    /// arrows. Tables, JSON, GraphML and GEXF always contain every address. DOT is drawn as svg is.
+    /// Leaves have a single counterparty. Leaves of one address with the same direction and token
+    /// are similar; the N with the largest amounts stay. auto folds nothing in a picture of up to
+    /// 40 arrows. Tables, JSON, GraphML and GEXF always contain every address. DOT is drawn as svg
+    /// is.
     #[arg(long, value_name = "N|auto|off", help_heading = "Pictures")]
     fold: Option<String>,
 
@@ -36,9 +37,9 @@ pub(crate) struct PictureArgs {
 
     /// Prices of tokens, which make arrow widths values: CSV token,price
     ///
-    /// A token is an address, a symbol of --token-list or of a well-known token, or `eth`. A price is that of
-    /// one whole unit, in the same unit for all. Arrows without a price have one constant width. For
-    /// svg, png, html and dot.
+    /// A token is an address, a symbol of --token-list or of a well-known token, or `eth`. A price
+    /// applies to one whole unit, in the same unit for all. Arrows without a price have one
+    /// constant width. For svg, png, html and dot.
     #[arg(long, value_name = "FILE", help_heading = "Pictures")]
     prices: Option<PathBuf>,
 }

@@ -2,19 +2,17 @@
 
 use super::{Context, ask};
 use crate::{
-    args::{ColumnArgs, LabelArgs},
+    args::{ColumnArgs, NameArgs, OutputArgs},
     cluster::ClusterArgs,
     hints::hint_text,
-    output::print_page,
+    output::{aligned, print_page},
 };
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use std::path::PathBuf;
 use txgraph::{
     Error, Result,
     parse::{ParamValue, Query, QueryFile, given},
-    printable,
 };
 
 /// Run a saved query
@@ -45,27 +43,17 @@ pub(crate) struct QueryArgs {
     #[serde(skip)]
     show: bool,
 
-    /// Output file, or `-`; repeat the option for more [default: stdout]
-    #[arg(short, long, value_name = "FILE")]
-    output: Vec<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: OutputArgs,
 
     /// Format, instead of the one in the file
-    #[arg(short, long, value_name = "FORMAT")]
+    #[arg(short, long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<String>,
-
-    /// Replace files that exist
-    #[arg(long)]
-    overwrite: bool,
-
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option.
-    #[arg(long, value_name = "FILE")]
-    token_list: Vec<PathBuf>,
 
     #[command(flatten)]
     #[serde(flatten)]
-    labels: LabelArgs,
+    names: NameArgs,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -130,7 +118,7 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     let (mut options, mut given) = (given(&query)?, given(args)?);
     let labels = [&mut given, &mut options].map(|all| all.get_mut("labels"));
     if let [Some(Value::Array(first)), Some(Value::Array(rest))] = labels {
-        // Those of the command line have priority.
+        // The labels of the command line have priority.
         first.append(rest);
     }
     if given.contains_key("output") {
@@ -178,13 +166,11 @@ fn command_line(query: &Query) -> Result<String> {
 
 fn list() -> Result<()> {
     let queries = QueryFile::list()?;
-    let widths = queries.iter().map(|query| query.name.len());
-    let width = widths.max().unwrap_or(0);
-    let line = |query: &QueryFile| {
-        let (name, purpose) = (printable(&query.name), printable(&query.purpose));
-        format!("{name:width$}  {purpose}\n")
-    };
-    print_page(&queries.iter().map(line).collect::<String>())
+    let lines = queries.iter();
+    let lines: Vec<_> = lines
+        .map(|query| (query.name.as_str(), query.purpose.clone()))
+        .collect();
+    print_page(&aligned(&lines))
 }
 
 fn show(file: &QueryFile, args: &QueryArgs) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Context, token_notes};
 use crate::{
-    args::{LabelArgs, SelectionArgs},
+    args::{NameArgs, SelectionArgs},
     output::{limit_words, number, print_json, print_page},
     table::{self, Page, Style, View},
     transfer_tables,
@@ -10,7 +10,7 @@ use crate::{
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::{path::PathBuf, time::Instant};
+use std::time::Instant;
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Error, Fields, GraphOutputs, Hops,
     PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
@@ -125,13 +125,9 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownArgs {
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Vec<PathBuf>,
-
     #[command(flatten)]
     #[serde(flatten)]
-    labels: LabelArgs,
+    names: NameArgs,
 
     /// Print JSON
     #[arg(long, help_heading = "Output")]
@@ -186,7 +182,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What a search for routes did not see, so that there may be one.
+/// Describes the parts that a search for routes left out: a route may be there.
 fn unsearched(found: &TransferPaths, has_internal: bool) -> Vec<String> {
     let mut lines: Vec<_> = found.limits.iter().map(limit_words).collect();
     let missing: BlockRanges = found.scan.missing.iter().map(|gap| gap.blocks).collect();
@@ -233,9 +229,8 @@ fn show_routes(
     let terminal = context.terminal;
     let both = [&found.shortest, &found.earliest];
     let steps = both.iter().copied().flatten().flatten();
-    let mut tokens = outputs.tokens.unwrap_or_default();
     let shown = steps.filter_map(|step| step.token_address);
-    token_notes::note(&source.name_tokens(&mut tokens, shown, blocks)?, terminal);
+    let tokens = token_notes::named(outputs.tokens, source, shown, blocks, terminal)?;
     let labels = outputs.labels.unwrap_or_default();
     let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     let is_same = found.shortest == found.earliest;

@@ -6,11 +6,12 @@ mod trees;
 
 use super::Context;
 use crate::{
-    args::{BlockArgs, LabelArgs, words},
-    label_args::text as path_text,
+    args::{AbiArgs, BlockArgs, LabelArgs, OutputArgs, OverrideArgs, words},
+    name_args::text as path_text,
     output::{Terminal, number},
     table::thousands,
     transfer_tables::{self, TerminalFormat},
+    units::rate,
 };
 use clap::{Args, Subcommand};
 use disagreement::disagreement;
@@ -21,7 +22,7 @@ use txgraph::EngineKind;
 use txgraph::{
     Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source,
     StateOverrides, Target, Trace,
-    parse::{self, Checksum},
+    parse::{self, Checksum, Output},
 };
 
 /// Execute past transactions again: verify, trace, internal transfers
@@ -68,31 +69,16 @@ struct ScopeArgs {
     #[cfg(feature = "oracle")]
     #[arg(
         long, value_name = "ENGINE", default_value = "txgraph",
-        value_parser = words(ENGINES, engine_word), help_heading = "Which transactions"
+        value_parser = words(EngineKind::ALL, EngineKind::as_str), help_heading = "Which transactions"
     )]
     engine: EngineKind,
 }
 
-/// State overrides.
-#[derive(Args, Debug)]
-struct OverrideArgs {
-    /// Override accounts or the transaction before the replay: a JSON file
-    ///
-    /// {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0": "0x1"}}},
-    /// "transaction": {"from": "0x…", "to": "0x…", "input": "0x…", "value": "0", "gas": 1}}; every part
-    /// is optional. Nothing is compared with what the node stored.
-    #[arg(long = "override", value_name = "FILE", requires = "tx")]
-    overrides: Option<PathBuf>,
-}
-
 /// The files to write.
 #[derive(Args, Debug)]
-struct OutputArgs {
-    /// Output file, or `-`; repeat the option for more [default: stdout]
-    ///
-    /// A file gets its name when it is complete.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Vec<PathBuf>,
+struct FileArgs {
+    #[command(flatten)]
+    files: OutputArgs,
 
     /// Format [default: by extension; on stdout csv or lines]
     ///
@@ -101,10 +87,6 @@ struct OutputArgs {
     /// gas is written as folded stacks. Struct logs are always JSON lines (EIP-3155).
     #[arg(short, long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<String>,
-
-    /// Replace the file if it exists
-    #[arg(long, help_heading = "Output")]
-    overwrite: bool,
 }
 
 /// Compare every block with what the node stored; write nothing
@@ -118,8 +100,9 @@ struct VerifyArgs {
 
 /// Write call frames, struct logs, state changes or gas
 #[derive(Args, Debug)]
+#[command(mut_arg("overrides", |arg| arg.requires("tx")))]
 struct TraceArgs {
-    /// What to record
+    /// Kind of trace
     ///
     /// `call`: frames, as callTracer; `struct`: the steps of one transaction (EIP-3155); `diff`:
     /// the changes of the state, as prestateTracer; `gas`: folded stacks, for flame graphs.
@@ -132,24 +115,21 @@ struct TraceArgs {
     #[command(flatten)]
     changes: OverrideArgs,
 
-    /// Names for call trees: an ABI file, a directory, or lines of signatures
-    ///
-    /// A line is `0xa9059cbb transfer(address,uint256)`. Common functions, events and errors are
-    /// built in.
-    #[arg(long, value_name = "PATH", help_heading = "Output")]
-    abi: Vec<PathBuf>,
+    #[command(flatten)]
+    functions: AbiArgs,
 
     #[command(flatten)]
     labels: LabelArgs,
 
     #[command(flatten)]
-    files: OutputArgs,
+    files: FileArgs,
 }
 
 /// Write transfers of the native coin inside transactions
 ///
 /// They leave no log before Amsterdam.
 #[derive(Args, Debug)]
+#[command(mut_arg("overrides", |arg| arg.requires("tx")))]
 struct TransfersArgs {
     #[command(flatten)]
     scope: ScopeArgs,
@@ -165,7 +145,7 @@ struct TransfersArgs {
     labels: LabelArgs,
 
     #[command(flatten)]
-    files: OutputArgs,
+    files: FileArgs,
 }
 
 /// Write balances of tokens that disagree with the tokens' logs
@@ -183,7 +163,7 @@ struct BalancesArgs {
     scope: ScopeArgs,
 
     #[command(flatten)]
-    files: OutputArgs,
+    files: FileArgs,
 }
 
 /// Compare a transaction step by step with another client's trace
@@ -245,18 +225,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
 ";
 
-#[cfg(feature = "oracle")]
-const ENGINES: &[EngineKind] = &[EngineKind::Txgraph, EngineKind::Revm, EngineKind::Both];
-
-#[cfg(feature = "oracle")]
-const fn engine_word(engine: EngineKind) -> &'static str {
-    match engine {
-        EngineKind::Txgraph => "txgraph",
-        EngineKind::Revm => "revm",
-        EngineKind::Both => "both",
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
@@ -292,27 +260,23 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
             (&args.scope, summary)
         }
         Action::Trace(args) => {
-            let labels = args.labels.read(&source)?;
-            terminal.labels(&labels);
-            let question = args
-                .changes
-                .apply(args.scope.of(&source)?)?
-                .trace(args.trace);
-            if let Some(trees) = CallTrees::wanted(args, &labels, terminal)? {
+            let question = with_overrides(args.scope.of(&source)?, &args.changes)?;
+            let question = question.trace(args.trace);
+            if let Some(trees) = CallTrees::wanted(args, &source, terminal)? {
                 return trees.print(question, &source, terminal);
             }
             let files = args.files.read(true, terminal)?;
             (&args.scope, prepare(question)?.write(&files)?)
         }
         Action::Transfers(args) => {
-            let labels = args.labels.read(&source)?;
-            terminal.labels(&labels);
-            let mut question = args.changes.apply(args.scope.of(&source)?)?;
+            let mut question = with_overrides(args.scope.of(&source)?, &args.changes)?;
             if args.fees {
                 question = question.fees();
             }
-            let summary = if args.files.is_table(terminal)? {
+            let form = args.files.form(Some(TerminalFormat::Table), terminal)?;
+            let summary = if form == Some(TerminalFormat::Table) {
                 terminal.check_stdout([&Target::Stdout])?;
+                let labels = args.labels.read(&source, terminal)?;
                 show(&prepare(question)?, &source, &labels, terminal)?
             } else {
                 let files = args.files.read(false, terminal)?;
@@ -367,8 +331,7 @@ fn report(
     }
     terminal.written(&written);
     let seconds = start.elapsed().as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = report.gas_used as f64 / 1e6 / seconds.max(1e-9);
+    let rate = rate(report.gas_used, seconds) / 1e6;
     let transactions = number(report.transactions, "transaction", "transactions");
     let replayed = match scope.tx {
         Some(_) => transactions,
@@ -455,39 +418,37 @@ impl ScopeArgs {
     }
 }
 
-impl OverrideArgs {
-    fn apply<'s>(&self, question: Replay<'s>) -> Result<Replay<'s>> {
-        Ok(match &self.overrides {
-            Some(path) => question.overrides(StateOverrides::open(path)?),
-            None => question,
-        })
-    }
-}
-
-impl OutputArgs {
-    /// Whether transfers are shown to people.
-    fn is_table(&self, terminal: &Terminal) -> Result<bool> {
-        let is_stdout = self.output.iter().all(|path| path.as_os_str() == "-");
-        match self.format.as_deref() {
-            Some(format) if format == TerminalFormat::WORDS[0] && !is_stdout => Err(Error::usage(
-                "a human-readable table goes to standard output",
-            )),
-            Some(format) => Ok(format == TerminalFormat::WORDS[0]),
-            None => Ok(self.output.is_empty() && terminal.is_seen()),
+impl FileArgs {
+    fn given(&self) -> Output {
+        Output {
+            output: self.files.output.iter().cloned().map(path_text).collect(),
+            format: self.format.clone(),
+            overwrite: self.files.overwrite,
         }
+    }
+
+    /// The form for people, if that is asked for.
+    fn form(
+        &self,
+        default: Option<TerminalFormat>,
+        terminal: &Terminal,
+    ) -> Result<Option<TerminalFormat>> {
+        TerminalFormat::of(&self.given(), default, terminal)
     }
 
     /// The files of a table, or of a trace.
     fn read(&self, is_trace: bool, terminal: &Terminal) -> Result<Vec<ReplayOutput>> {
-        let given = parse::Output {
-            output: self.output.iter().cloned().map(path_text).collect(),
-            format: self.format.clone(),
-            overwrite: self.overwrite,
-        };
-        let outputs = parse::replay_outputs(&given, is_trace)?;
+        let outputs = parse::replay_outputs(&self.given(), is_trace)?;
         terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
         Ok(outputs)
     }
+}
+
+fn with_overrides<'s>(question: Replay<'s>, given: &OverrideArgs) -> Result<Replay<'s>> {
+    Ok(match &given.overrides {
+        Some(path) => question.overrides(StateOverrides::open(path)?),
+        None => question,
+    })
 }
 
 fn note_compared(summary: &ReplaySummary, terminal: &Terminal) {

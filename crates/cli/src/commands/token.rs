@@ -3,6 +3,7 @@
 use super::Context;
 use crate::{
     args::StateBlockArgs,
+    exit,
     output::{print_json, print_page},
 };
 use clap::Args;
@@ -55,20 +56,13 @@ pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
         tokens = tokens.refresh();
     }
     let names = tokens.run()?;
-    let mut wrong = not_tokens(&names, &source, block)?;
+    let wrong = not_tokens(&names, &source, block)?;
     if args.json {
         print_json(&names)?;
     } else {
         print_page(&page(&asked, &names))?;
     }
-    // The last failure is the result of the command; the others are printed before it.
-    let Some(last) = wrong.pop() else {
-        return Ok(());
-    };
-    for error in &wrong {
-        crate::exit::report(error);
-    }
-    Err(last)
+    exit::last_of(wrong)
 }
 
 /// A line for each token, in the order of the query.

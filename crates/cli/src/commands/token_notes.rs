@@ -1,10 +1,23 @@
 //! Notes about where the symbols of tokens come from.
 
 use crate::output::{Terminal, number};
-use txgraph::{TokenSources, printable};
+use txgraph::{Address, BlockRanges, Result, Source, TokenList, TokenSources, printable};
 
 /// Counterfeits that are named.
 const NAMED_MAX: usize = 6;
+
+/// Completes a list by what these tokens claim, and prints what is only a claim.
+pub(crate) fn named(
+    list: Option<TokenList>,
+    source: &Source,
+    tokens: impl IntoIterator<Item = Address>,
+    blocks: &BlockRanges,
+    terminal: &Terminal,
+) -> Result<TokenList> {
+    let mut list = list.unwrap_or_default();
+    note(&source.name_tokens(&mut list, tokens, blocks)?, terminal);
+    Ok(list)
+}
 
 /// Prints a warning for each counterfeit, and how many symbols are only claims.
 pub(crate) fn note(tokens: &TokenSources, terminal: &Terminal) {

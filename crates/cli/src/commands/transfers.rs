@@ -2,13 +2,13 @@
 
 use super::{Context, branch_ends, token_notes};
 use crate::{
-    args::{ColumnArgs, LabelArgs, SelectionArgs, table_formats, words},
+    args::{ColumnArgs, NameArgs, OutputArgs, SelectionArgs, table_formats, words},
     cluster::ClusterArgs,
     transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
 use serde::Serialize;
-use std::{path::PathBuf, time::Instant};
+use std::time::Instant;
 use txgraph::{Direction, Result, Source, parse::TransfersQuery};
 
 /// Write the transfers of a block range as a table
@@ -49,33 +49,20 @@ pub(crate) struct TransfersArgs {
     #[serde(flatten)]
     selection: SelectionArgs,
 
-    /// Output file, or `-`; repeat the option for more [default: stdout]
-    ///
-    /// One scan writes all of them. A file gets its name when it is complete. The metadata of CSV and JSONL files is written to
-    /// FILE.meta.json; the other formats contain it.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Vec<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: OutputArgs,
 
     /// Format [default: by extension; on a terminal table, else csv]
     ///
-    /// `table` is human-readable and has at most 1,000 rows; a note says if there are more.
+    /// `table` is human-readable and has at most 1,000 rows; a note says if there are more. The
+    /// metadata of CSV and JSONL files is written to FILE.meta.json; the other formats contain it.
     #[arg(short, long, value_name = "FORMAT", value_parser = table_formats(), help_heading = "Output")]
     format: Option<String>,
 
-    /// Replace the file if it exists
-    #[arg(long, help_heading = "Output")]
-    overwrite: bool,
-
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    ///
-    /// JSON is that of `txgraph token`. For several files, repeat the option. Symbols and decimals of
-    /// unlisted tokens are read from their contracts if the source has state.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    token_list: Vec<PathBuf>,
-
     #[command(flatten)]
     #[serde(flatten)]
-    labels: LabelArgs,
+    names: NameArgs,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -112,7 +99,7 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
-    if TerminalFormat::of(&query.output, &query.columns, terminal)?.is_some() {
+    if TerminalFormat::of_transfers(&query.output, &query.columns, terminal)?.is_some() {
         return show(query, &source, context, start);
     }
     let (question, output) = query.on(&source)?;
@@ -155,13 +142,12 @@ fn show(
     let answer = question.first(transfer_tables::ROWS_MAX)?;
     terminal.stats.phase("read");
     terminal.gaps(&answer.scan);
-    let mut tokens = output.tokens.unwrap_or_default();
     let labels = output.labels.unwrap_or_default();
     terminal.labels(&labels);
     let shown = answer.transfers.iter();
     let shown = shown.filter_map(|transfer| transfer.token_address);
-    let named = source.name_tokens(&mut tokens, shown, question.blocks())?;
-    token_notes::note(&named, terminal);
+    let blocks = question.blocks();
+    let tokens = token_notes::named(output.tokens, source, shown, blocks, terminal)?;
     let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     transfer_tables::print(
         &transfer_tables::transfers(&answer.transfers, &view),

@@ -1,17 +1,15 @@
 //! `txgraph tx`.
 
-use super::{Context, token_notes};
+use super::{Context, names::Names};
 use crate::{
-    args::LabelArgs,
+    args::{AbiArgs, NameArgs},
     output::{print_json, print_page},
     table::thousands,
     units::{COIN_DECIMALS, in_units},
 };
 use clap::Args;
-use std::path::PathBuf;
 use txgraph::{
-    Address, AmountSum, Asset, BlockRange, Dictionary, Labels, NetChange, Result, Source,
-    TokenList, TransactionSummary, Transfer, U256,
+    Address, Asset, BlockRange, NetChange, Result, TransactionSummary, U256,
     parse::{parse_transaction, utc},
 };
 
@@ -28,20 +26,11 @@ pub(crate) struct TxArgs {
     #[arg(value_name = "HASH|BLOCK:INDEX")]
     transaction: String,
 
-    /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON
-    ///
-    /// They take precedence over what the contracts claim.
-    #[arg(long, value_name = "FILE")]
-    token_list: Vec<PathBuf>,
+    #[command(flatten)]
+    names: NameArgs,
 
     #[command(flatten)]
-    labels: LabelArgs,
-
-    /// Names of methods: an ABI file, a directory, or lines of signatures
-    ///
-    /// A line is `0xa9059cbb transfer(address,uint256)`.
-    #[arg(long, value_name = "PATH")]
-    abi: Vec<PathBuf>,
+    functions: AbiArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -58,54 +47,37 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 /// Runs the command.
 pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
-    let mut names = Dictionary::common();
-    for path in &args.abi {
-        for row in names.load(path)?.bad_rows {
-            context.terminal.note(format_args!("warning: {row}"));
-        }
-    }
+    let functions = args.functions.read(context.terminal)?;
     let found = source.transaction(parse_transaction(&args.transaction)?)?;
     if let Some(why) = &found.without_internal {
         context.terminal.note(format_args!(
             "warning: transfers inside of the transaction are not known: {why}"
         ));
     }
-    let method = found.method(&names);
+    let method = found.method(&functions);
     if args.json {
         return print_json(&found.to_json(method.as_deref()));
     }
-    let labels = args.labels.read(&source)?;
-    context.terminal.labels(&labels);
+    let tokens = found.transfers.iter();
+    let tokens = tokens.filter_map(|transfer| transfer.token_address);
     let page = Page {
-        labels,
-        chain_id: source.chain()?.chain_id,
         coin: source.native_symbol()?,
-        tokens: tokens(&source, &found, args, context)?,
+        names: Names::read(
+            &args.names.tokens,
+            args.names.labels.read(&source, context.terminal)?,
+            &source,
+            tokens,
+            &BlockRange::one(found.block).into(),
+            context.terminal,
+        )?,
     };
     print_page(&page.text(&found, method.as_deref()))
 }
 
-/// The token lists, and what other tokens claim.
-fn tokens(
-    source: &Source,
-    found: &TransactionSummary,
-    args: &TxArgs,
-    context: &Context<'_>,
-) -> Result<TokenList> {
-    let mut list = source.token_list(&args.token_list)?.unwrap_or_default();
-    let tokens = found.transfers.iter();
-    let tokens = tokens.filter_map(|transfer| transfer.token_address);
-    let named = source.name_tokens(&mut list, tokens, &BlockRange::one(found.block).into())?;
-    token_notes::note(&named, context.terminal);
-    Ok(list)
-}
-
 /// How a transaction is printed.
 struct Page {
-    chain_id: u64,
     coin: &'static str,
-    tokens: TokenList,
-    labels: Labels,
+    names: Names,
 }
 
 impl Page {
@@ -151,7 +123,7 @@ impl Page {
                 "  {} -> {}  {}  {}\n",
                 self.named(transfer.from_address),
                 self.named(transfer.to_address),
-                self.amount(&asset(transfer), transfer.token_id, transfer.value),
+                self.amount(&Asset::of(transfer), transfer.token_id, transfer.value),
                 transfer.kind
             );
         }
@@ -161,7 +133,7 @@ impl Page {
             "\nnet changes without the fee\n"
         };
         for change in found.net() {
-            let asset = found.transfers.iter().map(asset);
+            let asset = found.transfers.iter().map(Asset::of);
             let asset = asset
                 .into_iter()
                 .find(|asset| asset.token_address == change.token);
@@ -181,17 +153,12 @@ impl Page {
         text
     }
 
-    /// An address with its name.
     fn named(&self, address: Address) -> String {
-        match self.labels.name(address) {
-            Some(name) => format!("{address} [{name}]"),
-            None => address.to_string(),
-        }
+        self.names.address(address)
     }
 
     fn amount(&self, asset: &Asset, id: Option<U256>, amount: U256) -> String {
-        let sum = AmountSum::from_limbs_slice(amount.as_limbs());
-        let text = self.tokens.format_amount(self.chain_id, asset, sum);
+        let text = self.names.amount(asset, amount);
         match id {
             Some(id) => format!("{text} (id {id})"),
             None => text,
@@ -199,14 +166,7 @@ impl Page {
     }
 }
 
-fn asset(transfer: &Transfer) -> Asset {
-    Asset {
-        token_address: transfer.token_address,
-        token_standard: transfer.token_standard,
-    }
-}
-
-/// What an address is in the transaction.
+/// Returns the role of an address in the transaction.
 fn role(found: &TransactionSummary, address: Address) -> &'static str {
     if address == found.sender {
         "  (sender)"

@@ -36,7 +36,7 @@ pub(crate) fn transfers(sample: &Sample) -> Vec<Row> {
     all
 }
 
-/// What the genesis allocated to an address.
+/// Returns the allocation of the genesis to an address.
 pub(crate) fn allocated(sample: &Sample, address: &str) -> u128 {
     let accounts = sample.fixture.genesis["alloc"].as_object().unwrap();
     let is_it = |key: &str| {
@@ -129,7 +129,7 @@ fn activity_is_that_of_all_transfers() {
                 Some(row) => check_transfer(&found["first_funding"], row),
                 None => assert!(found["first_funding"].is_null(), "{found}"),
             }
-            // Balances are those of the command for them.
+            // The command for balances returns the same.
             for balance in found["balances"].as_array().unwrap() {
                 let token = balance["token"].as_str().unwrap_or("eth");
                 let line = format!("balance {address} -t {token} --json -q --chain genesis.json");
@@ -235,14 +235,12 @@ fn profiles_are_readable() {
         " USD6",
         "Sent to",
     ] {
-        assert!(found.stdout.contains(part), "{part}: {found:?}");
+        found.prints(part);
     }
-    let unused = sample.ok("address 0x1111111111111111111111111111111111111111");
-    assert!(unused.stdout.contains("does not exist"), "{unused:?}");
-    assert!(
-        unused.stdout.contains("received      nothing"),
-        "{unused:?}"
-    );
+    sample
+        .ok("address 0x1111111111111111111111111111111111111111")
+        .prints("does not exist")
+        .prints("received      nothing");
     assert_eq!(sample.run("address 0x1234").status, 2);
     assert_eq!(
         sample
@@ -289,14 +287,13 @@ fn first_funders_are_not_more_than_is_known() {
     );
     // Without a state, the genesis is not known.
     sample.ok("lake build -q l.lake --reorg-buffer 0");
-    let files = sample.ok(&format!("address {address} --source lake:l.lake"));
-    assert!(
-        files.stdout.contains("what the genesis allocated"),
-        "{files:?}"
-    );
+    sample
+        .ok(&format!("address {address} --source lake:l.lake"))
+        .prints("what the genesis allocated");
 }
 
-/// What left a contract without a log is stated, and read with `--with-internal`.
+/// An amount that left a contract without a log is stated, and read with
+/// `--with-internal`.
 #[test]
 fn contracts_that_pay_without_logs_are_noticed() {
     let sample = Sample::small();
@@ -311,7 +308,7 @@ fn contracts_that_pay_without_logs_are_noticed() {
     assert_eq!(found["unrecorded"]["left"], left, "{found}");
     let text = sample.ok(&format!("address {pool} --chain genesis.json"));
     let line = "left the contract in none of these transfers (--with-internal)";
-    assert!(text.stdout.contains(line), "{text:?}");
+    text.prints(line);
     let whole = ask(&sample, &format!("{pool} --with-internal"));
     assert!(whole["unrecorded"].is_null(), "{whole}");
 }

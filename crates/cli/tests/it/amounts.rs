@@ -93,8 +93,7 @@ fn amounts_without_known_decimals_are_errors() {
         ),
         ("--min-value x", "or write it in units of tokens"),
     ] {
-        let answer = sample.run(&format!("transfers {options}"));
-        assert_eq!(answer.status, 2, "{options} {answer:?}");
+        let answer = sample.run(&format!("transfers {options}")).ended(2);
         let stderr = answer.stderr.to_lowercase();
         assert!(
             stderr.contains(&message.to_lowercase()),
@@ -124,8 +123,7 @@ fn token_ids_are_selected() {
             .filter(|row| wanted.contains(&row["token_id"].as_str()));
         assert!(found.iter().eq(expected), "{options}");
     }
-    let wrong = sample.run("transfers --token-id 1.5");
-    assert_eq!(wrong.status, 2, "{wrong:?}");
+    sample.run("transfers --token-id 1.5").ended(2);
 }
 
 #[test]
@@ -151,11 +149,8 @@ fn the_largest_counterparties_are_followed() {
         .filter(|row| kept.contains(&row["to_address"].as_str()));
     assert!(found.iter().eq(expected), "{answer:?}");
     let left_out = format!("{} transfers omitted", all.len() - found.len());
-    assert!(answer.stderr.contains(&left_out), "{answer:?}");
-    assert!(
-        answer.stderr.contains("the largest 2 of each address"),
-        "{answer:?}"
-    );
+    answer.says(&left_out);
+    answer.says("the largest 2 of each address");
 }
 
 /// A symbol of the token list stands for the address of its token.

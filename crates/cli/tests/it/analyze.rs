@@ -29,11 +29,7 @@ fn loops_find_the_wash_cycle() {
         for address in &cycle {
             let shown =
                 txgraph::parse::parse_address(address, txgraph::parse::Checksum::Verify).unwrap();
-            assert!(
-                run.stdout.contains(&shown.to_checksum(None)),
-                "{}",
-                run.stdout
-            );
+            run.prints(&shown.to_checksum(None));
         }
     }
 }
@@ -55,8 +51,7 @@ fn tables_are_compressed_by_their_name() {
     let lines = lines.split(|byte| *byte == b'\n').count();
     assert_eq!(lines, plain.lines().count());
     for name in ["pairs.parquet.gz", "pairs.json.gz", "pairs.table"] {
-        let refused = sample.run(&format!("analyze pairs -o {name}"));
-        assert_eq!(refused.status, 2, "{name} {refused:?}");
+        sample.run(&format!("analyze pairs -o {name}")).ended(2);
     }
 }
 
@@ -107,9 +102,10 @@ fn without_roots_all_transfers_are_measured() {
     let json = sample.ok("analyze summary -q -f json").stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["result"]["transfers"], all);
-    let run = sample.run("analyze summary --hops 2");
-    assert_eq!(run.status, 2);
-    assert!(run.stderr.contains("add --root"), "{}", run.stderr);
+    sample
+        .run("analyze summary --hops 2")
+        .ended(2)
+        .says("add --root");
 }
 
 #[test]
@@ -141,8 +137,7 @@ fn every_measure_prints_and_serializes() {
 #[test]
 fn tables_are_chosen_by_name() {
     let sample = Sample::small();
-    let run = sample.run("analyze summary --table nonsense");
-    assert_eq!(run.status, 2);
+    let run = sample.run("analyze summary --table nonsense").ended(2);
     let known = run
         .stderr
         .split("one of ")
@@ -189,9 +184,8 @@ fn words_of_earlier_versions_are_refused() {
         ("analyze loops", "`loops` is now `cycles`"),
         ("analyze trace", "`trace` is now `taint`"),
         ("query closed-loops --set token=all", "is now `cycles`"),
+        ("graph --top 3", "`--top` is now `--limit`"),
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains(new), "{line}: {run:?}");
+        sample.run(line).ended(2).says(new);
     }
 }

@@ -15,16 +15,11 @@ fn bundles_replay_without_the_node() {
     let chain = chain();
     let written = sample.ok(&format!("replay bundle bundles {chain}"));
     assert_eq!(written.stdout, "");
-    assert!(
-        written.stderr.contains("wrote 40 bundles into bundles"),
-        "{written:?}"
-    );
-    let again = sample.run(&format!("replay bundle bundles --blocks 3 {chain}"));
-    assert_eq!(again.status, 2, "{again:?}");
-    assert!(
-        again.stderr.contains("3.json.zst") && again.stderr.contains("--overwrite"),
-        "{again:?}"
-    );
+    written.says("wrote 40 bundles into bundles");
+    let again = sample
+        .run(&format!("replay bundle bundles --blocks 3 {chain}"))
+        .ended(2);
+    again.says("3.json.zst").says("--overwrite");
     sample.ok(&format!(
         "replay bundle bundles --blocks 3 --overwrite {chain}"
     ));
@@ -52,8 +47,7 @@ fn bundles_replay_without_the_node() {
         "transfers -q --blocks 5:8",
     ] {
         let node = sample.ok(&format!("replay {outputs} {chain}"));
-        let run = bundle(outputs);
-        assert_eq!(run.status, 0, "{run:?}");
+        let run = bundle(outputs).ended(0);
         assert!(!run.stdout.is_empty());
         // Files are read in the order of their names.
         assert_eq!(sorted(&run.stdout), sorted(&node.stdout), "{outputs}");
@@ -62,31 +56,18 @@ fn bundles_replay_without_the_node() {
         "replay trace struct -q --tx 20:3 -o trace.jsonl {chain}"
     ));
     let trace = sample.path("trace.jsonl");
-    let against = bundle(&format!("compare --tx 20:3 {}", trace.display()));
-    assert_eq!(against.status, 0, "{against:?}");
-    assert!(against.stderr.contains("steps agree"), "{against:?}");
-    let verified = bundle("verify");
-    assert_eq!(verified.status, 0, "{verified:?}");
-    assert!(
-        verified
-            .stderr
-            .contains("replayed 40 blocks, 521 transactions"),
-        "{verified:?}"
-    );
-    assert!(
-        verified
-            .stderr
-            .contains("40 blocks whose changes could not be compared"),
-        "{verified:?}"
-    );
+    bundle(&format!("compare --tx 20:3 {}", trace.display()))
+        .ended(0)
+        .says("steps agree");
+    bundle("verify")
+        .ended(0)
+        .says("replayed 40 blocks, 521 transactions")
+        .says("40 blocks whose changes could not be compared");
     let absent = bundle("transfers --blocks 100");
     assert_ne!(absent.status, 0, "{absent:?}");
-    let other = bundle("trace call --tx 99:0");
-    assert_eq!(other.status, 3, "{other:?}");
-    assert!(
-        other.stderr.contains("no bundle contains block 99"),
-        "{other:?}"
-    );
+    bundle("trace call --tx 99:0")
+        .ended(3)
+        .says("no bundle contains block 99");
 }
 
 #[test]
@@ -97,9 +78,9 @@ fn bundles_are_not_overwritten_by_outputs() {
     fs::copy(from, &file).unwrap();
     let mut command = bare(folder.path());
     let line = "replay trace call --source bundle:20.jsonl --output 20.jsonl --overwrite";
-    let run = run(command.args(line.split_whitespace()));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("file of the source"), "{run:?}");
+    run(command.args(line.split_whitespace()))
+        .ended(2)
+        .says("file of the source");
 }
 
 /// Execution witnesses prove the state root before and after.
@@ -110,8 +91,8 @@ fn witness_is_verified_completely() {
     let mut command = bare(folder.path());
     let run = run(command
         .args(["replay", "verify", "--source"])
-        .arg(format!("bundle:{}", file.display())));
-    assert_eq!(run.status, 0, "{run:?}");
+        .arg(format!("bundle:{}", file.display())))
+    .ended(0);
     assert!(!run.stderr.contains("warning"), "{run:?}");
 }
 
@@ -136,8 +117,7 @@ fn missing_state_is_named_with_status_3() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.json"), json.to_string()).unwrap();
     let mut command = bare(folder.path());
-    let run = run(command.args(["replay", "transfers", "--source", "bundle:x.json"]));
-    assert_eq!(run.status, 3, "{run:?}");
+    let run = run(command.args(["replay", "transfers", "--source", "bundle:x.json"])).ended(3);
     let error = run.stderr.to_lowercase();
     assert!(
         error.contains("block 20") && error.contains("transaction"),
@@ -155,9 +135,9 @@ fn bundles_have_no_transfers_to_list() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path());
     let source = format!("bundle:{}", file.display());
-    let run = run(command.args(["transfers", "--source", &source]));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("cannot list transfers"), "{run:?}");
+    run(command.args(["transfers", "--source", &source]))
+        .ended(2)
+        .says("cannot list transfers");
 }
 
 /// `balanceOf` reads slots that the block does not: bundles have them if they were asked for.
@@ -184,10 +164,5 @@ fn bundles_have_the_balances_that_they_were_written_with() {
     assert_eq!((with.status, &with.stdout), (0, &node.stdout), "{with:?}");
     assert_eq!(compared(&with), compared(&node));
     sample.ok(&format!("replay bundle without {chain}"));
-    let without = bundle("without");
-    assert_eq!(without.status, 3, "{without:?}");
-    assert!(
-        without.stderr.contains("is not in the bundle"),
-        "{without:?}"
-    );
+    bundle("without").ended(3).says("is not in the bundle");
 }

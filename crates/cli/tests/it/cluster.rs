@@ -23,8 +23,8 @@ fn missing_driver_is_a_usage_error() {
     let answer = run(std::process::Command::new(&program)
         .args(["transfers", "--cluster", "localhost:50050"])
         .current_dir(&folder)
-        .env("PATH", folder.join("nothing")));
-    assert_eq!(answer.status, 2, "{answer:?}");
+        .env("PATH", folder.join("nothing")))
+    .ended(2);
     assert_eq!(
         answer.stderr,
         format!(
@@ -71,18 +71,13 @@ fn driver_gets_the_arguments_unchanged() {
             .env("TXGRAPH_CLUSTER", "localhost:50050")
             .args(["transfers", "--run", "x"]));
     assert_eq!(answer.stdout, "<transfers>\n<--run>\n<x>\n", "{answer:?}");
-    let answer = run(start()
+    run(start()
         .env("TXGRAPH_CLUSTER", "localhost:50050")
-        .args(["completions", "bash"]));
-    assert_eq!(answer.status, 0, "{answer:?}");
-    let answer = run(start().env("TXGRAPH_CLUSTER", "here").arg("transfers"));
-    assert_eq!(answer.status, 2, "{answer:?}");
-    assert!(
-        answer
-            .stderr
-            .contains("TXGRAPH_CLUSTER: `here` is not HOST:PORT"),
-        "{answer:?}"
-    );
+        .args(["completions", "bash"]))
+    .ended(0);
+    run(start().env("TXGRAPH_CLUSTER", "here").arg("transfers"))
+        .ended(2)
+        .says("TXGRAPH_CLUSTER: `here` is not HOST:PORT");
 }
 
 #[test]
@@ -94,8 +89,8 @@ fn driver_on_path_is_found() {
     fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
     let answer = run(std::process::Command::new(&program)
         .env("PATH", &bin)
-        .args(["transfers", "--cluster", "localhost:50050"]));
-    assert_eq!(answer.status, 7, "{answer:?}");
+        .args(["transfers", "--cluster", "localhost:50050"]))
+    .ended(7);
     assert_eq!(
         answer.stdout,
         "<transfers>\n<--cluster>\n<localhost:50050>\n"
@@ -115,23 +110,15 @@ fn other_commands_refuse_a_cluster() {
     ] {
         for option in ["--cluster localhost:50050", "--run x"] {
             let line = format!("{line} {option}");
-            let answer = run(bare(folder.path()).args(line.split_whitespace()));
-            assert_eq!(answer.status, 2, "{line}: {answer:?}");
-            assert!(
-                answer.stderr.contains("unexpected argument"),
-                "{line}: {answer:?}"
-            );
+            run(bare(folder.path()).args(line.split_whitespace()))
+                .ended(2)
+                .says("unexpected argument");
         }
     }
-    let answer = run(bare(folder.path()).args(["transfers", "--run", "x"]));
-    assert_eq!(answer.status, 2, "{answer:?}");
-    assert!(
-        answer
-            .stderr
-            .contains("--run needs a cluster: pass --cluster HOST:PORT"),
-        "{answer:?}"
-    );
-    let answer = run(bare(folder.path()).args(["transfers", "--cluster", "here"]));
-    assert_eq!(answer.status, 2, "{answer:?}");
-    assert!(answer.stderr.contains("is not HOST:PORT"), "{answer:?}");
+    run(bare(folder.path()).args(["transfers", "--run", "x"]))
+        .ended(2)
+        .says("--run needs a cluster: pass --cluster HOST:PORT");
+    run(bare(folder.path()).args(["transfers", "--cluster", "here"]))
+        .ended(2)
+        .says("is not HOST:PORT");
 }

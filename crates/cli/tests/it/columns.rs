@@ -108,9 +108,7 @@ fn graphs_and_saved_questions_take_columns() {
             "has no columns of transfers to choose",
         ),
     ] {
-        let answer = sample.run(line);
-        assert_eq!(answer.status, 2, "{line} {answer:?}");
-        assert!(answer.stderr.contains(message), "{line} {answer:?}");
+        sample.run(line).ended(2).says(message);
     }
 }
 
@@ -136,15 +134,13 @@ fn options_that_columns_replaced_are_refused() {
         ),
         ("query mints", "all:hex"),
     ] {
-        let answer = sample.run(line);
-        assert_eq!(answer.status, 2, "{line} {answer:?}");
+        let answer = sample.run(line).ended(2);
         let refusal = "the list of columns replaces the options: ";
-        assert!(answer.stderr.contains(refusal), "{line} {answer:?}");
+        answer.says(refusal);
         let hint = format!("hint: write --columns {list}\n");
         assert!(answer.stderr.ends_with(&hint), "{line} {answer:?}");
     }
-    let measure = sample.run("analyze summary --hex");
-    assert_eq!(measure.status, 2, "{measure:?}");
+    sample.run("analyze summary --hex").ended(2);
     let help = sample.ok("transfers --help").stdout;
     for old in ["--schema", "--u256-types", "--exclude", "--hex", "--types"] {
         assert!(!help.contains(old), "{old}");
@@ -196,8 +192,7 @@ fn text_is_compressed_by_its_name() {
     // Equal answers are equal bytes.
     sample.ok("transfers -q -o again.csv.gz --threads 1");
     assert!(fs::read(sample.path("again.csv.gz")).unwrap() == packed);
-    let refused = sample.run("transfers -o t.parquet.gz");
-    assert_eq!(refused.status, 2, "{refused:?}");
+    sample.run("transfers -o t.parquet.gz").ended(2);
 }
 
 #[test]
@@ -239,14 +234,10 @@ fn rich_types_are_written_to_parquet() {
     assert!(
         fs::read(sample.path("t.parquet")).unwrap() == fs::read(sample.path("u.parquet")).unwrap()
     );
-    let refused = sample.run("transfers --columns all:rich -o t.ipc");
-    assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(
-        refused
-            .stderr
-            .contains("rich types are written to Parquet only"),
-        "{refused:?}"
-    );
+    sample
+        .run("transfers --columns all:rich -o t.ipc")
+        .ended(2)
+        .says("rich types are written to Parquet only");
 }
 
 /// The names and physical types of the columns of a Parquet file.

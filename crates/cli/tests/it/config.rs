@@ -16,13 +16,10 @@ fn flag_over_environment_over_file() {
     fs::write(sample.path("bad.toml"), "[node]\ndatadir = \"nowhere\"\n").unwrap();
 
     let ok = |command: &mut std::process::Command| {
-        let run = run(command);
-        assert_eq!(run.status, 0, "{run:?}");
+        run(command).ended(0);
     };
     let refused = |command: &mut std::process::Command| {
-        let run = run(command);
-        assert_eq!(run.status, 1, "{run:?}");
-        assert!(run.stderr.contains("nowhere"), "{run:?}");
+        run(command).ended(1).says("nowhere");
     };
     ok(bare(folder).args(["info", "--config", "good.toml"]));
     ok(bare(folder).env("TXGRAPH_CONFIG", "good.toml").arg("info"));
@@ -32,11 +29,11 @@ fn flag_over_environment_over_file() {
             .env("TXGRAPH_CONFIG", "good.toml")
             .args(["--config", "bad.toml", "info"]),
     );
-    let both = run(bare(folder)
+    run(bare(folder)
         .env("RETH_DATADIR", &data)
-        .args(["info", "--config", "bad.toml"]));
-    assert_eq!(both.status, 0, "{both:?}");
-    assert!(both.stderr.contains("from the environment"), "{both:?}");
+        .args(["info", "--config", "bad.toml"]))
+    .ended(0)
+    .says("from the environment");
     ok(bare(folder)
         .env("TXGRAPH_DATADIR", &data)
         .env("RETH_DATADIR", "nowhere")
@@ -65,11 +62,8 @@ fn parts_of_the_data_directory_can_be_elsewhere() {
         command
             .args(["info", "--json", "--datadir"])
             .arg(copy.path());
-        let lost = run(&mut command);
-        assert_eq!(lost.status, 1, "{lost:?}");
-        assert!(lost.stderr.contains("--datadir.static-files"), "{lost:?}");
-        let found = run(command.arg("--datadir.static-files").arg(&moved));
-        assert_eq!(found.status, 0, "{found:?}");
+        run(&mut command).ended(1).says("--datadir.static-files");
+        run(command.arg("--datadir.static-files").arg(&moved)).ended(0);
     }
 }
 
@@ -77,7 +71,8 @@ fn parts_of_the_data_directory_can_be_elsewhere() {
 fn a_wrong_chain_id_is_refused() {
     let sample = Sample::small();
     sample.ok("transfers -q -b 1 --chain-id 735703");
-    let answer = sample.run("transfers -b 1 --chain-id 1");
-    assert_eq!(answer.status, 2);
-    assert!(answer.stderr.contains("735703"), "{answer:?}");
+    sample
+        .run("transfers -b 1 --chain-id 1")
+        .ended(2)
+        .says("735703");
 }

@@ -37,11 +37,12 @@ fn dates_are_accepted_wherever_blocks_are() {
     fs::write(sample.path("q.toml"), saved).unwrap();
     let asked = sample.ok(&format!("query q.toml -q --set from={first}"));
     assert_eq!(asked.stdout, expected);
-    let twice = sample.run(&format!(
-        "query q.toml --set from=1 --set blocks={first}:{end}"
-    ));
-    assert_eq!(twice.status, 2, "{twice:?}");
-    assert!(twice.stderr.contains("blocks are named twice"), "{twice:?}");
+    sample
+        .run(&format!(
+            "query q.toml --set from=1 --set blocks={first}:{end}"
+        ))
+        .ended(2)
+        .says("blocks are named twice");
 }
 
 /// The state at a date is that at the end of the block before it.
@@ -85,7 +86,7 @@ fn states_are_read_at_dates() {
     ] {
         let refused = sample.run(&format!("nonce {address} --block {block}"));
         assert!(refused.status != 0, "{refused:?}");
-        assert!(refused.stderr.contains(message), "{refused:?}");
+        refused.says(message);
     }
 }
 
@@ -129,17 +130,16 @@ fn dates_outside_of_the_chain_are_errors() {
             "2100-01-01 00:00:00 UTC is after the last block",
         ),
     ] {
-        let answer = sample.run(&format!("transfers {range}"));
-        assert_eq!(answer.status, 3, "{answer:?}");
-        assert!(answer.stderr.contains(message), "{answer:?}");
-        assert!(answer.stderr.contains("hint: "), "{answer:?}");
+        sample
+            .run(&format!("transfers {range}"))
+            .ended(3)
+            .says(message)
+            .says("hint: ");
     }
-    let answer = sample.run("transfers --since 1:2");
-    assert_eq!(answer.status, 2, "{answer:?}");
-    assert!(
-        answer.stderr.contains("it is not a block or a date"),
-        "{answer:?}"
-    );
+    sample
+        .run("transfers --since 1:2")
+        .ended(2)
+        .says("it is not a block or a date");
 }
 
 /// A month that is not over is answered up to the last block, which is stated.
@@ -161,8 +161,8 @@ fn dates_that_end_beyond_the_chain_end_with_it() {
             let found = sample.ok(&format!("{question} {range}"));
             assert_eq!(found.stdout, expected.stdout, "{question} {range}");
             let stated = "the blocks end with block 40 of";
-            assert!(found.stderr.contains(stated), "{found:?}");
-            assert!(found.stderr.contains("not at 2100-01-01"), "{found:?}");
+            found.says(stated);
+            found.says("not at 2100-01-01");
         }
     }
     sample.ok(&format!("transfers -q -b {first}:2100-01-01 -o x.csv"));
@@ -188,8 +188,9 @@ fn printed_ranges_can_be_pasted_back() {
         ("0..=40", "their end is excluded: 0:41"),
         ("10-20", "their end is excluded: 10:21"),
     ] {
-        let answer = sample.run(&format!("transfers -b {written}"));
-        assert_eq!(answer.status, 2, "{answer:?}");
-        assert!(answer.stderr.contains(tip), "{answer:?}");
+        sample
+            .run(&format!("transfers -b {written}"))
+            .ended(2)
+            .says(tip);
     }
 }

@@ -46,13 +46,12 @@ fn an_archive_of_mainnet_gives_the_answers_of_the_node() {
 fn missing_blocks_and_wrong_files_have_their_status() {
     let sample = Sample::small();
     sample.ok("era export -q --blocks 5:10 --blocks 20:30 -o archive");
-    let missing = sample.run("transfers --source era:archive");
-    assert_eq!(missing.status, 3, "{missing:?}");
+    let missing = sample.run("transfers --source era:archive").ended(3);
     for part in [
         "0:5 (not in the files), 10:20 (not in the files)",
         "available: 5:10, 20:30",
     ] {
-        assert!(missing.stderr.contains(part), "{missing:?}");
+        missing.says(part);
     }
     let partial = sample.ok("transfers -q --source era:archive --allow-partial");
     let expected = sample.ok("transfers -q -b 5:10,20:30");
@@ -95,7 +94,7 @@ fn missing_blocks_and_wrong_files_have_their_status() {
     ] {
         let run = sample.run(line);
         assert_eq!(run.status, status, "{line}: {run:?}");
-        assert!(run.stderr.contains(text), "{line}: {run:?}");
+        run.says(text);
         assert_eq!(run.stdout, "");
     }
     sample.ok("era export -q -b 5:10 -o archive --overwrite");
@@ -133,7 +132,7 @@ fn an_unknown_chain_needs_its_id() {
         0 => assert_eq!(id, 1337),
         status => {
             assert_eq!(status, 2, "{unknown:?}");
-            assert!(unknown.stderr.contains("pass --chain-id"), "{unknown:?}");
+            unknown.says("pass --chain-id");
             sample.ok(&format!(
                 "transfers -q --source era:archive --chain-id {id}"
             ));

@@ -310,18 +310,12 @@ fn runs_one_transaction_of_a_bundle() {
         command.args(["evm", "run", "--bundle"]).arg(&file);
         run(command.args(line.split_whitespace()))
     };
-    let ran = evm("--tx 0 --json --trace=trace.jsonl");
-    assert_eq!(ran.status, 0, "{ran:?}");
+    let ran = evm("--tx 0 --json --trace=trace.jsonl").ended(0);
     let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(json["gas_used"].as_u64().unwrap() >= 21_000, "{json}");
     let trace = std::fs::read_to_string(folder.path().join("trace.jsonl")).unwrap();
     let last: serde_json::Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert!(last["gasUsed"].is_string(), "{last}");
-    let beyond = evm("--tx 10000");
-    assert_eq!(beyond.status, 3, "{beyond:?}");
-    assert!(
-        beyond.stderr.contains("has no transaction 10000"),
-        "{beyond:?}"
-    );
+    evm("--tx 10000").ended(3).says("has no transaction 10000");
     assert_eq!(evm("").status, 2, "the index is required");
 }

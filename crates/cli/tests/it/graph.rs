@@ -120,11 +120,7 @@ fn one_search_writes_many_files() {
         "g.gexf",
         "v.csv",
     ] {
-        assert!(
-            run.stderr.contains(&format!("wrote {name} (")),
-            "{name}: {}",
-            run.stderr
-        );
+        run.says(&format!("wrote {name} ("));
         assert!(!sample.read(name).is_empty());
     }
     let edges = rows(&sample.read("g.csv"));
@@ -137,7 +133,7 @@ fn one_search_writes_many_files() {
         "graph of 13 addresses and {} transfers, up to hop 6",
         edges.len()
     );
-    assert!(run.stderr.contains(&expected), "{expected}\n{}", run.stderr);
+    run.says(&expected);
     assert!(
         sample.files().iter().all(|name| !name.contains("tmp")),
         "{:?}",
@@ -168,12 +164,8 @@ fn pictures_are_drawn_by_graphviz() {
     command
         .env("PATH", path.path())
         .args(["graph", "-o", "h.svg", "-o", "h.csv"]);
-    let run = crate::harness::run(command.args(TRACE.split_whitespace()));
-    assert_eq!(run.status, 1);
-    assert!(
-        run.stderr.contains("needs Graphviz") && run.stderr.contains("hint: "),
-        "{run:?}"
-    );
+    let run = crate::harness::run(command.args(TRACE.split_whitespace())).ended(1);
+    run.says("needs Graphviz").says("hint: ");
     // It is missed before anything is read.
     assert!(!sample.path("h.csv").exists() && !sample.path("h.svg").exists());
 }
@@ -184,10 +176,9 @@ fn pictures_are_folded_linked_and_written_as_pages() {
     let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     let link = "https://example.org/{address}";
     let ask = format!("graph -r {hub} --fold 2 --layout radial --link {link} -o h.html -o h.csv");
-    let run = sample.run(&ask);
-    assert_eq!(run.status, 0, "{run:?}");
+    let run = sample.run(&ask).ended(0);
     let folded = "addresses with a single counterparty are drawn as";
-    assert!(run.stderr.contains(folded), "{run:?}");
+    run.says(folded);
     let page = sample.read("h.html");
     assert!(page.contains("https://example.org/0x502"), "{page}");
     // The table has every address.
@@ -200,9 +191,10 @@ fn pictures_are_folded_linked_and_written_as_pages() {
         ("--fold some", "invalid fold `some`"),
         ("--link example.org", "`example.org` is not a link"),
     ] {
-        let run = sample.run(&format!("graph -r {hub} {options} -o x.html"));
-        assert_eq!(run.status, 2, "{run:?}");
-        assert!(run.stderr.contains(message), "{run:?}");
+        sample
+            .run(&format!("graph -r {hub} {options} -o x.html"))
+            .ended(2)
+            .says(message);
     }
 }
 
@@ -218,33 +210,21 @@ fn limits_are_reported() {
     let run = sample.ok(
         "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both -n 3 --max-degree 2 -f json",
     );
-    assert!(
-        run.stderr.contains("hubs with more than 2 counterparties"),
-        "{}",
-        run.stderr
-    );
+    run.says("hubs with more than 2 counterparties");
     let json: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert!(run.stdout.contains("\"hub\""));
+    run.prints("\"hub\"");
     assert_eq!(json["metadata"]["limits"][0]["kind"], "max_degree");
 
     // From an address that paid the hub, to the hub, and no further.
     let payer = "0x11c6022d46937603aac0a66efab5b8ad75dc8dda";
-    let run = sample.ok(&format!("graph -r {payer} -n 2 --stop-at stop.csv -f json"));
-    assert!(
-        run.stderr
-            .contains("not expanded: 1 address of the stop list"),
-        "{}",
-        run.stderr
-    );
-    assert!(run.stdout.contains("Big, hub"));
+    sample
+        .ok(&format!("graph -r {payer} -n 2 --stop-at stop.csv -f json"))
+        .says("not expanded: 1 address of the stop list")
+        .prints("Big, hub");
 
     let run = sample.ok(&format!("graph -r {hub} -d both --max-edges 3"));
     assert_eq!(rows(&run.stdout).len(), 3);
-    assert!(
-        run.stderr.contains("limit of 3 transfers reached"),
-        "{}",
-        run.stderr
-    );
+    run.says("limit of 3 transfers reached");
 }
 
 #[test]

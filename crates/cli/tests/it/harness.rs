@@ -17,6 +17,7 @@ pub(crate) struct Sample {
 
 /// The result of a run.
 pub(crate) struct Run {
+    pub(crate) command: String,
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -27,11 +28,36 @@ impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let begin = |text: &str| text.chars().take(2000).collect::<String>();
         let (stdout, stderr) = (begin(&self.stdout), begin(&self.stderr));
+        let Self {
+            command, status, ..
+        } = self;
         write!(
             f,
-            "status {}, stdout:\n{stdout}\nstderr:\n{stderr}",
-            self.status
+            "{command}\nstatus {status}, stdout:\n{stdout}\nstderr:\n{stderr}"
         )
+    }
+}
+
+impl Run {
+    /// Asserts the exit status.
+    #[track_caller]
+    pub(crate) fn ended(self, status: i32) -> Self {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+
+    /// Asserts that stderr contains a text.
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) -> &Self {
+        assert!(self.stderr.contains(text), "no `{text}`: {self:?}");
+        self
+    }
+
+    /// Asserts that stdout contains a text.
+    #[track_caller]
+    pub(crate) fn prints(&self, text: &str) -> &Self {
+        assert!(self.stdout.contains(text), "no `{text}`: {self:?}");
+        self
     }
 }
 
@@ -93,10 +119,9 @@ impl Sample {
     }
 
     /// Runs, and asserts success.
+    #[track_caller]
     pub(crate) fn ok(&self, line: &str) -> Run {
-        let run = self.run(line);
-        assert_eq!(run.status, 0, "{line}: {run:?}");
-        run
+        self.run(line).ended(0)
     }
 }
 
@@ -131,6 +156,7 @@ pub(crate) fn run(command: &mut Command) -> Run {
     } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Run {
+        command: format!("{command:?}"),
         status: status.code().unwrap_or(-1),
         stdout: text(stdout),
         stderr: text(stderr),
@@ -143,10 +169,9 @@ pub(crate) fn ask(folder: &Path, line: &str) -> Run {
 }
 
 /// As [`ask`], and asserts success.
+#[track_caller]
 pub(crate) fn ok(folder: &Path, line: &str) -> Run {
-    let run = ask(folder, line);
-    assert_eq!(run.status, 0, "{line}: {run:?}");
-    run
+    ask(folder, line).ended(0)
 }
 
 /// Rows of a CSV text by column name.

@@ -79,13 +79,8 @@ fn transfers_are_those_of_a_naive_decoder() {
             "read blocks 0:127 from reth:{}",
             sample.fixture.path().display()
         );
-        assert!(found.stderr.contains(&node), "{found:?}");
-        assert!(
-            found
-                .stderr
-                .contains("read blocks 127:161 from rpc:http://127"),
-            "{found:?}"
-        );
+        found.says(&node);
+        found.says("read blocks 127:161 from rpc:http://127");
         assert!(!found.stderr.contains("KEY"), "{found:?}");
     }
 }
@@ -253,18 +248,16 @@ fn transactions_are_found_on_both_sides() {
                 .without
                 .extend(["debug_traceBlockByNumber", "trace_block"])
         });
-        let run = sample.ok(&format!(
-            "tx {}:0 {head}",
-            newest_with_transactions(&sample)
-        ));
-        assert!(
-            run.stderr
-                .contains("inside of the transaction are not known"),
-            "{run:?}"
-        );
-        let run = sample.run(&format!("tx 161:0 {head}"));
-        assert_eq!(run.status, 3, "{run:?}");
-        assert!(run.stderr.contains("above the head, block 160"), "{run:?}");
+        sample
+            .ok(&format!(
+                "tx {}:0 {head}",
+                newest_with_transactions(&sample)
+            ))
+            .says("inside of the transaction are not known");
+        sample
+            .run(&format!("tx 161:0 {head}"))
+            .ended(3)
+            .says("above the head, block 160");
     }
 }
 
@@ -349,34 +342,34 @@ fn what_only_files_have_ends_with_them() {
             "replay trace call --tx 150:0".to_owned(),
             "era export -o e -b 150".to_owned(),
         ] {
-            let run = sample.run(&format!("{line} {head}"));
-            assert_eq!(run.status, 3, "{line}: {run:?}");
+            let run = sample.run(&format!("{line} {head}")).ended(3);
             for words in [
                 "is above the tip 126 on disk",
                 "ask for blocks up to 126, or wait",
             ] {
-                assert!(run.stderr.contains(words), "{line}: {run:?}");
+                run.says(words);
             }
         }
-        let era = sample.run(&format!("era export -q -o e -b 100: {head}"));
-        assert_eq!(era.status, 0, "{era:?}");
+        sample
+            .run(&format!("era export -q -o e -b 100: {head}"))
+            .ended(0);
         // Queries that need no block above the files do not depend on traces.
         server.limit(|limits| {
             limits
                 .without
                 .extend(["debug_traceBlockByNumber", "trace_block"])
         });
-        let run = sample.run(&format!("transfers --with-internal -b 127: {head}"));
-        assert_eq!(run.status, 2, "{run:?}");
-        assert!(run.stderr.contains("offers neither"), "{run:?}");
-        let run = sample.run(&format!("transfers -b 100:170 {head}"));
-        assert_eq!(run.status, 3, "{run:?}");
-        assert!(
-            run.stderr.contains("161:170 (above the newest block"),
-            "{run:?}"
-        );
-        let run = sample.ok(&format!("transfers -b 100:170 --allow-partial {head}"));
-        assert!(run.stderr.contains("9 blocks are missing"), "{run:?}");
+        sample
+            .run(&format!("transfers --with-internal -b 127: {head}"))
+            .ended(2)
+            .says("offers neither");
+        sample
+            .run(&format!("transfers -b 100:170 {head}"))
+            .ended(3)
+            .says("161:170 (above the newest block");
+        sample
+            .ok(&format!("transfers -b 100:170 --allow-partial {head}"))
+            .says("9 blocks are missing");
     }
 }
 
@@ -385,26 +378,25 @@ fn servers_of_other_nodes_are_refused() {
     for sample in samples() {
         let other = Sample::small();
         let (_server, head) = server(&other);
-        let run = sample.run(&format!("transfers {head}"));
-        assert_eq!(run.status, 2, "{run:?}");
-        assert!(run.stderr.contains("belongs to chain 735703"), "{run:?}");
+        sample
+            .run(&format!("transfers {head}"))
+            .ended(2)
+            .says("belongs to chain 735703");
         // A branch that leaves the node's below the end of its files.
         let (server, head) = server(&sample);
         server.fail("eth_chainId", 1, Fault::Reorganization(120));
-        let run = sample.run(&format!("transfers {head}"));
-        assert_eq!(run.status, 1, "{run:?}");
-        assert!(run.stderr.contains("block 126 is 0x"), "{run:?}");
-        assert!(run.stderr.contains("different branches"), "{run:?}");
-        let run = sample.run(&format!("transfers -b 150: {head}"));
-        assert_eq!(run.status, 1, "{run:?}");
+        sample
+            .run(&format!("transfers {head}"))
+            .ended(1)
+            .says("block 126 is 0x")
+            .says("different branches");
+        sample.run(&format!("transfers -b 150: {head}")).ended(1);
         // Blocks of the files need no server.
         sample.ok(&format!("transfers -q -b 0:110 {head}"));
-        let run = sample.run("transfers --source era:x --head http://localhost:1");
-        assert_eq!(run.status, 2, "{run:?}");
-        assert!(
-            run.stderr.contains("completes the data directory"),
-            "{run:?}"
-        );
+        sample
+            .run("transfers --source era:x --head http://localhost:1")
+            .ended(2)
+            .says("completes the data directory");
     }
 }
 

@@ -39,8 +39,8 @@ fn commands(sample: &Sample) -> Vec<String> {
         .collect()
 }
 
-/// Every example of every command works on the sample chain. Those of `evm` are shell lines,
-/// and have a test of their own.
+/// Every example of every command works on the sample chain. The examples of `evm` are shell
+/// lines, and have a test of their own.
 #[test]
 fn examples_work() {
     let sample = Sample::small();
@@ -52,8 +52,8 @@ fn examples_work() {
     for command in commands.iter().map(String::as_str).chain([""]) {
         let help = run(bare(sample.folder.path())
             .args(command.split_whitespace())
-            .arg("--help"));
-        assert_eq!(help.status, 0, "{help:?}");
+            .arg("--help"))
+        .ended(0);
         if command == "evm" {
             continue;
         }
@@ -89,7 +89,7 @@ fn help_is_a_manual_page() {
         "RUST_LOG",
         "Examples",
     ] {
-        assert!(page.stdout.contains(words), "{words}");
+        page.prints(words);
     }
     assert_eq!(page.stderr, "");
     assert!(
@@ -111,7 +111,7 @@ fn help_is_a_manual_page() {
     let tool = format!("\"tool\":\"{}\"", version.stdout.trim_end());
     let graph =
         Sample::small().ok("graph -r 0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529 --format json");
-    assert!(graph.stdout.contains(&tool), "{graph:?}");
+    graph.prints(&tool);
 }
 
 /// The options of every command are in one place.
@@ -165,10 +165,9 @@ fn completions_offer_names() {
 fn completions_name_the_commands() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = run(bare(folder.path()).args(["completions", shell]));
-        assert_eq!(script.status, 0);
+        let script = run(bare(folder.path()).args(["completions", shell])).ended(0);
         for word in ["transfers", "analyze", "chunk-blocks"] {
-            assert!(script.stdout.contains(word), "{shell}: {word}");
+            script.prints(word);
         }
     }
 }

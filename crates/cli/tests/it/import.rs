@@ -50,12 +50,9 @@ fn tables_of_txgraph_are_read_back() {
             found.stderr
         );
     }
-    let inside = ask(&folder, "csv:t.csv", "transfers -q -o t.csv --overwrite");
-    assert_eq!(inside.status, 2, "{inside:?}");
-    assert!(
-        inside.stderr.contains("is a file of the source"),
-        "{inside:?}"
-    );
+    ask(&folder, "csv:t.csv", "transfers -q -o t.csv --overwrite")
+        .ended(2)
+        .says("is a file of the source");
 }
 
 #[test]
@@ -68,12 +65,7 @@ fn coverage_and_columns_are_options() {
     let columns = "--source-columns block=height,from=sender,to=receiver,value=amount --chain-id 1";
     let plain = ok(&folder, "csv:x.csv", &format!("transfers -q {columns}"));
     assert_eq!(plain.stdout.lines().count(), 3);
-    assert!(
-        plain
-            .stderr
-            .contains("do not state which blocks they cover; 5:10"),
-        "{plain:?}"
-    );
+    plain.says("do not state which blocks they cover; 5:10");
     let covered = ok(
         &folder,
         "csv:x.csv",
@@ -117,23 +109,17 @@ fn coverage_and_columns_are_options() {
     ] {
         let run = ask(&folder, "csv:x.csv", &line);
         assert_eq!(run.status, status, "{line}: {run:?}");
-        assert!(run.stderr.contains(message), "{line}: {run:?}");
+        run.says(message);
     }
-    // The default blocks are those of the files.
+    // The default blocks are the blocks of the files.
     let answer = ok(
         &folder,
         "csv:x.csv",
         &format!("transfers {columns} -o y.csv"),
     );
     let note = "chosen columns: 1 file, 2 rows";
-    assert!(
-        answer.stderr.contains("blocks 5:10 (5 in all"),
-        "{answer:?}"
-    );
-    assert!(
-        answer.stderr.contains(&format!("read {note}")),
-        "{answer:?}"
-    );
+    answer.says("blocks 5:10 (5 in all");
+    answer.says(&format!("read {note}"));
     assert!(sample.read("y.csv.meta.json").contains(note));
 }
 
@@ -171,11 +157,10 @@ fn joined_sources_equal_the_whole() {
         )
     };
     // Blocks 10 to 15 are in two files.
-    let three = joined(&["csv:a.csv", "csv:b.csv", "csv:c.csv"], all);
-    assert_eq!(three.status, 0, "{three:?}");
+    let three = joined(&["csv:a.csv", "csv:b.csv", "csv:c.csv"], all).ended(0);
     // Tables of transfers have no hashes of blocks.
     let unlinked = "no hash of a block shows that csv:a.csv and csv:b.csv are of the same branch";
-    assert!(three.stderr.contains(unlinked), "{three:?}");
+    three.says(unlinked);
     assert!(three.stdout == expected);
     let node = format!("reth:{}", sample.fixture.path().display());
     let both = joined(&[&node, "csv:d.csv"], all);
@@ -185,15 +170,15 @@ fn joined_sources_equal_the_whole() {
     let found = joined(&["csv:c.csv", "csv:a.csv", "csv:b.csv"], &graph);
     assert_eq!(found.stdout, sample.ok(&graph).stdout, "{found:?}");
     // A gap is stated.
-    let gap = joined(&["csv:a.csv", "csv:d.csv"], &format!("{all} -b 0:41"));
-    assert_eq!(gap.status, 3, "{gap:?}");
-    assert!(gap.stderr.contains("16:30"), "{gap:?}");
-    let partial = joined(
+    joined(&["csv:a.csv", "csv:d.csv"], &format!("{all} -b 0:41"))
+        .ended(3)
+        .says("16:30");
+    joined(
         &["csv:a.csv", "csv:d.csv"],
         &format!("{all} -b 0:41 --allow-partial"),
-    );
-    assert_eq!(partial.status, 0, "{partial:?}");
-    assert!(partial.stderr.contains("16:30"), "{partial:?}");
+    )
+    .ended(0)
+    .says("16:30");
     // An overlap that differs is refused.
     let changed = sample.read("b.csv");
     let at = changed
@@ -207,19 +192,14 @@ fn joined_sources_equal_the_whole() {
         .map(|(_, line)| line)
         .collect();
     std::fs::write(folder.join("b.csv"), changed.join("\n")).unwrap();
-    let differs = joined(&["csv:a.csv", "csv:b.csv"], all);
-    assert_eq!(differs.status, 1, "{differs:?}");
-    assert!(
-        differs
-            .stderr
-            .contains("block 12: the transfers in csv:a.csv and csv:b.csv differ"),
-        "{differs:?}"
-    );
+    joined(&["csv:a.csv", "csv:b.csv"], all)
+        .ended(1)
+        .says("block 12: the transfers in csv:a.csv and csv:b.csv differ");
     // Another chain.
     let id = sample.fixture.chain_id().unwrap();
     let other = sample.read("c.csv").replace(&format!(",{id}\n"), ",5\n");
     std::fs::write(folder.join("x.csv"), other).unwrap();
-    let chain = joined(&["csv:a.csv", "csv:x.csv"], all);
-    assert_eq!(chain.status, 2, "{chain:?}");
-    assert!(chain.stderr.contains("belongs to chain 5"), "{chain:?}");
+    joined(&["csv:a.csv", "csv:x.csv"], all)
+        .ended(2)
+        .says("belongs to chain 5");
 }

@@ -67,21 +67,17 @@ fn an_index_can_contain_internal_transfers() {
             (&true.into(), &false.into())
         );
         // An index does not change from one kind to the other.
-        let refused = sample.run("index build --index whole");
-        assert_eq!(refused.status, 2, "{refused:?}");
-        assert!(
-            refused.stderr.contains("with internal transfers"),
-            "{refused:?}"
-        );
+        sample
+            .run("index build --index whole")
+            .ended(2)
+            .says("with internal transfers");
     }
 }
 
 #[test]
 fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
     let sample = Sample::small();
-    let missing = sample.run("index status");
-    assert_eq!(missing.status, 1, "{missing:?}");
-    assert!(missing.stderr.contains("index build"), "{missing:?}");
+    sample.run("index status").ended(1).says("index build");
 
     sample.ok("index build --to-block 20 --segment-blocks 8");
     let status = |sample: &Sample| -> Value {
@@ -99,14 +95,11 @@ fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
     assert!(page.contains("segments"), "{page}");
 
     let answered = sample.ok(&format!("graph -r {ROOT} -n 1 --format csv"));
-    assert!(answered.stderr.contains(", from the index"), "{answered:?}");
+    answered.says(", from the index");
     assert!(!answered.stderr.contains("blocks/s"), "{answered:?}");
     let explained = sample.ok(&format!("graph -r {ROOT} -n 1 --format csv --explain"));
     assert!(explained.stdout.is_empty(), "{explained:?}");
-    assert!(
-        explained.stderr.contains("answered from the index"),
-        "{explained:?}"
-    );
+    explained.says("answered from the index");
     let read = sample.ok(&format!(
         "graph -r {ROOT} -n 1 --format csv --explain --check-roots"
     ));
@@ -135,11 +128,11 @@ fn a_damaged_index_is_not_used() {
     // In the default directory it is ignored with a warning; a named one is an error.
     let aside = sample.ok(&questions(ROOT)[0].replace(" -q", ""));
     assert_eq!(aside.stdout, plain);
-    assert!(aside.stderr.contains("without the index"), "{aside:?}");
+    aside.says("without the index");
     let named = format!("{} --index {}", questions(ROOT)[0], folder.display());
     let refused = sample.run(&named);
     assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
-    assert!(refused.stderr.contains(".segment"), "{refused:?}");
+    refused.says(".segment");
     assert_eq!(sample.run("index verify --quick").status, 1);
 }
 
@@ -174,13 +167,12 @@ fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
                 "txgraph index drop",
                 "txgraph index build",
             ] {
-                assert!(run.stderr.contains(part), "{run:?}");
+                run.says(part);
             }
         }
     }
     assert!(refused > 0);
-    let drop = sample.ok("index drop --index idx");
-    assert!(drop.stderr.contains("deleted"), "{drop:?}");
+    sample.ok("index drop --index idx").says("deleted");
 }
 
 #[test]
@@ -197,14 +189,13 @@ fn index_of_another_version_has_to_be_built_again() {
         "index status --index idx",
         "index build --index idx",
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 1, "{run:?}");
+        let run = sample.run(line).ended(1);
         for part in [
             "idx has version 3",
             "txgraph index drop",
             "txgraph index build",
         ] {
-            assert!(run.stderr.contains(part), "{run:?}");
+            run.says(part);
         }
     }
 }
@@ -214,17 +205,19 @@ fn drop_keeps_foreign_files_and_names_them() {
     let sample = Sample::small();
     sample.ok("index build -q --index idx");
     fs::write(sample.path("idx").join("notes.txt"), "mine").unwrap();
-    let run = sample.ok("index drop --index idx");
-    assert!(run.stderr.contains("kept other files"), "{run:?}");
-    assert!(run.stderr.contains("notes.txt"), "{run:?}");
+    sample
+        .ok("index drop --index idx")
+        .says("kept other files")
+        .says("notes.txt");
 }
 
 #[test]
 fn nothing_is_written_into_the_data_directory() {
     let sample = Sample::small();
     let inside = sample.fixture.path().join("index");
-    let refused = sample.run(&format!("index build --index {}", inside.display()));
-    assert_eq!(refused.status, 2, "{refused:?}");
+    sample
+        .run(&format!("index build --index {}", inside.display()))
+        .ended(2);
     assert!(!inside.exists());
     assert_eq!(sample.run("index build --index off").status, 2);
 }

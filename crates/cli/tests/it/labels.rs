@@ -17,7 +17,7 @@ fn vertices_and_pictures_have_names_categories_and_sources() {
     ));
     for file in ["pack.yaml", "tokens.json"] {
         let warning = format!("warning: labels: {file}: 1 name of other chains than 735703");
-        assert!(run.stderr.contains(&warning), "{}", run.stderr);
+        run.says(&warning);
     }
     let vertices = sample.read("v.csv");
     let header = vertices.lines().next().unwrap();
@@ -58,7 +58,7 @@ fn vertices_and_pictures_have_names_categories_and_sources() {
     let page = sample.read("g.html");
     assert!(page.contains("⌂ exchange (1)") && page.contains("\"shape\":\"house\""));
 
-    // The columns of vertices are those of before without files of labels.
+    // Without files of labels, vertices have no columns of labels.
     sample.ok(&format!("{ask} --vertices plain.csv"));
     let plain = sample.read("plain.csv");
     assert!(
@@ -81,9 +81,10 @@ fn transfers_have_columns_of_names() {
         let to_hub: Vec<_> = rows.iter().filter(|row| row["to_address"] == HUB).collect();
         assert!(!to_hub.is_empty());
         assert!(to_hub.iter().all(|row| row["to_label"] == "Big exchange"));
-        let run = sample.run(&format!("{command} {columns}"));
-        assert_eq!(run.status, 2, "{run:?}");
-        assert!(run.stderr.contains("the column `from_label` needs labels"));
+        sample
+            .run(&format!("{command} {columns}"))
+            .ended(2)
+            .says("the column `from_label` needs labels");
     }
 }
 
@@ -120,18 +121,15 @@ fn a_search_ends_at_categories() {
         assert_eq!(word, "stop_list");
         assert!(few < all, "{few} {all}");
     }
-    let run = sample.run(&format!("{ask} --stop-at-category casino"));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(
-        run.stderr.contains("no label has the category `casino`")
-            && run
-                .stderr
-                .contains("the labels have: exchange (1), user (1)"),
-        "{run:?}"
-    );
-    let run = sample.run(&format!("graph -r {PAYER} --stop-at-category exchange"));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("there are no labels"), "{run:?}");
+    let run = sample
+        .run(&format!("{ask} --stop-at-category casino"))
+        .ended(2);
+    run.says("no label has the category `casino`")
+        .says("the labels have: exchange (1), user (1)");
+    sample
+        .run(&format!("graph -r {PAYER} --stop-at-category exchange"))
+        .ended(2)
+        .says("there are no labels");
 }
 
 #[test]
@@ -140,20 +138,17 @@ fn wrong_files_are_named() {
     std::fs::write(sample.path("bad.csv"), format!("{HUB},x\noops,y\n")).unwrap();
     let run = sample.ok(&format!("graph -q -r {PAYER} --labels bad.csv"));
     let warning = "warning: labels: bad.csv: 1 row was not read; line 2: `oops` is not an address";
-    assert!(run.stderr.contains(warning), "{}", run.stderr);
+    run.says(warning);
     std::fs::write(sample.path("prose.txt"), "nothing here\n").unwrap();
     for command in [
         format!("graph -r {PAYER}"),
         "transfers".into(),
         "tx 20:3".into(),
     ] {
-        let run = sample.run(&format!("{command} --labels prose.txt"));
-        assert_eq!(run.status, 2, "{run:?}");
-        assert!(
-            run.stderr
-                .contains("prose.txt: no address was found; line 1")
-                && run.stderr.contains("known formats: CSV with a header"),
-            "{run:?}"
-        );
+        let run = sample
+            .run(&format!("{command} --labels prose.txt"))
+            .ended(2);
+        run.says("prose.txt: no address was found; line 1")
+            .says("known formats: CSV with a header");
     }
 }

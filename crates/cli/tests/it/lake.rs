@@ -39,11 +39,12 @@ fn a_lake_that_begins_later_is_asked_without_blocks() {
         let expected = sample.ok(&format!("{question} -b 10:31")).stdout;
         assert!(found.lines().count() > 2 && found == expected, "{question}");
     }
-    let first = sample.run("transfers --source lake:x.lake -b 5:20");
-    assert_eq!(first.status, 3, "{first:?}");
+    sample
+        .run("transfers --source lake:x.lake -b 5:20")
+        .ended(3);
 }
 
-/// What the state adds to a result is that after the last block of the query.
+/// A result uses the state after the last block of the query.
 #[test]
 fn a_chain_that_grows_changes_no_answer_about_earlier_blocks() {
     let chain = tempfile::tempdir().unwrap();
@@ -54,8 +55,7 @@ fn a_chain_that_grows_changes_no_answer_about_earlier_blocks() {
     let ask = |line: &str| -> String {
         let mut command = bare(folder.path());
         command.env("TXGRAPH_DATADIR", chain.path());
-        let answer = run(command.args(line.split_whitespace()));
-        assert_eq!(answer.status, 0, "{line}: {answer:?}");
+        let answer = run(command.args(line.split_whitespace())).ended(0);
         answer.stdout
     };
     let lines = [
@@ -99,8 +99,7 @@ fn joins_of_two_branches_are_refused() {
     let lake = |verb: &str| {
         let line = format!("lake {verb} -q x.lake --partition-blocks 16 --reorg-buffer 0");
         let line = line.replace("append -q x.lake --partition-blocks 16", "append -q x.lake");
-        let written = ask(&[&node], &line);
-        assert_eq!(written.status, 0, "{written:?}");
+        ask(&[&node], &line).ended(0);
     };
     lake("build");
     appender.unwind(30).unwrap();
@@ -109,9 +108,8 @@ fn joins_of_two_branches_are_refused() {
     let none = format!("{all} --min-value 1e60");
     for line in [all, &none] {
         for sources in [["lake:x.lake", &node], [&node, "lake:x.lake"]] {
-            let mixed = ask(&sources, line);
-            assert_eq!(mixed.status, 1, "{mixed:?}");
-            assert!(mixed.stderr.contains("different branches"), "{mixed:?}");
+            let mixed = ask(&sources, line).ended(1);
+            mixed.says("different branches");
             assert_eq!(mixed.stdout, "");
         }
     }
@@ -121,8 +119,7 @@ fn joins_of_two_branches_are_refused() {
     let root = sender(chain.path());
     let graph = format!("graph -q -r {root} -n 3 --format csv -o -");
     for line in [all, &graph] {
-        let joined = ask(&["lake:x.lake", &node], line);
-        assert_eq!(joined.status, 0, "{joined:?}");
+        let joined = ask(&["lake:x.lake", &node], line).ended(0);
         assert!(joined.stdout == ask(&[&node], line).stdout, "{line}");
     }
 }
@@ -152,16 +149,14 @@ fn a_lake_is_extended_compacted_and_described() {
     assert_eq!(json["partitions"], 2);
     assert_eq!(json["unsettled_partitions"], 0);
     assert_eq!(json["blocks"][0]["last"], 31);
-    let quick = ask_in(sample.folder.path(), "lake verify --quick x.lake");
-    assert_eq!(quick.status, 0, "{quick:?}");
-    assert!(quick.stderr.contains("2 partitions are valid"), "{quick:?}");
+    ask_in(sample.folder.path(), "lake verify --quick x.lake")
+        .ended(0)
+        .says("2 partitions are valid");
     // Blocks behind the end are missing, not empty.
-    let missing = sample.run("transfers -q --source lake:x.lake --to-block 35 --format csv -o -");
-    assert_eq!(missing.status, 3, "{missing:?}");
-    assert!(
-        missing.stderr.contains("32:36 (not in the lake)"),
-        "{missing:?}"
-    );
+    sample
+        .run("transfers -q --source lake:x.lake --to-block 35 --format csv -o -")
+        .ended(3)
+        .says("32:36 (not in the lake)");
 }
 
 /// A lake with internal transfers answers both kinds of queries without a replay.
@@ -204,8 +199,9 @@ fn hints_lead_to_questions_that_a_lake_answers() {
     let root = format!("graph -r {ROOT} -n 1");
     for question in ["transfers", root.as_str(), "analyze summary"] {
         let refused = |lake: &str, kind: &str| {
-            let run = sample.run(&format!("{question} --source lake:{lake} --kind {kind}"));
-            assert_eq!(run.status, 2, "{question}: {run:?}");
+            let run = sample
+                .run(&format!("{question} --source lake:{lake} --kind {kind}"))
+                .ended(2);
             run.stderr
         };
         for (lake, kind, reason) in [
@@ -232,7 +228,7 @@ fn errors_have_the_right_status() {
     let failed = |line: &str, status: i32, message: &str| {
         let run = sample.run(line);
         assert_eq!(run.status, status, "{line}: {run:?}");
-        assert!(run.stderr.contains(message), "{line}: {run:?}");
+        run.says(message);
     };
     failed("lake append nowhere", 2, "is not a lake");
     failed(

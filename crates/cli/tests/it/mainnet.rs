@@ -130,8 +130,7 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
             "analyze summary".to_owned(),
             "index build --index index --reorg-buffer 0".to_owned(),
         ] {
-            let answer = ask(folder.path(), &line);
-            assert_eq!(answer.status, 3, "{line}: {answer:?}");
+            let answer = ask(folder.path(), &line).ended(3);
             assert_eq!(answer.stdout, "", "{line}");
             // An index has no partial answers.
             let (hint, other) = if line.starts_with("index") {
@@ -145,7 +144,7 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
                 "available: 15000001:15000021",
                 hint,
             ] {
-                assert!(answer.stderr.contains(part), "{line}: {}", answer.stderr);
+                answer.says(part);
             }
         }
         let partial = ok(folder.path(), "transfers --allow-partial --format csv -o -");

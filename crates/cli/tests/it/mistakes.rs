@@ -89,14 +89,12 @@ fn ends_of_trails_are_stated() {
     assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
 
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    let run = sample.ok(&format!("graph -r {root}"));
-    assert!(run.stderr.contains(" at the last hop: 0x"), "{run:?}");
-    let run = sample.ok(&format!("graph -r {root} -n all"));
-    assert!(
-        run.stderr
-            .contains("without a further matching transfer up to block 40: 0x"),
-        "{run:?}"
-    );
+    sample
+        .ok(&format!("graph -r {root}"))
+        .says(" at the last hop: 0x");
+    sample
+        .ok(&format!("graph -r {root} -n all"))
+        .says("without a further matching transfer up to block 40: 0x");
     let quiet = sample.ok(&format!("graph -q -r {root} -n all"));
     assert_eq!(quiet.stderr, "");
 }
@@ -129,7 +127,7 @@ fn tokens_and_addresses_that_never_occur_are_stated() {
     ] {
         let run = sample.ok(&command);
         let stated = format!("no matching transfer of {kind} {named} in these blocks");
-        assert!(run.stderr.contains(&stated), "{command}: {run:?}");
+        run.says(&stated);
         assert!(
             !run.stderr.contains(&format!("of address {root}")),
             "{run:?}"
@@ -193,9 +191,10 @@ fn ends_of_trails_are_in_metadata_and_pictures() {
         assert!(line.ends_with(&tail), "{line} {vertex}");
     }
     assert!(read("g.dot").contains("branch ends: last hop; ask for more hops"));
-    let run = sample.run(&format!("graph -r {root} --columns end_reason"));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("a vertex column"), "{run:?}");
+    sample
+        .run(&format!("graph -r {root} --columns end_reason"))
+        .ended(2)
+        .says("a vertex column");
 }
 
 #[test]
@@ -204,13 +203,10 @@ fn accounts_without_code_are_stated() {
     let chain = crate::replay::chain();
     let account = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let token = "0xd601451207128971898aab8654521699f35222e2";
-    let run = sample.run(&format!("token {account} {token} {chain}"));
-    assert_eq!(run.status, 1, "{run:?}");
-    assert!(
-        run.stderr
-            .contains("is not a token: the account has no code"),
-        "{run:?}"
-    );
+    let run = sample
+        .run(&format!("token {account} {token} {chain}"))
+        .ended(1);
+    run.says("is not a token: the account has no code");
     assert_eq!(run.stdout.lines().count(), 2, "{run:?}");
     let other = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     for asked in [[token, other], [other, token]] {
@@ -222,11 +218,9 @@ fn accounts_without_code_are_stated() {
     }
     sample.ok(&format!("token {token} {chain}"));
 
-    let run = sample.ok(&format!("call --to {account} {chain}"));
-    assert!(
-        run.stderr.contains("has no code at the end of block"),
-        "{run:?}"
-    );
+    sample
+        .ok(&format!("call --to {account} {chain}"))
+        .says("has no code at the end of block");
     let run = sample.ok(&format!("call --to {token} --data 0x18160ddd {chain}"));
     assert!(!run.stderr.contains("has no code"), "{run:?}");
 }
@@ -238,12 +232,8 @@ fn roots_that_are_not_looked_up_are_counted() {
     let roots = (1..=25).map(|number| format!("0x{:040x}\n", 0x1000_0000_u64 + number));
     std::fs::write(sample.path("roots.txt"), roots.collect::<String>()).unwrap();
     let answer = sample.ok("graph -r @roots.txt -f json");
-    assert!(
-        answer.stderr.contains("5 roots were not looked up"),
-        "{answer:?}"
-    );
+    answer.says("5 roots were not looked up");
     let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(document["metadata"]["unchecked"]["roots"], 5);
-    let none = sample.run("graph -r @roots.txt --follow-top 0");
-    assert_eq!(none.status, 2, "{none:?}");
+    sample.run("graph -r @roots.txt --follow-top 0").ended(2);
 }

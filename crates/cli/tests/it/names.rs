@@ -12,7 +12,7 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 /// A token, with the symbol and the decimals that it claims.
 type Claims = BTreeMap<String, (Option<String>, Option<u32>)>;
 
-/// What tokens of the small chain claim, from `txgraph token`.
+/// Symbols and decimals that tokens of the small chain claim, from `txgraph token`.
 fn claims(sample: &Sample, tokens: &[String]) -> Claims {
     let chain = crate::replay::chain();
     let answer = sample.run(&format!("token {} --json {chain}", tokens.join(" ")));
@@ -71,7 +71,7 @@ fn columns_have_what_tokens_claim() {
     }
     assert!(seen > 10);
     let stated = "only what the token itself claims";
-    assert!(answer.stderr.contains(stated), "{answer:?}");
+    answer.says(stated);
     // The default table is the same with a state and without.
     assert_eq!(sample.ok(&format!("transfers -q {chain}")).stdout, plain);
     let graph = sample.ok(&format!("graph -q -r {ROOT} {columns} {chain}"));
@@ -104,8 +104,9 @@ fn amounts_and_pictures_need_no_list() {
         assert!(picture.contains(claim), "{name}");
         assert!(!picture.contains("units of"), "{name}");
     }
-    let tables = sample.ok(&format!("analyze summary -t {USD6} {chain}"));
-    assert!(tables.stdout.contains(&symbol), "{tables:?}");
+    sample
+        .ok(&format!("analyze summary -t {USD6} {chain}"))
+        .prints(&symbol);
 }
 
 /// A symbol is found among all tokens of a query, however many there are.
@@ -128,9 +129,7 @@ fn symbols_are_found_among_a_thousand_tokens() {
         ("eth=1", "is not a token of the query"),
         ("USD6=5,usd6=6", "is named twice"),
     ] {
-        let wrong = line(USD6, amount);
-        assert_eq!(wrong.status, 2, "{wrong:?}");
-        assert!(wrong.stderr.contains(reason), "{wrong:?}");
+        line(USD6, amount).ended(2).says(reason);
     }
 }
 
@@ -225,11 +224,12 @@ fn several_lists_are_one() {
          --token-list b.csv --token-list a.csv"
     ));
     assert!(sample.read("q.dot").contains(" MINE"));
-    let run = sample.run(&format!(
-        "transfers -t {USD6} --token-list b.csv --token-list c.csv"
-    ));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("two token lists disagree"), "{run:?}");
+    sample
+        .run(&format!(
+            "transfers -t {USD6} --token-list b.csv --token-list c.csv"
+        ))
+        .ended(2)
+        .says("two token lists disagree");
 }
 
 /// Claims of tokens of mainnet, one of which is a counterfeit of USDC with a Cyrillic letter.
@@ -273,7 +273,7 @@ fn counterfeits_are_written_with_a_question_mark() {
     }
     let warning =
         "claims the symbol `USD\u{421}`, but USDC is 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
-    assert!(answer.stderr.contains(warning), "{answer:?}");
+    answer.says(warning);
     // A token that a list of the user names is not doubted.
     let list = format!("address,symbol,decimals\n{fake},USDC,6\n");
     fs::write(folder.path().join("mine.csv"), list).unwrap();

@@ -80,28 +80,26 @@ fn replay_of_an_op_directory_is_refused() {
     let (_, folders) = directories();
     for folder in &folders {
         for line in ["replay transfers -b 52", "transfers -b 52 --with-internal"] {
-            let run = ask(folder.path(), line);
-            assert_eq!(run.status, 2, "{line}: {run:?}");
+            let run = ask(folder.path(), line).ended(2);
             let expected = "blocks of the OP stack cannot be replayed";
-            assert!(run.stderr.contains(expected), "{line}: {run:?}");
+            run.says(expected);
         }
     }
 }
 
-/// The fees of a real block are computed without a replay. Those of a chain that is not known are
-/// refused.
+/// The fees of a real block are computed without a replay. The fees of a chain that is not known
+/// are refused.
 #[test]
 fn fees_of_an_op_directory_are_computed() {
     let (_, folders) = directories();
     for kind in ["fee", "priority", "l1-fee", "operator-fee"] {
         let line = format!("transfers -b 52 --with-internal --kind {kind}");
-        let run = ask(folders[0].path(), &line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
+        let run = ask(folders[0].path(), &line).ended(2);
         let expected = "the fees of chain 901";
-        assert!(run.stderr.contains(expected), "{line}: {run:?}");
-        let run = ask(folders[0].path(), &line.replace("--with-internal", ""));
-        assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains("add --with-internal"), "{run:?}");
+        run.says(expected);
+        ask(folders[0].path(), &line.replace("--with-internal", ""))
+            .ended(2)
+            .says("add --with-internal");
     }
     let Some(blocks) = op::balanced_blocks() else {
         return;
@@ -148,7 +146,7 @@ fn info_warns_about_a_newer_version_once() {
         let row = [text(version), text("abc"), text("")].concat();
         edit::put(&data, "VersionHistory", &5u64.to_be_bytes(), &row);
         let run = ok(folder.path(), "info");
-        assert!(run.stdout.contains(&format!("reth {version}")), "{run:?}");
+        run.prints(&format!("reth {version}"));
         let warnings = run.stderr.matches("2.5.1 is the newest version").count();
         assert_eq!(warnings, usize::from(version == "2.6.0"), "{run:?}");
     }

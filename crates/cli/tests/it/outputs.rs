@@ -49,10 +49,7 @@ fn ask(sample: &Sample, line: &str, data: &Path, out: &Path) -> Run {
 
 fn assert_refused(run: &Run, line: &str) {
     assert_eq!(run.status, 2, "{line}: {run:?}");
-    assert!(
-        run.stderr.contains("where nothing is written"),
-        "{line}: {run:?}"
-    );
+    run.says("where nothing is written");
     assert_eq!(run.stdout, "", "{line}");
 }
 
@@ -158,7 +155,7 @@ fn one_file_by_two_names_is_refused() {
             continue;
         }
         assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains("named twice"), "{line}: {run:?}");
+        run.says("named twice");
         assert!(!sample.path("s.csv").exists());
     }
 }
@@ -169,12 +166,7 @@ fn verbs_without_a_node_replace_files_only_when_asked() {
     for line in verbs().iter().filter(|line| line.starts_with("evm")) {
         fs::write(sample.path("mine"), "mine").unwrap();
         let line = line.replace("OUT", "mine");
-        let run = sample.run(&line);
-        assert_eq!(run.status, 1, "{line}: {run:?}");
-        assert!(
-            run.stderr.contains("mine: already exists"),
-            "{line}: {run:?}"
-        );
+        sample.run(&line).ended(1).says("mine: already exists");
         assert_eq!(sample.read("mine"), "mine");
         sample.ok(&format!("{line} --overwrite"));
         assert_ne!(sample.read("mine"), "mine");
@@ -273,7 +265,7 @@ fn several_files_are_written_at_once() {
         ));
         for extension in extensions {
             let (file, alone) = (named("all", extension), named("alone", extension));
-            assert!(all.stderr.contains(&file), "{question}: {all:?}");
+            all.says(&file);
             sample.ok(&format!("{question} -q --overwrite -o {alone}"));
             let read = |name: &str| fs::read(sample.path(name)).unwrap();
             assert!(!read(&file).is_empty(), "{question}: {file}");
@@ -292,9 +284,10 @@ fn several_files_are_written_at_once() {
                 "a format applies to a single output",
             ),
         ] {
-            let refused = sample.run(&format!("{question} {outputs}"));
-            assert_eq!(refused.status, 2, "{refused:?}");
-            assert!(refused.stderr.contains(message), "{refused:?}");
+            sample
+                .run(&format!("{question} {outputs}"))
+                .ended(2)
+                .says(message);
             assert!(!sample.path("x.csv").exists());
         }
     }

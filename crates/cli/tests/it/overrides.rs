@@ -46,7 +46,7 @@ fn transactions_are_replayed_as_if() {
         }}}));
         let output = frame(&answering)["output"].as_str().unwrap().to_owned();
         assert!(output.ends_with("002a"), "{answering}");
-        // Another call by another account, whose nonce is that of its account.
+        // Another call by another account, with the nonce of its account.
         let other = ask(json!({
             "state": {"0x1111111111111111111111111111111111111111": {"balance": "1000000000000000000"}},
             "transaction": {"from": "0x1111111111111111111111111111111111111111", "input": "0x"},
@@ -60,9 +60,10 @@ fn transactions_are_replayed_as_if() {
         write(&sample, &json!({"state": {&token: {"code": "0x5f5ffd"}}}));
         let poor = json!({"state": {frame(&plain)["from"].as_str().unwrap(): {"balance": 0}}});
         write(&sample, &poor);
-        let refused = sample.run(&format!("{line} --override if.json"));
-        assert_eq!(refused.status, 1, "{refused:?}");
-        assert!(refused.stderr.contains("balance"), "{refused:?}");
+        sample
+            .run(&format!("{line} --override if.json"))
+            .ended(1)
+            .says("balance");
     }
 }
 
@@ -90,19 +91,18 @@ fn calls_are_made_as_if() {
         (json!({"state": {&token: {"state": {}}}}), "stateDiff"),
     ] {
         write(&sample, &overrides);
-        let refused = sample.run(&format!(
-            "call {token} any()(uint256) --override if.json {chain}"
-        ));
-        assert_eq!(refused.status, 2, "{refused:?}");
-        assert!(
-            refused.stderr.contains(message) && refused.stderr.contains("if.json"),
-            "{refused:?}"
-        );
+        let refused = sample
+            .run(&format!(
+                "call {token} any()(uint256) --override if.json {chain}"
+            ))
+            .ended(2);
+        refused.says(message).says("if.json");
     }
-    let alone = sample.run(&format!(
-        "replay transfers --blocks 3 --override if.json {chain}"
-    ));
-    assert_eq!(alone.status, 2, "{alone:?}");
+    sample
+        .run(&format!(
+            "replay transfers --blocks 3 --override if.json {chain}"
+        ))
+        .ended(2);
 }
 
 #[test]
@@ -133,14 +133,16 @@ fn code_runs_on_the_state_of_a_block() {
         }
         write(&sample, &json!({"state": {HOLDER: {"balance": "0x2a"}}}));
         let line = format!("evm run --code {code} --block 12 --override if.json {chain}");
-        let changed = sample.ok(&line);
-        assert!(changed.stdout.contains("000000000000002a\n"), "{changed:?}");
-        // NUMBER is that of the block.
-        let number = sample.ok(&format!("evm run --code 435f5260205ff3 --block 12 {chain}"));
-        assert!(number.stdout.contains("000000000000000c\n"), "{number:?}");
-        let traced = sample.ok(&format!("evm run --code 4300 --block 12 --trace {chain}"));
-        assert!(traced.stderr.contains("\"NUMBER\""), "{traced:?}");
-        let refused = sample.run(&format!("evm run --code 00 --block 99999 {chain}"));
-        assert_eq!(refused.status, 3, "{refused:?}");
+        sample.ok(&line).prints("000000000000002a\n");
+        // NUMBER returns the number of the block.
+        sample
+            .ok(&format!("evm run --code 435f5260205ff3 --block 12 {chain}"))
+            .prints("000000000000000c\n");
+        sample
+            .ok(&format!("evm run --code 4300 --block 12 --trace {chain}"))
+            .says("\"NUMBER\"");
+        sample
+            .run(&format!("evm run --code 00 --block 99999 {chain}"))
+            .ended(3);
     }
 }

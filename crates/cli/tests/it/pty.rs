@@ -11,6 +11,7 @@ use std::{
 
 /// Runs with a terminal of this many columns as stdout. Its stderr is a pipe.
 pub(crate) fn run_in_terminal(mut command: Command, columns: u16) -> Run {
+    let name = format!("{command:?}");
     let size = Winsize {
         ws_row: 50,
         ws_col: columns,
@@ -21,7 +22,7 @@ pub(crate) fn run_in_terminal(mut command: Command, columns: u16) -> Run {
     command.stdout(Stdio::from(terminal.slave));
     command.stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    // The last copy of the other end but for that of the child.
+    // The last copy of the other end, besides the copy of the child.
     drop(command);
     let mut master = File::from(terminal.master);
     let reader = thread::spawn(move || {
@@ -36,6 +37,7 @@ pub(crate) fn run_in_terminal(mut command: Command, columns: u16) -> Run {
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(reader.join().unwrap()).unwrap();
     Run {
+        command: name,
         status: output.status.code().unwrap_or(-1),
         stdout: stdout.replace("\r\n", "\n"),
         stderr: String::from_utf8(output.stderr).unwrap(),

@@ -19,21 +19,17 @@ fn genesis_files_are_found() {
     let (data, question) = (sample.fixture.path(), "replay transfers -q --blocks 10:12");
     let file = fixtures::testdata().join("small/v2/genesis.json");
     let expected = sample.ok(&format!("{question} {}", chain())).stdout;
-    let refused = sample.run(question);
-    assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(refused.stderr.contains("genesis.json"), "{refused:?}");
+    sample.run(question).ended(2).says("genesis.json");
     let inside = data.join("genesis.json");
     fs::copy(&file, &inside).unwrap();
     assert_eq!(sample.ok(question).stdout, expected);
-    // That of another chain is not used.
+    // The file of another chain is not used.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&inside, text.replace("0x65920c38", "0x65920c39")).unwrap();
-    let refused = sample.run(question);
-    assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(
-        refused.stderr.contains("the given rules are for genesis"),
-        "{refused:?}"
-    );
+    sample
+        .run(question)
+        .ended(2)
+        .says("the given rules are for genesis");
 }
 
 #[test]
@@ -42,14 +38,8 @@ fn everything_that_a_node_stores_is_verified() {
         let chain = chain();
         let run = sample.ok(&format!("replay verify --explain {chain}"));
         assert_eq!(run.stdout, "");
-        assert!(
-            run.stderr.contains("plan: the state before each block"),
-            "{run:?}"
-        );
-        assert!(
-            run.stderr.contains("replayed 40 blocks, 521 transactions"),
-            "{run:?}"
-        );
+        run.says("plan: the state before each block");
+        run.says("replayed 40 blocks, 521 transactions");
         assert!(!run.stderr.contains("warning"), "{run:?}");
     }
 }
@@ -186,15 +176,17 @@ fn finds_transactions_by_hash() {
                 "{outside:?}"
             );
             let message = format!("transaction {hash} is not in blocks 22");
-            assert!(outside.stderr.contains(&message), "{outside:?}");
+            outside.says(&message);
         }
         let unknown = format!("0x{}", "ee".repeat(32));
-        let run = sample.run(&format!("replay transfers --tx {unknown} {chain}"));
-        assert_eq!(run.status, 3, "{run:?}");
+        let run = sample
+            .run(&format!("replay transfers --tx {unknown} {chain}"))
+            .ended(3);
         let message = format!("transaction {unknown} is not in blocks 0");
-        assert!(run.stderr.contains(&message), "{run:?}");
-        let both = sample.run(&format!("replay transfers --tx 20:3 --blocks 20 {chain}"));
-        assert_eq!(both.status, 2, "{both:?}");
+        run.says(&message);
+        sample
+            .run(&format!("replay transfers --tx 20:3 --blocks 20 {chain}"))
+            .ended(2);
     }
 }
 
@@ -218,9 +210,8 @@ fn contracts_answer_calls_on_any_state() {
             (1, ""),
             "{reverts:?}"
         );
-        assert!(reverts.stderr.contains("revert"), "{reverts:?}");
-        let above = sample.run(&format!("{call} --block 1000"));
-        assert_eq!(above.status, 3, "{above:?}");
+        reverts.says("revert");
+        sample.run(&format!("{call} --block 1000")).ended(3);
     }
 }
 
@@ -248,32 +239,32 @@ fn wrong_questions_and_wrong_rules_are_reported() {
     ] {
         let run = sample.run(&line);
         assert_eq!(run.status, status, "{line}: {run:?}");
-        assert!(run.stderr.contains(word), "{line}: {run:?}");
+        run.says(word);
     }
     // The hash of block 0 does not depend on the chain id; transactions do.
     let path = right.strip_prefix("--chain ").unwrap();
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     genesis["config"]["chainId"] = 77.into();
     fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
-    let other = sample.run("replay verify --chain id.json");
-    assert_eq!(other.status, 2, "{other:?}");
-    assert!(other.stderr.contains("for chain 77"), "{other:?}");
+    let other = sample.run("replay verify --chain id.json").ended(2);
+    other.says("for chain 77");
     if let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") {
         let genesis = pruned.full_chain().unwrap().genesis;
         let pruned = Sample::new(pruned);
         fs::write(pruned.path("genesis.json"), genesis.to_string()).unwrap();
         let run = pruned.run("replay transfers --blocks 100:120 --chain genesis.json");
         assert_eq!((run.status, run.stdout.as_str()), (3, ""), "{run:?}");
-        assert!(run.stderr.contains("pruned up to block 449"), "{run:?}");
+        run.says("pruned up to block 449");
     }
     // A chain file with other forks: the first block that differs is named.
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let config = genesis["config"].as_object_mut().unwrap();
     config.retain(|key, _| key != "pragueTime" && key != "osakaTime");
     fs::write(sample.path("other.json"), genesis.to_string()).unwrap();
-    let other = sample.run("replay verify --chain other.json");
-    assert_eq!(other.status, 1, "{other:?}");
-    assert!(other.stderr.contains("block "), "{other:?}");
+    sample
+        .run("replay verify --chain other.json")
+        .ended(1)
+        .says("block ");
 }
 
 #[test]
@@ -290,9 +281,10 @@ fn balances_that_disagree_with_logs() {
         token(&sample, "fee")
     ));
     assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
-    assert!(run.stderr.contains("balances with the logs"), "{run:?}");
-    let run = sample.ok(&format!("replay balances {multi} {chain}"));
-    assert!(run.stderr.contains("did not answer balanceOf"), "{run:?}");
+    run.says("balances with the logs");
+    sample
+        .ok(&format!("replay balances {multi} {chain}"))
+        .says("did not answer balanceOf");
 
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
@@ -335,7 +327,7 @@ fn traces_of_other_clients() {
     let against = |file: &str| sample.run(&format!("replay compare {file} --tx 20:3 {chain}"));
     let same = against("steps.txt");
     assert_eq!((same.status, same.stdout.as_str()), (0, ""), "{same:?}");
-    assert!(same.stderr.contains("steps agree"), "{same:?}");
+    same.says("steps agree");
 
     let mut lines: Vec<Value> = sample
         .read("steps.txt")
@@ -352,14 +344,13 @@ fn traces_of_other_clients() {
     let logs = serde_json::json!({"jsonrpc": "2.0", "result": {"structLogs": lines}});
     fs::write(sample.path("other.json"), logs.to_string()).unwrap();
     for file in ["other.txt", "other.json"] {
-        let other = against(file);
-        assert_eq!(other.status, 1, "{other:?}");
+        let other = against(file).ended(1);
         for word in [
             "block 20, transaction 3 (0x",
             "step 7 differs in gas",
             "gas 1,",
         ] {
-            assert!(other.stderr.contains(word), "{word}: {other:?}");
+            other.says(word);
         }
     }
     fs::write(sample.path("none.txt"), "{}").unwrap();
@@ -378,7 +369,7 @@ fn traces_of_other_clients() {
     ] {
         let wrong = sample.run(&line);
         assert_eq!(wrong.status, status, "{line}: {wrong:?}");
-        assert!(wrong.stderr.contains(word), "{line}: {wrong:?}");
+        wrong.says(word);
     }
 }
 
@@ -418,16 +409,17 @@ fn verification_proves_transactions() {
 fn genesis_cannot_be_replayed() {
     let sample = Sample::small();
     let chain = chain();
-    let run = sample.run(&format!("replay verify --blocks 0 {chain}"));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.stderr.contains("block 0 (genesis) cannot be replayed"));
+    sample
+        .run(&format!("replay verify --blocks 0 {chain}"))
+        .ended(2)
+        .says("block 0 (genesis) cannot be replayed");
     let copy = sample.fixture.unpack();
     edit::delete(copy.path(), "StageCheckpoints", b"Finish");
     let mut command = sample.command();
     command.args(format!("replay verify {chain}").split_whitespace());
-    let run = crate::harness::run(command.arg("--datadir").arg(copy.path()));
-    assert_eq!(run.status, 3, "{run:?}");
-    assert!(run.stderr.contains("block 0 (genesis) only"), "{run:?}");
+    crate::harness::run(command.arg("--datadir").arg(copy.path()))
+        .ended(3)
+        .says("block 0 (genesis) only");
 }
 
 /// Damage is status 1 and names file and row. What was complete before it stays printed.
@@ -449,9 +441,8 @@ fn damage_ends_a_replay_where_it_is() {
     fs::write(&path, bytes).unwrap();
     let mut command = sample.command();
     command.args(format!("replay transfers -q --fees {chain}").split_whitespace());
-    let broken = run(command.arg("--datadir").arg(copy.path()));
-    assert_eq!(broken.status, 1, "{broken:?}");
-    assert!(broken.stderr.contains("row "), "{broken:?}");
+    let broken = run(command.arg("--datadir").arg(copy.path())).ended(1);
+    broken.says("row ");
     assert!(broken.stdout.lines().count() > 10, "{broken:?}");
     assert!(whole.starts_with(&broken.stdout), "{broken:?}");
 }

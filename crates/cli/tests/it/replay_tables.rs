@@ -79,7 +79,7 @@ fn formats_contain_the_same_transfers() {
     assert!(of_one.contains(one));
     let run = sample.ok(&format!("replay transfers -o t.csv {chain}"));
     let count = rows(&sample.read("t.csv")).len();
-    assert!(run.stderr.contains(&format!("{count} rows")), "{run:?}");
+    run.says(&format!("{count} rows"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn refuses_formats_that_a_replay_does_not_have() {
             (2, ""),
             "{line}: {run:?}"
         );
-        assert!(run.stderr.contains(words), "{line}: {run:?}");
+        run.says(words);
     }
     assert!(sample.files().iter().all(|name| !name.starts_with("t.")));
 }

@@ -50,10 +50,11 @@ fn both_kinds_of_traces_give_the_same_answers() {
     let rpc = sample.ok(&format!("{question} --source rpc:{}", server.url()));
     assert!(node == rpc.stdout);
     server.limit(|limits| limits.without.push("trace_block"));
-    let refused = sample.run(&format!("{question} --source rpc:{}", server.url()));
-    assert_eq!(refused.status, 2, "{refused:?}");
+    let refused = sample
+        .run(&format!("{question} --source rpc:{}", server.url()))
+        .ended(2);
     let reason = "offers neither debug_traceBlockByNumber nor trace_block";
-    assert!(refused.stderr.contains(reason), "{refused:?}");
+    refused.says(reason);
 }
 
 /// Single transactions, by hash and by place.
@@ -92,9 +93,8 @@ fn transactions_of_a_server_are_those_of_the_node() {
         (nothing.as_str(), "has no block with transaction 0x1111"),
         (&format!("tx 9999999:0 {source}"), "above the head"),
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 3, "{line}: {run:?}");
-        assert!(run.stderr.contains(text), "{line}: {run:?}");
+        let run = sample.run(line).ended(3);
+        run.says(text);
         assert!(!run.stderr.contains("KEY"), "{line}: {run:?}");
     }
 }
@@ -186,7 +186,7 @@ fn failures_have_their_status_and_no_keys() {
     ] {
         let run = failing(fault);
         assert_eq!(run.status, status, "{run:?}");
-        assert!(run.stderr.contains(text), "{run:?}");
+        run.says(text);
         assert!(!run.stderr.contains("KEY"), "{run:?}");
         assert_eq!(run.stdout, "");
     }
@@ -229,7 +229,7 @@ fn failures_have_their_status_and_no_keys() {
     ] {
         let run = sample.run(&line);
         assert_eq!(run.status, status, "{line}: {run:?}");
-        assert!(run.stderr.contains(text), "{line}: {run:?}");
+        run.says(text);
         assert!(!run.stderr.contains("KEY"), "{line}: {run:?}");
     }
 }

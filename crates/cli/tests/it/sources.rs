@@ -56,9 +56,7 @@ impl Chain {
         if let Some(node) = node {
             command.env("TXGRAPH_DATADIR", node);
         }
-        let run = run(command.args(line.split_whitespace()));
-        assert_eq!(run.status, 0, "{}: {line}: {run:?}", self.data.display());
-        run
+        run(command.args(line.split_whitespace())).ended(0)
     }
 }
 
@@ -221,8 +219,7 @@ fn compare(chain: &Chain, kinds: &[Kind]) {
             assert!(found == expected, "{line}: {different:?}");
         }
         if let Some((verify, report)) = kind.verify {
-            let verified = chain.ok(verify);
-            assert!(verified.stderr.contains(report), "{verified:?}");
+            chain.ok(verify).says(report);
         }
     }
 }

@@ -100,12 +100,7 @@ fn storage_and_code_are_those_of_the_node() {
         let block = u64::from_str_radix(&block[2..], 16).unwrap();
         let line = format!("code {address} --block {block} -q");
         if code == "0x" {
-            let refused = sample.run(&line);
-            assert_eq!(refused.status, 1, "{refused:?}");
-            assert!(
-                refused.stderr.contains("at the end of block"),
-                "{refused:?}"
-            );
+            sample.run(&line).ended(1).says("at the end of block");
             continue;
         }
         contracts += 1;
@@ -196,7 +191,7 @@ fn calls_by_signature_are_encoded_and_decoded() {
     ] {
         let refused = ask(signature, rest);
         assert_eq!(refused.status, status, "{refused:?}");
-        assert!(refused.stderr.contains(message), "{refused:?}");
+        refused.says(message);
     }
 }
 
@@ -226,7 +221,7 @@ fn call_trees_have_names_events_and_returned_values() {
         "replay trace call --tx 20:3 --format tree --abi names.txt {chain}"
     ));
     assert!(one.stdout.starts_with("20:3 0x"), "{one:?}");
-    assert!(one.stderr.contains("names.txt:2: "), "{one:?}");
+    one.says("names.txt:2: ");
     for (options, message) in [
         (
             "trace diff --format tree",
@@ -241,6 +236,6 @@ fn call_trees_have_names_events_and_returned_values() {
     ] {
         let refused = sample.run(&format!("replay {options} {chain}"));
         assert!(refused.status == 2 || refused.status == 1, "{refused:?}");
-        assert!(refused.stderr.contains(message), "{refused:?}");
+        refused.says(message);
     }
 }

@@ -62,9 +62,8 @@ fn wrong_questions_are_status_2() {
         ("nonsense", "unrecognized subcommand"),
         ("", "Usage:"),
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains(message), "{line}: {}", run.stderr);
+        let run = sample.run(line).ended(2);
+        run.says(message);
         assert_eq!(run.stdout, "", "{line}");
     }
     let relaxed = sample.ok(&format!("graph -q -r {wrong} --allow-bad-checksum"));
@@ -74,12 +73,12 @@ fn wrong_questions_are_status_2() {
 #[test]
 fn a_missing_source_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let answer = run(bare(folder.path()).arg("info"));
-    assert_eq!(answer.status, 2);
-    assert!(answer.stderr.contains("no source is named"), "{answer:?}");
-    let answer = run(bare(folder.path()).args(["info", "--datadir", "nowhere"]));
-    assert_eq!(answer.status, 1);
-    assert!(answer.stderr.contains("nowhere"), "{answer:?}");
+    run(bare(folder.path()).arg("info"))
+        .ended(2)
+        .says("no source is named");
+    run(bare(folder.path()).args(["info", "--datadir", "nowhere"]))
+        .ended(1)
+        .says("nowhere");
 }
 
 /// A node that pruned the receipts of its first blocks. An index has no partial answers.
@@ -98,16 +97,14 @@ fn index_build_of_a_pruned_node_advises_blocks_that_exist() {
         let line = format!("index build --datadir data --index index --reorg-buffer 0 {line}");
         run(bare(folder.path()).args(line.split_whitespace()))
     };
-    let answer = build("");
-    assert_eq!(answer.status, 3, "{answer:?}");
+    let answer = build("").ended(3);
     for part in [
         ":30 (receipts pruned up to block 29)",
         "hint: index only blocks that exist: --from-block 30 (they end with block 60)",
     ] {
-        assert!(answer.stderr.contains(part), "{}", answer.stderr);
+        answer.says(part);
     }
-    let answer = build("--from-block 30");
-    assert_eq!(answer.status, 0, "{answer:?}");
+    build("--from-block 30").ended(0);
 }
 
 #[test]
@@ -126,13 +123,13 @@ fn damage_is_status_1() {
         .command()
         .arg("transfers")
         .arg("--datadir")
-        .arg(copy.path()));
-    assert_eq!(answer.status, 1, "{answer:?}");
+        .arg(copy.path()))
+    .ended(1);
     assert!(
         answer.stderr.starts_with("blocks ") && answer.stderr.contains("\nerror: "),
         "{answer:?}"
     );
-    assert!(answer.stderr.contains("receipts"), "{answer:?}");
+    answer.says("receipts");
 }
 
 #[test]
@@ -144,34 +141,25 @@ fn blocks_above_the_tip_are_status_3() {
         "transfers -b 500",
         "transfers -b 500:",
     ] {
-        let answer = sample.run(line);
-        assert_eq!(answer.status, 3, "{line}: {answer:?}");
-        assert!(answer.stderr.contains("40"), "{line}: {}", answer.stderr);
+        sample.run(line).ended(3).says("40");
     }
     let answer = sample.run("transfers -b 30:100");
-    assert!(answer.stderr.contains("41:100"), "{}", answer.stderr);
-    assert!(answer.stderr.contains("0:41"), "{}", answer.stderr);
-    assert!(
-        answer.stderr.contains("--allow-partial"),
-        "{}",
-        answer.stderr
-    );
+    answer.says("41:100");
+    answer.says("0:41");
+    answer.says("--allow-partial");
     assert_eq!(answer.stdout, "");
 
     let partial = sample.ok("transfers -b 30:100 --allow-partial -o part.csv");
-    assert!(
-        partial
-            .stderr
-            .contains("warning: the answer is partial: 59 blocks are missing")
-    );
+    partial.says("warning: the answer is partial: 59 blocks are missing");
     let about = sample.read("part.csv.meta.json");
     let about: serde_json::Value = serde_json::from_str(&about).unwrap();
     assert_eq!(about["scan"]["missing"][0]["blocks"]["first"], 41);
     let whole = sample.ok("transfers -q -b 30:");
     assert_eq!(sample.read("part.csv"), whole.stdout);
     // Even with -q: the result is not complete.
-    let quiet = sample.ok("transfers -q -b 30:100 --allow-partial");
-    assert!(quiet.stderr.contains("the answer is partial"));
+    sample
+        .ok("transfers -q -b 30:100 --allow-partial")
+        .says("the answer is partial");
 }
 
 #[test]
@@ -190,15 +178,11 @@ fn pruned_blocks_are_status_3() {
         let lost = answers["last_block_without"].as_u64().unwrap();
         let sample = Sample::new(fixture);
         for blocks in [format!("{lost}"), format!("{lost}:"), "1:".to_owned()] {
-            let answer = sample.run(&format!("transfers -b {blocks}"));
-            assert_eq!(answer.status, 3, "{name} {blocks}: {answer:?}");
+            let answer = sample.run(&format!("transfers -b {blocks}")).ended(3);
             assert_eq!(answer.stdout, "");
             let available = answer.stderr.split("available: ").last().unwrap();
             assert!(available.starts_with("0:"), "{name} {blocks}: {answer:?}");
-            assert!(
-                answer.stderr.contains(&format!("{} (", lost + 1)),
-                "{name} {blocks}: {answer:?}"
-            );
+            answer.says(&format!("{} (", lost + 1));
         }
         // The hint works.
         let answer = sample.run("transfers");
@@ -206,10 +190,7 @@ fn pruned_blocks_are_status_3() {
         sample.ok(&format!("transfers -q {hint} -o /dev/null -f csv"));
         let whole = sample.ok(&format!("transfers -q -b {}:", lost + 1)).stdout;
         let partial = sample.ok("transfers -b 1: --allow-partial -o partial.csv");
-        assert!(
-            partial.stderr.contains("the answer is partial"),
-            "{name}: {partial:?}"
-        );
+        partial.says("the answer is partial");
         // Some earlier blocks can have kept their receipts.
         let (_head, rows) = whole.split_once('\n').unwrap();
         assert!(sample.read("partial.csv").ends_with(rows), "{name}");
@@ -230,9 +211,7 @@ fn repeated_types_are_a_usage_error() {
         "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o t.parquet --columns all:f64+f64",
         "graph -r 0x0000000000000000000000000000000000000123 -o t.parquet --columns all:f64+f64",
     ] {
-        let run = sample.run(command);
-        assert_eq!(run.status, 2, "{command}: {}", run.stderr);
-        assert!(run.stderr.contains("twice"), "{command}: {}", run.stderr);
+        sample.run(command).ended(2).says("twice");
         assert!(!sample.path("t.parquet").exists(), "{command}");
     }
 }
@@ -241,14 +220,11 @@ fn repeated_types_are_a_usage_error() {
 fn existing_files_stay() {
     let sample = Sample::small();
     fs::write(sample.path("t.csv"), "mine").unwrap();
-    let answer = sample.run("transfers -o t.csv");
-    assert_eq!(answer.status, 1);
-    assert!(
-        answer.stderr.contains("t.csv: already exists"),
-        "{}",
-        answer.stderr
-    );
-    assert!(answer.stderr.contains("--overwrite"), "{}", answer.stderr);
+    sample
+        .run("transfers -o t.csv")
+        .ended(1)
+        .says("t.csv: already exists")
+        .says("--overwrite");
     assert_eq!(sample.read("t.csv"), "mine");
     let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     assert_eq!(
@@ -275,13 +251,10 @@ fn existing_files_stay() {
     assert!(!sample.path("new.csv").exists());
     fs::create_dir(sample.path("folder.csv")).unwrap();
     assert_eq!(sample.run("transfers -o folder.csv --overwrite").status, 1);
-    let answer = sample.run("transfers -o no/such/folder/t.csv");
-    assert_eq!(answer.status, 1);
-    assert!(
-        answer.stderr.contains("folder does not exist"),
-        "{}",
-        answer.stderr
-    );
+    sample
+        .run("transfers -o no/such/folder/t.csv")
+        .ended(1)
+        .says("folder does not exist");
 }
 
 #[test]
@@ -333,7 +306,7 @@ fn a_dash_is_stdout() {
         dot.starts_with("digraph") || dot.contains("digraph"),
         "{dot}"
     );
-    // Names of tokens are those of a past state, and are not kept.
+    // Names of tokens come from a past state, and are not kept.
     assert!(sample.files().is_empty());
 }
 
@@ -385,7 +358,7 @@ fn results_and_messages_do_not_mix() {
         .env("RUST_LOG", "txgraph=info")
         .args(["transfers", "-q"]));
     assert_eq!(logged.stdout, quiet.stdout);
-    assert!(logged.stderr.contains("opening"), "{}", logged.stderr);
+    logged.says("opening");
 }
 
 /// A shell line that starts `txgraph` with the arguments, after a prefix.
@@ -422,28 +395,22 @@ fn a_closed_stdout_is_an_error() {
         "evm run --code 00",
         &format!("replay transfers {}", crate::replay::chain()),
     ] {
-        let closed = shell(&sample, "", args, ">&-");
-        assert_eq!(closed.status, 1, "{args}: {closed:?}");
-        assert!(
-            closed.stderr.contains("standard output is closed"),
-            "{args}: {closed:?}"
-        );
+        shell(&sample, "", args, ">&-")
+            .ended(1)
+            .says("standard output is closed");
         // Discarded on purpose.
-        let null = shell(&sample, "", args, ">/dev/null");
-        assert_eq!(null.status, 0, "{args}: {null:?}");
+        shell(&sample, "", args, ">/dev/null").ended(0);
     }
     // Files need no stdout.
-    let file = shell(&sample, "", "transfers -o t.csv", ">&-");
-    assert_eq!(file.status, 0, "{file:?}");
+    shell(&sample, "", "transfers -o t.csv", ">&-").ended(0);
 }
 
 #[test]
 fn few_file_descriptors_are_an_error() {
     let sample = Sample::small();
     for limit in [5, 6, 8, 10] {
-        let run = shell(&sample, &format!("ulimit -n {limit};"), "info", "");
-        assert_eq!(run.status, 1, "{limit}: {run:?}");
-        assert!(run.stderr.contains("error: "), "{limit}: {run:?}");
+        let run = shell(&sample, &format!("ulimit -n {limit};"), "info", "").ended(1);
+        run.says("error: ");
         assert!(!run.stderr.contains("panicked"), "{limit}: {run:?}");
         assert!(!run.stderr.contains("unknown error"), "{limit}: {run:?}");
     }
@@ -457,9 +424,7 @@ fn lists_are_read_with_a_limit() {
         "transfers -t @/dev/zero",
         "transfers -b @/dev/zero",
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains("/dev/zero"), "{line}: {run:?}");
+        sample.run(line).ended(2).says("/dev/zero");
     }
     // A long value is not repeated whole.
     fs::write(sample.path("long"), "x".repeat(1 << 20)).unwrap();
@@ -469,8 +434,7 @@ fn lists_are_read_with_a_limit() {
         "transfers -b @long",
         "transfers --wrapped-native @long",
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
+        let run = sample.run(line).ended(2);
         assert!(run.stderr.len() < 2000, "{line}: {}", run.stderr.len());
     }
     // Text that is not UTF-8 is a usage error, like other text that cannot be read.
@@ -481,8 +445,7 @@ fn lists_are_read_with_a_limit() {
         "info --config binary",
         "evm asm binary",
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
+        sample.run(line).ended(2);
     }
 }
 
@@ -501,11 +464,13 @@ fn sources_are_named_by_kind() {
             .args(["transfers", "-q"]));
         assert_eq!((asked.status, &asked.stdout), (0, &plain), "{asked:?}");
     }
-    let unknown = sample.run("info --source pond:x");
-    assert_eq!(unknown.status, 2, "{unknown:?}");
-    assert!(unknown.stderr.contains("known are reth:"), "{unknown:?}");
-    let both = sample.run(&format!("info --source {data} --datadir {data}"));
-    assert_eq!(both.status, 2, "{both:?}");
+    sample
+        .run("info --source pond:x")
+        .ended(2)
+        .says("known are reth:");
+    sample
+        .run(&format!("info --source {data} --datadir {data}"))
+        .ended(2);
 }
 
 /// A file that does not exist has the same status wherever it is named.
@@ -533,6 +498,6 @@ fn missing_files_are_status_1() {
             (1, ""),
             "{line}: {run:?}"
         );
-        assert!(run.stderr.contains("no."), "{line}: {run:?}");
+        run.says("no.");
     }
 }

@@ -13,9 +13,7 @@ const WIDTHS: [u16; 3] = [80, 120, 200];
 fn seen(sample: &Sample, line: &str, columns: u16) -> Run {
     let mut command = sample.command();
     command.args(line.split_whitespace());
-    let run = run_in_terminal(command, columns);
-    assert_eq!(run.status, 0, "{line}: {run:?}");
-    run
+    run_in_terminal(command, columns).ended(0)
 }
 
 /// The queries whose answers are tables on a terminal.
@@ -161,7 +159,7 @@ fn tables_for_people_go_to_stdout() {
     let line = format!("graph -r {ROOT} -f tree --vertices v.csv");
     assert!(sample.ok(&line).stdout.starts_with("0x4545Aa9C2A6019f5"));
     assert!(sample.read("v.csv").starts_with("id,"));
-    // Chosen columns are those of data.
+    // Chosen columns are columns of data.
     let csv = seen(&sample, "transfers -b 10:12 --columns value", 80).stdout;
     assert!(csv.starts_with("value\n"), "{csv}");
 }
@@ -188,7 +186,7 @@ fn measures_fit_the_terminal() {
     let line = format!("analyze summary -r {HUB}");
     let run = seen(&sample, &line, 120);
     assert_eq!(run.stdout.matches('┌').count(), 3, "{}", run.stdout);
-    assert!(run.stderr.contains("by --table NAME: by-hop, "), "{run:?}");
+    run.says("by --table NAME: by-hop, ");
     assert_eq!(sample.ok(&line).stdout.matches('┌').count(), 9);
 }
 

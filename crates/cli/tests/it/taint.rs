@@ -91,7 +91,7 @@ fn ledgers_add_up() {
 }
 
 /// A range that starts later takes the balances before it from the state: the result about the
-/// later transfers is the same as that of the whole chain.
+/// later transfers equals the result for the whole chain.
 #[test]
 fn balances_before_the_range_come_from_the_state() {
     let sample = Sample::small();
@@ -134,7 +134,8 @@ fn balances_before_the_range_come_from_the_state() {
     assert_eq!(late, whole);
 }
 
-/// What the genesis allocated is older than everything that arrives, so that it leaves first.
+/// The allocation of the genesis is older than everything that arrives, so that it leaves
+/// first.
 #[test]
 fn genesis_allocations_are_known_balances() {
     let mut checked = 0;
@@ -185,8 +186,6 @@ fn what_cannot_be_traced_is_refused() {
             "only `taint` has one",
         ),
     ] {
-        let run = sample.run(&line);
-        assert_eq!(run.status, 2, "{line}: {run:?}");
-        assert!(run.stderr.contains(reason), "{line}: {}", run.stderr);
+        sample.run(&line).ended(2).says(reason);
     }
 }

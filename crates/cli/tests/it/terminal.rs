@@ -1,4 +1,4 @@
-//! What databases and files contain does not control the terminal.
+//! The contents of databases and files do not control the terminal.
 
 use crate::harness::{Run, Sample, run};
 use std::fs;
@@ -32,9 +32,8 @@ fn names_of_files_are_escaped() {
             .args(line.split(' '))
             .arg("--datadir")
             .arg(copy.path());
-        let run = run(&mut command);
-        assert_eq!(run.status, 0, "{run:?}");
-        assert!(run.stdout.contains("evil"), "{run:?}");
+        let run = run(&mut command).ended(0);
+        run.prints("evil");
         assert_plain(&run);
         let forged = |line: &str| line.starts_with("note          forged");
         assert!(!run.stdout.lines().any(forged), "{run:?}");

@@ -94,7 +94,7 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, plain: &str) -> std::io::
     client.flush()
 }
 
-/// Asks for transfers, with these certificates as those of the system.
+/// Asks for transfers, with these certificates in place of the certificates of the system.
 fn ask(sample: &Sample, url: &str, certificates: &str) -> Run {
     let path = sample.path("roots.pem");
     fs::write(&path, certificates).unwrap();
@@ -113,21 +113,19 @@ fn questions_over_tls_need_a_trusted_certificate() {
     let server = RpcServer::start(&sample.fixture);
     let (root, config) = certificates("one", "127.0.0.1");
     let url = start(config, &server);
-    let answer = ask(&sample, &url, &root);
-    assert_eq!(answer.status, 0, "{answer:?}");
+    let answer = ask(&sample, &url, &root).ended(0);
     assert!(answer.stdout == expected);
     assert!(!server.take_asked().is_empty());
 
     // Another authority is trusted.
     let (other, _) = certificates("two", "127.0.0.1");
-    let refused = ask(&sample, &url, &other);
-    assert_eq!(refused.status, 1, "{refused:?}");
+    let refused = ask(&sample, &url, &other).ended(1);
     for part in [
         &format!("{url}/…: eth_chainId"),
         "the certificate of this host is not trusted",
         "SSL_CERT_FILE",
     ] {
-        assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        refused.says(part);
     }
     assert!(!refused.stderr.contains("KEY"), "{refused:?}");
     assert!(!refused.stderr.contains("attempts"), "{refused:?}");
@@ -135,10 +133,9 @@ fn questions_over_tls_need_a_trusted_certificate() {
     // A certificate of another host.
     let (root, config) = certificates("three", "other.example");
     let url = start(config, &server);
-    let refused = ask(&sample, &url, &root);
-    assert_eq!(refused.status, 1, "{refused:?}");
+    let refused = ask(&sample, &url, &root).ended(1);
     for part in ["the certificate of this host is not valid", "127.0.0.1"] {
-        assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        refused.says(part);
     }
     // No query was sent without trust.
     assert!(server.take_asked().is_empty());

@@ -93,7 +93,7 @@ fn transfers_of_a_transaction() {
                     "transfers"
                 };
                 let count = format!("{} matching {noun}", of_it.len());
-                assert!(answer.stderr.contains(&count), "{answer:?}");
+                answer.says(&count);
             }
         }
         let [first, last] = [named[0], named[named.len() - 1]].map(|row| &row["transaction_hash"]);
@@ -127,6 +127,6 @@ fn transactions_that_do_not_exist_are_refused() {
     ] {
         let refused = sample.run(line);
         assert_eq!(refused.status, status, "{refused:?}");
-        assert!(refused.stderr.contains(message), "{refused:?}");
+        refused.says(message);
     }
 }

@@ -9,7 +9,7 @@ fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
     serde_json::from_str(&answer.stdout).unwrap()
 }
 
-/// The movements are those of `transfers`, with those inside of the transaction.
+/// The movements equal the rows of `transfers`, also inside of the transaction.
 #[test]
 fn movements_are_those_of_the_transfers() {
     let sample = Sample::small();
@@ -63,7 +63,7 @@ fn movements_are_those_of_the_transfers() {
     }
 }
 
-/// Status, gas and fee are those of the receipts.
+/// Status, gas and fee equal the values in the receipts.
 #[test]
 fn receipts_agree() {
     let sample = Sample::small();
@@ -120,7 +120,7 @@ fn the_page_names_method_and_changes() {
         "(sender)",
         " gas)",
     ] {
-        assert!(page.stdout.contains(part), "{part}: {page:?}");
+        page.prints(part);
     }
     for (name, status, message) in [
         ("20:9999", 3, "block 20 has "),
@@ -129,17 +129,13 @@ fn the_page_names_method_and_changes() {
     ] {
         let refused = sample.run(&format!("tx {name} {chain}"));
         assert_eq!(refused.status, status, "{refused:?}");
-        assert!(refused.stderr.contains(message), "{refused:?}");
+        refused.says(message);
     }
     // Without the rules of the chain, logs are enough for everything else.
-    let without = sample.ok(&format!("tx {hash}"));
-    assert!(
-        without
-            .stderr
-            .contains("inside of the transaction are not known"),
-        "{without:?}"
-    );
-    assert!(without.stdout.contains("movements"), "{without:?}");
+    sample
+        .ok(&format!("tx {hash}"))
+        .says("inside of the transaction are not known")
+        .prints("movements");
 }
 
 /// A pool takes one token and gives another, in one transaction of the sender.

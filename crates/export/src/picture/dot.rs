@@ -12,11 +12,10 @@ use super::{
     text::{Text, push},
 };
 use crate::{
-    GraphOptions, Layout, Metadata, Result, Written, decimal::push_integer, output::Output,
+    Layout, Metadata, Result, Written, decimal::push_integer, options::GraphInput, output::Output,
     text::printable, text_output::TextOutput,
 };
 use std::ops::Range;
-use txgraph_graph::TransferGraph;
 
 /// Entries of the legend in one row.
 const LEGEND_ROW: usize = 6;
@@ -24,20 +23,20 @@ const LEGEND_ROW: usize = 6;
 /// Inches around a node in a ring.
 const RING_SPACE: f64 = 1.1;
 
-/// What follows the last arrow.
+/// The text after the last arrow.
 const TAIL: &[u8] = b"}\n";
 
 /// Writes a file.
-pub(crate) fn write(
-    graph: &TransferGraph,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    output: Output,
-) -> Result<Written> {
-    let picture = Picture::new(graph, options, metadata)?;
+pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
+    let picture = Picture::new(input)?;
     let layout = picture.layout;
-    let mut text = TextOutput::with_threads(output, &options.table.threads);
-    push_head(&mut text.buffer, &picture, layout, &metadata.to_json()?);
+    let mut text = TextOutput::with_threads(output, &input.options.table.threads);
+    push_head(
+        &mut text.buffer,
+        &picture,
+        layout,
+        &input.metadata.to_json()?,
+    );
     text.write_items(picture.nodes.len(), &|numbers, out| {
         push_nodes(&picture, numbers, out);
         Ok(())
@@ -47,7 +46,7 @@ pub(crate) fn write(
         Ok(())
     })?;
     text.buffer.extend_from_slice(TAIL);
-    let mut written = text.finish(Some(metadata))?;
+    let mut written = text.finish(Some(input.metadata))?;
     written.notes = picture.notes;
     Ok(written)
 }
@@ -64,7 +63,7 @@ pub(crate) fn text(picture: &Picture<'_>, layout: Layout, metadata: &Metadata) -
 
 /// Appends what precedes the first node.
 fn push_head(out: &mut Vec<u8>, picture: &Picture<'_>, layout: Layout, comment: &str) {
-    // It is not shown, so Graphviz knows no escape but that of the quote. JSON never ends in a
+    // It is not shown, so Graphviz knows no escape but the escaped quote. JSON never ends in a
     // backslash, which would hide the last quote.
     let comment = comment.replace('\\', "\\\\").replace('"', "\\\"");
     let settings = settings(picture, layout);

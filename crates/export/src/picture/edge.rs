@@ -24,7 +24,7 @@ pub(crate) struct PictureArrow {
     pub(super) amount: AmountSum,
     /// The number of transfers.
     pub(super) count: u64,
-    /// Those of nothing.
+    /// The number of transfers of nothing.
     pub(super) zeros: u64,
     pub(crate) first: Moment,
     pub(crate) last: Moment,
@@ -109,8 +109,9 @@ pub(super) fn merged(
     arrows
 }
 
-/// Turns arrows between vertices into those between nodes. Those of the leaves of one group become one per
-/// asset and direction. `place` has the node of each vertex, and folded nodes start at `first_folded`.
+/// Turns arrows between vertices into arrows between nodes. The arrows of the leaves of
+/// one group become one per asset and direction. `place` has the node of each vertex, and
+/// folded nodes start at `first_folded`.
 pub(super) fn fold(arrows: &mut Vec<PictureArrow>, place: &[usize], first_folded: usize) {
     let mut known: HashMap<(usize, usize, usize), usize> = HashMap::default();
     let mut kept = 0;

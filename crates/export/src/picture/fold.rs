@@ -6,63 +6,18 @@
 //! reason of their own always stay.
 
 use super::edge::PictureArrow;
-use std::{
-    cmp::{Ordering, Reverse},
-    fmt,
-    str::FromStr,
-};
+use crate::Fold;
+use std::cmp::{Ordering, Reverse};
 use txgraph_graph::{AmountSum, Asset, Expansion, TransferGraph};
 
-/// Which leaves of a picture become one vertex.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fold {
-    /// By the size of the picture: none up to 40 arrows, then all beyond the first 10 of a
-    /// group, and beyond the first 5 from 1,000 arrows on.
-    #[default]
-    Auto,
-    /// None.
-    Off,
-    /// All beyond this number in each group.
-    Beyond(usize),
-}
-
-/// A text that is not a [`Fold`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid fold `{0}`: expected a number, `auto` or `off`")]
-pub struct WrongFold(String);
-
-impl FromStr for Fold {
-    type Err = WrongFold;
-
-    fn from_str(text: &str) -> Result<Self, WrongFold> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "off" => Ok(Self::Off),
-            _ => (text.parse().map(Self::Beyond)).map_err(|_| WrongFold(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Fold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Off => f.write_str("off"),
-            Self::Beyond(count) => count.fmt(f),
-        }
-    }
-}
-
-impl Fold {
-    /// Returns the number of leaves of a group that stay; `None`: all.
-    const fn kept(self, arrows: usize) -> Option<usize> {
-        match self {
-            Self::Off => None,
-            Self::Beyond(count) => Some(count),
-            Self::Auto if arrows <= 40 => None,
-            Self::Auto if arrows < 1_000 => Some(10),
-            Self::Auto => Some(5),
-        }
+/// Returns the number of leaves of a group that stay; `None`: all.
+const fn kept(fold: Fold, arrows: usize) -> Option<usize> {
+    match fold {
+        Fold::Off => None,
+        Fold::Beyond(count) => Some(count),
+        Fold::Auto if arrows <= 40 => None,
+        Fold::Auto if arrows < 1_000 => Some(10),
+        Fold::Auto => Some(5),
     }
 }
 
@@ -73,7 +28,7 @@ pub(super) fn groups(
     assets: &[Asset],
     fold: Fold,
 ) -> Vec<Vec<usize>> {
-    let Some(kept) = fold.kept(arrows.len()) else {
+    let Some(kept) = kept(fold, arrows.len()) else {
         return Vec::new();
     };
     let vertices = graph.graph.raw_nodes();

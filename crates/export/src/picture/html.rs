@@ -6,28 +6,27 @@
 //! `&` are escaped, so they cannot end the element around them, and the script only ever
 //! makes text of them. A content security policy forbids requests.
 
-use super::{Picture, place::positions, style::VertexStyle, text::Text};
-use crate::{GraphOptions, Metadata, Result, Written, json_text::push_json, output::Output};
+use super::{
+    Picture,
+    place::positions,
+    style::VertexStyle,
+    text::{Text, made},
+};
+use crate::{Metadata, Result, Written, json_text::push_json, options::GraphInput, output::Output};
 use serde_json::{Value, json};
-use txgraph_graph::TransferGraph;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-pub(crate) fn write(
-    graph: &TransferGraph,
-    options: &GraphOptions,
-    metadata: &Metadata,
-    mut output: Output,
-) -> Result<Written> {
-    let picture = Picture::drawable(graph, options, metadata)?;
+pub(crate) fn write(input: GraphInput<'_>, mut output: Output) -> Result<Written> {
+    let picture = Picture::drawable(input)?;
     let mut notes = picture.notes.clone();
-    let (layout, places) = positions(&picture, &options.drawing)?;
+    let (layout, places) = positions(&picture, &input.options.drawing)?;
     if places.is_none() {
         notes.push("Graphviz was not used: the page places vertices in columns by hop".to_owned());
     }
-    let data = data(&picture, places.as_deref(), layout.as_str(), metadata)?;
+    let data = data(&picture, places.as_deref(), layout.as_str(), input.metadata)?;
     for part in PAGE.split_inclusive("%%") {
         // The page is ours: each place has a known name.
         let place = part
@@ -42,7 +41,7 @@ pub(crate) fn write(
             _ => output.put(&data)?,
         }
     }
-    let mut written = output.finish(Some(metadata), picture.arrows.len() as u64)?;
+    let mut written = output.finish(Some(input.metadata), picture.arrows.len() as u64)?;
     written.notes = notes;
     Ok(written)
 }
@@ -117,13 +116,6 @@ fn data(
         }
     }
     Ok(safe)
-}
-
-/// All text of a picture is UTF-8.
-fn made(push: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = Vec::new();
-    push(&mut out);
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Returns lines of text.

@@ -10,7 +10,6 @@ mod edge;
 mod fold;
 pub(crate) mod html;
 mod layout;
-mod link;
 mod node;
 #[cfg(test)]
 mod oracle;
@@ -22,18 +21,17 @@ mod title;
 mod unit;
 mod width;
 
-pub use fold::{Fold, WrongFold};
-pub use link::{Link, WrongLink};
 pub use short_text::short_addresses;
 pub use unit::rounded_amount;
 
 pub(crate) use layout::name as layout_name;
 
 use crate::{
-    Error, GraphOptions, Layout, Metadata, Result,
+    Error, Layout, Link, Result,
     drawn_edges::Arrows,
     label_text::{CategoryEntry, categories},
     legend::{LegendEntry, legend},
+    options::GraphInput,
     text::{counted, push_hex},
 };
 use alloy_primitives::map::HashMap;
@@ -41,7 +39,7 @@ use checksum::{Capitals, all_capitals};
 use edge::PictureArrow;
 use layout::layout_of;
 use node::Node;
-use short_text::{days, minute, push_moment};
+use short_text::{push_days, push_minute, push_moment};
 use std::cmp::Reverse;
 use text::Text;
 use txgraph_graph::{Asset, TransferGraph};
@@ -55,7 +53,7 @@ pub(crate) struct Picture<'a> {
     pub(crate) title: String,
     /// The chain, the counts, and what is left out.
     pub(crate) lines: Vec<String>,
-    /// What the form of the picture hides.
+    /// Notes on what the form of the picture hides.
     pub(crate) notes: Vec<String>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) arrows: Vec<PictureArrow>,
@@ -78,13 +76,9 @@ pub(crate) struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// Builds a picture that is drawn. Fails if too much is left after folding.
-    pub(crate) fn drawable(
-        graph: &'a TransferGraph,
-        options: &'a GraphOptions,
-        metadata: &Metadata,
-    ) -> Result<Self> {
-        let picture = Self::new(graph, options, metadata)?;
-        let drawing = &options.drawing;
+    pub(crate) fn drawable(input: GraphInput<'a>) -> Result<Self> {
+        let picture = Self::new(input)?;
+        let drawing = &input.options.drawing;
         for (what, count, limit) in [
             ("vertices", picture.nodes.len(), drawing.vertices_max),
             ("edges", picture.arrows.len(), drawing.edges_max),
@@ -97,14 +91,11 @@ impl<'a> Picture<'a> {
     }
 
     /// Builds the picture of a graph of any size.
-    pub(crate) fn new(
-        graph: &'a TransferGraph,
-        options: &'a GraphOptions,
-        metadata: &Metadata,
-    ) -> Result<Self> {
+    pub(crate) fn new(input: GraphInput<'a>) -> Result<Self> {
+        let (graph, options) = (input.graph, input.options);
         let (drawing, threads) = (&options.drawing, &options.table.threads);
         let chain_id = graph.chain.chain_id;
-        let tokens = &options.tokens;
+        let tokens = &options.table.tokens;
         let styles = Arrows::new(graph, false, threads)?;
         let assets = styles.legend();
         let places = assets.iter().copied().zip(0..).collect();
@@ -125,7 +116,7 @@ impl<'a> Picture<'a> {
             .map(|asset| Unit::new(tokens, chain_id, asset))
             .collect();
         let nodes = node::nodes(graph, &options.contracts, &arrows, groups, &place, &units);
-        let mut lines = title::lines(graph, metadata, arrows.len());
+        let mut lines = title::lines(graph, input.metadata, arrows.len());
         let values: Option<Vec<_>> = drawing.prices.as_ref().map(|prices| {
             let value = |arrow: &PictureArrow| {
                 prices.value(tokens, chain_id, &assets[arrow.asset], arrow.amount)
@@ -141,14 +132,14 @@ impl<'a> Picture<'a> {
             }
         }
         lines.extend(title::poisoning(graph));
-        lines.extend(title::ends(metadata));
+        lines.extend(title::ends(input.metadata));
         lines.extend(title::shapes(&nodes));
         let vertices = graph.graph.node_weights();
         let addresses: Vec<_> = vertices.map(|vertex| vertex.address).collect();
         let mut picture = Self {
             graph,
             link: drawing.link.as_ref(),
-            title: title::title(graph, tokens),
+            title: title::title(graph, assets, tokens),
             lines,
             notes,
             nodes,
@@ -196,14 +187,13 @@ impl<'a> Picture<'a> {
 
     /// Appends the lines of the label of an arrow: its amount, and when its transfers were.
     fn push_arrow_label(&self, arrow: &PictureArrow, out: &mut Text<'_>) {
-        out.any(&self.units[arrow.asset].rounded(arrow.amount));
+        self.units[arrow.asset].push_rounded(out, arrow.amount);
         push_count(arrow, out);
         out.end_line();
-        let days = match arrow.count {
-            1 => minute(arrow.first),
-            _ => days(arrow.first, arrow.last),
-        };
-        out.put(days.as_bytes());
+        out.with(|out| match arrow.count {
+            1 => push_minute(out, arrow.first),
+            _ => push_days(out, arrow.first, arrow.last),
+        });
     }
 
     /// Appends the lines of the tooltip of an arrow.
@@ -253,8 +243,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Appends the number of transfers of an arrow. Those of nothing, which anyone can make in the name of the
-/// sender, are counted by themselves.
+/// Appends the number of transfers of an arrow. Transfers of nothing, which anyone can make in
+/// the name of the sender, are counted by themselves.
 fn push_count(arrow: &PictureArrow, out: &mut Text<'_>) {
     match (arrow.count - arrow.zeros, arrow.zeros) {
         (_, 0) | (0, _) => push_transfers(out, arrow.count),

@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) end: Option<EndReason>,
 }
 
-/// What a node stands for.
+/// The vertices that a node stands for.
 enum StandsFor {
     Vertex {
         number: usize,
@@ -46,7 +46,7 @@ enum StandsFor {
         number: usize,
         /// The numbers of the vertices.
         members: Vec<usize>,
-        /// What they moved in total.
+        /// The total amount that they moved.
         total: String,
     },
 }
@@ -239,11 +239,9 @@ impl Picture<'_> {
             }
         }
         out.end_line();
-        out.format(format_args!(
-            "{}, {}",
-            counted(vertex.in_degree.into(), "sender"),
-            counted(vertex.out_degree.into(), "receiver")
-        ));
+        out.counted(vertex.in_degree.into(), "sender");
+        out.put(b", ");
+        out.counted(vertex.out_degree.into(), "receiver");
         if let Some((first, last)) = vertex.blocks {
             out.end_line();
             out.put(b"blocks ");

@@ -3,8 +3,10 @@
 #[path = "../../tests/it/shown.rs"]
 mod shown;
 
-use super::{dot, *};
-use crate::{TokenList, fixtures::any_transfer, printable};
+use super::{dot, text::made, *};
+use crate::{
+    Fold, GraphOptions, Metadata, TokenList, fixtures::any_transfer, options::GraphInput, printable,
+};
 use graphviz_rust::dot_structures::{
     Attribute, EdgeTy, Graph, GraphAttributes, Id, NodeId, Stmt, Vertex,
 };
@@ -86,13 +88,9 @@ fn read(text: &str) -> (Plain, Vec<String>) {
 }
 
 impl Plain {
-    /// What a picture says.
+    /// Returns the texts of a picture.
     fn of(picture: &Picture<'_>) -> Self {
-        let text = |push: &dyn Fn(&mut Text<'_>)| {
-            let mut out = Vec::new();
-            push(&mut Text::plain(&mut out));
-            String::from_utf8(out).unwrap()
-        };
+        let text = |push: &dyn Fn(&mut Text<'_>)| made(|out| push(&mut Text::plain(out)));
         let id = |node: &Node| text(&|out| out.with(|out| picture.push_id(node, out)));
         let node = |node: &Node| {
             let style = &node.style;
@@ -185,17 +183,15 @@ proptest! {
         let known = graph.graph.node_weights().zip(&contracts);
         let known = known.filter_map(|(vertex, known)| Some((vertex.address, (*known)?)));
         let contracts: Contracts = known.collect();
-        let mut options = GraphOptions {
-            tokens: list.clone(),
-            contracts,
-            ..GraphOptions::new(chain_id)
-        };
+        let mut options = GraphOptions { contracts, ..GraphOptions::new(chain_id) };
+        options.table.tokens = list;
         options.drawing.every_transfer = every_transfer;
         options.drawing.fold = fold;
         options.drawing.layout = layout;
         options.drawing.link = linked.then(|| "https://a.org/{address}?b=c&d".parse().unwrap());
         let metadata = Metadata::new("graph", serde_json::json!({"kind": question}));
-        let picture = Picture::new(&graph, &options, &metadata).unwrap();
+        let input = GraphInput { graph: &graph, options: &options, metadata: &metadata };
+        let picture = Picture::new(input).unwrap();
         let layout = picture.layout;
         let text = dot::text(&picture, layout, &metadata).unwrap();
         let text = String::from_utf8(text).unwrap();

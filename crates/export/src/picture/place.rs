@@ -1,8 +1,8 @@
 //! Positions of nodes, computed by Graphviz. Only numbers reach it, no label.
 
-use super::{Picture, layout::center};
-use crate::{Drawing, Error, Layout, Result, draw::run};
-use std::fmt::Write;
+use super::{Picture, layout::center, text::push};
+use crate::{Drawing, Error, Layout, Result, graphviz::run};
+use std::fmt::Arguments;
 
 /// The center of each node in points, downwards.
 pub(super) type Places = Vec<(f64, f64)>;
@@ -21,7 +21,7 @@ pub(super) fn positions(
 ) -> Result<(Layout, Option<Places>)> {
     let layout = picture.layout;
     let text = skeleton(picture, layout);
-    match run(drawing, &["-Tplain"], text.into_bytes()) {
+    match run(drawing, &["-Tplain"], text) {
         Ok(plain) => {
             let plain = String::from_utf8_lossy(&plain);
             Ok((layout, parse(&plain, picture.nodes.len())))
@@ -32,7 +32,7 @@ pub(super) fn positions(
 }
 
 /// The nodes and arrows without labels: `n0`, `n1` and so on.
-fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
+fn skeleton(picture: &Picture<'_>, layout: Layout) -> Vec<u8> {
     let settings = match layout {
         Layout::Auto | Layout::Hops => {
             "layout=dot rankdir=LR newrank=true nodesep=0.3 ranksep=2 splines=line".to_owned()
@@ -45,12 +45,11 @@ fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
         }
         Layout::Force => "layout=sfdp overlap=prism splines=line K=1.5".to_owned(),
     };
-    let mut out =
-        format!("digraph {{ graph[{settings}] node[label=\"\" shape=box width=1.3 height=0.5]\n");
-    let mut put = |text: std::fmt::Arguments<'_>| {
-        let written = out.write_fmt(text);
-        debug_assert!(written.is_ok(), "a string takes any text");
-    };
+    let mut out = Vec::new();
+    let mut put = |text: Arguments<'_>| push(&mut out, text);
+    put(format_args!(
+        "digraph {{ graph[{settings}] node[label=\"\" shape=box width=1.3 height=0.5]\n"
+    ));
     let hops = layout == Layout::Hops;
     if hops {
         for (at, (_, nodes)) in picture.columns().into_iter().enumerate() {
@@ -77,7 +76,7 @@ fn skeleton(picture: &Picture<'_>, layout: Layout) -> String {
             arrow.source, arrow.target
         ));
     }
-    out.push_str("}\n");
+    put(format_args!("}}\n"));
     out
 }
 

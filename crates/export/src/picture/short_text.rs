@@ -1,7 +1,7 @@
 //! Words of a picture: rounded amounts, dates, and short addresses that differ.
 
 use super::edge::Moment;
-use crate::decimal::push_integer;
+use crate::decimal::{push_decimal, push_integer};
 use alloy_primitives::Address;
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::Offset};
 use std::ops::Range;
@@ -16,67 +16,64 @@ const DIGITS: usize = 5;
 /// Significant digits in front of `M`, `B`, `T` and powers of ten.
 const SHORT_DIGITS: usize = 4;
 
-/// Rounds a number of `decimals` decimal places, given as digits, half up.
-pub(super) fn rounded(digits: &str, decimals: u8) -> String {
-    let digits = digits.trim_start_matches('0').as_bytes();
-    if digits.is_empty() {
-        return "0".to_owned();
+/// Appends a number of `decimals` decimal places, rounded half up to a few digits.
+pub(super) fn push_rounded(out: &mut Vec<u8>, limbs: &[u64], decimals: u8) {
+    let start = out.len();
+    push_decimal(out, limbs);
+    let digits = &out[start..];
+    if digits == b"0" {
+        return;
     }
+    let at = |point: i64| usize::try_from(point).unwrap_or(0);
     // The number is 0.DIGITS times ten to the power of this.
-    let power = |digits: usize| digits as i64 - i64::from(decimals);
-    let kept = match power(digits.len()) {
-        1..=6 => DIGITS.max(digits.len() - usize::from(decimals)),
+    let power = digits.len() as i64 - i64::from(decimals);
+    let kept = match power {
+        1..=6 => DIGITS.max(at(power)),
         _ => SHORT_DIGITS,
     };
-    let mut whole: Vec<u8> = digits.iter().take(kept).map(|digit| digit - b'0').collect();
-    let mut length = digits.len();
-    if digits.get(kept).is_some_and(|next| *next >= b'5') {
-        let mut place = whole.len();
-        loop {
-            if place == 0 {
-                whole.insert(0, 1);
-                length += 1;
-                break;
-            }
-            place -= 1;
-            if whole[place] < 9 {
-                whole[place] += 1;
-                break;
-            }
-            whole[place] = 0;
-        }
-    }
-    while whole.last() == Some(&0) {
-        whole.pop();
-    }
-    let power = power(length);
-    let text = |whole: &[u8], point: usize| {
-        let digit = |at: usize| char::from(b'0' + whole.get(at).copied().unwrap_or(0));
-        let mut text = String::new();
-        for at in 0..point {
-            if at > 0 && (point - at).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit(at));
-        }
-        if whole.len() > point {
-            text.push('.');
-            text.extend((point..whole.len()).map(digit));
-        }
-        text
-    };
-    let at = |point: i64| usize::try_from(point).unwrap_or(0);
+    let (first, rest) = digits.split_at(kept.min(digits.len()));
+    let number = (first.iter()).fold(0, |number, digit| 10 * number + u64::from(digit - b'0'));
+    let is_up = rest.first().is_some_and(|next| *next >= b'5');
+    let mut rounded = itoa::Buffer::new();
+    let rounded = rounded.format(number + u64::from(is_up));
+    let power = power + i64::from(rounded.len() > first.len());
+    let rounded = rounded.trim_end_matches('0').as_bytes();
+    out.truncate(start);
     match power {
-        1..=6 => text(&whole, at(power)),
-        7..=9 => format!("{} M", text(&whole, at(power - 6))),
-        10..=12 => format!("{} B", text(&whole, at(power - 9))),
-        13..=15 => format!("{} T", text(&whole, at(power - 12))),
-        -3..=0 => {
-            let zeros = "0".repeat(at(-power));
-            let digits: String = whole.iter().map(|digit| char::from(b'0' + digit)).collect();
-            format!("0.{zeros}{digits}")
+        1..=6 => push_grouped(out, rounded, at(power)),
+        7..=15 => {
+            let thousands = (power - 1) / 3;
+            push_grouped(out, rounded, at(power - 3 * thousands));
+            out.extend_from_slice(match thousands {
+                2 => b" M",
+                3 => b" B",
+                _ => b" T",
+            });
         }
-        _ => format!("{}e{}", text(&whole, 1), power - 1),
+        -3..=0 => {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + at(-power), b'0');
+            out.extend_from_slice(rounded);
+        }
+        _ => {
+            push_grouped(out, rounded, 1);
+            out.push(b'e');
+            push_integer(out, power - 1);
+        }
+    }
+}
+
+/// Appends digits with a decimal point, and a separator between thousands.
+fn push_grouped(out: &mut Vec<u8>, digits: &[u8], point: usize) {
+    for at in 0..point {
+        if at > 0 && (point - at).is_multiple_of(3) {
+            out.push(b',');
+        }
+        out.push(digits.get(at).copied().unwrap_or(b'0'));
+    }
+    if digits.len() > point {
+        out.push(b'.');
+        out.extend_from_slice(&digits[point..]);
     }
 }
 
@@ -91,27 +88,32 @@ fn push_time(out: &mut Vec<u8>, time: BlockTime) -> bool {
     PRINTER.print_datetime(&time, out).is_ok()
 }
 
-/// Returns the first characters of the date and time of a block, or its number.
-fn start_of_time((block, time): Moment, chars: usize) -> String {
-    let mut text = Vec::new();
-    match time.is_some_and(|time| push_time(&mut text, time)) {
-        true => text.into_iter().take(chars).map(char::from).collect(),
-        false => format!("block {block}"),
+/// Appends the first characters of the date and time of a block, or its number.
+fn push_start_of_time(out: &mut Vec<u8>, (block, time): Moment, chars: usize) {
+    let start = out.len();
+    if time.is_some_and(|time| push_time(out, time)) {
+        return out.truncate(start + chars);
     }
+    out.extend_from_slice(b"block ");
+    push_integer(out, block);
 }
 
-/// Returns the minute of a single transfer: `2024-01-01 06:49`.
-pub(super) fn minute(moment: Moment) -> String {
-    start_of_time(moment, "2024-01-01 06:49".len())
+/// Appends the minute of a single transfer: `2024-01-01 06:49`.
+pub(super) fn push_minute(out: &mut Vec<u8>, moment: Moment) {
+    push_start_of_time(out, moment, "2024-01-01 06:49".len());
 }
 
-/// Returns the days from the first to the last transfer: `2024-01-01 to 2024-02-01`.
-pub(super) fn days(first: Moment, last: Moment) -> String {
-    let [first, last] = [first, last].map(|moment| start_of_time(moment, "2024-01-01".len()));
-    if first == last {
-        first
-    } else {
-        format!("{first} to {last}")
+/// Appends the days from the first to the last transfer: `2024-01-01 to 2024-02-01`.
+pub(super) fn push_days(out: &mut Vec<u8>, first: Moment, last: Moment) {
+    const DAY: usize = "2024-01-01".len();
+    let start = out.len();
+    push_start_of_time(out, first, DAY);
+    let end = out.len();
+    out.extend_from_slice(b" to ");
+    let next = out.len();
+    push_start_of_time(out, last, DAY);
+    if out[start..end] == out[next..] {
+        out.truncate(end);
     }
 }
 
@@ -170,6 +172,8 @@ pub(super) fn different_digits(addresses: &[Address]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::text::made;
+    use alloy_primitives::U256;
     use proptest::prelude::*;
 
     #[test]
@@ -191,21 +195,21 @@ mod tests {
             ("12", 6, "1.2e-5"),
             ("999996", 5, "10"),
         ] {
-            assert_eq!(rounded(digits, decimals), text, "{digits} {decimals}");
+            let amount: U256 = digits.parse().unwrap();
+            let rounded = made(|out| push_rounded(out, amount.as_limbs(), decimals));
+            assert_eq!(rounded, text, "{digits} {decimals}");
         }
     }
 
     #[test]
     fn dates_are_in_utc() {
         let time = BlockTime::new(1_438_269_988).unwrap();
-        let moment = |moment| {
-            let mut text = Vec::new();
-            push_moment(&mut text, moment);
-            String::from_utf8(text).unwrap()
-        };
+        let moment = |moment| made(|out| push_moment(out, moment));
+        let days = |first, last| made(|out| push_days(out, first, last));
         let at = moment((9, Some(time)));
         assert_eq!(at, "2015-07-30 15:26:28 UTC, block 9");
-        assert_eq!(minute((9, Some(time))), "2015-07-30 15:26");
+        let minute = made(|out| push_minute(out, (9, Some(time))));
+        assert_eq!(minute, "2015-07-30 15:26");
         assert_eq!(days((1, Some(time)), (9, Some(time))), "2015-07-30");
         assert_eq!(days((1, None), (9, None)), "block 1 to block 9");
         assert_eq!(moment((7, BlockTime::new(u64::MAX - 1))), "block 7");

@@ -38,6 +38,16 @@ impl<'o> Text<'o> {
         push_integer(self.out, number);
     }
 
+    /// Appends a count with its noun: `1 hub`, `2 hubs`.
+    pub(super) fn counted(&mut self, count: u64, one: &str) {
+        self.integer(count);
+        self.put(b" ");
+        self.put(one.as_bytes());
+        if count != 1 {
+            self.put(b"s");
+        }
+    }
+
     /// Lets `write` append text without a character that needs an escape.
     pub(super) fn with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(self.out);
@@ -72,4 +82,11 @@ impl<'o> Text<'o> {
 pub(super) fn push(out: &mut Vec<u8>, text: Arguments<'_>) {
     let written = out.write_fmt(text);
     debug_assert!(written.is_ok(), "a buffer takes any text");
+}
+
+/// Returns text that `push` makes. All text of a picture is UTF-8.
+pub(super) fn made(push: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    push(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }

@@ -1,12 +1,13 @@
 //! The title of a picture, and the lines below it.
 
-use super::{Node, short_text};
+use super::{Node, short_text::push_days, text::made};
 use crate::{
     Metadata, TokenList,
     text::{counted, printable, printable_short, short_address},
 };
 use serde_json::Value;
-use txgraph_graph::{Edge, EndReason, LimitHit, Poisoning, TransferGraph};
+use std::collections::BTreeSet;
+use txgraph_graph::{Asset, Edge, EndReason, LimitHit, Poisoning, TransferGraph};
 use txgraph_transfers::{BlockTime, Direction};
 
 /// Assets that are named; more are counted.
@@ -19,12 +20,12 @@ const FILTER_CHARS: usize = 200;
 const NAME_CHARS: usize = 40;
 
 /// Returns the query in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.
-pub(super) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
+pub(super) fn title(graph: &TransferGraph, assets: &[Asset], tokens: &TokenList) -> String {
     let chain_id = graph.chain.chain_id;
-    let assets = graph.assets();
-    let what = match &assets[..] {
+    let what = match assets {
         [] => "No transfers".to_owned(),
         few if few.len() <= NAMED_MAX => {
+            let few: BTreeSet<_> = few.iter().collect();
             let names = few.iter().map(|asset| tokens.format_asset(chain_id, asset));
             names.collect::<Vec<_>>().join(", ")
         }
@@ -62,10 +63,8 @@ pub(super) fn title(graph: &TransferGraph, tokens: &TokenList) -> String {
         },
     );
     if let Some((first, last)) = ends {
-        title = format!(
-            "{title}, {}",
-            short_text::days((0, Some(first)), (0, Some(last)))
-        );
+        let days = made(|out| push_days(out, (0, Some(first)), (0, Some(last))));
+        title = format!("{title}, {days}");
     }
     printable(&title).into_owned()
 }

@@ -1,6 +1,9 @@
 //! The texts of an asset, put together once for all its amounts.
 
-use super::{short_text::rounded, text::Text};
+use super::{
+    short_text::push_rounded,
+    text::{Text, made},
+};
 use crate::{TokenList, decimal::push_scaled, legend::CLAIM, text::printable};
 use txgraph_graph::{AmountSum, Asset};
 
@@ -52,9 +55,15 @@ impl Unit {
         out.any(self.words(amount));
     }
 
+    /// Appends an amount that is rounded to a few digits.
+    pub(super) fn push_rounded(&self, out: &mut Text<'_>, amount: AmountSum) {
+        out.with(|out| push_rounded(out, amount.as_limbs(), self.places));
+        out.any(self.words(amount));
+    }
+
     /// Returns an amount that is rounded to a few digits.
     pub(super) fn rounded(&self, amount: AmountSum) -> String {
-        rounded(&amount.to_string(), self.places) + self.words(amount)
+        made(|out| self.push_rounded(&mut Text::plain(out), amount))
     }
 }
 
@@ -80,7 +89,7 @@ pub(super) fn push_transfers(out: &mut Text<'_>, count: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Token;
+    use crate::{Token, fixtures::numbers};
     use alloy_primitives::Address;
     use proptest::{option, prelude::*, sample::select};
     use txgraph_transfers::TokenStandard;
@@ -88,9 +97,7 @@ mod tests {
     proptest! {
         #[test]
         fn amounts_are_those_of_the_list(
-            limbs: [u64; 5],
-            shift in 0usize..320,
-            is_one: bool,
+            amount in prop_oneof![Just(AmountSum::from(1)), numbers::<320, 5>()],
             standard in select(TokenStandard::ALL),
             decimals in option::of(0u8..40),
             symbol: String,
@@ -102,15 +109,10 @@ mod tests {
                 token_address: (standard != TokenStandard::Native).then_some(token),
                 token_standard: standard,
             };
-            let amount = match is_one {
-                true => AmountSum::from(1),
-                false => AmountSum::from_limbs(limbs) >> shift,
-            };
             let unit = Unit::new(&list, 1, &asset);
-            let mut exact = Vec::new();
-            unit.push_exact(&mut Text::plain(&mut exact), amount);
+            let exact = made(|out| unit.push_exact(&mut Text::plain(out), amount));
             let expected = list.format_amount(1, &asset, amount);
-            prop_assert_eq!(String::from_utf8(exact).unwrap(), printable(&expected));
+            prop_assert_eq!(exact, printable(&expected));
             let (_, words) = expected.split_once(' ').unwrap();
             let rounded = unit.rounded(amount);
             prop_assert!(rounded.ends_with(&format!(" {}", printable(words))), "{}", rounded);

@@ -1,5 +1,5 @@
-//! The columns of transfers: those of a schema, of the table of another tool, or chosen ones in any
-//! order.
+//! The columns of transfers: the columns of a schema, of the table of another tool, or chosen ones
+//! in any order.
 
 use crate::{
     Column, ColumnChoice, ColumnType, ColumnWord, Error, GraphFormat, GraphOptions, Result, Schema,
@@ -118,10 +118,10 @@ pub(crate) fn choose(
     for choice in &options.columns {
         let (name, types) = (choice.name(), choice.types().collect());
         match choice.chosen {
-            Chosen::One(Field::Hop) | Chosen::Vertex if !with_hop => {
+            Chosen::One(Field::Hop) | Chosen::Vertex(_) if !with_hop => {
                 return Err(unknown(name, false));
             }
-            Chosen::Vertex => {}
+            Chosen::Vertex(_) => {}
             Chosen::All(schema) => chosen.extend(set(schema, types, options, usual, with_hop)),
             Chosen::One(field) => {
                 let is_replaced = |it: &Choice| it.is_of_set && it.is(field);

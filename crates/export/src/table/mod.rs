@@ -5,11 +5,12 @@
 //! a variant in `format.rs`, a file here, and its arms in [`row_encoder`] and
 //! [`transfer_encoder`].
 
-pub(crate) mod chosen;
+mod chosen;
 pub(crate) mod columns;
-pub(crate) mod csv;
-pub(crate) mod jsonl;
-pub(crate) mod values;
+mod csv;
+mod jsonl;
+pub(crate) mod transfer_text;
+mod values;
 
 use crate::{
     Column, Error, Metadata, Result, TableFormat, Target, TokenList, Transactions,
@@ -101,11 +102,11 @@ pub(crate) fn transfer_encoder(
         columns::Transfers::new(container, chosen, options, output).map(|rows| Box::new(rows) as _)
     };
     Ok(match (format, chosen::text_schema(options)) {
-        (TableFormat::Csv, Some(schema)) => {
-            Box::new(csv::Transfers::new(schema, options, with_hop, output))
-        }
+        (TableFormat::Csv, Some(schema)) => Box::new(transfer_text::Transfers::csv(
+            schema, options, with_hop, output,
+        )),
         (TableFormat::Jsonl, Some(schema)) => {
-            Box::new(jsonl::Transfers::new(schema, options, output))
+            Box::new(transfer_text::Transfers::jsonl(schema, options, output))
         }
         (TableFormat::Csv | TableFormat::Jsonl, None) => {
             let columns = chosen.iter().map(|it| it.column.clone()).collect();

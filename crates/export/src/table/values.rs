@@ -4,12 +4,11 @@ use super::{RowEncoder, TransferEncoder, TransferRows, chosen::Choice};
 use crate::{
     Column, ColumnType, Error, Metadata, Result, TokenList, TransactionFacts, Transactions,
     TransferTableOptions, Value, Written,
-    decimal::{push_scaled, to_f64},
+    decimal::{scaled, to_f64},
     fields::{FIELDS, Get},
     schema::{BLOCK_NUMBER, CHAIN_ID, Field},
 };
 use alloy_primitives::{B256, U256};
-use std::borrow::Cow;
 use txgraph_base::KnownChain;
 use txgraph_graph::Asset;
 use txgraph_labels::Labels;
@@ -31,7 +30,7 @@ impl Values {
                 .map(|it| (it.column, it.field))
                 .collect(),
             chain_id: options.chain_id,
-            tokens: options.tokens.clone().unwrap_or_default(),
+            tokens: options.tokens.clone(),
             labels: options.labels.clone().unwrap_or_default(),
             transactions: options.transactions.clone(),
         }
@@ -117,18 +116,15 @@ impl Values {
                     .flatten();
                 id.unwrap_or(transfer.value).to_string().into()
             }
-            Field::Symbol => self.symbol(transfer).map_or(Value::Absent, Value::Text),
+            Field::Symbol => self.symbol(transfer).into(),
             Field::FromLabel => self.labels.name(transfer.from_address).into(),
             Field::ToLabel => self.labels.name(transfer.to_address).into(),
             Field::Decimals => self.decimals(transfer).map(u32::from).into(),
             Field::Amount => match self.decimals(transfer) {
                 None => Value::Absent,
                 Some(decimals) => {
-                    let mut text = Vec::new();
-                    push_scaled(&mut text, transfer.value.as_limbs(), decimals);
-                    text.retain(|byte| *byte != b',');
-                    let text: String = text.into_iter().map(char::from).collect();
-                    text.into()
+                    let amount = scaled(transfer.value.as_limbs(), decimals);
+                    amount.replace(',', "").into()
                 }
             },
         }
@@ -142,28 +138,17 @@ impl Values {
     }
 
     /// The symbol of the token, if it is known.
-    fn symbol(&self, transfer: &Transfer) -> Option<Cow<'_, str>> {
+    fn symbol(&self, transfer: &Transfer) -> Option<&str> {
         match transfer.token_address {
-            None => Some(Cow::Borrowed(KnownChain::native_symbol_of(self.chain_id))),
-            Some(token) => {
-                let symbol = self.tokens.symbol(self.chain_id, token)?;
-                Some(Cow::Borrowed(symbol))
-            }
+            None => Some(KnownChain::native_symbol_of(self.chain_id)),
+            Some(token) => self.tokens.symbol(self.chain_id, token),
         }
     }
 
-    /// The decimals of the token, if they are known. Tokens of ERC-721 and ERC-1155 have none.
+    /// The decimals of the token, if they are known.
     fn decimals(&self, transfer: &Transfer) -> Option<u8> {
-        let asset = Asset {
-            token_address: transfer.token_address,
-            token_standard: transfer.token_standard,
-        };
-        match (transfer.token_standard, transfer.token_address) {
-            (TokenStandard::Erc20, Some(token)) => {
-                Some(self.tokens.lookup(self.chain_id, token)?.decimals)
-            }
-            _ => Some(self.tokens.decimals(self.chain_id, &asset)),
-        }
+        let asset = Asset::of(transfer);
+        self.tokens.known_decimals(self.chain_id, &asset)
     }
 }
 
@@ -178,7 +163,7 @@ fn in_column<'a>(value: Value<'a>, column: &Column) -> Value<'a> {
     }
 }
 
-/// Writes transfers as rows of values, for text with other columns than those of the schema.
+/// Writes transfers as rows of values, for text whose columns differ from the schema.
 pub(crate) struct ValueRows {
     encoder: Box<dyn RowEncoder>,
     values: Values,

@@ -2,9 +2,10 @@
 
 use crate::{
     frame::Frame,
-    tiny::{metadata, options, tiny, tiny_transfers},
+    text_fields::text_fields,
+    tiny::{self, csv_rows, metadata, options, options_merged, tiny, tiny_transfers},
 };
-use alloy_primitives::B256;
+use alloy_primitives::{B256, U256};
 use arrow_schema::DataType;
 use parquet::file::{
     metadata::ParquetMetaData,
@@ -14,7 +15,7 @@ use std::{fs, fs::File, path::Path};
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::{
     ColumnChoice, GraphOptions, Metadata, Schema, TableFormat, Target, TransferTableOptions,
-    TransferWriter, write_graph, write_table, write_vertices,
+    TransferWriter, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
 use txgraph_transfers::{BlockTime, Kind, Transfer, testing::transfer};
@@ -56,43 +57,17 @@ pub(crate) fn footer(format: TableFormat, path: &Path) -> serde_json::Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Returns the row of a transfer with the three default types, formatted by the standard
-/// library.
+/// Returns the row of a transfer with the three default types.
 fn expected(transfer: &Transfer, chain_id: u64) -> Vec<String> {
-    let number = |number: Option<alloy_primitives::U256>| {
+    let types = |number: Option<U256>| {
         let bytes = number.map(|n| alloy_primitives::hex::encode_prefixed(n.to_be_bytes::<32>()));
         let double = number.map(|n| n.to_string().parse::<f64>().unwrap().to_string());
-        [bytes, number.map(|n| n.to_string()), double].map(Option::unwrap_or_default)
+        [bytes, number.map(|n| n.to_string()), double]
     };
-    let mut row = vec![
-        transfer.block_number.to_string(),
-        transfer
-            .block_timestamp
-            .map(|time| time.seconds().to_string())
-            .unwrap_or_default(),
-        transfer.transaction_index.to_string(),
-        transfer
-            .log_index
-            .map(|index| index.to_string())
-            .unwrap_or_default(),
-        transfer.sub_index.to_string(),
-        transfer
-            .transaction_hash
-            .map(|hash| format!("{hash:#x}"))
-            .unwrap_or_default(),
-        transfer
-            .token_address
-            .map(|token| format!("{token:#x}"))
-            .unwrap_or_default(),
-        format!("{:#x}", transfer.from_address),
-        format!("{:#x}", transfer.to_address),
-    ];
-    row.extend(number(Some(transfer.value)));
-    row.extend(number(transfer.token_id));
-    let words = [transfer.token_standard.as_str(), transfer.kind.as_str()];
-    row.extend(words.map(str::to_owned));
-    row.push(chain_id.to_string());
-    row
+    let mut row = text_fields(transfer, chain_id);
+    let numbers = [Some(transfer.value), transfer.token_id];
+    row.splice(9..11, numbers.into_iter().flat_map(types));
+    row.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 fn write_transfers(
@@ -174,6 +149,12 @@ fn files_do_not_depend_on_batches() {
             ..TransferTableOptions::new(1)
         };
         write_transfers(format, &options, &[&all], &whole);
+        if format == TableFormat::Parquet {
+            let metadata = parquet_metadata(&whole);
+            let groups = metadata.row_groups().iter();
+            let groups: Vec<_> = groups.map(|group| group.num_rows()).collect();
+            assert_eq!(groups, [64, 64, 64, 64, 64, 64, 64, 2]);
+        }
         let batches: Vec<_> = all.chunks(7).collect();
         write_transfers(format, &options, &batches, &parts);
         assert!(
@@ -182,19 +163,6 @@ fn files_do_not_depend_on_batches() {
         );
         assert_eq!(read(format, &parts).rows().len(), 450);
     }
-    write_transfers(
-        TableFormat::Parquet,
-        &TransferTableOptions {
-            group_rows: 64,
-            ..TransferTableOptions::new(1)
-        },
-        &[&all],
-        &whole,
-    );
-    let metadata = parquet_metadata(&whole);
-    let groups = metadata.row_groups().iter();
-    let groups: Vec<_> = groups.map(|group| group.num_rows()).collect();
-    assert_eq!(groups, [64, 64, 64, 64, 64, 64, 64, 2]);
 }
 
 #[test]
@@ -272,14 +240,14 @@ fn lists_choose_columns_and_types() {
         ("vlaue", "no column `vlaue`; one of block_number, block"),
         ("kind_f64", "no column `kind_f64`"),
         ("-all", "no column `all`"),
-        ("value:int", "twice; one of binary, string, f64, rich"),
-        ("value:hex", "`value:hex` is no type"),
-        ("value:", "`value:` is no type"),
-        ("value_f64:string", "one of rich"),
-        ("from_address:string", "one of binary, hex, rich"),
-        ("all:f64+f64", "there twice"),
-        ("-value:f64", "is no type"),
-        ("category:hex", "is no type"),
+        ("value:int", "twice; its types: binary, string, f64, rich"),
+        ("value:hex", "`value:hex`: the column cannot have this type"),
+        ("value:", "`value:`: the column cannot have this type"),
+        ("value_f64:string", "its types: rich"),
+        ("from_address:string", "its types: binary, hex, rich"),
+        ("all:f64+f64", "has it twice"),
+        ("-value:f64", "its types: none"),
+        ("category:hex", "its types: none"),
     ] {
         let error = entry.parse::<ColumnChoice>().unwrap_err();
         assert!(error.is_usage(), "{entry}");
@@ -308,8 +276,7 @@ fn edges_vertices_and_tables_read_back() {
     for format in FORMATS {
         let path = folder.path().join("t");
         let target = Target::File(path.clone());
-        let plain = options();
-        write_graph(&graph, format, &plain, &metadata, &target, true).unwrap();
+        tiny::write(&graph, format, &options(), &target, true).unwrap();
         let frame = read(format, &path);
         let mut wanted = Vec::new();
         for edge in graph.graph.edge_weights() {
@@ -323,36 +290,18 @@ fn edges_vertices_and_tables_read_back() {
         );
 
         // The other tables must equal the text formats, which are checked by golden files.
-        let strings = TransferTableOptions {
-            columns: chosen("all:string").columns,
-            ..plain.table
-        };
-        let strings = GraphOptions {
-            table: strings,
-            merge: true,
-            ..options()
-        };
+        let mut strings = options_merged(true);
+        strings.table.columns = chosen("all:string").columns;
         let csv = folder.path().join("t.csv");
         let csv_target = Target::File(csv.clone());
         let same = |what: &str, write: &dyn Fn(TableFormat, &Target)| {
             write(format, &target);
             write(TableFormat::Csv, &csv_target);
-            let mut reader = csv::Reader::from_path(&csv).unwrap();
-            let header: Vec<_> = reader
-                .headers()
-                .unwrap()
-                .iter()
-                .map(str::to_owned)
-                .collect();
-            let text: Vec<Vec<_>> = reader
-                .records()
-                .map(|row| row.unwrap().iter().map(str::to_owned).collect())
-                .collect();
             let frame = read(format, &path);
-            assert_eq!((frame.names(), frame.rows()), (header, text), "{what}");
+            assert_eq!((frame.names(), frame.rows()), csv_rows(&csv), "{what}");
         };
         same("merged", &|format, target| {
-            write_graph(&graph, format, &strings, &metadata, target, true).unwrap();
+            tiny::write(&graph, format, &strings, target, true).unwrap();
         });
         same("vertices", &|format, target| {
             write_vertices(&graph, format, &strings, &metadata, target, true).unwrap();
@@ -364,14 +313,14 @@ fn edges_vertices_and_tables_read_back() {
         // Types that are named hold in every format.
         let typed = with("value:binary+string+f64,token_id:f64,from_address:hex");
         same("typed", &|format, target| {
-            write_graph(&graph, format, &typed, &metadata, target, true).unwrap();
+            tiny::write(&graph, format, &typed, target, true).unwrap();
         });
         let types = |frame: Frame| -> Vec<_> {
             let fields = frame.schema.fields().iter();
             fields.map(|field| field.data_type().clone()).collect()
         };
         assert_eq!(types(read(format, &path))[4], DataType::LargeUtf8);
-        // Those of all columns hold for vertices, too.
+        // Types that are named for all columns hold for vertices, too.
         write_vertices(&graph, format, &with("all:hex"), &metadata, &target, true).unwrap();
         assert_eq!(types(read(format, &path))[0], DataType::LargeUtf8);
     }

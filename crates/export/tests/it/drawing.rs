@@ -1,15 +1,13 @@
 //! SVG and PNG through Graphviz: with it, without it, and if it misbehaves.
 
-use crate::tiny::{metadata, options, tiny, written};
+use crate::tiny::{options, options_drawn, tiny, write, written, written_text};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
-use txgraph_export::{
-    DocumentFormat, Drawing, Error, GraphOptions, Result, Target, Written, write_graph,
-};
+use txgraph_export::{DocumentFormat, Drawing, Error, Result, Target, Written};
 
 /// Whether Graphviz is installed. Prints a line if it is not, as the test is skipped.
 pub(crate) fn has_graphviz() -> bool {
@@ -35,21 +33,8 @@ fn program(name: &str) -> PathBuf {
 fn draw(drawing: Drawing) -> Result<Written> {
     let folder = tempfile::tempdir().unwrap();
     let target = Target::File(folder.path().join("graph.svg"));
-    let (graph, options) = (
-        tiny(),
-        GraphOptions {
-            drawing,
-            ..options()
-        },
-    );
-    let result = write_graph(
-        &graph,
-        DocumentFormat::Svg,
-        &options,
-        &metadata(&graph),
-        &target,
-        false,
-    );
+    let options = options_drawn(drawing);
+    let result = write(&tiny(), DocumentFormat::Svg, &options, &target, false);
     if result.is_err() {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -61,8 +46,7 @@ fn pictures() {
     if !has_graphviz() {
         return;
     }
-    let svg = written(&tiny(), DocumentFormat::Svg, &options());
-    let text = String::from_utf8(svg.clone()).unwrap();
+    let text = written_text(&tiny(), DocumentFormat::Svg, &options());
     for words in [
         "0x616C…0000",
         "Carol&#39;s =exchange, &quot;hot&quot;",
@@ -78,8 +62,8 @@ fn pictures() {
         );
     }
     assert_eq!(
-        svg,
-        written(&tiny(), DocumentFormat::Svg, &options()),
+        text,
+        written_text(&tiny(), DocumentFormat::Svg, &options()),
         "drawn twice"
     );
     let png = written(&tiny(), DocumentFormat::Png, &options());
@@ -106,18 +90,16 @@ fn dot_file_is_the_picture() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph.dot");
         let target = Target::File(path.clone());
-        let format = DocumentFormat::Dot;
         let options = options();
-        let about = metadata(graph);
-        let file = write_graph(graph, format, &options, &about, &target, false).unwrap();
+        let file = write(graph, DocumentFormat::Dot, &options, &target, false).unwrap();
         let drawn = Command::new("dot")
             .arg("-Tsvg")
             .arg(&path)
             .output()
             .unwrap();
         assert!(drawn.status.success(), "{drawn:?}");
-        let ours = written(graph, DocumentFormat::Svg, &options);
-        assert_eq!(String::from_utf8(drawn.stdout), String::from_utf8(ours));
+        let ours = written_text(graph, DocumentFormat::Svg, &options);
+        assert_eq!(String::from_utf8(drawn.stdout), Ok(ours));
         // What is folded is stated for both.
         assert_eq!(
             (file.rows, file.notes.len()),
@@ -147,14 +129,7 @@ fn too_much_to_draw_is_refused_but_not_as_dot() {
         let error = draw(drawing.clone()).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
         assert!(error.hint().unwrap().contains("fewer hops"));
-        written(
-            &tiny(),
-            DocumentFormat::Dot,
-            &GraphOptions {
-                drawing,
-                ..options()
-            },
-        );
+        written(&tiny(), DocumentFormat::Dot, &options_drawn(drawing));
     }
 }
 

@@ -1,18 +1,17 @@
 //! Files appear whole or not at all.
 
-use crate::tiny::{metadata, options, tiny, tiny_transfers};
+use crate::tiny::{metadata, options, options_merged, tiny, tiny_transfers, write};
 use std::fs;
-use txgraph_export::Threads;
 use txgraph_export::{
-    DocumentFormat, Error, GraphFormat, GraphOptions, TableFormat, Target, TransferTableOptions,
-    TransferWriter, write_graph,
+    DocumentFormat, Error, GraphFormat, TableFormat, Target, Threads, TransferTableOptions,
+    TransferWriter,
 };
 
-fn needs_graphviz(format: GraphFormat) -> bool {
-    matches!(
-        format,
-        GraphFormat::Document(DocumentFormat::Svg | DocumentFormat::Png)
-    )
+/// The formats that can be written here.
+fn graph_formats() -> impl Iterator<Item = GraphFormat> {
+    let has_graphviz = crate::drawing::has_graphviz();
+    let formats = GraphFormat::ALL.iter().copied();
+    formats.filter(move |format| has_graphviz || !format.needs_graphviz())
 }
 
 #[test]
@@ -42,23 +41,11 @@ fn dropped_writer_leaves_no_file() {
 fn existing_files_are_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let graph = tiny();
-    for format in GraphFormat::ALL {
-        if needs_graphviz(*format) && !crate::drawing::has_graphviz() {
-            continue;
-        }
+    for format in graph_formats() {
         let path = folder.path().join(format!("graph.{format}"));
         fs::write(&path, "mine").unwrap();
         let target = Target::File(path.clone());
-        let write = |overwrite| {
-            write_graph(
-                &graph,
-                *format,
-                &options(),
-                &metadata(&graph),
-                &target,
-                overwrite,
-            )
-        };
+        let write = |overwrite| write(&graph, format, &options(), &target, overwrite);
         let error = write(false).unwrap_err();
         assert!(
             matches!(&error, Error::Exists { path: named } if *named == path),
@@ -93,18 +80,8 @@ fn existing_files_are_replaced_only_on_request() {
 fn every_format_reports_a_full_disk() {
     let graph = tiny();
     let target = Target::File("/dev/full".into());
-    for format in GraphFormat::ALL {
-        if needs_graphviz(*format) && !crate::drawing::has_graphviz() {
-            continue;
-        }
-        let result = write_graph(
-            &graph,
-            *format,
-            &options(),
-            &metadata(&graph),
-            &target,
-            false,
-        );
+    for format in graph_formats() {
+        let result = write(&graph, format, &options(), &target, false);
         assert!(
             matches!(result, Err(Error::NoSpace { .. })),
             "{format}: {result:?}"
@@ -141,15 +118,10 @@ fn every_writer_reports_a_disk_that_fills_up() {
 fn every_format_writes_an_empty_graph() {
     let folder = tempfile::tempdir().unwrap();
     let graph = txgraph_graph::testing::graph(Vec::new());
-    for format in GraphFormat::ALL {
-        if needs_graphviz(*format) && !crate::drawing::has_graphviz() {
-            continue;
-        }
+    for format in graph_formats() {
         for merge in [false, true] {
-            let options = GraphOptions { merge, ..options() };
             let target = Target::File(folder.path().join(format!("{merge}.{format}")));
-            let metadata = metadata(&graph);
-            let written = write_graph(&graph, *format, &options, &metadata, &target, false);
+            let written = write(&graph, format, &options_merged(merge), &target, false);
             assert_eq!(written.unwrap().rows, 0, "{format}");
         }
     }

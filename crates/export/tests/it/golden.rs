@@ -1,13 +1,15 @@
 //! Every text format of one small graph, byte by byte. `UPDATE_GOLDEN=1` rewrites the files;
 //! read the difference before committing it.
 
-use crate::tiny::{golden_folder, metadata, options, tiny, tiny_transfers, written};
-use std::{fs, path::Path};
+use crate::tiny::{
+    csv_rows, golden_folder, metadata, options, options_merged, tiny, tiny_transfers, write,
+    written,
+};
+use std::fs;
 use txgraph_analysis::{ColumnType, Table};
-use txgraph_export::Threads;
 use txgraph_export::{
-    DocumentFormat, GraphFormat, Metadata, Schema, TableFormat, Target, TokenList,
-    TransferTableOptions, TransferWriter, write_graph, write_json, write_table, write_vertices,
+    DocumentFormat, GraphFormat, Metadata, Schema, TableFormat, Target, Threads, TokenList,
+    TransferTableOptions, TransferWriter, write_json, write_table, write_vertices,
 };
 use txgraph_graph::{AmountSum, testing::address};
 use txgraph_transfers::BlockTime;
@@ -45,10 +47,7 @@ fn check_file(name: &str, write: impl FnOnce(&Target)) {
 fn graphs() {
     let graph = tiny();
     let plain = options();
-    let merged = txgraph_export::GraphOptions {
-        merge: true,
-        ..options()
-    };
+    let merged = options_merged(true);
     for format in ["csv", "jsonl", "json", "dot", "graphml", "gexf"] {
         let parsed: GraphFormat = format.parse().unwrap();
         check(&format!("graph.{format}"), &written(&graph, parsed, &plain));
@@ -61,7 +60,7 @@ fn graphs() {
     }
     let mut every = options();
     every.drawing.every_transfer = true;
-    every.tokens = TokenList::default();
+    every.table.tokens = TokenList::default();
     check(
         "every_transfer.dot",
         &written(&graph, DocumentFormat::Dot, &every),
@@ -73,16 +72,7 @@ fn metadata_file_is_next_to_formats_that_cannot_hold_it() {
     let (folder, graph) = (tempfile::tempdir().unwrap(), tiny());
     let path = folder.path().join("graph.csv");
     let target = Target::File(path.clone());
-    let write = |format: GraphFormat| {
-        write_graph(
-            &graph,
-            format,
-            &options(),
-            &metadata(&graph),
-            &target,
-            false,
-        )
-    };
+    let write = |format: GraphFormat| write(&graph, format, &options(), &target, false);
     let metadata_path = write(TableFormat::Csv.into())
         .unwrap()
         .metadata_path
@@ -140,8 +130,8 @@ fn transfers_by_schema() {
     }
 }
 
-/// Enough rows that threads share them: the bytes are those of one thread, in every
-/// text format.
+/// Enough rows that threads share them: one thread writes the same bytes, in every text
+/// format.
 #[test]
 fn many_rows_are_the_same_on_any_number_of_threads() {
     let mut all = Vec::new();
@@ -237,19 +227,7 @@ fn tables_of_an_analysis() {
 /// The `csv` crate reads the golden files.
 #[test]
 fn golden_rows_read_back() {
-    let read = |name: &str| {
-        let mut reader = csv::Reader::from_path(golden_folder().join(name)).unwrap();
-        let header: Vec<_> = reader
-            .headers()
-            .unwrap()
-            .iter()
-            .map(str::to_owned)
-            .collect();
-        (
-            header,
-            reader.records().map(Result::unwrap).collect::<Vec<_>>(),
-        )
-    };
+    let read = |name: &str| csv_rows(&golden_folder().join(name));
     let (header, rows) = read("graph.csv");
     assert_eq!(header.last().map(String::as_str), Some("hop"));
     assert_eq!(rows.len(), tiny_transfers().len());
@@ -270,9 +248,5 @@ fn golden_rows_read_back() {
         rows.iter()
             .any(|row| &row[label] == "Carol's =exchange, \"hot\"")
     );
-    assert!(
-        Path::new(&golden_folder())
-            .join("graph.csv.meta.json")
-            .exists()
-    );
+    assert!(golden_folder().join("graph.csv.meta.json").exists());
 }

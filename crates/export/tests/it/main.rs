@@ -9,4 +9,5 @@ mod hostile;
 mod pictures;
 mod shown;
 mod tables;
+mod text_fields;
 mod tiny;

@@ -3,12 +3,10 @@
 
 use crate::{
     drawing::has_graphviz,
-    tiny::{metadata, options},
+    tiny::{metadata, options_drawn, write},
 };
 use std::fs;
-use txgraph_export::{
-    DocumentFormat, Drawing, Error, Fold, GraphOptions, Layout, Target, Written, write_graph,
-};
+use txgraph_export::{DocumentFormat, Drawing, Error, Fold, Layout, Target, Written, write_graph};
 use txgraph_graph::{TransferGraph, testing};
 use txgraph_transfers::{BlockTime, Direction};
 
@@ -97,12 +95,8 @@ fn picture(
 ) -> (Vec<u8>, Written) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("picture");
-    let options = GraphOptions {
-        drawing,
-        ..options()
-    };
     let target = Target::File(path.clone());
-    let written = write_graph(graph, format, &options, &metadata(graph), &target, false).unwrap();
+    let written = write(graph, format, &options_drawn(drawing), &target, false).unwrap();
     let bytes = fs::read(path).unwrap();
     if let Some(folder) = std::env::var_os("TXGRAPH_PICTURES") {
         let file = std::path::Path::new(&folder).join(format!("{name}.{format}"));
@@ -111,12 +105,25 @@ fn picture(
     (bytes, written)
 }
 
-fn parsed(svg: &str) -> roxmltree::Document<'_> {
+fn folded(fold: Fold) -> Drawing {
+    Drawing {
+        fold,
+        ..Drawing::default()
+    }
+}
+
+pub(crate) fn parsed(svg: &str) -> Result<roxmltree::Document<'_>, roxmltree::Error> {
     let options = roxmltree::ParsingOptions {
         allow_dtd: true,
         ..roxmltree::ParsingOptions::default()
     };
-    roxmltree::Document::parse_with_options(svg, options).unwrap()
+    roxmltree::Document::parse_with_options(svg, options)
+}
+
+/// The text of an SVG, with spaces and hyphens as they are seen.
+fn spaced(svg: Vec<u8>) -> String {
+    let text = String::from_utf8(svg).unwrap();
+    text.replace("&#160;", " ").replace("&#45;", "-")
 }
 
 fn sides(png: &[u8]) -> (u32, u32) {
@@ -129,10 +136,7 @@ fn png_has_at_most_8000_pixels_on_a_side() {
     if !has_graphviz() {
         return;
     }
-    let unfolded = Drawing {
-        fold: Fold::Off,
-        ..Drawing::default()
-    };
+    let unfolded = folded(Fold::Off);
     for (name, graph, drawing) in [
         ("peel8", peel(4), Drawing::default()),
         ("star100", star(100), Drawing::default()),
@@ -173,10 +177,7 @@ fn star_is_folded_and_its_sum_is_written() {
         return;
     }
     let (svg, written) = picture("star", &star(100), DocumentFormat::Svg, Drawing::default());
-    let text = String::from_utf8(svg)
-        .unwrap()
-        .replace("&#160;", " ")
-        .replace("&#45;", "-");
+    let text = spaced(svg);
     assert!(text.contains("+90 others"), "{text}");
     assert_eq!(written.rows, 11);
     assert!(
@@ -187,20 +188,18 @@ fn star_is_folded_and_its_sum_is_written() {
         "{:?}",
         written.notes
     );
-    let all = Drawing {
-        fold: Fold::Off,
-        ..Drawing::default()
-    };
-    let (_, written) = picture("star_off", &star(100), DocumentFormat::Svg, all);
+    let (_, written) = picture(
+        "star_off",
+        &star(100),
+        DocumentFormat::Svg,
+        folded(Fold::Off),
+    );
     assert_eq!(written.rows, 100);
     // Around a center, more amounts would cover each other.
     let note = "amounts of thin arrows are in tooltips only".to_owned();
     assert!(written.notes.contains(&note), "{:?}", written.notes);
-    let three = Drawing {
-        fold: "3".parse().unwrap(),
-        ..Drawing::default()
-    };
-    let (_, written) = picture("star_3", &star(8), DocumentFormat::Svg, three);
+    let three = "3".parse().unwrap();
+    let (_, written) = picture("star_3", &star(8), DocumentFormat::Svg, folded(three));
     assert_eq!(written.rows, 4);
 }
 
@@ -210,15 +209,12 @@ fn columns_are_hops() {
         return;
     }
     let (svg, _) = picture("columns", &peel(3), DocumentFormat::Svg, Drawing::default());
-    let text = String::from_utf8(svg)
-        .unwrap()
-        .replace("&#160;", " ")
-        .replace("&#45;", "-");
+    let text = spaced(svg);
     for words in ["start", "hop 1", "hop 3", "2024-01-01", "997 USDC"] {
         assert!(text.contains(words), "{words}\n{text}");
     }
     // Every vertex of a hop has the same x as the heading of its column.
-    let document = parsed(&text);
+    let document = parsed(&text).unwrap();
     let texts: Vec<_> = document
         .descendants()
         .filter(|node| node.has_tag_name("text"))
@@ -257,7 +253,7 @@ fn every_layout_draws_and_links_lead_to_the_explorer() {
         };
         let (svg, written) = picture(layout.as_str(), &star(30), DocumentFormat::Svg, drawing);
         let text = String::from_utf8(svg).unwrap();
-        let document = parsed(&text);
+        let document = parsed(&text).unwrap();
         let href = ("http://www.w3.org/1999/xlink", "href");
         let links = document
             .descendants()
@@ -284,19 +280,14 @@ fn slow_layout_is_an_error_and_is_never_replaced() {
     let program =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/slow_columns.sh");
     for format in [DocumentFormat::Svg, DocumentFormat::Html] {
-        let options = GraphOptions {
-            drawing: Drawing {
-                program: program.clone(),
-                time_max: std::time::Duration::from_secs(1),
-                ..Drawing::default()
-            },
-            ..options()
-        };
+        let options = options_drawn(Drawing {
+            program: program.clone(),
+            time_max: std::time::Duration::from_secs(1),
+            ..Drawing::default()
+        });
         let folder = tempfile::tempdir().unwrap();
         let target = Target::File(folder.path().join("slow"));
-        let graph = peel(4);
-        let written = write_graph(&graph, format, &options, &metadata(&graph), &target, false);
-        let error = written.unwrap_err();
+        let error = write(&peel(4), format, &options, &target, false).unwrap_err();
         assert!(matches!(error, Error::GraphvizTooSlow { .. }), "{error}");
     }
 }
@@ -369,20 +360,17 @@ fn pages_draw_every_arrow() {
     }
 }
 
-/// What the query left out, and what may be poisoning, is in the picture itself.
+/// The picture itself states what the query left out, and what may be poisoning.
 #[test]
 fn pictures_state_filters_and_signs_of_poisoning() {
     let graph = rooted(
         "a>b:5@USDC a>b:0@USDC a>c:0@USDC a>d:7@USDC",
         Direction::Out,
     );
-    let options = GraphOptions {
-        drawing: Drawing {
-            program: "no-such-dot".into(),
-            ..Drawing::default()
-        },
-        ..options()
-    };
+    let options = options_drawn(Drawing {
+        program: "no-such-dot".into(),
+        ..Drawing::default()
+    });
     let mut metadata = metadata(&graph);
     metadata.question = serde_json::json!({
         "hops": 1, "kind": ["transfer", "mint"], "min-value": "USDC=100", "time-respecting": true,

@@ -206,6 +206,7 @@ fn repeated_columns_are_refused_before_a_file_is_made() {
     for format in TableFormat::ALL {
         let error = TableWriter::new(*format, columns(), &options, &target, false).unwrap_err();
         assert!(matches!(error, Error::ColumnTwice(_)));
+        let options = chosen("value,value:f64");
         let transfers =
             txgraph_export::TransferWriter::new(*format, &options, &target, false).unwrap_err();
         assert!(matches!(transfers, Error::ColumnTwice(_)));

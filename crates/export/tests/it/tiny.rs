@@ -2,7 +2,9 @@
 
 use alloy_primitives::U256;
 use std::path::{Path, PathBuf};
-use txgraph_export::{GraphFormat, GraphOptions, Metadata, Target, TokenList, write_graph};
+use txgraph_export::{
+    Drawing, GraphFormat, GraphOptions, Metadata, Result, Target, TokenList, Written, write_graph,
+};
 use txgraph_graph::{
     Expansion, LimitHit, TransferGraph, VertexId,
     testing::{address, graph, transfers},
@@ -98,10 +100,33 @@ pub(crate) fn golden_folder() -> PathBuf {
 
 pub(crate) fn options() -> GraphOptions {
     let tokens = TokenList::load(&golden_folder().join("tokens.csv")).expect("a token list");
+    let mut options = GraphOptions::new(1337);
+    options.table.tokens = tokens;
+    options
+}
+
+/// The same for merged edges, or not.
+pub(crate) fn options_merged(merge: bool) -> GraphOptions {
+    GraphOptions { merge, ..options() }
+}
+
+/// The same for a drawing.
+pub(crate) fn options_drawn(drawing: Drawing) -> GraphOptions {
     GraphOptions {
-        tokens,
-        ..GraphOptions::new(1337)
+        drawing,
+        ..options()
     }
+}
+
+/// Calls [`write_graph`] with the metadata of the graph.
+pub(crate) fn write(
+    graph: &TransferGraph,
+    format: impl Into<GraphFormat>,
+    options: &GraphOptions,
+    target: &Target,
+    overwrite: bool,
+) -> Result<Written> {
+    write_graph(graph, format, options, &metadata(graph), target, overwrite)
 }
 
 /// Returns the bytes of a file by [`write_graph`].
@@ -113,9 +138,27 @@ pub(crate) fn written(
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     let target = Target::File(path.clone());
-    let written = write_graph(graph, format, options, &metadata(graph), &target, false).unwrap();
+    let written = write(graph, format, options, &target, false).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(written.bytes, bytes.len() as u64);
     assert_eq!(written.path, Some(path));
     bytes
+}
+
+/// The same for a text format.
+pub(crate) fn written_text(
+    graph: &TransferGraph,
+    format: impl Into<GraphFormat>,
+    options: &GraphOptions,
+) -> String {
+    String::from_utf8(written(graph, format, options)).unwrap()
+}
+
+/// The names and the rows of a CSV file, read with the crate `csv`.
+pub(crate) fn csv_rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let cells = |row: &csv::StringRecord| row.iter().map(str::to_owned).collect();
+    let names = cells(reader.headers().unwrap());
+    let rows = reader.records().map(|row| cells(&row.unwrap()));
+    (names, rows.collect())
 }

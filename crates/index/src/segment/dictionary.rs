@@ -138,7 +138,7 @@ impl<'a> Adjacency<'a> {
 pub(crate) enum Wanted {
     /// All, of which there are this many.
     All(usize),
-    /// Those with `true`.
+    /// The classes with `true`.
     Some(Vec<bool>),
 }
 
@@ -195,7 +195,7 @@ pub(super) struct Choice<'a, 'w> {
 }
 
 impl<'a, 'w> Choice<'a, 'w> {
-    /// Of `rows` rows with these classes, those in `within` whose class is `wanted`.
+    /// Chooses the rows in `within` whose class is `wanted`, from `rows` rows with these classes.
     pub(super) fn new(
         classes: Column<'a>,
         wanted: &'w Wanted,

@@ -101,7 +101,7 @@ impl<'a> Rows<'a> {
     /// Returns amount and token id.
     fn amounts(&self, row: usize, class: Class) -> Result<(U256, Option<U256>), Fault<'a>> {
         let anchor = row / STEP;
-        // Those of the rows since the anchor, this row the last.
+        // The lengths of the rows since the anchor, this row the last.
         let lengths = self.lengths.read(anchor * STEP, row % STEP + 1)?;
         let (length, before) = lengths.split_last().ok_or_else(|| self.lengths.beyond())?;
         let before: usize = before.iter().map(|length| usize::from(*length)).sum();

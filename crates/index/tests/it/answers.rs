@@ -151,7 +151,7 @@ fn blocks_without_an_index_are_answered_by_the_node() {
     assert!(covered.contains(100) && !covered.contains(149), "{covered}");
 }
 
-/// The error has all missing blocks, not those of the segment that was read first.
+/// The error has all missing blocks, not only the blocks of the segment that was read first.
 #[test]
 fn build_reports_missing_blocks_before_it_reads() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! An index of a data directory of mainnet, whose first block is 15,000,001, and searches in it.
-//! All transfers are those of the naive decoder.
+//! The naive decoder finds the same transfers.
 
 use crate::support::{Reference, ask, assert_same, everything, node, open, options};
 use alloy_primitives::Address;
@@ -98,7 +98,7 @@ fn compare_answers(indexed: &Indexed<'_>, node: &dyn TransferSource, expected: &
         ..any_wraps(everything(BLOCKS))
     };
     assert_same(&ask(indexed, &all).unwrap().0, expected, "all rows");
-    // Before the first block the error is that of the node.
+    // Before the first block, the index returns the error of the node.
     let before = any_wraps(everything(BlockRange {
         first: 14_999_990,
         ..BLOCKS

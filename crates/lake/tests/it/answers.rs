@@ -1,4 +1,4 @@
-//! Answers of a lake equal those of the node.
+//! A lake and the node give the same answers.
 
 use crate::support::{
     ask, assert_same, chain, content, everything, node, open, options, range, seen, source, work,

@@ -18,7 +18,7 @@ pub(crate) fn again(name: &str, paths: &[&Path]) -> Command {
     command
 }
 
-/// What a test that runs again got; `None` in the first process.
+/// Returns the paths of a test that runs again; `None` in the first process.
 pub(crate) fn paths<const N: usize>() -> Option<[PathBuf; N]> {
     let text = env::var_os(PATHS)?;
     // No paths are one empty one.

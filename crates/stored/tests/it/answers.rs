@@ -1,4 +1,4 @@
-//! Answers of a store equal those of the node.
+//! A store and the node give the same answers.
 
 use crate::{
     stores::Kind,

@@ -111,7 +111,7 @@ pub(crate) enum Open {
 }
 
 impl Open {
-    /// As a source, whose other blocks, if it answers any, are those of the node.
+    /// The store as a source. If it answers other blocks, they are read from the node.
     pub(crate) fn source<'a>(&'a self, node: &'a NodeSource) -> Box<dyn TransferSource + 'a> {
         match self {
             Self::Index(index) => Box::new(Indexed::with_rest(index, node, node)),

@@ -6,9 +6,6 @@ use std::{
     path::Path,
 };
 
-/// Crates that do not state their order yet. This list only shrinks.
-const WITHOUT_ORDER: &[&str] = &["export"];
-
 /// How the documentation of a crate begins the order of its modules. It ends at a full stop.
 const ORDER: &str = "Modules, each using only those before it:";
 
@@ -407,11 +404,7 @@ fn modules_are_in_order() {
         let root = ["lib.rs", "main.rs"].map(|name| folder.join(name));
         let root = root.iter().find(|path| path.exists()).unwrap();
         let found = Crate::read(root).faults_with_docs(&read(root));
-        match (WITHOUT_ORDER.contains(&name.as_str()), found.is_empty()) {
-            (true, true) => faults.push(format!("{name} no longer needs its exception: remove it")),
-            (true, false) => (),
-            (false, _) => faults.extend(found.iter().map(|fault| format!("{name}: {fault}"))),
-        }
+        faults.extend(found.iter().map(|fault| format!("{name}: {fault}")));
     }
     fail_on("order of modules", &faults);
 }

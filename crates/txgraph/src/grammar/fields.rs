@@ -25,7 +25,8 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Ok(Some(Scalar::deserialize(deserializer)?.to_string()))
 }
 
-/// Reads words, in a list or separated by commas.
+/// Reads words, in a list or separated by commas. Empty ones are skipped, but a list of nothing
+/// else is refused: it does not mean what no list means.
 pub(crate) fn words<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -33,7 +34,12 @@ where
 {
     let texts = list(deserializer)?;
     let words = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
-    words
+    let words = words.filter(|word| !word.is_empty());
+    let read: Vec<T> = words
         .map(|word| word.parse().map_err(de::Error::custom))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    match read.is_empty() && !texts.is_empty() {
+        true => Err(de::Error::custom("the list is empty")),
+        false => Ok(read),
+    }
 }

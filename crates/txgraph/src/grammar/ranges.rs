@@ -170,7 +170,7 @@ impl FromStr for BlockSpec {
     }
 }
 
-/// Splits a range at its colons, but not at those of a time of day.
+/// Splits a range at its colons, but not at the colons of a time of day.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -189,7 +189,8 @@ fn split(text: &str) -> Vec<&str> {
     }
 }
 
-/// What to write instead of ranges in the notation of programming languages, or with a hyphen.
+/// Returns the correct form of a range in the notation of programming languages, or with a
+/// hyphen.
 fn other_notation(text: &str) -> Option<String> {
     let (first, last, included) = match text.split_once("..") {
         Some((first, last)) => match last.strip_prefix('=') {

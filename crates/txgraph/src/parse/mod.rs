@@ -52,7 +52,7 @@ pub use query_analyze::AnalyzeQuery;
 #[cfg(feature = "export")]
 pub use query_args::{Options, Query};
 #[cfg(feature = "export")]
-pub use query_file::{BUILT_IN_QUERIES, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
+pub use query_file::{BuiltInQuery, Param, ParamKind, ParamValue, QueryFile, QueryOrigin};
 #[cfg(feature = "export")]
 pub use search::SearchArgs;
 #[cfg(feature = "export")]

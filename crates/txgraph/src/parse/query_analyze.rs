@@ -13,7 +13,7 @@ use txgraph_export::Target;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct AnalyzeQuery {
-    /// What to measure.
+    /// The measure.
     pub measure: Measure,
     /// The search for the graph. Without roots: all transfers that match the selection.
     #[serde(flatten)]

@@ -176,6 +176,23 @@ mod tests {
     }
 
     #[test]
+    fn empty_words_of_a_list_are_skipped() {
+        for list in ["'value,'", "['', 'value']", "' ,value, '"] {
+            let query = read("transfers", &format!("columns = {list}")).unwrap();
+            let Query::Transfers(query) = query else {
+                panic!()
+            };
+            let columns: Vec<_> = query.columns.iter().map(|it| it.name()).collect();
+            assert_eq!(columns, ["value"], "{list}");
+        }
+        for (option, list) in [("columns", "''"), ("kind", "' , '"), ("standard", "['']")] {
+            let error = read("transfers", &format!("{option} = {list}")).unwrap_err();
+            assert!(error.message.contains("the list is empty"), "{error}");
+        }
+        assert!(read("transfers", "columns = []").is_ok());
+    }
+
+    #[test]
     fn options_that_columns_replaced_are_refused() {
         for (options, list) in [
             ("schema = 'cryo'", "cryo"),

@@ -50,7 +50,7 @@ pub use toml::Value as ParamValue;
 /// A saved query.
 #[derive(Clone, Debug)]
 pub struct QueryFile {
-    /// Its name: that of the file, without extension.
+    /// Its name: the file name without extension.
     pub name: String,
     /// Where it was found.
     pub origin: QueryOrigin,
@@ -173,25 +173,37 @@ struct Written {
     ask: Table,
 }
 
-macro_rules! built_in {
-    ($($name:literal),+ $(,)?) => {
-        /// The saved queries that are built in: name and text.
-        pub const BUILT_IN_QUERIES: &[(&str, &str)] = &[$(
-            ($name, include_str!(concat!("../../../../queries/", $name, ".toml")))
-        ),+];
-    };
+string_enum! {
+    /// A saved query that is built in.
+    pub enum BuiltInQuery: "saved query" {
+        /// Where the tokens went that a distributor sent.
+        AirdropFanOut = "airdrop-fan-out",
+        /// Addresses that pass a token round.
+        Cycles = "cycles" (was "closed-loops"),
+        /// With whom an address trades most.
+        TopCounterparties = "top-counterparties",
+        /// Where the tokens of an address went.
+        TraceTokenOut = "trace-token-out",
+        /// Who paid an address.
+        WhoFunded = "who-funded",
+    }
 }
 
-built_in! {
-    "airdrop-fan-out",
-    "cycles",
-    "top-counterparties",
-    "trace-token-out",
-    "who-funded",
-}
+impl BuiltInQuery {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::AirdropFanOut => include_str!("../../../../queries/airdrop-fan-out.toml"),
+            Self::Cycles => include_str!("../../../../queries/cycles.toml"),
+            Self::TopCounterparties => include_str!("../../../../queries/top-counterparties.toml"),
+            Self::TraceTokenOut => include_str!("../../../../queries/trace-token-out.toml"),
+            Self::WhoFunded => include_str!("../../../../queries/who-funded.toml"),
+        }
+    }
 
-/// Names of earlier versions, which are refused with the new one.
-const RENAMED: [(&str, &str); 1] = [("closed-loops", "cycles")];
+    fn parse(self) -> Result<QueryFile> {
+        QueryFile::parse(self.as_str(), self.text())
+    }
+}
 
 /// Where a saved query was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,11 +228,6 @@ fn local(name: &str) -> PathBuf {
     Path::new("queries").join(format!("{name}.toml"))
 }
 
-fn built_in(name: &str) -> Option<&'static str> {
-    let mut queries = BUILT_IN_QUERIES.iter();
-    queries.find_map(|(built_in, text)| (*built_in == name).then_some(*text))
-}
-
 impl QueryFile {
     /// Reads a query: by path, or by name from those that are built in and those in
     /// `./queries`. A built-in query comes first, so that no file in the current
@@ -230,22 +237,26 @@ impl QueryFile {
         if path.is_file() {
             return Self::load(path);
         }
+        let named = name_or_path.parse::<BuiltInQuery>();
         let is_name = path.components().count() == 1 && path.extension().is_none();
         if is_name {
-            if let Some(text) = built_in(name_or_path) {
-                return Self::parse(name_or_path, text);
+            if let Ok(query) = named
+                && query.as_str() == name_or_path
+            {
+                return query.parse();
             }
             let local = local(name_or_path);
             if local.is_file() {
                 return Self::load(&local);
             }
         } else {
-            // A path: the error is that of reading the file.
+            // A path: the error states why the file cannot be read.
             return Self::load(path);
         }
-        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name_or_path) {
-            let message = format!("the saved query `{name_or_path}` is now `{new}`");
-            return Err(Error::usage(message));
+        if let Err(error) = named
+            && error.renamed.is_some()
+        {
+            return Err(Error::usage(error.to_string()));
         }
         Err(
             Error::usage(format!("no saved query `{}`", shortened(name_or_path)))
@@ -256,10 +267,8 @@ impl QueryFile {
     /// All queries: those that are built in, then those in `./queries`, each by name. A
     /// file with the name of a built-in query is listed by its path.
     pub fn list() -> Result<Vec<Self>> {
-        let built_in_queries = BUILT_IN_QUERIES.iter();
-        let mut found: Vec<Self> = built_in_queries
-            .map(|(name, text)| Self::parse(name, text))
-            .collect::<Result<_>>()?;
+        let built_in = BuiltInQuery::ALL.iter().map(|query| query.parse());
+        let mut found = built_in.collect::<Result<Vec<_>>>()?;
         let entries = fs::read_dir("queries").into_iter().flatten().flatten();
         for path in entries.map(|entry| entry.path()) {
             if path
@@ -267,7 +276,7 @@ impl QueryFile {
                 .is_some_and(|extension| extension == "toml")
             {
                 let mut query = Self::load(&path)?;
-                if built_in(&query.name).is_some() {
+                if query.name.parse::<BuiltInQuery>().is_ok() {
                     query.name = path.display().to_string();
                 }
                 found.push(query);
@@ -622,10 +631,13 @@ mod tests {
             })
             .collect();
         names.sort();
-        let built_in: Vec<_> = BUILT_IN_QUERIES.iter().map(|(name, _)| *name).collect();
+        let built_in: Vec<_> = BuiltInQuery::ALL
+            .iter()
+            .map(|query| query.as_str())
+            .collect();
         assert_eq!(names, built_in);
-        for (name, text) in BUILT_IN_QUERIES {
-            let query = QueryFile::parse(name, text).unwrap();
+        for name in BuiltInQuery::ALL {
+            let query = name.parse().unwrap();
             assert!(
                 query.purpose.ends_with(['.', '?']),
                 "{name}: {}",

@@ -79,7 +79,8 @@ impl SearchArgs {
     }
 }
 
-/// The addresses that are not expanded, and all labels. Those of the stop list come last.
+/// Returns the addresses that are not expanded, and all labels. The labels of the stop list
+/// come last.
 fn stops(search: &SearchArgs, source: &Source) -> Result<(BTreeSet<Address>, Labels)> {
     let mut labels = read_labels(&search.labels, &search.selection, source)?;
     let mut stop_at = BTreeSet::new();

@@ -37,10 +37,10 @@ const HUBS: usize = 100;
 
 /// Asks for a measure of a graph. See [`Source::analyze`].
 ///
-/// With a root, the graph is the one that [`Search`](crate::Search) finds with the same
-/// options. Without, it is that of all transfers that match the selection. They are merged
-/// while they are read, so that the memory depends on how many addresses and edges differ, not
-/// on the number of transfers.
+/// With a root, the graph is the one that [`Search`](crate::Search) finds with the same options.
+/// Without, it is the graph of all transfers that match the selection. They are merged while they
+/// are read, so that the memory depends on how many addresses and edges differ, not on the number
+/// of transfers.
 #[derive(Clone, Debug)]
 #[must_use = "a query is run by `run`"]
 pub struct Analyze<'s> {
@@ -50,6 +50,7 @@ pub struct Analyze<'s> {
     pub(crate) limit: Option<usize>,
     pub(crate) order: PairOrder,
     pub(crate) method: TaintMethod,
+    /// Rankings have the rows that a human-readable page shows.
     pub(crate) brief: bool,
 }
 
@@ -95,12 +96,6 @@ impl<'s> Analyze<'s> {
     /// first.
     pub fn method(mut self, method: TaintMethod) -> Self {
         self.method = method;
-        self
-    }
-
-    /// Limits rankings to what a human-readable page shows.
-    pub fn brief(mut self) -> Self {
-        self.brief = true;
         self
     }
 
@@ -176,7 +171,7 @@ impl<'s> Analyze<'s> {
     }
 }
 
-/// What is read for an analysis.
+/// The search or the scan that reads the graph of an analysis.
 #[derive(Clone, Debug)]
 enum Request {
     /// The graph around roots, and then the transfers of its tokens.
@@ -190,7 +185,7 @@ enum Request {
 /// The tables and the whole of a result.
 type Tabled = (Vec<Table>, Value);
 
-/// What the tables of a measure are made from.
+/// The input of the tables of a measure.
 #[derive(Clone, Copy, Debug)]
 enum Tables {
     /// Connections, transfer by transfer.
@@ -390,7 +385,7 @@ pub struct MeasuredGraph {
     pub chain: ChainInfo,
     /// Requested blocks.
     pub blocks: BlockRanges,
-    /// What was read, with gaps.
+    /// The report of the scan, with gaps.
     pub scan: ScanReport,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
@@ -424,13 +419,13 @@ pub struct Analysis<'s> {
     pub graph: MeasuredGraph,
     /// Branch ends of the search, and queried names that never occurred.
     pub branch_ends: BranchEnds,
-    /// What was measured.
+    /// The measure.
     pub measure: Measure,
     /// The tables of the measure, the main one first.
     pub tables: Vec<Table>,
     /// The whole result.
     pub result: Value,
-    /// What people should know about the result, a line each.
+    /// Notes on the result for people, a line each.
     pub notes: Vec<String>,
     #[cfg_attr(
         not(feature = "export"),

@@ -1,4 +1,4 @@
-//! What an index or a lake is made from.
+//! The source that an index or a lake is built from.
 
 #[cfg(not(feature = "replay"))]
 use crate::{Capability, Error, SourceSpec};

@@ -1,10 +1,10 @@
-//! What can be measured.
+//! The measures of a graph.
 
 use crate::Error;
 use txgraph_base::string_enum;
 
 string_enum! {
-    /// What is measured.
+    /// A measure of a graph.
     #[derive(Default)]
     pub enum Measure: "measure" {
         /// Counts, totals per token, top senders and receivers, concentration.

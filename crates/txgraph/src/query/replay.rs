@@ -58,7 +58,7 @@ use txgraph_work::ProgressGuard;
 const MISMATCHES_MAX: usize = 20;
 
 string_enum! {
-    /// What is written of each transaction, instead of its transfers.
+    /// The output for each transaction, instead of its transfers.
     pub enum Trace: "trace" {
         /// Its call frames, as in the node's `callTracer`.
         Call = "call",
@@ -379,7 +379,7 @@ impl PreparedReplay<'_> {
 }
 
 impl Replay<'_> {
-    /// What the outputs of the query need.
+    /// Returns the choice of records that the outputs of the query need.
     fn record(&self) -> Record {
         match self.trace {
             _ if self.verify_only => Record::default(),
@@ -455,8 +455,8 @@ impl RethNode {
         self.at_end_with(self.rules()?, block, ask)
     }
 
-    /// The rules for calls whose answer does not depend on forks: those of the chain, else the
-    /// newest, for chains that are not known and for the OP stack.
+    /// The rules for calls whose answer does not depend on forks: the rules of the chain, else
+    /// the newest, for chains that are not known and for the OP stack.
     fn rules_for_calls(&self) -> Result<ChainRules> {
         let error = match self.rules() {
             Ok(rules) => return Ok(rules),

@@ -12,7 +12,8 @@ use super::{
     retry::retry_on_reorg,
 };
 use crate::{
-    Error, Hint, MEMORY_DEFAULT, Result, Selection, Source,
+    Error, Hint, Result, Selection, Source,
+    config::MEMORY_DEFAULT,
     grammar::{Scalar, shortened},
     options,
     select::Resolved,

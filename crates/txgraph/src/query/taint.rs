@@ -48,7 +48,7 @@ pub(super) fn run(
     })
 }
 
-/// What people should know about the taint.
+/// Returns notes on the taint for people.
 fn notes(taint: &Taint, obstacle: Option<Error>) -> Vec<String> {
     let mut notes = Vec::new();
     if taint.sources.is_empty() {

@@ -26,7 +26,7 @@ pub struct TokenSources {
 }
 
 impl TokenSources {
-    /// Adds those of more tokens.
+    /// Adds the sources of more tokens.
     pub(super) fn add(&mut self, other: Self) {
         self.claims += other.claims;
         self.counterfeits.extend(other.counterfeits);

@@ -63,8 +63,8 @@ impl<'s> Transfers<'s> {
         self
     }
 
-    /// Only transfers of this transaction. Call again for more transactions. Their blocks are
-    /// those of the query, which names no others.
+    /// Only transfers of this transaction. Call again for more transactions. The query reads
+    /// their blocks, and must not name blocks itself.
     pub fn transaction(mut self, block: u64, index: u32) -> Self {
         self.transactions.insert((block, index));
         self
@@ -134,8 +134,9 @@ impl<'s> Transfers<'s> {
     /// Calls `each` for every batch of transfers, in total order. `each` can break to end
     /// the scan early; the report then covers the blocks that were read.
     ///
-    /// What `each` received cannot be taken back, so a reorganization in the meantime is an error
-    /// ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts again.
+    /// Batches that `each` received cannot be taken back, so a reorganization in the meantime is
+    /// an error ([`ErrorKind::Reorged`](crate::ErrorKind::Reorged)). [`Self::collect`] starts
+    /// again.
     ///
     /// # Errors
     ///
@@ -261,7 +262,7 @@ pub struct FirstTransfers {
     pub transfers: Vec<Transfer>,
     /// Whether the result has more.
     pub has_more: bool,
-    /// What was read. If the result has more, only up to the last of these transfers.
+    /// The report of the scan, which ends at the last of these transfers if the result has more.
     pub scan: ScanReport,
 }
 
@@ -309,9 +310,9 @@ mod to_file {
     /// The result of writing transfers.
     #[derive(Clone, Debug)]
     pub struct TransfersResult {
-        /// What was read.
+        /// The report of the scan.
         pub scan: ScanReport,
-        /// What was written: a file for each output.
+        /// The files that were written, one for each output.
         pub written: Vec<Written>,
         /// Tokens and addresses that the query names and no transfer has.
         pub unseen: Unseen,
@@ -343,7 +344,7 @@ mod to_file {
         ///
         /// # Errors
         ///
-        /// If the extension is not that of a table format.
+        /// If the extension does not name a table format.
         pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
             let target = Target::from(path.into());
             Ok(Self {
@@ -379,7 +380,7 @@ mod to_file {
             options.threads = source.control.threads.clone();
             options.columns.clone_from(&output.columns);
             (options.standards).clone_from(&self.request.filter.standards);
-            options.tokens.clone_from(&output.tokens);
+            options.tokens = output.tokens.clone().unwrap_or_default();
             options.labels.clone_from(&output.labels);
             let TransfersOutput {
                 target,
@@ -421,7 +422,7 @@ mod to_file {
                     names.add(source, &mut writers, &batch.transfers, &self.request.blocks)?;
                     for writer in &mut writers {
                         if let Some(facts) = writer.transactions() {
-                            // Those of earlier batches are written.
+                            // The facts of earlier batches are written.
                             facts.clear();
                             source.add_transactions(facts, batch.transfers.iter())?;
                         }

@@ -1,16 +1,16 @@
-//! What each kind of source implements.
+//! The trait that each kind of source implements.
 
 use crate::{Capabilities, ProtectedPaths, Result};
 use std::{any::Any, fmt};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
-/// What is done with the source that a lake is built from.
+/// A function that gets the source that a lake is built from.
 #[cfg(feature = "lake")]
 pub type BuildSourceFn<'a> = dyn FnMut(txgraph_stored::BuildSource<'_>) -> Result<()> + 'a;
 
 /// An open source of one kind. [`Source`](crate::Source) adds the queries.
 pub trait Backend: Any + fmt::Debug + Send + Sync {
-    /// What this source can do. The other methods are called only for that.
+    /// The capabilities of this source. The other methods are called only for these.
     fn capabilities(&self) -> Capabilities;
 
     /// The chain.

@@ -138,7 +138,7 @@ impl Backend for NodeWithHead {
         self.node.protected_paths()
     }
 
-    /// What is stored only, up to the newest block in the files.
+    /// Reads stored blocks only, up to the newest block in the files.
     #[cfg(feature = "lake")]
     fn with_build_source(&self, internal: bool, work: &mut super::BuildSourceFn<'_>) -> Result<()> {
         Backend::with_build_source(&self.node, internal, work)

@@ -32,7 +32,7 @@ impl Import {
             .transpose()?;
         let work = control.work();
         let threads = u64::try_from(work.threads.count()).unwrap_or(u64::MAX);
-        let memory = config.memory.unwrap_or(crate::MEMORY_DEFAULT);
+        let memory = config.memory.unwrap_or(crate::config::MEMORY_DEFAULT);
         options.memory_per_thread = memory / threads.max(1);
         options.covers = config.covers.as_deref().map(covers).transpose()?;
         let files = ImportedFiles::open(Path::new(spec.location()), &options)?;

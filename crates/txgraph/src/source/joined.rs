@@ -56,7 +56,7 @@ impl Joined {
 }
 
 impl Backend for Joined {
-    /// What all of the sources can do with transfers.
+    /// The capabilities for transfers that all of the sources have.
     fn capabilities(&self) -> Capabilities {
         use crate::Capability as C;
         let common = [C::Transfers, C::Hashes].into_iter();
@@ -102,7 +102,7 @@ impl Backend for Joined {
         all.ok_or_else(|| Error::usage("no source is named"))
     }
 
-    /// Of the first source that has it.
+    /// Returns the time of a block from the first source that has it.
     fn block_time(&self, block: u64) -> Result<Option<u64>> {
         for (_, part) in &self.parts {
             match part.block_time(block) {

@@ -121,8 +121,8 @@ impl Source {
         }
     }
 
-    /// Like [`Self::with_backend`], with settings and control. Work uses the threads of `config`
-    /// if it names a number, otherwise those of `control`.
+    /// Like [`Self::with_backend`], with settings and control. Work uses the threads of `config` if
+    /// it names a number, otherwise the threads of `control`.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Source {
         })
     }
 
-    /// What this source is, and where.
+    /// The kind and the location of this source.
     pub const fn spec(&self) -> &SourceSpec {
         &self.spec
     }
@@ -149,7 +149,7 @@ impl Source {
         &*self.backend
     }
 
-    /// What this source can do.
+    /// The capabilities of this source.
     pub fn capabilities(&self) -> Capabilities {
         self.backend.capabilities()
     }
@@ -187,7 +187,7 @@ impl Source {
     /// # Errors
     ///
     /// If the source cannot be read.
-    pub fn stored_tip(&self) -> Result<u64> {
+    pub(crate) fn stored_tip(&self) -> Result<u64> {
         #[cfg(feature = "rpc")]
         if let Some(joined) = self.with_head() {
             return joined.stored_tip();
@@ -320,7 +320,7 @@ impl Source {
         }
     }
 
-    /// What the data of the node looks like: chain, layout, tip, and which blocks exist.
+    /// Describes the data of the node: chain, layout, tip, and which blocks exist.
     ///
     /// # Errors
     ///
@@ -351,8 +351,7 @@ impl SourceBuilder {
         self
     }
 
-    /// The bytes of transfers that a search keeps in memory; default
-    /// [`MEMORY_DEFAULT`](crate::MEMORY_DEFAULT).
+    /// The bytes of transfers that a search keeps in memory; default 1 GiB.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.config.memory = Some(bytes);
         self

@@ -1,7 +1,11 @@
 //! `txgraph evm run`.
 
 use super::files::{CodeFormat, open, tool_error};
-use crate::{args::Global, commands::Context, output::print_page};
+use crate::{
+    args::{Global, OverrideArgs},
+    commands::Context,
+    output::print_page,
+};
 use alloy_primitives::{Address, Bytes, U256, hex};
 use clap::Args;
 use std::{
@@ -22,11 +26,11 @@ use txgraph_evm_tools::{
 
 /// Run bytecode, and show outcome, gas and return data
 ///
-/// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. The gas is that of the
-/// frame, before refunds. The time is that of the execution alone; with --block, it includes the
+/// The code runs as a bare frame: no intrinsic gas, no fees, no nonces. Gas is counted for
+/// the frame, before refunds. The time covers the execution alone; with --block, it includes the
 /// opening of the state.
 #[derive(Args, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES, mut_arg("overrides", |arg| arg.requires("block")))]
 pub(crate) struct RunArgs {
     /// Bytecode; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -98,12 +102,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DATE|N", conflicts_with_all = ["program", "state", "fork", "bundle"])]
     block: Option<String>,
 
-    /// Accounts of that state that are changed before the run
-    ///
-    /// JSON: {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0":
-    /// "0x1"}}}}. Everything can be absent.
-    #[arg(long = "override", value_name = "FILE", requires = "block")]
-    overrides: Option<PathBuf>,
+    #[command(flatten)]
+    changes: OverrideArgs,
 
     /// The code is init code: create a contract with it
     #[arg(long, conflicts_with = "program")]
@@ -170,7 +170,8 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
             Some(block) => {
                 let source = context.open()?;
                 let block = last_block(&source, block)?;
-                let overrides = args.overrides.as_deref().map(StateOverrides::open_for_call);
+                let overrides = args.changes.overrides.as_deref();
+                let overrides = overrides.map(StateOverrides::open_for_call);
                 Execution::OnState(Box::new(OnState {
                     source,
                     block,
@@ -207,7 +208,7 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
     print_page(&text)
 }
 
-/// What is executed.
+/// The frame or transaction that is executed.
 enum Execution {
     /// A bare frame.
     Call((Call, Fork)),

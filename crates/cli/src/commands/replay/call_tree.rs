@@ -1,6 +1,7 @@
 //! The call frames of a transaction as an indented tree.
 
 use crate::{
+    commands::names::named,
     table::thousands,
     units::{COIN_DECIMALS, in_units},
 };
@@ -19,7 +20,7 @@ enum Part {
     Error,
 }
 
-/// What a tree is made with.
+/// The settings of a tree.
 #[derive(Debug)]
 pub(super) struct CallTree<'a> {
     /// Names of functions, events and errors.
@@ -32,7 +33,7 @@ pub(super) struct CallTree<'a> {
     pub(super) color: bool,
 }
 
-/// What a frame contains, in the order in which it happened.
+/// An item of a frame, in the order of execution.
 enum Item<'a> {
     Call(&'a CallFrame),
     Log(&'a CallLog),
@@ -49,10 +50,7 @@ impl CallTree<'_> {
 
     /// An address with its name.
     pub(super) fn named(&self, address: Address) -> String {
-        match self.labels.name(address) {
-            Some(name) => format!("{address} [{}]", printable(name)),
-            None => address.to_string(),
-        }
+        named(self.labels, address)
     }
 
     /// A line for the call itself.
@@ -131,7 +129,7 @@ impl CallTree<'_> {
         self.paint(Part::Event, &format!("event {text}"))
     }
 
-    /// What the call returned, or why it failed. `None` if there is nothing to say.
+    /// The result of the call, or why it failed. `None` if there is nothing to say.
     fn end(&self, frame: &CallFrame) -> Option<String> {
         let output: &[u8] = frame.output.as_ref().map_or(&[], |output| output);
         if let Some(error) = &frame.error {

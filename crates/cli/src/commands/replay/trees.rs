@@ -1,8 +1,11 @@
 //! `txgraph replay trace call --format tree`.
 
 use super::{TraceArgs, call_tree::CallTree, disagreement::disagreement};
-use crate::output::{Terminal, print_data};
-use std::io::IsTerminal;
+use crate::{
+    output::{Terminal, print_data},
+    progress::has_colors,
+    transfer_tables::TerminalFormat,
+};
 use txgraph::{
     Dictionary, Error, Labels, Replay, Result, Source, Status, Trace, TransactionReplay,
 };
@@ -19,16 +22,12 @@ impl CallTrees {
     /// The trees, if the arguments ask for them. A terminal gets a tree unless a format is named.
     pub(super) fn wanted(
         args: &TraceArgs,
-        labels: &Labels,
+        source: &Source,
         terminal: &Terminal,
     ) -> Result<Option<Self>> {
-        let is_terminal = std::io::stdout().is_terminal();
-        let is_tree = match args.files.format.as_deref() {
-            Some(format) => format == "tree",
-            None => is_terminal && args.files.output.is_empty() && args.trace == Trace::Call,
-        };
-        if !is_tree {
-            return if args.abi.is_empty() {
+        let default = (args.trace == Trace::Call).then_some(TerminalFormat::Tree);
+        if args.files.form(default, terminal)? != Some(TerminalFormat::Tree) {
+            return if args.functions.abi.is_empty() {
                 Ok(None)
             } else {
                 Err(Error::usage("ABI files give names to call trees only")
@@ -39,29 +38,10 @@ impl CallTrees {
             return Err(Error::usage("only call frames are written as a tree")
                 .hint("`txgraph replay trace call`"));
         }
-        if args.files.output.iter().any(|path| path.as_os_str() != "-") {
-            return Err(Error::usage("a tree is written to standard output")
-                .hint("leave --output out, and redirect the output to a file"));
-        }
-        let mut names = Dictionary::common();
-        for path in &args.abi {
-            let loaded = names.load(path)?;
-            for row in &loaded.bad_rows {
-                terminal.note(format_args!("warning: {row}"));
-            }
-            let more = loaded.bad.saturating_sub(loaded.bad_rows.len());
-            if more > 0 {
-                let path = path.display();
-                terminal.note(format_args!(
-                    "warning: {path}: {more} more rows are not signatures"
-                ));
-            }
-        }
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Ok(Some(Self {
-            names,
-            labels: labels.clone(),
-            color: is_terminal && !no_color,
+            names: args.functions.read(terminal)?,
+            labels: args.labels.read(source, terminal)?,
+            color: terminal.is_seen() && has_colors(),
             one: args.scope.tx.is_some(),
         }))
     }

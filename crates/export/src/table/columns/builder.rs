@@ -16,7 +16,7 @@ use arrow_array::{
     },
     types::Int32Type,
 };
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::{ArrowError, DataType};
 use txgraph_transfers::Transfer;
 
 /// Milliseconds of a second. Parquet has no timestamps in seconds.
@@ -32,8 +32,8 @@ pub(crate) enum ColumnBuilder {
     Text(LargeStringBuilder),
     /// Seconds since 1970, as a timestamp in UTC.
     Time(TimestampMillisecondBuilder),
-    /// Bytes of this length.
-    Fixed(i32, FixedSizeBinaryBuilder),
+    /// Bytes of one length.
+    Fixed(FixedSizeBinaryBuilder),
     /// Text with offsets of 32 bits.
     ShortText(StringBuilder),
     /// Text of few different values.
@@ -41,8 +41,8 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// A column of the types that every reader has. Those of text and binary have offsets of 64
-    /// bits, and are not the "views" of 2023, which not every function of pyarrow supports.
+    /// A column of the types that every reader has. Text and binary have offsets of 64 bits, and
+    /// are not the "views" of 2023, which not every function of pyarrow supports.
     pub(crate) fn plain(column_type: ColumnType) -> Self {
         match column_type {
             ColumnType::U32 => Self::U32(UInt32Builder::new()),
@@ -61,7 +61,7 @@ impl ColumnBuilder {
 
     /// The same, with binary of a fixed size, and text of less than 2 GiB in a row group.
     pub(crate) fn fixed(column_type: ColumnType) -> Self {
-        let fixed = |length| Self::Fixed(length, FixedSizeBinaryBuilder::new(length));
+        let fixed = |length| Self::Fixed(FixedSizeBinaryBuilder::new(length));
         match column_type {
             ColumnType::Address => fixed(20),
             ColumnType::Hash => fixed(32),
@@ -83,7 +83,7 @@ impl ColumnBuilder {
     pub(crate) fn extend<'a>(
         &mut self,
         get: Get,
-        mut transfers: impl Iterator<Item = &'a Transfer>,
+        transfers: impl Iterator<Item = &'a Transfer>,
     ) -> Result<bool, ArrowError> {
         match (get, self) {
             (Get::U32(get), Self::U32(column)) => {
@@ -92,23 +92,12 @@ impl ColumnBuilder {
             (Get::U64(get) | Get::Time(get), Self::U64(column)) => {
                 transfers.for_each(|it| column.append_option(get(it)));
             }
-            (Get::Address(get), Self::Bytes(column)) => {
-                transfers.for_each(|it| column.append_option(get(it)));
+            (Get::Address(get), column) => return column.extend_bytes(transfers.map(get)),
+            (Get::Hash(get), column) => return column.extend_bytes(transfers.map(get)),
+            (Get::Amount(get), column @ (Self::Bytes(_) | Self::Fixed(_))) => {
+                let bytes = |it| get(it).map(U256::to_be_bytes::<32>);
+                return column.extend_bytes(transfers.map(bytes));
             }
-            (Get::Hash(get), Self::Bytes(column)) => {
-                transfers.for_each(|it| column.append_option(get(it)));
-            }
-            (Get::Amount(get), Self::Bytes(column)) => {
-                transfers.for_each(|it| column.append_option(get(it).map(U256::to_be_bytes::<32>)));
-            }
-            (Get::Address(get), Self::Fixed(20, column)) => {
-                transfers.try_for_each(|it| append_fixed(column, get(it)))?;
-            }
-            (Get::Hash(get), Self::Fixed(32, column)) => {
-                transfers.try_for_each(|it| append_fixed(column, get(it)))?;
-            }
-            (Get::Amount(get), Self::Fixed(32, column)) => transfers
-                .try_for_each(|it| append_fixed(column, get(it).map(U256::to_be_bytes::<32>)))?,
             (Get::Amount(get), Self::Text(column)) => {
                 let mut digits = Vec::new();
                 transfers.for_each(|it| match get(it) {
@@ -131,21 +120,28 @@ impl ColumnBuilder {
         Ok(true)
     }
 
-    pub(crate) fn data_type(&self) -> DataType {
+    /// The same for bytes.
+    fn extend_bytes(
+        &mut self,
+        mut values: impl Iterator<Item = Option<impl AsRef<[u8]>>>,
+    ) -> Result<bool, ArrowError> {
         match self {
-            Self::U32(_) => DataType::UInt32,
-            Self::U64(_) => DataType::UInt64,
-            Self::F64(_) => DataType::Float64,
-            Self::Bool(_) => DataType::Boolean,
-            Self::Bytes(_) => DataType::LargeBinary,
-            Self::Text(_) => DataType::LargeUtf8,
-            Self::Time(_) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
-            Self::Fixed(length, _) => DataType::FixedSizeBinary(*length),
-            Self::ShortText(_) => DataType::Utf8,
-            Self::Word(_) => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
+            Self::Bytes(column) => values.for_each(|bytes| column.append_option(bytes)),
+            Self::Fixed(column) => values.try_for_each(|bytes| match bytes {
+                Some(bytes) => column.append_value(bytes),
+                None => {
+                    column.append_null();
+                    Ok(())
+                }
+            })?,
+            _ => return Ok(false),
         }
+        Ok(true)
+    }
+
+    /// The type of a column that is still empty.
+    pub(crate) fn data_type(&mut self) -> DataType {
+        self.take().data_type().clone()
     }
 
     /// Appends a value. One of another type is absent, which is a bug: the columns must keep the
@@ -181,15 +177,14 @@ impl ColumnBuilder {
                 let time = seconds.checked_mul(MILLISECONDS);
                 column.append_option(time.and_then(|time| i64::try_from(time).ok()));
             }
-            (Self::Fixed(_, column), Value::Address(address)) => column.append_value(address)?,
-            (Self::Fixed(_, column), Value::Hash(hash)) => column.append_value(hash)?,
+            (Self::Fixed(column), Value::Address(address)) => column.append_value(address)?,
+            (Self::Fixed(column), Value::Hash(hash)) => column.append_value(hash)?,
             (Self::ShortText(column), Value::Text(text)) => column.append_value(text),
             (Self::Word(column), Value::Text(text)) => column.append_value(text),
             (column, value) => {
                 debug_assert!(
                     *value == Value::Absent,
-                    "a value of another type than {:?}: {value:?}",
-                    column.data_type()
+                    "a value of another type than its column: {value:?}"
                 );
                 column.push_absent();
             }
@@ -206,7 +201,7 @@ impl ColumnBuilder {
             Self::Bytes(column) => column.append_null(),
             Self::Text(column) => column.append_null(),
             Self::Time(column) => column.append_null(),
-            Self::Fixed(_, column) => column.append_null(),
+            Self::Fixed(column) => column.append_null(),
             Self::ShortText(column) => column.append_null(),
             Self::Word(column) => column.append_null(),
         }
@@ -222,25 +217,11 @@ impl ColumnBuilder {
             Self::Bytes(column) => column,
             Self::Text(column) => column,
             Self::Time(column) => column,
-            Self::Fixed(_, column) => column,
+            Self::Fixed(column) => column,
             Self::ShortText(column) => column,
             Self::Word(column) => column,
         };
         builder.finish()
-    }
-}
-
-/// Appends bytes of a fixed size, or nothing.
-fn append_fixed(
-    column: &mut FixedSizeBinaryBuilder,
-    bytes: Option<impl AsRef<[u8]>>,
-) -> Result<(), ArrowError> {
-    match bytes {
-        Some(bytes) => column.append_value(bytes),
-        None => {
-            column.append_null();
-            Ok(())
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parquet, Arrow IPC and record batches in memory, one row group or record batch at a time.
 
 use super::{Container, footer};
-use crate::{Error, Metadata, Result, Written, arrow_ipc::ArrowTarget, output::Output};
+use crate::{ArrowTarget, Error, Metadata, Result, Written, output::Output};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::SchemaRef;
@@ -159,7 +159,7 @@ impl Encoder {
     ) -> Result<Self> {
         let writer = match (container, output.arrow().cloned()) {
             (Container::Ipc, Some(target)) => {
-                target.start(&schema);
+                target.0.start(&schema);
                 Writer::Memory(target)
             }
             (Container::Ipc, None) => {
@@ -183,7 +183,7 @@ impl Encoder {
         self.rows += batch.num_rows() as u64;
         let encoded = match &mut self.writer {
             Writer::Memory(target) => {
-                return match target.batch(batch) {
+                return match target.0.batch(batch) {
                     true => Ok(()),
                     false => Err(Error::BrokenPipe),
                 };
@@ -208,7 +208,7 @@ impl Encoder {
         let text = metadata.map(Metadata::to_json).transpose()?;
         let end = match self.writer {
             Writer::Memory(target) => {
-                target.finish(text.as_deref());
+                target.0.finish(text.as_deref());
                 Vec::new()
             }
             Writer::Parquet(mut writer) => {

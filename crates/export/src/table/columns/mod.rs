@@ -35,14 +35,14 @@ impl Groups {
     /// Opens a file with these columns. `order`: see [`ColumnFile::new`].
     fn new(
         container: Container,
-        columns: Vec<(String, ColumnBuilder)>,
+        mut columns: Vec<(String, ColumnBuilder)>,
         order: Option<&[&str]>,
         options: &TransferTableOptions,
         threads: usize,
         output: Output,
     ) -> Result<Self> {
-        let fields = columns.iter();
-        let fields = fields.map(|(name, builder)| Field::new(name, builder.data_type(), true));
+        let fields = columns.iter_mut();
+        let fields = fields.map(|(name, builder)| Field::new(&**name, builder.data_type(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let rows_max = options.group_rows.max(1);
         Ok(Self {

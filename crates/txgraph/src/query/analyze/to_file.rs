@@ -38,7 +38,7 @@ impl Format for AnalysisFormat {
         TableFormat::from_extension(path).map(Self::Table)
     }
 
-    /// Those of data.
+    /// The words of data formats.
     fn words() -> Vec<&'static str> {
         Self::words().split_off(1)
     }

@@ -47,7 +47,7 @@ impl Source {
     /// # Errors
     ///
     /// If the source keeps no change sets, or they cannot be read.
-    pub fn creation_of(&self, contract: Address) -> Result<Option<Creation>> {
+    pub(crate) fn creation_of(&self, contract: Address) -> Result<Option<Creation>> {
         let node = self.node(Capability::State)?;
         let Some(block) = self.block_of_creation(node, contract)? else {
             return Ok(None);
@@ -78,7 +78,8 @@ impl Source {
         let Some(accounts) = coverage.accounts else {
             return Ok(None);
         };
-        // The state after a block needs the change sets behind it. That of block 0 is the genesis.
+        // The state after a block needs the change sets behind it. The state of block 0 is the
+        // genesis.
         let first = match accounts.first {
             0 => 0,
             first => first + 1,

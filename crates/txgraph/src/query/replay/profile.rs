@@ -32,7 +32,7 @@ pub struct Profile<'s> {
     top: usize,
 }
 
-/// What is known of an address.
+/// The profile of an address.
 #[derive(Clone, Debug)]
 pub struct AddressProfile {
     /// The address.
@@ -50,26 +50,26 @@ pub struct AddressProfile {
     pub balances: Vec<(Option<Address>, Option<U256>)>,
     /// Why there are no balances of tokens.
     pub without_balances: Option<String>,
-    /// What it received.
+    /// The transfers that it received.
     pub received: Activity,
-    /// What it sent.
+    /// The transfers that it sent.
     pub sent: Activity,
     /// The first transfer of the native coin to it by another address, except mints. `None` if it
     /// had a balance before: then none of these transfers was the first.
     pub first_funding: Option<Transfer>,
-    /// Its balance of the native coin at the end of the block before the first that was read. Of
-    /// block 0, it is what the genesis allocated.
+    /// Its balance of the native coin at the end of the block before the first that was read. The
+    /// balance of block 0 is the allocation of the genesis.
     pub balance_before: Option<(u64, U256)>,
     /// Why that is not known.
     pub without_balance_before: Option<String>,
-    /// What left a contract, or arrived there, in none of the transfers. It is known if all blocks
-    /// until the state were read.
+    /// The native coin that left a contract, or arrived there, in none of the transfers. It is
+    /// known if all blocks until the state were read.
     pub unrecorded: Option<Unrecorded>,
     /// The first transfer that it sent.
     pub first_sent: Option<FirstSent>,
     /// The request for its transfers.
     pub request: ScanRequest,
-    /// What was read, with gaps.
+    /// The report of the scan, with gaps.
     pub scan: ScanReport,
 }
 
@@ -115,7 +115,7 @@ pub struct Activity {
     pub last: Option<Transfer>,
     /// The number of counterparties.
     pub counterparties: u64,
-    /// Those with the most transfers; among equals, the lower address.
+    /// The counterparties with the most transfers; among equals, the lower address.
     pub top: Vec<Counterparty>,
 }
 
@@ -379,13 +379,13 @@ impl AddressProfile {
     }
 }
 
-/// What the transfers of an address were so far.
+/// A summary of the transfers of an address so far.
 #[derive(Default)]
 struct Seen {
     received: Side,
     sent: Side,
     first_funding: Option<Transfer>,
-    /// What it received and sent of the native coin.
+    /// The amounts of the native coin that it received and sent.
     native: (AmountSum, AmountSum),
     /// Transfers by ERC-20 token.
     tokens: BTreeMap<Address, u64>,

@@ -1,4 +1,4 @@
-//! What a replay reads: a node, or bundles.
+//! The source of a replay: a node, or bundles.
 
 #[cfg(feature = "export")]
 use super::Location;

@@ -71,7 +71,7 @@ const TRACES: Columns = &[
 
 const GAS: Columns = &[("stack", ColumnType::Text), ("gas", ColumnType::U64)];
 
-/// What is written of each transaction.
+/// The output for each transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Its internal transfers.

@@ -17,7 +17,7 @@ pub struct AccountState {
     pub balance: U256,
     /// The number of transactions that it sent, or of contracts that it created.
     pub nonce: u64,
-    /// Keccak-256 of its code; that of no bytes for accounts without code.
+    /// Keccak-256 of its code; the hash of no bytes for accounts without code.
     pub code_hash: B256,
 }
 

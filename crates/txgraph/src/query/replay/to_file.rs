@@ -24,12 +24,12 @@ pub struct ReplayedTransfers {
     pub transfers: Vec<Transfer>,
     /// How many there are, with those that are left out.
     pub count: u64,
-    /// What was replayed.
+    /// The summary of the replay.
     pub summary: ReplaySummary,
 }
 
 impl Replay<'_> {
-    /// What is written of each transaction.
+    /// Returns the kind of output for each transaction.
     fn content(&self) -> Content {
         match self.trace {
             Some(trace) => Content::Trace(trace),

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a token returns, sanitized. A call that failed is absent.
+/// The metadata that a token returns, sanitized. A call that failed is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenNames {
     /// `name()`.

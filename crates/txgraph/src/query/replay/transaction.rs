@@ -1,4 +1,4 @@
-//! What one transaction did: who sent it, what moved, and what each address has more or less.
+//! A summary of one transaction: its sender, all movements, and the balances that changed.
 
 #[cfg(feature = "rpc")]
 mod served;
@@ -47,7 +47,8 @@ pub struct TransactionSummary {
     pub reason: Option<String>,
     /// The gas used.
     pub gas_used: u64,
-    /// The fee in wei, with that of blobs. `None` if it cannot be computed from the block alone.
+    /// The fee in wei, with the fee for blobs. `None` if it cannot be computed from the block
+    /// alone.
     pub fee: Option<U256>,
     /// All movements: first of the native coin, then of tokens, in the order of their logs.
     pub transfers: Vec<Transfer>,
@@ -71,8 +72,8 @@ pub struct NetChange {
 }
 
 impl TransactionSummary {
-    /// The changed balances: those of the sender first, then by address, token and id. The zero
-    /// address, which mints come from, is left out.
+    /// The changed balances: first the balances of the sender, then by address, token and id.
+    /// The zero address, which mints come from, is left out.
     pub fn net(&self) -> Vec<NetChange> {
         type Key = (bool, Address, Option<Address>, Option<U256>);
         let mut sums: BTreeMap<Key, (U256, U256)> = BTreeMap::new();
@@ -182,12 +183,12 @@ impl Source {
         }
     }
 
-    /// What a transaction did. Its transfers inside are found in its logs (EIP-7708), in blocks
-    /// before Amsterdam by replay, if the source has the state before the block and the rules of the
-    /// chain are known.
+    /// Returns a summary of a transaction. Its transfers inside are found in its logs
+    /// (EIP-7708), in blocks before Amsterdam by replay, if the source has the state before the
+    /// block and the rules of the chain are known.
     ///
     /// A hash is looked up in the node's index, else searched backwards from the tip. A server
-    /// finds its own; that of a head answers for blocks above the newest one in the files.
+    /// finds its own; the server of a head answers for blocks above the newest one in the files.
     ///
     /// # Errors
     ///
@@ -235,7 +236,7 @@ impl Source {
         Ok(summary)
     }
 
-    /// What the node stores of a transaction.
+    /// Returns the summary of a transaction that the node stores.
     fn stored_summary(
         &self,
         node: &RethNode,

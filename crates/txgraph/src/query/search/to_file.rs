@@ -35,7 +35,8 @@ pub struct GraphOutputs {
     pub tokens: Option<TokenList>,
     /// Names of addresses, for columns on request and where the names of vertices come from.
     pub labels: Option<Labels>,
-    /// The columns of tables and their types, in order, and those of vertices on request.
+    /// The columns of tables and their types, in order, and the columns of vertices on
+    /// request.
     pub columns: Vec<ColumnChoice>,
     /// How pictures are drawn.
     pub drawing: Drawing,
@@ -48,7 +49,7 @@ impl GraphOutputs {
     ///
     /// # Errors
     ///
-    /// If the extension is not that of a format for graphs.
+    /// If the extension does not name a format for graphs.
     pub fn to(path: impl Into<PathBuf>) -> Result<Self> {
         let target = Target::from(path.into());
         Ok(Self {
@@ -71,7 +72,7 @@ impl Planned for GraphOutputs {
 /// The outputs of a graph that were written.
 #[derive(Debug, Default)]
 pub struct WrittenGraph {
-    /// What was written, in order.
+    /// The outputs that were written, in order.
     pub written: Vec<Written>,
     /// Outputs that could not be written, although the others were.
     pub failed: Vec<Error>,
@@ -144,7 +145,8 @@ impl GraphResult<'_> {
     }
 
     /// The tokens of the graph by name, if an output shows names.
-    fn names(&self, outputs: &GraphOutputs) -> Result<(Option<TokenList>, TokenSources)> {
+    fn names(&self, outputs: &GraphOutputs) -> Result<(TokenList, TokenSources)> {
+        let mut list = outputs.tokens.clone().unwrap_or_default();
         let in_tables = ColumnChoice::adds_any(&outputs.columns, &TOKEN_COLUMNS);
         // JSON has amounts in the smallest unit only.
         let json = GraphFormat::from(DocumentFormat::Json);
@@ -153,14 +155,13 @@ impl GraphResult<'_> {
             None => *format != json,
         };
         if !outputs.files.iter().any(|(format, _)| is_named(format)) {
-            return Ok((outputs.tokens.clone(), TokenSources::default()));
+            return Ok((list, TokenSources::default()));
         }
-        let mut list = outputs.tokens.clone().unwrap_or_default();
         let assets = self.inner.assets();
         let tokens = assets.iter().filter_map(|asset| asset.token_address);
         let limit = if in_tables { usize::MAX } else { ASKED_MAX };
         let named = (self.source).name_tokens(&mut list, tokens.take(limit), &self.inner.blocks)?;
-        Ok((Some(list), named))
+        Ok((list, named))
     }
 
     /// Writes the graph to every output. An output that fails does not prevent the
@@ -181,14 +182,13 @@ impl GraphResult<'_> {
             options.validate(*format)?;
         }
         let (tokens, named) = self.names(outputs)?;
-        options.table.tokens.clone_from(&tokens);
+        options.table.tokens = tokens;
         options.table.labels.clone_from(&outputs.labels);
         if ColumnChoice::adds_any(&outputs.columns, &transaction_columns::COLUMNS) {
             let edges = self.inner.graph.edge_weights();
             let transfers = edges.map(|edge| &edge.transfer);
             source.add_transactions(&mut options.table.transactions, transfers)?;
         }
-        options.tokens = tokens.unwrap_or_default();
         options.drawing.clone_from(&outputs.drawing);
         let asked = ColumnChoice::adds_any(&outputs.columns, &["is_contract"]);
         if asked || (outputs.files.iter()).any(|(format, _)| format.table().is_none()) {

@@ -35,7 +35,7 @@ impl Segment {
     }
 
     /// The sources whose rows have to be compared, because hashes do not show that their blocks
-    /// are those of the source that answers.
+    /// equal the blocks of the source that answers.
     pub(super) fn unproven(&self) -> &[usize] {
         let proven = self.sources.iter().all(|source| self.knows[*source]);
         if proven { &[] } else { &self.sources[1..] }

@@ -22,7 +22,7 @@ const OVERLAP_BLOCKS: u64 = 1000;
 const REST_BLOCKS_MAX: u64 = 1024;
 const REST_PART: u64 = 4;
 
-/// What reads one segment of a plan, by its number.
+/// A function that reads one segment of a plan, by its number.
 type ReadSegment<'r> = dyn FnMut(
         usize,
         &ScanRequest,
@@ -203,7 +203,7 @@ fn agree(ours: &mut [Transfer], theirs: &[Transfer]) -> Result<(), u64> {
 struct Joining<'r, 'a> {
     of: &'r JoinedTransfers<'a>,
     report: ScanReport,
-    /// What was read, by source.
+    /// The blocks that were read, by source.
     blocks: BTreeMap<usize, Vec<BlockRange>>,
     /// Pairs of sources between whose blocks no hash is known.
     unlinked: BTreeSet<(usize, usize)>,
@@ -395,7 +395,7 @@ impl TransferSource for JoinedTransfers<'_> {
         self.check(request)
     }
 
-    /// Of the first source that knows each.
+    /// Takes each hash from the first source that knows the block.
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
         let mut hashes = vec![None; blocks.len()];
         for member in &self.members {
@@ -543,7 +543,7 @@ impl TransferSource for OneSegment<'_> {
     }
 }
 
-/// What was prepared for the frontiers of one search: a source for each segment.
+/// The sources that were prepared for the frontiers of one search, one for each segment.
 struct Hops<'a> {
     of: &'a JoinedTransfers<'a>,
     plan: Arc<Plan>,

@@ -73,8 +73,8 @@ fn at(source: &Source, found: &FoundTransaction) -> Result<TransactionName> {
     }
 }
 
-/// What the server knows of a transaction. Its transfers inside are in its logs since Amsterdam,
-/// before that in traces, if the server has them.
+/// Returns the summary of a transaction from a server. Its transfers inside are in its logs
+/// since Amsterdam, before that in traces, if the server has them.
 pub(super) fn summary(server: &RpcSource, found: FoundTransaction) -> Result<TransactionSummary> {
     let block = found.block;
     let (transfers, timestamp, without_internal) = match read(server, &found, true) {

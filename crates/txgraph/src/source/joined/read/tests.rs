@@ -421,8 +421,8 @@ fn fakes() -> impl Strategy<Value = Vec<Fake>> {
 }
 
 proptest! {
-    /// The result is that of one source with all blocks, or the blocks that no source has are
-    /// missing.
+    /// The result equals the result of one source with all blocks, or the blocks that no
+    /// source has are missing.
     #[test]
     fn joined_sources_equal_one(
         mut sources in fakes(),

@@ -39,13 +39,13 @@ impl fmt::Display for Link {
 
 impl Link {
     /// Returns the link of an address.
-    pub(super) fn address(&self, address: Address) -> Option<String> {
+    pub(crate) fn address(&self, address: Address) -> Option<String> {
         (self.0.contains("{address}") && !self.0.contains("{tx}"))
             .then(|| self.0.replace("{address}", &address.to_checksum(None)))
     }
 
     /// Returns the link of a transaction.
-    pub(super) fn transaction(&self, hash: B256) -> Option<String> {
+    pub(crate) fn transaction(&self, hash: B256) -> Option<String> {
         (self.0.contains("{tx}") && !self.0.contains("{address}"))
             .then(|| self.0.replace("{tx}", &format!("{hash:#x}")))
     }
