@@ -8,7 +8,7 @@ use crate::{
     operator::WorkExec,
     run::Run,
     source::{ClusterSource, Cut},
-    wire::{Chunk, Input, Mode, Request, SourceInfo, Task},
+    wire::{Chunk, Input, Mode, SourceInfo, Task},
 };
 use serde::de::DeserializeOwned;
 use std::{
@@ -90,8 +90,7 @@ impl Driver {
         let (info, blocks, cuts, lake) = match &input {
             Input::Executors => {
                 let info = run.origin(|| {
-                    let name = run.location().to_owned();
-                    let task = question(&input, name, Mode::Describe, None);
+                    let task = Task::new(run.location(), &input, Mode::Describe);
                     let engine = engine.as_ref();
                     common(ask(engine, "sources", task, slots, &control.cancel)?)
                 })?;
@@ -126,6 +125,14 @@ impl Driver {
             control: control.clone(),
         })
     }
+
+    /// A task on the data that is queried, without a request.
+    pub(crate) fn task(&self, mode: Mode) -> Task {
+        Task {
+            chain: Some(self.info.chain.clone()),
+            ..Task::new(self.run.location(), &self.input, mode)
+        }
+    }
 }
 
 /// The data that a configuration names.
@@ -157,21 +164,7 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
     }
 }
 
-/// A task that asks one executor about its source.
-fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) -> Task {
-    Task {
-        run,
-        step: String::new(),
-        input: input.clone(),
-        mode,
-        chain,
-        request: Request::default(),
-        inputs: String::new(),
-        columns: None,
-    }
-}
-
-/// Sends as many such tasks, and returns the answers: at least one.
+/// Sends a question about sources to this many tasks, and returns the answers: at least one.
 fn ask<T: DeserializeOwned>(
     engine: &dyn Engine,
     name: &str,
@@ -323,9 +316,7 @@ impl Backend for ClusterBackend {
         let find = || match &driver.lake {
             Some(lake) => lake.block_at(seconds),
             None => {
-                let name = driver.run.location().to_owned();
-                let chain = Some(driver.info.chain.clone());
-                let task = question(&driver.input, name, Mode::BlockAt(seconds), chain);
+                let task = driver.task(Mode::BlockAt(seconds));
                 let engine = driver.engine.as_ref();
                 let cancel = &driver.control.cancel;
                 let blocks: Vec<u64> = ask(engine, "block of a date", task, 1, cancel)?;

@@ -92,6 +92,8 @@ impl PartWriter {
             let properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(level))
                 .set_max_row_group_row_count(Some(GROUP_ROWS))
+                // Hashes do not repeat often enough.
+                .set_column_dictionary_enabled("transaction_hash".into(), false)
                 .build();
             let file = ArrowWriter::try_new(Vec::new(), self.schema.clone(), Some(properties));
             self.file = Some(file.map_err(encoding)?);
