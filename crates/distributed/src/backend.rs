@@ -198,7 +198,7 @@ fn ask<T: DeserializeOwned>(
     answers.map_err(|error| Error::Answer(error.to_string()))
 }
 
-/// What the sources of all executors have.
+/// Describes what the sources of all executors have.
 fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
     let none = || Error::Answer("no executor described its source".to_owned());
     let all = sources.into_iter().map(Ok::<_, Error>).reduce(|all, one| {

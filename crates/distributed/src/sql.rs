@@ -182,7 +182,7 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// A request for transfers, or for those of some addresses.
+/// A request for all transfers, or for the transfers of some addresses.
 fn request(blocks: BlockRange, touching: Option<AddressFilter>) -> ScanRequest {
     ScanRequest {
         blocks: blocks.into(),

@@ -31,7 +31,7 @@ const HASH: usize = 5;
 /// All transfers of a source, as a table.
 #[derive(Debug)]
 pub(crate) struct TransfersTable {
-    /// What tasks read, without a request.
+    /// The data that tasks read, without a request.
     pub(crate) task: Task,
     /// The blocks of the table.
     pub(crate) blocks: BlockRange,

@@ -210,7 +210,7 @@ impl Request {
 }
 
 impl Frontier {
-    /// The addresses. Those of the last object are kept, for the other chunks.
+    /// The addresses. The last object is kept in memory, for the other chunks.
     fn read(&self, run: &str) -> Result<AddressFilter> {
         static LAST: Mutex<Option<(String, AddressSet)>> = Mutex::new(None);
         let filter = |addresses| AddressFilter {
