@@ -435,7 +435,7 @@ mod tests {
                 })
                 .collect();
             let count = forests.len().max(1);
-            forests.rotate_left(if forests.is_empty() { 0 } else { first % count });
+            forests.rotate_left(first % count);
             let mut merged = Connected::default();
             for half in forests.chunks(2) {
                 let mut connected = Connected::default();

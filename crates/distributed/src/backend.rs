@@ -9,7 +9,7 @@ use crate::{
     remote::Remote,
     run::Run,
     source::{ClusterSource, Cut},
-    wire::{Chunk, Input, Mode, Request, SourceInfo, Task},
+    wire::{Chunk, Input, Mode, SourceInfo, Task},
 };
 use serde::de::DeserializeOwned;
 use std::{
@@ -93,8 +93,7 @@ impl Driver {
         let (info, blocks, cuts, lake) = match &input {
             Input::Executors => {
                 let info = run.origin(|| {
-                    let name = run.location().to_owned();
-                    let task = question(&input, name, Mode::Describe, None);
+                    let task = Task::new(run.location(), &input, Mode::Describe);
                     let engine = engine.as_ref();
                     common(ask(engine, "sources", task, slots, &control.cancel)?)
                 })?;
@@ -129,6 +128,14 @@ impl Driver {
             control: control.clone(),
         })
     }
+
+    /// A task on the data that is queried, without a request.
+    pub(crate) fn task(&self, mode: Mode) -> Task {
+        Task {
+            chain: Some(self.info.chain.clone()),
+            ..Task::new(self.run.location(), &self.input, mode)
+        }
+    }
 }
 
 /// The data that a configuration names.
@@ -160,21 +167,7 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
     }
 }
 
-/// A task that asks one executor about its source.
-fn question(input: &Input, run: String, mode: Mode, chain: Option<ChainInfo>) -> Task {
-    Task {
-        run,
-        step: String::new(),
-        input: input.clone(),
-        mode,
-        chain,
-        request: Request::default(),
-        inputs: String::new(),
-        columns: None,
-    }
-}
-
-/// Sends as many such tasks, and returns the answers: at least one.
+/// Sends a question about sources to this many tasks, and returns the answers: at least one.
 fn ask<T: DeserializeOwned>(
     engine: &dyn Engine,
     name: &str,
@@ -208,7 +201,7 @@ fn ask<T: DeserializeOwned>(
     answers.map_err(|error| Error::Answer(error.to_string()))
 }
 
-/// What the sources of all executors have.
+/// Describes what the sources of all executors have.
 fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
     let none = || Error::Answer("no executor described its source".to_owned());
     let all = sources.into_iter().map(Ok::<_, Error>).reduce(|all, one| {
@@ -326,9 +319,7 @@ impl Backend for ClusterBackend {
         let find = || match &driver.lake {
             Some(lake) => lake.block_at(seconds),
             None => {
-                let name = driver.run.location().to_owned();
-                let chain = Some(driver.info.chain.clone());
-                let task = question(&driver.input, name, Mode::BlockAt(seconds), chain);
+                let task = driver.task(Mode::BlockAt(seconds));
                 let engine = driver.engine.as_ref();
                 let cancel = &driver.control.cancel;
                 let blocks: Vec<u64> = ask(engine, "block of a date", task, 1, cancel)?;

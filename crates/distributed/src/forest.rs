@@ -68,8 +68,8 @@ struct InputChunk {
     parts: Vec<Part>,
 }
 
-/// Merges the forests of a step whose numbers are those of the blocks of a chunk. Returns the files
-/// with the forest, or with the components.
+/// Merges the forests of a step that the blocks of a chunk number. Returns the files with the
+/// forest, or with the components.
 pub(crate) fn merge(task: &Task, chunk: &Chunk, is_last: bool) -> Result<Vec<Part>> {
     let store = Store::shared(&task.run)?;
     let folder = &task.inputs;

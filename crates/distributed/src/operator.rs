@@ -43,7 +43,7 @@ use txgraph_transfers::BlockRange;
 /// Batches that wait for the consumer of a chunk.
 const BATCHES_AHEAD: usize = 2;
 
-/// What an operator does with its input.
+/// The work of an operator on its input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// Reads the transfers of the chunks that it returns.
@@ -170,7 +170,7 @@ impl ExecutionPlan for WorkExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        // Other rows come instead of those of the input.
+        // Other rows come instead of the rows of the input.
         vec![false]
     }
 
@@ -240,7 +240,7 @@ async fn write(
         parts: block_in_place(|| writer.finish_table()).map_err(failed)?,
     };
     let report = rows::encode_report(&report).map_err(refused);
-    // Nobody wants it if the task was canceled.
+    // A task that was canceled has no receiver.
     let _ = sender.send(report).await;
     Ok(())
 }

@@ -22,8 +22,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The bytes after which a file ends. It is in memory until then, and whoever reads it has it
-/// in memory.
+/// The bytes after which a file ends. A writer has it in memory until then, and a reader has all
+/// of it.
 const PART_BYTES: usize = 64 << 20;
 /// The rows of a row group.
 const GROUP_ROWS: usize = 1 << 18;
@@ -92,6 +92,8 @@ impl PartWriter {
             let properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(level))
                 .set_max_row_group_row_count(Some(GROUP_ROWS))
+                // Hashes do not repeat often enough.
+                .set_column_dictionary_enabled("transaction_hash".into(), false)
                 .build();
             let file = ArrowWriter::try_new(Vec::new(), self.schema.clone(), Some(properties));
             self.file = Some(file.map_err(encoding)?);
@@ -162,7 +164,7 @@ pub(crate) fn read(
     file.with_batch_size(BATCH_ROWS).build().map_err(damaged)
 }
 
-/// Tells the driver now and then that a task goes on: an object that changes.
+/// Shows the driver now and then that a task goes on: an object that changes.
 pub(crate) struct Signs {
     store: Arc<Store>,
     name: String,

@@ -19,7 +19,7 @@ use txgraph_transfers::{BlockTime, Transfer};
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// The one column of what driver and tasks tell each other, as JSON: chunks and reports.
+/// The one column of messages between driver and tasks, as JSON: chunks and reports.
 pub(crate) fn report_schema() -> SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         let report = Field::new("report", DataType::Utf8, false);

@@ -25,10 +25,10 @@ use txgraph_transfers::{
 
 /// Receives the batches that a task returns to its engine.
 pub(crate) trait Consumer {
-    /// Passes on a batch. Breaks if nobody wants it.
+    /// Passes on a batch. Breaks if the receiver is gone.
     fn send(&self, batch: RecordBatch) -> ControlFlow<()>;
 
-    /// Whether nobody wants more: the task was canceled.
+    /// Whether the receiver is gone: the task was canceled.
     fn is_gone(&self) -> bool;
 }
 

@@ -106,16 +106,13 @@ impl ClusterSource<'_> {
             self.input,
             self.engine.name()
         ));
+        let mode = if first { Mode::FirstScan } else { Mode::Scan };
         self.run.step(&key, self.cancel, |folder| {
             let task = Task {
-                run: self.run.location().to_owned(),
                 step: folder.to_owned(),
-                input: self.input.clone(),
-                mode: if first { Mode::FirstScan } else { Mode::Scan },
                 chain: Some(self.chain.clone()),
                 request: wire.clone(),
-                inputs: String::new(),
-                columns: None,
+                ..Task::new(self.run.location(), self.input, mode)
             };
             let job = Job {
                 name: name.clone(),

@@ -51,9 +51,7 @@ impl<'a> Statements<'a> {
         let context = SessionContext::new_with_state(driver.engine.session().clone());
         let chunks = linked(driver, blocks)?;
         let table = TransfersTable {
-            run: driver.run.location().to_owned(),
-            input: driver.input.clone(),
-            chain: driver.info.chain.clone(),
+            task: driver.task(Mode::Rows),
             blocks,
             chunks: chunks.clone(),
         };
@@ -132,9 +130,8 @@ impl<'a> Statements<'a> {
             ..*chunk
         });
         let task = Task {
-            mode: Mode::Forest,
             request,
-            ..task(self.driver)
+            ..self.driver.task(Mode::Forest)
         };
         scan(self.driver, "forests", task, &chunks.collect::<Vec<_>>())
     }
@@ -160,9 +157,8 @@ impl<'a> Statements<'a> {
             hashes: [None; 2],
         });
         let task = Task {
-            mode,
             inputs: of.folder.clone(),
-            ..task(self.driver)
+            ..self.driver.task(mode)
         };
         scan(self.driver, name, task, &chunks.collect::<Vec<_>>())
     }
@@ -186,21 +182,7 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// A task on the data of a driver, without a request.
-fn task(driver: &Driver) -> Task {
-    Task {
-        run: driver.run.location().to_owned(),
-        step: String::new(),
-        input: driver.input.clone(),
-        mode: Mode::Scan,
-        chain: Some(driver.info.chain.clone()),
-        request: Request::default(),
-        inputs: String::new(),
-        columns: None,
-    }
-}
-
-/// A request for transfers, or for those of some addresses.
+/// A request for all transfers, or for the transfers of some addresses.
 fn request(blocks: BlockRange, touching: Option<AddressFilter>) -> ScanRequest {
     ScanRequest {
         blocks: blocks.into(),
@@ -254,7 +236,7 @@ fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
     let request = request(blocks, Some(touching));
     let task = Task {
         request: Request::new(&request, &driver.run.store)?,
-        ..task(driver)
+        ..driver.task(Mode::Scan)
     };
     let done = scan(driver, "hashes at the ends of chunks", task, &ends)?;
     let mut before = None;

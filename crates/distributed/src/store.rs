@@ -1,7 +1,7 @@
 //! The folder of a run as objects: below a path that all hosts share, or in a bucket.
 //!
 //! The driver and the executors write objects whole, under names of which each is used once, and
-//! never change them. So nobody reads a half-written one, and a task that is repeated disturbs
+//! never change them. So none is ever read half-written, and a task that is repeated disturbs
 //! nothing.
 
 use crate::{Error, Result};

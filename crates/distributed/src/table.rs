@@ -5,7 +5,7 @@ use crate::{
     operator::{WorkExec, refused},
     rows::transfers_schema,
     store::Store,
-    wire::{Chunk, Input, Mode, Request, Task},
+    wire::{Chunk, Request, Task},
 };
 use alloy_primitives::Address;
 use async_trait::async_trait;
@@ -21,8 +21,7 @@ use datafusion::{
 };
 use std::sync::Arc;
 use txgraph_transfers::{
-    AddressFilter, BlockRange, ChainInfo, Direction, ScanRequest, TokenFilter, TransferFilter,
-    WrappedNative,
+    AddressFilter, BlockRange, Direction, ScanRequest, TokenFilter, TransferFilter, WrappedNative,
 };
 
 /// Positions of columns that cost a read when they are wanted.
@@ -32,9 +31,8 @@ const HASH: usize = 5;
 /// All transfers of a source, as a table.
 #[derive(Debug)]
 pub(crate) struct TransfersTable {
-    pub(crate) run: String,
-    pub(crate) input: Input,
-    pub(crate) chain: ChainInfo,
+    /// The data that tasks read, without a request.
+    pub(crate) task: Task,
     /// The blocks of the table.
     pub(crate) blocks: BlockRange,
     /// The same blocks, divided, with the hashes at the ends of chunks.
@@ -66,16 +64,11 @@ impl TransfersTable {
             allow_partial: false,
         };
         let chunks = clip(&self.chunks, blocks);
-        let store = Store::shared(&self.run)?;
+        let store = Store::shared(&self.task.run)?;
         let task = Task {
-            run: self.run.clone(),
-            step: String::new(),
-            input: self.input.clone(),
-            mode: Mode::Rows,
-            chain: Some(self.chain.clone()),
             request: Request::new(&request, store.as_ref())?,
-            inputs: String::new(),
             columns: columns.cloned(),
+            ..self.task.clone()
         };
         WorkExec::transfers(task, &chunks)
     }

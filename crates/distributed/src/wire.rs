@@ -9,10 +9,14 @@ use alloy_primitives::{Address, B256, U256};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 use txgraph_transfers::{
-    AddressFilter, AmountFilter, BlockAnchor, BlockRange, ChainInfo, Direction, Kind, ScanReport,
-    ScanRequest, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
+    AddressFilter, AddressSet, AmountFilter, BlockAnchor, BlockRange, ChainInfo, Direction, Kind,
+    ScanReport, ScanRequest, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
 };
 
 /// Addresses that are part of a plan, which each task gets. A larger frontier is an object that
@@ -54,6 +58,22 @@ pub(crate) struct Task {
     pub(crate) inputs: String,
     /// Positions of the returned columns, for [`Mode::Rows`].
     pub(crate) columns: Option<Vec<usize>>,
+}
+
+impl Task {
+    /// A task without a request.
+    pub(crate) fn new(run: &str, input: &Input, mode: Mode) -> Self {
+        Self {
+            run: run.to_owned(),
+            step: String::new(),
+            input: input.clone(),
+            mode,
+            chain: None,
+            request: Request::default(),
+            inputs: String::new(),
+            columns: None,
+        }
+    }
 }
 
 /// The output of a task.
@@ -190,7 +210,27 @@ impl Request {
 }
 
 impl Frontier {
+    /// The addresses. The last object is kept in memory, for the other chunks.
     fn read(&self, run: &str) -> Result<AddressFilter> {
+        static LAST: Mutex<Option<(String, AddressSet)>> = Mutex::new(None);
+        let filter = |addresses| AddressFilter {
+            addresses,
+            direction: self.direction,
+        };
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(name), Some((known, addresses))) = (&self.object, &*last)
+            && name == known
+        {
+            return Ok(filter(addresses.clone()));
+        }
+        let addresses = self.addresses(run)?;
+        if let Some(name) = &self.object {
+            *last = Some((name.clone(), addresses.clone()));
+        }
+        Ok(filter(addresses))
+    }
+
+    fn addresses(&self, run: &str) -> Result<AddressSet> {
         let damaged = |why: String| Error::Plan(format!("the frontier of a task: {why}"));
         let bytes = match (&self.inline, &self.object) {
             (Some(text), _) => {
@@ -217,10 +257,7 @@ impl Frontier {
         if !rest.is_empty() {
             return Err(damaged("its length is not a multiple of 20".to_owned()));
         }
-        Ok(AddressFilter {
-            addresses: addresses.iter().map(Address::from).collect(),
-            direction: self.direction,
-        })
+        Ok(addresses.iter().map(Address::from).collect())
     }
 }
 
@@ -429,8 +466,8 @@ mod tests {
         };
         let wire = Request::new(&request, &store).unwrap();
         assert!(serde_json::to_string(&wire).unwrap().len() < 1000);
-        let of = || wire.of(blocks, store.location());
-        let read = of().unwrap().filter.touching.unwrap();
+        let read = wire.of(blocks, store.location()).unwrap();
+        let read = read.filter.touching.unwrap();
         assert_eq!(read.addresses.len(), FRONTIER_INLINE_MAX + 1);
 
         let objects = store.list(FRONTIERS).unwrap();
@@ -441,9 +478,17 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[5] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        assert!(of().unwrap_err().to_string().contains("another hash"));
+        // Not those that are kept.
+        let frontier = wire.frontier.as_ref().unwrap();
+        let again = || {
+            frontier
+                .addresses(store.location())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(again().contains("another hash"));
         std::fs::remove_file(&path).unwrap();
-        assert!(of().unwrap_err().to_string().contains("all hosts"));
+        assert!(again().contains("all hosts"));
     }
 
     #[test]
