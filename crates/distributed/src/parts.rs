@@ -30,10 +30,10 @@ const GROUP_ROWS: usize = 1 << 18;
 
 /// The description of a step, in its folder.
 pub(crate) const STEP_FILE: &str = "step.json";
-/// The folder of signs in a run.
-pub(crate) const SIGNS: &str = "signs";
-/// The time between two signs.
-const SIGN_INTERVAL: Duration = Duration::from_secs(10);
+/// The folder of heartbeats in a run.
+pub(crate) const HEARTBEATS: &str = "heartbeats";
+/// The time between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A name that no other attempt at a task has.
 fn attempt() -> String {
@@ -49,7 +49,7 @@ pub(crate) struct PartWriter {
     file: Option<ArrowWriter<Vec<u8>>>,
     rows: u64,
     parts: Vec<Part>,
-    signs: Signs,
+    heartbeat: Heartbeat,
 }
 
 impl PartWriter {
@@ -57,7 +57,7 @@ impl PartWriter {
     pub(crate) fn new(run: &str, folder: &str, schema: SchemaRef) -> Result<Self> {
         let store = Store::shared(run)?;
         Ok(Self {
-            signs: Signs::new(store.clone()),
+            heartbeat: Heartbeat::new(store.clone()),
             store,
             folder: folder.to_owned(),
             attempt: attempt(),
@@ -69,13 +69,13 @@ impl PartWriter {
     }
 
     /// Called whenever the task read something, with rows or without.
-    pub(crate) fn go_on(&mut self) {
-        self.signs.go_on();
+    pub(crate) fn beat(&mut self) {
+        self.heartbeat.beat();
     }
 
     /// Writes rows.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.signs.go_on();
+        self.heartbeat.beat();
         if batch.num_rows() == 0 {
             return Ok(());
         }
@@ -165,7 +165,7 @@ pub(crate) fn read(
 }
 
 /// Shows the driver now and then that a task goes on: an object that changes.
-pub(crate) struct Signs {
+pub(crate) struct Heartbeat {
     store: Arc<Store>,
     name: String,
     /// Calls so far.
@@ -174,11 +174,11 @@ pub(crate) struct Signs {
     is_written: bool,
 }
 
-impl Signs {
+impl Heartbeat {
     pub(crate) fn new(store: Arc<Store>) -> Self {
         Self {
             store,
-            name: format!("{SIGNS}/{}", attempt()),
+            name: format!("{HEARTBEATS}/{}", attempt()),
             count: 0,
             last: Instant::now(),
             is_written: false,
@@ -186,22 +186,22 @@ impl Signs {
     }
 
     /// Called whenever the task read or wrote something.
-    pub(crate) fn go_on(&mut self) {
+    pub(crate) fn beat(&mut self) {
         self.count += 1;
-        if self.last.elapsed() < SIGN_INTERVAL {
+        if self.last.elapsed() < HEARTBEAT_INTERVAL {
             return;
         }
         self.last = Instant::now();
         self.is_written = true;
-        let sign = self.count.to_string().into_bytes();
-        if let Err(error) = self.store.replace(&self.name, sign) {
+        let count = self.count.to_string().into_bytes();
+        if let Err(error) = self.store.replace(&self.name, count) {
             // The task fails by itself if it cannot write its rows.
             tracing::debug!("{error}");
         }
     }
 }
 
-impl Drop for Signs {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         if self.is_written
             && let Err(error) = self.store.remove(&self.name)
@@ -260,17 +260,17 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_run_for_long_give_signs() {
+    fn tasks_that_run_for_long_have_a_heartbeat() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
-        let signs = || store.list(SIGNS).unwrap().len();
-        let mut task = Signs::new(store.clone());
-        task.go_on();
-        assert_eq!(signs(), 0);
-        task.last = Instant::now().checked_sub(SIGN_INTERVAL).unwrap();
-        task.go_on();
-        assert_eq!(signs(), 1);
+        let heartbeats = || store.list(HEARTBEATS).unwrap().len();
+        let mut task = Heartbeat::new(store.clone());
+        task.beat();
+        assert_eq!(heartbeats(), 0);
+        task.last = Instant::now().checked_sub(HEARTBEAT_INTERVAL).unwrap();
+        task.beat();
+        assert_eq!(heartbeats(), 1);
         drop(task);
-        assert_eq!(signs(), 0);
+        assert_eq!(heartbeats(), 0);
     }
 }

@@ -5,7 +5,7 @@
 //!   run.json          query, chain, blocks, state; replaced
 //!   LOCK              locked by the driver that works on it: flock, or in a bucket by its existence
 //!   frontiers/<hash>  large frontiers, which executors read
-//!   signs/…           of tasks that run for long
+//!   heartbeats/…      of tasks that run for long
 //!   steps/
 //!     0001-<key>/     a step; <key> is a hash of everything that it depends on
 //!       part-….parquet    its rows, written by executors
@@ -22,7 +22,7 @@ use crate::{
     Error, Result,
     engine::JobMetrics,
     operator::Target,
-    parts::{self, SIGNS, STEP_FILE},
+    parts::{self, HEARTBEATS, STEP_FILE},
     store::{Store, StoreLock},
     wire::{ChunkReport, Part, PartitionReport},
 };
@@ -189,7 +189,7 @@ impl Run {
                 last = last.max(number);
             }
         }
-        store.remove_folder(SIGNS)?;
+        store.remove_folder(HEARTBEATS)?;
         let run = Self {
             store,
             info: Mutex::new(info),
@@ -377,10 +377,10 @@ impl Run {
         Ok(())
     }
 
-    /// A number that changes when tasks write files of a step, or signs.
+    /// A number that changes when tasks write files of a step, or heartbeats.
     pub(crate) fn written(&self, step: &str) -> Result<u64> {
         let mut seen = Vec::new();
-        for folder in [step, SIGNS] {
+        for folder in [step, HEARTBEATS] {
             for (name, object) in self.store.list(folder)? {
                 seen.push((name, object.size, object.last_modified));
             }

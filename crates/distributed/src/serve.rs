@@ -4,7 +4,7 @@ use crate::{
     Error, Result,
     error::{Refusal, RefusalKind},
     forest,
-    parts::{PartWriter, Signs},
+    parts::{Heartbeat, PartWriter},
     rows::{self, BATCH_ROWS},
     store::Store,
     wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
@@ -257,7 +257,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     }
 
     let mut output = match task.mode {
-        Mode::Rows => Output::Rows(Signs::new(Store::shared(&task.run)?)),
+        Mode::Rows => Output::Rows(Heartbeat::new(Store::shared(&task.run)?)),
         Mode::Forest => Output::Forest(
             Connected::default(),
             PartWriter::new(&task.run, &task.step, forest::forest_schema())?,
@@ -311,7 +311,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
 /// Where the transfers of a chunk go.
 enum Output {
     /// To the next operator.
-    Rows(Signs),
+    Rows(Heartbeat),
     /// Into the store.
     Parts(PartWriter),
     /// Into a forest, which goes into the store.
@@ -329,10 +329,10 @@ impl Output {
             return Ok(ControlFlow::Break(()));
         }
         match self {
-            Self::Rows(signs) => signs.go_on(),
-            Self::Parts(writer) => writer.go_on(),
+            Self::Rows(heartbeat) => heartbeat.beat(),
+            Self::Parts(writer) => writer.beat(),
             Self::Forest(connected, writer) => {
-                writer.go_on();
+                writer.beat();
                 let added = connected.add(transfers);
                 added.map_err(|error| Error::Answer(error.to_string()))?;
                 return Ok(ControlFlow::Continue(()));
