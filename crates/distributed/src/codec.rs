@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// would be a field with a wire type that does not exist.
 const MAGIC: &[u8] = b"\xfftxgraph-2\n";
 
-/// The codec of plans with [`WorkExec`].
+/// The codec of plans with our operator `WorkExec`.
 #[derive(Debug, Default)]
 pub struct PlanCodec {
     ballista: BallistaPhysicalExtensionCodec,
