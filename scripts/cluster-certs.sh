@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes certificates for a cluster (docs/cluster.md): an authority in FOLDER/authority, and for each host
 # a folder FOLDER/HOST with ca.pem, cert.pem and key.pem, for --tls of its scheduler or executor, or for
-# TXGRAPH_CLUSTER_TLS of its driver. Whoever has one of these folders can use the cluster. Copy to each
+# TXGRAPH_CLUSTER_TLS of its driver. Each of these folders is enough to use the cluster. Copy to each
 # host its own only, and keep FOLDER/authority: it signs certificates of later hosts.
 #
 #   scripts/cluster-certs.sh FOLDER HOST…

@@ -4,7 +4,7 @@
 //! each process has a gate at its public address: the gate accepts TLS from holders of a certificate of
 //! the cluster, and passes the bytes on. Connections to other processes go through a tunnel, which
 //! listens on a loopback address of its own. So every connection of Ballista between hosts is
-//! encrypted, and whoever has no certificate reaches no server. Users of one host are not separated.
+//! encrypted, and a program without a certificate reaches no server. Users of one host are not separated.
 
 use crate::{Error, Result};
 use ballista_core::{extension::EndpointOverrideFn, utils::create_grpc_client_endpoint};
@@ -177,7 +177,7 @@ impl Tls {
         let accept = self.0.accept.accept(stream).into_fallible();
         let mut client = match timeout(HANDSHAKE_WITHIN, accept).await? {
             Ok(client) => client,
-            // A probe: somebody connected and sent nothing.
+            // A probe, which connected and sent nothing.
             Err((error, _)) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
             Err((error, mut stream)) => {
                 // The other side does not see why if its bytes are left when the connection is closed.
