@@ -4,6 +4,7 @@
 use crate::{
     Column, TokenList, Value,
     graph_rows::{MERGED, columns, row, transfer_columns, transfer_row},
+    options::GraphInput,
 };
 use alloy_primitives::{Address, map::HashMap};
 use std::{
@@ -58,6 +59,12 @@ struct Style {
 }
 
 impl<'a> Arrows<'a> {
+    /// Prepares the arrows of a file for graph programs.
+    pub(crate) fn of(input: GraphInput<'a>) -> Result<Self, ThreadsError> {
+        let options = input.options;
+        Self::new(input.graph, options.merge, &options.table.threads)
+    }
+
     /// Prepares the arrows. `threads` sum up the assets.
     pub(crate) fn new(
         graph: &'a TransferGraph,

@@ -26,11 +26,7 @@ const VERTEX_COLOR: &str = "#BBBBBB";
 
 pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
     let tokens = &input.options.table.tokens;
-    let arrows = Arrows::new(
-        input.graph,
-        input.options.merge,
-        &input.options.table.threads,
-    )?;
+    let arrows = Arrows::of(input)?;
     let chain_id = input.graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;

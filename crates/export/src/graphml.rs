@@ -21,11 +21,7 @@ const OPEN: &[u8] = b"<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
 
 pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
     let tokens = &input.options.table.tokens;
-    let arrows = Arrows::new(
-        input.graph,
-        input.options.merge,
-        &input.options.table.threads,
-    )?;
+    let arrows = Arrows::of(input)?;
     let chain_id = input.graph.chain.chain_id;
     let mut text = TextOutput::new(output);
     let out = &mut text.buffer;
