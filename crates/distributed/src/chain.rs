@@ -2,8 +2,8 @@
 //! the degrees and concentration of each token.
 //!
 //! Components come from forests ([`crate::forest`]). The others are series of SQL statements. The
-//! rows of a statement are a step of the run, and a table of the statements after it. An address is a vertex; the transfers from one address to another
-//! are one edge.
+//! rows of a statement are a step of the run, and a table of the statements after it. An address is
+//! a vertex; the transfers from one address to another are one edge.
 
 use crate::{Result, forest::FAN_IN, run::Committed, sql::Statements, wire::Mode};
 use datafusion::arrow::datatypes::Float64Type;

@@ -8,9 +8,9 @@
 //!   …                 a statement, whose plan may have TransfersExec that returns rows
 //! ```
 //!
-//! Both are [`WorkExec`]. The first is not a leaf. The scheduler gives each task a part of the partitions by rewriting
-//! the leaves that it knows; a leaf of another kind would be run whole by every task, and rows
-//! would appear several times (`ballista-scheduler/src/state/task_builder.rs`).
+//! Both are [`WorkExec`]. The first is not a leaf. The scheduler gives each task a part of the
+//! partitions by rewriting the leaves that it knows; a leaf of another kind would be run whole by
+//! every task, and rows would appear several times (`ballista-scheduler/src/state/task_builder.rs`).
 
 use crate::{
     Error, Result,

@@ -403,7 +403,7 @@ impl Run {
 /// The key of a step: a hash of what it depends on.
 pub(crate) fn key(of: &impl Serialize) -> Result<String> {
     let json = serde_json::to_vec(of).map_err(|error| Error::Plan(error.to_string()))?;
-    Ok(hex(&Sha256::digest(json)[..8]))
+    Ok(alloy_primitives::hex::encode(&Sha256::digest(json)[..8]))
 }
 
 impl Committed {
@@ -490,10 +490,6 @@ fn load<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>> {
     let value = serde_json::from_slice(&json);
     let damaged = |error| Error::run(&store.place(name), format!("it is damaged: {error}"));
     value.map(Some).map_err(damaged)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    alloy_primitives::hex::encode(bytes)
 }
 
 /// Deletes a run, unless a driver works on it.

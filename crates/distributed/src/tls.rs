@@ -180,7 +180,8 @@ impl Tls {
             // A probe, which connected and sent nothing.
             Err((error, _)) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
             Err((error, mut stream)) => {
-                // The other side does not see why if its bytes are left when the connection is closed.
+                // The other side does not see why if the connection is closed before its bytes
+                // are read.
                 let rest = async {
                     stream.shutdown().await?;
                     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
@@ -255,8 +256,8 @@ impl Tls {
     }
 }
 
-/// Copies bytes in both directions until both sides have ended. A side that closes its connection without a
-/// notice, as killed processes do, is an end.
+/// Copies bytes in both directions until both sides have ended. A side that closes its connection
+/// without a notice, as killed processes do, is an end.
 async fn pipe(
     one: &mut (impl AsyncRead + AsyncWrite + Unpin),
     other: &mut (impl AsyncRead + AsyncWrite + Unpin),
