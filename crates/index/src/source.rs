@@ -16,8 +16,8 @@ use rayon::prelude::*;
 use std::{fmt, ops::ControlFlow};
 use txgraph_stored::CachedSource;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts, Indexable,
-    ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Unavailable,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, DecodeCounts, Indexable, ScanReport,
+    ScanRequest, SourceError, Transfer, TransferSource, Unavailable, Wrapper,
 };
 use txgraph_work::WorkContext;
 
@@ -353,9 +353,11 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     }
 }
 
-impl<R: TransferSource> TransferSource for Indexed<'_, R> {
-    fn chain(&self) -> &ChainInfo {
-        self.source.chain()
+impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
+    type Inner = dyn Indexable + 'a;
+
+    fn inner(&self) -> &Self::Inner {
+        self.source
     }
 
     fn scan(
@@ -394,21 +396,9 @@ impl<R: TransferSource> TransferSource for Indexed<'_, R> {
         self.finish(report)
     }
 
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, anchors)
-    }
-
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         let runs = self.canonical_runs(request)?;
         self.check_rest(request, &Self::parts(&request.blocks, &runs))
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.source.canonical_hashes(blocks)
     }
 
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {

@@ -8,8 +8,8 @@ use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
 use txgraph_state::StateRange;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError,
-    Transfer, TransferFilter, TransferSource,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError,
+    TransferFilter, TransferSource, Wrapper,
 };
 
 /// Blocks that are scanned and replayed at a time. Their transfers are kept in memory.
@@ -199,9 +199,11 @@ fn of_blocks(request: &ScanRequest, blocks: BlockRanges) -> ScanRequest {
     }
 }
 
-impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
-    fn chain(&self) -> &ChainInfo {
-        self.source.chain()
+impl<S: TransferSource> Wrapper for WithInternal<'_, S> {
+    type Inner = S;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.source
     }
 
     fn scan(
@@ -214,7 +216,7 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
             return self.source.scan(&without_internal(request), sink);
         }
         if !request.allow_partial {
-            self.check_available(request)?;
+            Wrapper::check_available(self, request)?;
         }
         let [replayed, logged] = self.divide(request)?;
         let (blocks, missing) = self.internal.replayable(&replayed)?;
@@ -250,14 +252,6 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
         Ok(progress.finish())
     }
 
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, anchors)
-    }
-
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         let [replayed, logged] = self.divide(request)?;
         self.internal.check(&replayed)?;
@@ -268,10 +262,6 @@ impl<S: TransferSource> TransferSource for WithInternal<'_, S> {
             true => Ok(()),
             false => self.source.check_available(&of_blocks(request, logged)),
         }
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.source.canonical_hashes(blocks)
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {

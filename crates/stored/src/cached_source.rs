@@ -1,11 +1,9 @@
 //! Blocks whose scan costs the same for any number of addresses, read once for all frontiers of a
 //! search.
 
-use alloy_primitives::B256;
 use std::{fmt, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer,
-    TransferSource,
+    Batch, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Wrapper,
 };
 
 /// The maximum number of transfers kept in memory: about 60 MiB. Beyond, the blocks are
@@ -82,9 +80,11 @@ impl CachedPart {
     }
 }
 
-impl<S: TransferSource> TransferSource for CachedSource<S> {
-    fn chain(&self) -> &ChainInfo {
-        self.source.chain()
+impl<S: TransferSource> Wrapper for CachedSource<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.source
     }
 
     /// Answers the request of [`Self::read`], with any addresses, for blocks that were read.
@@ -131,22 +131,10 @@ impl<S: TransferSource> TransferSource for CachedSource<S> {
         Ok(report)
     }
 
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, anchors)
-    }
-
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         match self.parts.iter().any(|part| part.blocks == request.blocks) {
             true => Ok(()),
             false => self.source.check_available(request),
         }
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.source.canonical_hashes(blocks)
     }
 }

@@ -1,13 +1,12 @@
 //! Requests to a source, and a naive reference for their answers: a filter over all transfers.
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, U256};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow, sync::Mutex};
 use txgraph_transfers::{
-    AddressFilter, AmountFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockReader,
-    ChainInfo, Direction, Indexable, InternalReader, InternalSource, InternalTransfers, Kind,
-    ScanReport, ScanRequest, SourceError, TokenFilter, TokenStandard, Transfer, TransferFilter,
-    TransferSource, WrappedNative,
+    AddressFilter, AmountFilter, BlockRange, BlockRanges, BlockReader, Direction, Indexable,
+    InternalReader, InternalSource, InternalTransfers, Kind, ScanReport, ScanRequest, SourceError,
+    TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource, WrappedNative, Wrapper,
 };
 
 /// The blocks `first..=last`.
@@ -96,35 +95,17 @@ impl<S> std::fmt::Debug for Changing<'_, S> {
     }
 }
 
-impl<S: Indexable> TransferSource for Changing<'_, S> {
-    fn chain(&self) -> &ChainInfo {
-        self.source.chain()
-    }
+impl<S: Indexable> Wrapper for Changing<'_, S> {
+    type Inner = S;
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
-        self.source.scan(request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, anchors)
+    fn inner(&self) -> &Self::Inner {
+        self.source
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         self.source.check_available(request)?;
         (self.change.lock().unwrap())();
         Ok(())
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.source.canonical_hashes(blocks)
     }
 }
 

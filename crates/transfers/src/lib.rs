@@ -53,7 +53,7 @@ pub use log::LogView;
 pub use queried_names::{QueriedNames, Unseen};
 pub use source::{
     Batch, BlockAnchor, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError,
-    SourceFailure, StateUsed, TransferSource, Unavailable,
+    SourceFailure, StateUsed, TransferSource, Unavailable, Wrapper,
 };
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};

@@ -260,9 +260,50 @@ pub trait TransferSource {
     }
 }
 
-impl<S: TransferSource + ?Sized> TransferSource for &S {
+/// A source that answers as another does, except for the methods that it defines. A search by
+/// frontiers and hubs are not passed on by themselves, because they bypass `scan`.
+pub trait Wrapper {
+    /// The other source.
+    type Inner: TransferSource + ?Sized;
+
+    /// The other source, for the chain, for hashes and times, and for what is not defined here.
+    fn inner(&self) -> &Self::Inner;
+
+    /// As [`TransferSource::scan`].
+    fn scan(
+        &self,
+        request: &ScanRequest,
+        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ScanReport, SourceError> {
+        self.inner().scan(request, sink)
+    }
+
+    /// As [`TransferSource::check_available`].
+    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
+        self.inner().check_available(request)
+    }
+
+    /// As [`TransferSource::canonical_hashes`].
+    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
+        self.inner().canonical_hashes(blocks)
+    }
+
+    /// As [`TransferSource::by_frontier`].
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// As [`TransferSource::hubs`].
+    fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
+        let _ = (request, degree_max);
+        Ok(Vec::new())
+    }
+}
+
+impl<W: Wrapper> TransferSource for W {
     fn chain(&self) -> &ChainInfo {
-        (**self).chain()
+        self.inner().chain()
     }
 
     fn scan(
@@ -270,7 +311,7 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
         request: &ScanRequest,
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
-        (**self).scan(request, sink)
+        Wrapper::scan(self, request, sink)
     }
 
     fn fill_hashes(
@@ -278,15 +319,31 @@ impl<S: TransferSource + ?Sized> TransferSource for &S {
         transfers: &mut [Transfer],
         anchors: &[BlockAnchor],
     ) -> Result<(), SourceError> {
-        (**self).fill_hashes(transfers, anchors)
+        self.inner().fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        (**self).check_available(request)
+        Wrapper::check_available(self, request)
     }
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        (**self).canonical_hashes(blocks)
+        Wrapper::canonical_hashes(self, blocks)
+    }
+
+    fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
+        Wrapper::by_frontier(self, request)
+    }
+
+    fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
+        Wrapper::hubs(self, request, degree_max)
+    }
+}
+
+impl<S: TransferSource + ?Sized> Wrapper for &S {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        self
     }
 
     fn by_frontier(&self, request: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {

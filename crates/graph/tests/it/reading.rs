@@ -1,15 +1,15 @@
 //! How the search reads its source: number of scans, reorganizations, missing blocks, and
 //! sources that return transfers out of order.
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::Address;
 use std::ops::ControlFlow;
 use txgraph_graph::{
     SearchError, SearchRequest, search,
     testing::{self, MemorySource},
 };
 use txgraph_transfers::{
-    AddressFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ByFrontier, ChainInfo,
-    Direction, ScanReport, ScanRequest, SourceError, Transfer, TransferSource,
+    AddressFilter, Batch, BlockRange, BlockRanges, BlockTime, ByFrontier, Direction, ScanReport,
+    ScanRequest, SourceError, TransferSource, Wrapper,
 };
 
 const CHAIN: &str = "a>b>c>d>e";
@@ -178,33 +178,11 @@ fn contradictory_requests_are_refused() {
 /// of what it prepares counts as one.
 pub(crate) struct Unreported(pub(crate) MemorySource);
 
-impl TransferSource for Unreported {
-    fn chain(&self) -> &ChainInfo {
-        self.0.chain()
-    }
+impl Wrapper for Unreported {
+    type Inner = MemorySource;
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
-        self.0.scan(request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.0.fill_hashes(transfers, anchors)
-    }
-
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        self.0.check_available(request)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.0.canonical_hashes(blocks)
+    fn inner(&self) -> &Self::Inner {
+        &self.0
     }
 
     fn by_frontier(&self, _: &ScanRequest) -> Result<Option<ByFrontier<'_>>, SourceError> {
@@ -243,9 +221,11 @@ fn first_frontier_can_report_the_whole_request() {
 /// Returns every transfer twice.
 struct Repeating(MemorySource);
 
-impl TransferSource for Repeating {
-    fn chain(&self) -> &ChainInfo {
-        self.0.chain()
+impl Wrapper for Repeating {
+    type Inner = MemorySource;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.0
     }
 
     fn scan(
@@ -261,22 +241,6 @@ impl TransferSource for Repeating {
                 transfers: twice,
             })
         })
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.0.fill_hashes(transfers, anchors)
-    }
-
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        self.0.check_available(request)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.0.canonical_hashes(blocks)
     }
 }
 

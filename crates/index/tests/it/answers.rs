@@ -1,7 +1,7 @@
 //! Answers with an index equal those without.
 
 use crate::support::{Reference, ask, assert_same, chain, everything, node, open, options, range};
-use alloy_primitives::{Address, B256};
+use alloy_primitives::Address;
 use rand::{SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{
     ops::ControlFlow,
@@ -13,8 +13,8 @@ use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::questions::{self, compare_internal};
 use txgraph_transfers::{
-    AddressFilter, Batch, BlockAnchor, BlockRanges, ChainInfo, Direction, ScanReport, ScanRequest,
-    SourceError, Transfer, TransferSource, WrappedNative,
+    AddressFilter, Batch, BlockRanges, Direction, ScanReport, ScanRequest, SourceError, Transfer,
+    TransferSource, WrappedNative,
 };
 
 /// Compares answers, reports and hubs for random requests. Returns the number of rows.
@@ -215,9 +215,11 @@ struct Counted<'a> {
     blocks: AtomicU64,
 }
 
-impl TransferSource for Counted<'_> {
-    fn chain(&self) -> &ChainInfo {
-        self.source.chain()
+impl txgraph_transfers::Wrapper for Counted<'_> {
+    type Inner = NodeSource;
+
+    fn inner(&self) -> &Self::Inner {
+        self.source
     }
 
     fn scan(
@@ -228,22 +230,6 @@ impl TransferSource for Counted<'_> {
         self.blocks
             .fetch_add(request.blocks.blocks(), Ordering::Relaxed);
         self.source.scan(request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.source.fill_hashes(transfers, anchors)
-    }
-
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        self.source.check_available(request)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.source.canonical_hashes(blocks)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sources of transfers that include those inside transactions.
 
 use crate::support::{Opened, database, open};
-use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex},
@@ -16,8 +15,8 @@ use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, InternalSource, Kind, ScanReport,
-    ScanRequest, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
+    Batch, BlockRange, BlockRanges, InternalSource, Kind, ScanReport, ScanRequest, SourceError,
+    Transfer, TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Threads};
 
@@ -191,9 +190,11 @@ struct ReorganizingSource {
     at: u64,
 }
 
-impl TransferSource for ReorganizingSource {
-    fn chain(&self) -> &ChainInfo {
-        self.node.chain()
+impl txgraph_transfers::Wrapper for ReorganizingSource {
+    type Inner = NodeSource;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.node
     }
 
     fn scan(
@@ -210,22 +211,6 @@ impl TransferSource for ReorganizingSource {
             assert_eq!((progress.reorgs, progress.taken_back), (1, 10));
         }
         self.node.scan(request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.node.fill_hashes(transfers, anchors)
-    }
-
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        self.node.check_available(request)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.node.canonical_hashes(blocks)
     }
 }
 

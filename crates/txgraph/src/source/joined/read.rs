@@ -11,7 +11,7 @@ use txgraph_stored::CachedSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, FailureKind, Kind,
     ScanReport, ScanRequest, SourceError, SourceFailure, Transfer, TransferFilter, TransferSource,
-    WrappedNative,
+    WrappedNative, Wrapper,
 };
 
 /// The blocks of an overlap whose rows are compared at a time. They are in memory twice.
@@ -513,9 +513,11 @@ struct OneSegment<'a> {
     segment: Segment,
 }
 
-impl TransferSource for OneSegment<'_> {
-    fn chain(&self) -> &ChainInfo {
-        self.of.chain
+impl<'a> Wrapper for OneSegment<'a> {
+    type Inner = JoinedTransfers<'a>;
+
+    fn inner(&self) -> &Self::Inner {
+        self.of
     }
 
     fn scan(
@@ -524,14 +526,6 @@ impl TransferSource for OneSegment<'_> {
         sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ScanReport, SourceError> {
         self.of.segment(&self.segment, request, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.of.fill_hashes(transfers, anchors)
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
@@ -550,9 +544,11 @@ struct Hops<'a> {
     parts: Vec<Box<dyn TransferSource + 'a>>,
 }
 
-impl TransferSource for Hops<'_> {
-    fn chain(&self) -> &ChainInfo {
-        self.of.chain
+impl<'a> Wrapper for Hops<'a> {
+    type Inner = JoinedTransfers<'a>;
+
+    fn inner(&self) -> &Self::Inner {
+        self.of
     }
 
     fn scan(
@@ -566,22 +562,6 @@ impl TransferSource for Hops<'_> {
             &mut |number, part, sink| self.parts[number].scan(part, sink),
             sink,
         )
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.of.fill_hashes(transfers, anchors)
-    }
-
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        self.of.check(request)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.of.canonical_hashes(blocks)
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
