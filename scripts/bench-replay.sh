@@ -23,21 +23,26 @@ esac
 need_build
 say "building the replay and the chain writer (release)"
 cargo build --release --locked -p txgraph-chaingen --features executed
-cargo build --release --locked -p txgraph-replay --features oracle --example replay
-replay=$CARGO_TARGET_DIR/release/examples/replay
+cargo build --release --locked -p txgraph-bench --features evm
+bench=$CARGO_TARGET_DIR/release/txgraph-bench
+case "$(nproc)" in
+    1 | 2) threads=${THREADS:-1,2} ;;
+    3 | 4) threads=${THREADS:-1,2,$(nproc)} ;;
+    *) threads=${THREADS:-1,2,4,$(nproc)} ;;
+esac
 make_scratch
 mkdir -p benchmarks/results
 result=$scratch/replay.md
 
 measure() { # NAME DATADIR GENESIS
     say "timing $1 ($rounds rounds)"
-    "$replay" --name "$1" --chain "$3" --rounds "$rounds" ${THREADS:+--threads "$THREADS"} \
+    "$bench" replay --name "$1" --chain "$3" --rounds "$rounds" --threads "$threads" \
         "$2" | tee -a "$result"
 }
 
 # shares: the share of each kind of work in a profile, classified by function name.
 shares() { # NAME DATADIR GENESIS
-    perf record -q -F 999 -o "$scratch/perf" -- "$replay" --name "$1" --chain "$3" \
+    perf record -q -F 999 -o "$scratch/perf" -- "$bench" replay --name "$1" --chain "$3" \
         --engine txgraph --threads 1 --rounds "$rounds" "$2" >/dev/null
     perf_shares "$scratch/perf" "$1" | tee -a "$result"
 }
@@ -50,8 +55,8 @@ shares() { # NAME DATADIR GENESIS
 
 Each round runs every engine with every number of threads, one after the other; ratios are
 of pairs of one round: median (minimum to maximum). Before that, each engine replays everything
-once and compares it with receipts, headers and change sets, and all outcomes are the same. In
-the timed runs every transaction is compared with its receipt. The walk that makes an overlay is
+once and compares it with receipts, headers and change sets, and all outcomes are the same. One
+more round warms up. In the timed runs every transaction is compared with its receipt. The walk that makes an overlay is
 not timed.
 
 EOF
@@ -77,7 +82,7 @@ done
 if command -v perf >/dev/null 2>&1; then
     say "profiling"
     printf '## Profile\n\nOur engine, one thread, CPU samples; one pass in %s with all checks.\n\n' \
-        "$((rounds + 1))" >>"$result"
+        "$((rounds + 2))" >>"$result"
     for subject in "${subjects[@]}"; do
         IFS='|' read -r name datadir genesis <<<"$subject"
         shares "$name" "$datadir" "$genesis"

@@ -9,7 +9,7 @@
 //! baseline, limit   the reference method, and the lower bound of any scan: peers of `sweep`
 //! index, lake       the stores, in this process (feature `stores`)
 //! writers           our writers, polars' writers, and `cat` (feature `writers`)
-//! evm, precompiles, mainnet, compare, geth
+//! evm, precompiles, mainnet, replay, compare, geth
 //!                   the interpreter and its peers (feature `evm`)
 //! count             fixed work, whose instructions are counted (feature `count`)
 //! ```
@@ -88,6 +88,9 @@ enum Task {
     /// Time real blocks on our interpreter and on revm.
     #[cfg(feature = "evm")]
     Mainnet(evm::mainnet::Options),
+    /// Time the replay of a chain with our interpreter and with revm.
+    #[cfg(feature = "evm")]
+    Replay(evm::replay::Options),
     /// Run public tests on our interpreter and on revm, and print the differences.
     #[cfg(feature = "evm")]
     Compare(evm::compare::Options),
@@ -123,6 +126,8 @@ fn main() -> Result<()> {
         Task::Precompiles(options) => evm::precompiles::run(&options),
         #[cfg(feature = "evm")]
         Task::Mainnet(options) => evm::mainnet::run(&options),
+        #[cfg(feature = "evm")]
+        Task::Replay(options) => evm::replay::run(&options),
         #[cfg(feature = "evm")]
         Task::Compare(options) => evm::compare::run(options),
         #[cfg(feature = "evm")]

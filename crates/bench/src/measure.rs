@@ -99,6 +99,10 @@ pub(crate) struct Spread {
     pub(crate) mean: f64,
     /// The sample standard deviation; 0 for a single run.
     pub(crate) deviation: f64,
+    /// The least value.
+    pub(crate) min: f64,
+    /// The greatest value.
+    pub(crate) max: f64,
 }
 
 impl Spread {
@@ -125,6 +129,8 @@ impl Spread {
             median,
             mean,
             deviation,
+            min: values.first().copied().unwrap_or(f64::NAN),
+            max: values.last().copied().unwrap_or(f64::NAN),
         }
     }
 }
@@ -237,6 +243,7 @@ mod tests {
     fn spread_of_small_samples() {
         let spread = Spread::of([4.0, 1.0, 2.0, 3.0]);
         assert_eq!((spread.median, spread.mean), (2.5, 2.5));
+        assert_eq!((spread.min, spread.max), (1.0, 4.0));
         assert!((spread.deviation - 1.290_994).abs() < 1e-6);
         assert_eq!(Spread::of([7.0]).deviation, 0.0);
     }

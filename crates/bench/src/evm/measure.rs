@@ -75,14 +75,12 @@ impl Times {
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a short run")]
     fn new(rounds: &[u64], runs: u64) -> Self {
         let rounds_ns: Vec<f64> = rounds.iter().map(|ns| *ns as f64 / runs as f64).collect();
-        let min_ns = rounds_ns.iter().copied().fold(f64::INFINITY, f64::min);
-        let max_ns = rounds_ns.iter().copied().fold(0.0, f64::max);
-        let median_ns = Spread::of(rounds_ns.iter().copied()).median;
+        let spread = Spread::of(rounds_ns.iter().copied());
         Self {
             rounds_ns,
-            min_ns,
-            median_ns,
-            spread: (max_ns - min_ns) / median_ns,
+            min_ns: spread.min,
+            median_ns: spread.median,
+            spread: (spread.max - spread.min) / spread.median,
             runs,
         }
     }

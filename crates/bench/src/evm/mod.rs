@@ -1,6 +1,6 @@
 //! Timed runs of our interpreter and of revm, and comparisons of their answers.
 //!
-//! Input is benchmark programs, real blocks and test files, output is tables. Gas and return
+//! Input is benchmark programs, real blocks, chains and test files, output is tables. Gas and return
 //! data of the engines are compared before they are timed.
 
 mod bench_cases;
@@ -11,4 +11,5 @@ pub(crate) mod mainnet;
 mod measure;
 pub(crate) mod precompiles;
 pub(crate) mod programs;
+pub(crate) mod replay;
 mod table;
