@@ -312,35 +312,31 @@ impl MeasureResult for Components {
             0 => "Components".to_owned(),
             more => format!("Components (the largest; {more} more)"),
         };
-        let mut components = Table::new(
+        let components = Table::of(
             "components",
             title,
+            (1u64..).zip(&self.components),
             &[
-                ("component", U64),
-                ("vertices", U64),
-                ("transfers", U64),
-                ("roots", U64),
-                ("lowest_address", Address),
-                ("first_block", U64),
-                ("last_block", U64),
+                ("component", U64, |(number, _)| number.into()),
+                ("vertices", U64, |(_, it)| it.vertices.into()),
+                ("transfers", U64, |(_, it)| it.transfers.into()),
+                ("roots", U64, |(_, it)| it.roots.len().into()),
+                ("lowest_address", Address, |(_, it)| {
+                    it.lowest_address.into()
+                }),
+                ("first_block", U64, |(_, it)| it.first_block.into()),
+                ("last_block", U64, |(_, it)| it.last_block.into()),
             ],
         );
-        for (number, component) in (1u64..).zip(&self.components) {
-            components.push(vec![
-                number.into(),
-                component.vertices.into(),
-                component.transfers.into(),
-                component.roots.len().into(),
-                component.lowest_address.into(),
-                component.first_block.into(),
-                component.last_block.into(),
-            ]);
-        }
-        let columns = [("vertices", U64), ("components", U64)];
-        let mut sizes = Table::new("components-by-size", "Components by size", &columns);
-        for (vertices, count) in &self.sizes {
-            sizes.push(vec![(*vertices).into(), (*count).into()]);
-        }
+        let sizes = Table::of(
+            "components-by-size",
+            "Components by size",
+            &self.sizes,
+            &[
+                ("vertices", U64, |(vertices, _)| (*vertices).into()),
+                ("components", U64, |(_, components)| (*components).into()),
+            ],
+        );
         vec![components, sizes]
     }
 }

@@ -296,136 +296,110 @@ impl Cycles {
             0 => "Cycles".to_owned(),
             more => format!("Cycles (the largest; {more} more)"),
         };
-        let mut table = Table::new(
+        // Many cycles move a single asset, which is then shown.
+        let single = |each: &CycleGroup| match &each.assets[..] {
+            [only] => Some(only.asset),
+            _ => None,
+        };
+        Table::of(
             "cycles",
             title,
+            self.numbered()
+                .map(|(number, each)| (number, each, single(each))),
             &[
-                ("cycle", U64),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("vertices", U64),
-                ("pairs", U64),
-                ("transfers", U64),
-                ("assets", U64),
-                ("first_block", U64),
-                ("last_block", U64),
-                ("cycle_length", U64),
+                ("cycle", U64, |(number, ..)| number.into()),
+                ("token_address", Address, |(.., single)| {
+                    single.and_then(|asset| asset.token_address).into()
+                }),
+                ("token_standard", Text, |(.., single)| {
+                    single.map(|asset| asset.token_standard).into()
+                }),
+                ("vertices", U64, |(_, each, _)| each.vertices.len().into()),
+                ("pairs", U64, |(_, each, _)| each.pairs.into()),
+                ("transfers", U64, |(_, each, _)| each.transfers.into()),
+                ("assets", U64, |(_, each, _)| each.assets.len().into()),
+                ("first_block", U64, |(_, each, _)| each.first_block.into()),
+                ("last_block", U64, |(_, each, _)| each.last_block.into()),
+                ("cycle_length", U64, |(_, each, _)| each.cycle.len().into()),
             ],
-        );
-        for (number, each) in self.numbered() {
-            // Many cycles move a single asset, which is then shown.
-            let single = match &each.assets[..] {
-                [only] => Some(only.asset),
-                _ => None,
-            };
-            table.push(vec![
-                number.into(),
-                single.and_then(|asset| asset.token_address).into(),
-                single.map(|asset| asset.token_standard.as_str()).into(),
-                each.vertices.len().into(),
-                each.pairs.into(),
-                each.transfers.into(),
-                each.assets.len().into(),
-                each.first_block.into(),
-                each.last_block.into(),
-                each.cycle.len().into(),
-            ]);
-        }
-        table
+        )
     }
 
     fn moved(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
-        let mut table = Table::new(
+        let rows = self
+            .numbered()
+            .flat_map(|(number, each)| each.assets.iter().map(move |it| (number, it)));
+        Table::of(
             "moved-within-cycles",
             "Moved within cycles",
+            rows,
             &[
-                ("cycle", U64),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("transfers", U64),
-                ("amount", Amount),
+                ("cycle", U64, |(number, _)| number.into()),
+                ("token_address", Address, |(_, it)| {
+                    it.asset.token_address.into()
+                }),
+                ("token_standard", Text, |(_, it)| {
+                    it.asset.token_standard.into()
+                }),
+                ("transfers", U64, |(_, it)| it.transfers.into()),
+                ("amount", Amount, |(_, it)| it.amount.into()),
             ],
-        );
-        for (number, each) in self.numbered() {
-            for asset in &each.assets {
-                table.push(vec![
-                    number.into(),
-                    asset.asset.token_address.into(),
-                    asset.asset.token_standard.as_str().into(),
-                    asset.transfers.into(),
-                    asset.amount.into(),
-                ]);
-            }
-        }
-        table
+        )
     }
 
     fn members(&self) -> Table {
-        let columns = [("cycle", ColumnType::U64), ("address", ColumnType::Address)];
-        let mut table = Table::new("addresses-in-cycles", "Addresses in cycles", &columns);
-        for (number, each) in self.numbered() {
-            for address in &each.vertices {
-                table.push(vec![number.into(), (*address).into()]);
-            }
-        }
-        table
+        use ColumnType::{Address, U64};
+        let rows = self
+            .numbered()
+            .flat_map(|(number, each)| each.vertices.iter().map(move |it| (number, *it)));
+        Table::of(
+            "addresses-in-cycles",
+            "Addresses in cycles",
+            rows,
+            &[
+                ("cycle", U64, |(number, _)| number.into()),
+                ("address", Address, |(_, address)| address.into()),
+            ],
+        )
     }
 
     fn examples(&self) -> Table {
         use ColumnType::{Address, U64};
-        let columns = [
-            ("cycle", U64),
-            ("step", U64),
-            ("from_address", Address),
-            ("to_address", Address),
-        ];
-        let mut table = Table::new(
+        let rows = self.numbered().flat_map(|(number, each)| {
+            let next = each.cycle.iter().cycle().skip(1);
+            let steps = (1u64..).zip(each.cycle.iter().zip(next));
+            steps.map(move |(step, (from, to))| (number, step, *from, *to))
+        });
+        Table::of(
             "an-example-of-each-cycle",
             "An example of each cycle",
-            &columns,
-        );
-        for (number, each) in self.numbered() {
-            let next = each.cycle.iter().cycle().skip(1);
-            for (step, (from, to)) in (1u64..).zip(each.cycle.iter().zip(next)) {
-                table.push(vec![
-                    number.into(),
-                    step.into(),
-                    (*from).into(),
-                    (*to).into(),
-                ]);
-            }
-        }
-        table
+            rows,
+            &[
+                ("cycle", U64, |(number, ..)| number.into()),
+                ("step", U64, |(_, step, ..)| step.into()),
+                ("from_address", Address, |(_, _, from, _)| from.into()),
+                ("to_address", Address, |(.., to)| to.into()),
+            ],
+        )
     }
 
     fn to_self(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
-        let mut table = Table::new(
+        Table::of(
             "self-transfers",
             "Self-transfers",
+            &self.self_loops,
             &[
-                ("address", Address),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("transfers", U64),
-                ("amount", Amount),
-                ("first_block", U64),
-                ("last_block", U64),
+                ("address", Address, |it| it.address.into()),
+                ("token_address", Address, |it| it.asset.token_address.into()),
+                ("token_standard", Text, |it| it.asset.token_standard.into()),
+                ("transfers", U64, |it| it.transfers.into()),
+                ("amount", Amount, |it| it.amount.into()),
+                ("first_block", U64, |it| it.first_block.into()),
+                ("last_block", U64, |it| it.last_block.into()),
             ],
-        );
-        for each in &self.self_loops {
-            table.push(vec![
-                each.address.into(),
-                each.asset.token_address.into(),
-                each.asset.token_standard.as_str().into(),
-                each.transfers.into(),
-                each.amount.into(),
-                each.first_block.into(),
-                each.last_block.into(),
-            ]);
-        }
-        table
+        )
     }
 }
 

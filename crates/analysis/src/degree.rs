@@ -267,62 +267,42 @@ impl MeasureResult for Degrees {
     /// Statistics, vertices with at least N transfers, distribution, hubs.
     fn tables(&self) -> Vec<Table> {
         use ColumnType::{F64, Text, U64};
-        let mut stats = Table::new(
+        let stats = Table::of(
             "degrees",
             "Degrees",
+            &self.stats,
             &[
-                ("measure", Text),
-                ("min", U64),
-                ("mean", F64),
-                ("median", U64),
-                ("p90", U64),
-                ("p99", U64),
-                ("max", U64),
+                ("measure", Text, |line| line.measure.into()),
+                ("min", U64, |line| line.min.into()),
+                ("mean", F64, |line| line.mean.into()),
+                ("median", U64, |line| line.median.into()),
+                ("p90", U64, |line| line.p90.into()),
+                ("p99", U64, |line| line.p99.into()),
+                ("max", U64, |line| line.max.into()),
             ],
         );
-        for line in &self.stats {
-            stats.push(vec![
-                line.measure.into(),
-                line.min.into(),
-                line.mean.into(),
-                line.median.into(),
-                line.p90.into(),
-                line.p99.into(),
-                line.max.into(),
-            ]);
-        }
-        let mut at_least = Table::new(
+        let at_least = Table::of(
             "vertices-with-at-least-n-transfers",
             "Vertices with at least N transfers",
-            &[("transfers", U64), ("vertices", U64), ("share", F64)],
-        );
-        for line in &self.at_least {
-            at_least.push(vec![
-                line.transfers.into(),
-                line.vertices.into(),
-                line.share.into(),
-            ]);
-        }
-        let mut distribution = Table::new(
-            "distribution-of-degrees",
-            "Distribution of degrees",
+            &self.at_least,
             &[
-                ("first", U64),
-                ("last", U64),
-                ("by_in_degree", U64),
-                ("by_out_degree", U64),
-                ("by_transfers", U64),
+                ("transfers", U64, |line| line.transfers.into()),
+                ("vertices", U64, |line| line.vertices.into()),
+                ("share", F64, |line| line.share.into()),
             ],
         );
-        for bucket in &self.distribution {
-            distribution.push(vec![
-                bucket.first.into(),
-                bucket.last.into(),
-                bucket.by_in_degree.into(),
-                bucket.by_out_degree.into(),
-                bucket.by_transfers.into(),
-            ]);
-        }
+        let distribution = Table::of(
+            "distribution-of-degrees",
+            "Distribution of degrees",
+            &self.distribution,
+            &[
+                ("first", U64, |bucket| bucket.first.into()),
+                ("last", U64, |bucket| bucket.last.into()),
+                ("by_in_degree", U64, |bucket| bucket.by_in_degree.into()),
+                ("by_out_degree", U64, |bucket| bucket.by_out_degree.into()),
+                ("by_transfers", U64, |bucket| bucket.by_transfers.into()),
+            ],
+        );
         vec![stats, at_least, distribution, self.hub_table()]
     }
 }
@@ -330,33 +310,21 @@ impl MeasureResult for Degrees {
 impl Degrees {
     fn hub_table(&self) -> Table {
         use ColumnType::{Address, Text, U64};
-        let mut table = Table::new(
+        Table::of(
             "hubs",
             "Addresses with the most senders and receivers",
+            (1u64..).zip(&self.hubs),
             &[
-                ("rank", U64),
-                ("address", Address),
-                ("label", Text),
-                ("in_degree", U64),
-                ("out_degree", U64),
-                ("in_transfers", U64),
-                ("out_transfers", U64),
-                ("transfers", U64),
+                ("rank", U64, |(rank, _)| rank.into()),
+                ("address", Address, |(_, hub)| hub.address.into()),
+                ("label", Text, |(_, hub)| hub.label.clone().into()),
+                ("in_degree", U64, |(_, hub)| hub.in_degree.into()),
+                ("out_degree", U64, |(_, hub)| hub.out_degree.into()),
+                ("in_transfers", U64, |(_, hub)| hub.in_transfers.into()),
+                ("out_transfers", U64, |(_, hub)| hub.out_transfers.into()),
+                ("transfers", U64, |(_, hub)| hub.transfers.into()),
             ],
-        );
-        for (rank, hub) in (1u64..).zip(&self.hubs) {
-            table.push(vec![
-                rank.into(),
-                hub.address.into(),
-                hub.label.clone().into(),
-                hub.in_degree.into(),
-                hub.out_degree.into(),
-                hub.in_transfers.into(),
-                hub.out_transfers.into(),
-                hub.transfers.into(),
-            ]);
-        }
-        table
+        )
     }
 }
 

@@ -39,7 +39,7 @@ pub use summary::{
 };
 pub use table::{MeasureResult, Table};
 pub use taint::{Taint, TaintEnd, TaintMethod, TaintRow, TaintSink, TaintTracker};
-pub use value::{Column, ColumnType, Value};
+pub use value::{Attribute, Column, ColumnType, Value};
 
 #[cfg(test)]
 mod tests {

@@ -167,38 +167,28 @@ impl MeasureResult for Pairs {
             0 => "Pairs".to_owned(),
             more => format!("Pairs ({more} more)"),
         };
-        let mut table = Table::new(
+        let table = Table::of(
             "pairs",
             title,
+            &self.pairs,
             &[
-                ("from_address", Address),
-                ("to_address", Address),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("count", U64),
-                ("sum", Amount),
-                ("hop", U64),
-                ("first_block", U64),
-                ("first_timestamp", U64),
-                ("last_block", U64),
-                ("last_timestamp", U64),
+                ("from_address", Address, |pair| pair.from_address.into()),
+                ("to_address", Address, |pair| pair.to_address.into()),
+                ("token_address", Address, |pair| {
+                    pair.asset.token_address.into()
+                }),
+                ("token_standard", Text, |pair| {
+                    pair.asset.token_standard.into()
+                }),
+                ("count", U64, |pair| pair.count.into()),
+                ("sum", Amount, |pair| pair.sum.into()),
+                ("hop", U64, |pair| pair.hop.into()),
+                ("first_block", U64, |pair| pair.first_block.into()),
+                ("first_timestamp", U64, |pair| pair.first_timestamp.into()),
+                ("last_block", U64, |pair| pair.last_block.into()),
+                ("last_timestamp", U64, |pair| pair.last_timestamp.into()),
             ],
         );
-        for pair in &self.pairs {
-            table.push(vec![
-                pair.from_address.into(),
-                pair.to_address.into(),
-                pair.asset.token_address.into(),
-                pair.asset.token_standard.as_str().into(),
-                pair.count.into(),
-                pair.sum.into(),
-                pair.hop.into(),
-                pair.first_block.into(),
-                pair.first_timestamp.into(),
-                pair.last_block.into(),
-                pair.last_timestamp.into(),
-            ]);
-        }
         vec![table]
     }
 }

@@ -1,7 +1,7 @@
 //! A table of typed values. The result of every measure turns into one or more of them, so
 //! that a terminal or a CSV writer depends on no measure.
 
-use crate::{Column, ColumnType, Value};
+use crate::{Attribute, Column, ColumnType, Value};
 use serde::Serialize;
 
 /// The result of a measure. Serialized, it holds everything; its tables may leave out
@@ -35,6 +35,25 @@ impl Table {
             columns: columns.iter().map(column).collect(),
             rows: Vec::new(),
         }
+    }
+
+    /// Creates a table with a row for each item.
+    pub fn of<T: Copy>(
+        id: &'static str,
+        title: impl Into<String>,
+        items: impl IntoIterator<Item = T>,
+        attributes: &[Attribute<'static, T>],
+    ) -> Self {
+        let mut table = Self {
+            id,
+            title: title.into(),
+            columns: Column::of(attributes),
+            rows: Vec::new(),
+        };
+        for item in items {
+            table.push(Value::row(attributes, item));
+        }
+        table
     }
 
     /// Adds a row; in debug builds, checks it against the columns. Small integers are widened.

@@ -3,6 +3,7 @@
 use alloy_primitives::{Address, B256, U256};
 use std::borrow::Cow;
 use txgraph_graph::{AmountSum, widen};
+use txgraph_transfers::TokenStandard;
 
 /// The type of the values in a column. Any of them may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +102,7 @@ value_from! {
     bool => Self::Bool,
     Address => Self::Address,
     B256 => Self::Hash,
+    TokenStandard => |standard| Self::Text(Cow::Borrowed(standard.as_str())),
     &'a [u32] => |list| Self::Indices(Cow::Borrowed(list)),
     Vec<u32> => |list| Self::Indices(Cow::Owned(list)),
 }
@@ -111,7 +113,12 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     }
 }
 
-impl Value<'_> {
+impl<'v> Value<'v> {
+    /// The values of an item.
+    pub fn row<T: Copy>(attributes: &[Attribute<'v, T>], item: T) -> Vec<Self> {
+        attributes.iter().map(|(_, _, get)| get(item)).collect()
+    }
+
     /// The type of column this value belongs in; `None` for an absent value, which
     /// belongs in any.
     pub const fn column_type(&self) -> Option<ColumnType> {
@@ -149,4 +156,15 @@ impl Column {
             column_type,
         }
     }
+
+    /// The columns of items.
+    pub fn of<T>(attributes: &[Attribute<'_, T>]) -> Vec<Self> {
+        let columns = attributes.iter();
+        columns
+            .map(|(name, column_type, _)| Self::new(*name, *column_type))
+            .collect()
+    }
 }
+
+/// A column of items: its name, its type, and the value of an item.
+pub type Attribute<'v, T> = (&'static str, ColumnType, fn(T) -> Value<'v>);

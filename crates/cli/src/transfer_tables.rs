@@ -9,8 +9,8 @@ use crate::{
     table::{self, Page, Style, View},
 };
 use txgraph::{
-    Asset, BlockTime, ColumnChoice, ColumnType, Error, Labels, MergedEdge, Result, Table,
-    TokenList, Transfer, TransferGraph, Value, VertexId, parse::Output, widen,
+    BlockTime, ColumnChoice, ColumnType, Error, Labels, MergedEdge, Result, Table, TokenList,
+    Transfer, TransferGraph, Value, parse::Output, widen,
 };
 
 /// Rows of a human-readable table. More are not read by a person.
@@ -163,96 +163,62 @@ pub(crate) fn labels(graph: &TransferGraph) -> Labels {
 
 fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table {
     use ColumnType::{Address, Amount, Text, U64};
-    let mut table = Table::new(
+    let time = |it: &Transfer| it.block_timestamp.map(BlockTime::seconds);
+    Table::of(
         "transfers",
         "Transfers",
+        rows.map(|(it, hop)| (it, hop, time(it))),
         &[
-            ("date", U64),
-            ("block", U64),
-            ("hop", U64),
-            ("from_address", Address),
-            ("to_address", Address),
-            ("amount", Amount),
-            ("token_address", Address),
-            ("token_standard", Text),
-            ("token_id", Text),
-            ("kind", Text),
-        ],
-    );
-    for (transfer, hop) in rows {
-        let time = transfer.block_timestamp.map(BlockTime::seconds);
-        table.push(vec![
-            time.into(),
+            ("date", U64, |(.., time)| time.into()),
             // Only if the time is not known.
-            time.is_none().then_some(transfer.block_number).into(),
-            hop.into(),
-            transfer.from_address.into(),
-            transfer.to_address.into(),
-            widen(transfer.value).into(),
-            transfer.token_address.into(),
-            transfer.token_standard.as_str().into(),
-            transfer.token_id.map(|id| id.to_string()).into(),
-            transfer.kind.as_str().into(),
-        ]);
-    }
-    table
+            ("block", U64, |(it, _, time)| {
+                time.is_none().then_some(it.block_number).into()
+            }),
+            ("hop", U64, |(_, hop, _)| hop.into()),
+            ("from_address", Address, |(it, ..)| it.from_address.into()),
+            ("to_address", Address, |(it, ..)| it.to_address.into()),
+            ("amount", Amount, |(it, ..)| widen(it.value).into()),
+            ("token_address", Address, |(it, ..)| it.token_address.into()),
+            ("token_standard", Text, |(it, ..)| it.token_standard.into()),
+            ("token_id", Text, |(it, ..)| {
+                it.token_id.map(|id| id.to_string()).into()
+            }),
+            ("kind", Text, |(it, ..)| it.kind.as_str().into()),
+        ],
+    )
 }
 
 fn merged(graph: &TransferGraph, edges: &[MergedEdge]) -> Table {
     use ColumnType::{Address, Amount, Text, U64};
-    let mut table = Table::new(
+    /// The time, if it is known.
+    fn time((_, time): (u64, Option<BlockTime>)) -> Value<'static> {
+        time.map(BlockTime::seconds).into()
+    }
+    /// The block, only if the time is not known.
+    fn block((block, time): (u64, Option<BlockTime>)) -> Value<'static> {
+        time.is_none().then_some(block).into()
+    }
+    let ends = |edge: &MergedEdge| [edge.source, edge.target].map(|end| graph.graph[end].address);
+    Table::of(
         "transfers",
         "Transfers, by sender, receiver and token",
+        edges.iter().map(|edge| (edge, ends(edge))),
         &[
-            ("first_timestamp", U64),
-            ("last_timestamp", U64),
-            ("first_block", U64),
-            ("last_block", U64),
-            ("hop", U64),
-            ("from_address", Address),
-            ("to_address", Address),
-            ("amount", Amount),
-            ("token_address", Address),
-            ("token_standard", Text),
-            ("transfers", U64),
+            ("first_timestamp", U64, |(it, _)| time(it.first)),
+            ("last_timestamp", U64, |(it, _)| time(it.last)),
+            ("first_block", U64, |(it, _)| block(it.first)),
+            ("last_block", U64, |(it, _)| block(it.last)),
+            ("hop", U64, |(it, _)| it.hop.into()),
+            ("from_address", Address, |(_, [from, _])| from.into()),
+            ("to_address", Address, |(_, [_, to])| to.into()),
+            ("amount", Amount, |(it, _)| it.sum.into()),
+            ("token_address", Address, |(it, _)| {
+                it.asset.token_address.into()
+            }),
+            ("token_standard", Text, |(it, _)| {
+                it.asset.token_standard.into()
+            }),
+            ("transfers", U64, |(it, _)| it.count.into()),
         ],
-    );
-    let address = |vertex: VertexId| graph.graph[vertex].address;
-    for edge in edges.iter().cloned() {
-        let MergedEdge {
-            source,
-            target,
-            asset:
-                Asset {
-                    token_address,
-                    token_standard,
-                },
-            count,
-            sum,
-            hop,
-            first,
-            last,
-        } = edge;
-        let time = |(_, time): (u64, Option<BlockTime>)| -> Value<'static> {
-            time.map(BlockTime::seconds).into()
-        };
-        // Only if the time is not known.
-        let block = |(block, time): (u64, Option<BlockTime>)| -> Value<'static> {
-            time.is_none().then_some(block).into()
-        };
-        table.push(vec![
-            time(first),
-            time(last),
-            block(first),
-            block(last),
-            hop.into(),
-            address(source).into(),
-            address(target).into(),
-            sum.into(),
-            token_address.into(),
-            token_standard.as_str().into(),
-            count.into(),
-        ]);
-    }
-    table
+    )
 }

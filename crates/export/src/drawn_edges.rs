@@ -3,7 +3,7 @@
 
 use crate::{
     Column, TokenList, Value,
-    graph_rows::{MERGED, columns, row, transfer_columns, transfer_row},
+    graph_rows::{MERGED, transfer_columns, transfer_row},
     options::GraphInput,
 };
 use alloy_primitives::{Address, map::HashMap};
@@ -113,7 +113,7 @@ impl<'a> Arrows<'a> {
                 amount: edge.sum,
                 count: edge.count,
                 times: edge.first.1.zip(edge.last.1),
-                row: row(&MERGED[ENDS..], (graph, edge)),
+                row: Value::row(&MERGED[ENDS..], (graph, edge)),
             })),
             None => Box::new(graph.graph.edge_weights().map(|edge| Arrow {
                 source: edge.transfer.from_address,
@@ -130,7 +130,7 @@ impl<'a> Arrows<'a> {
     /// Returns the columns of [`Arrow::row`].
     pub(crate) fn columns(&self) -> Vec<Column> {
         if self.merged.is_some() {
-            columns(&MERGED[ENDS..])
+            Column::of(&MERGED[ENDS..])
         } else {
             transfer_columns()
         }

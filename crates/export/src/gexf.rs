@@ -7,7 +7,7 @@ use crate::{
     Column, Result, TokenList, Value, Written,
     decimal::to_f64,
     drawn_edges::{Arrow, Arrows, arrow_label, width},
-    graph_rows::{columns, row, vertex_attributes, vertices},
+    graph_rows::{vertex_attributes, vertices},
     options::GraphInput,
     output::Output,
     text::short_address,
@@ -51,7 +51,7 @@ pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
 
     // Id and label are attributes of the element itself.
     let vertex_attributes = &vertex_attributes(&input.options.table, true)[2..];
-    let vertex_columns = columns(vertex_attributes);
+    let vertex_columns = Column::of(vertex_attributes);
     let edge_columns = arrows.columns();
     attributes(out, "node", &vertex_columns);
     attributes(out, "edge", &edge_columns);
@@ -71,7 +71,7 @@ pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
         push_attribute(out, "id", &format!("{address:#x}"));
         push_attribute(out, "label", &label);
         out.extend_from_slice(b">\n");
-        push_row(out, &vertex_columns, &row(vertex_attributes, vertex));
+        push_row(out, &vertex_columns, &Value::row(vertex_attributes, vertex));
         push_color(
             out,
             if vertex.is_root {

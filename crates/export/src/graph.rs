@@ -1,9 +1,9 @@
 //! The functions that write graphs, vertices, tables of an analysis and JSON.
 
 use crate::{
-    DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat, TableWriter, Target,
-    TransferTableOptions, Written, draw, gexf,
-    graph_rows::{MERGED, TOTALS, columns, row, vertex_attributes, vertices},
+    Column, DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat, TableWriter,
+    Target, TransferTableOptions, Value, Written, draw, gexf,
+    graph_rows::{MERGED, TOTALS, vertex_attributes, vertices},
     graphml, json,
     json_text::push_json_pretty,
     options::GraphInput,
@@ -51,9 +51,9 @@ pub fn write_graph(
 fn write_edges(input: GraphInput<'_>, format: TableFormat, output: Output) -> Result<Written> {
     if input.options.merge {
         let mut rows =
-            TableWriter::with_output(format, columns(MERGED), &input.options.table, output)?;
+            TableWriter::with_output(format, Column::of(MERGED), &input.options.table, output)?;
         for edge in &input.graph.merged(&input.options.table.threads)? {
-            rows.push(&row(MERGED, (input.graph, edge)))?;
+            rows.push(&Value::row(MERGED, (input.graph, edge)))?;
         }
         return rows.finish(Some(input.metadata));
     }
@@ -80,10 +80,10 @@ pub fn write_vertices(
     if format == TableFormat::Jsonl {
         attributes.push(TOTALS);
     }
-    let columns = columns(&attributes);
+    let columns = Column::of(&attributes);
     let mut rows = TableWriter::new(format, columns, &options.table, target, overwrite)?;
     for vertex in vertices(graph, &options.contracts) {
-        rows.push(&row(&attributes, vertex))?;
+        rows.push(&Value::row(&attributes, vertex))?;
     }
     rows.finish(Some(metadata))
 }

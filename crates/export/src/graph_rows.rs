@@ -1,7 +1,7 @@
 //! A graph as rows: vertices, their totals, merged edges, transfers.
 
 use crate::{
-    Column, ColumnType, TransferTableOptions, Value,
+    Attribute, Column, ColumnType, TransferTableOptions, Value,
     choice::Chosen,
     fields::{FIELDS, TransferField},
     schema::{FROM_ADDRESS, HOP, TO_ADDRESS, VertexField},
@@ -9,21 +9,6 @@ use crate::{
 };
 use txgraph_graph::{AssetTotals, Contracts, Edge, EndReason, MergedEdge, TransferGraph, Vertex};
 use txgraph_transfers::BlockTime;
-
-/// A column of items: its name, its type, and the value of an item.
-pub(crate) type Attribute<'v, T> = (&'static str, ColumnType, fn(T) -> Value<'v>);
-
-pub(crate) fn columns<T>(attributes: &[Attribute<'_, T>]) -> Vec<Column> {
-    let columns = attributes.iter();
-    columns
-        .map(|(name, column_type, _)| Column::new(*name, *column_type))
-        .collect()
-}
-
-/// The values of an item.
-pub(crate) fn row<'v, T: Copy>(attributes: &[Attribute<'v, T>], item: T) -> Vec<Value<'v>> {
-    attributes.iter().map(|(_, _, get)| get(item)).collect()
-}
 
 /// Appends an item as a JSON object.
 pub(crate) fn push_item<T: Copy>(out: &mut Vec<u8>, attributes: &[Attribute<'_, T>], item: T) {
@@ -129,9 +114,7 @@ const ASSET_TOTALS: &[TotalsAttribute] = {
     use ColumnType::{Address, Amount, Text, U64};
     &[
         ("token_address", Address, |it| it.asset.token_address.into()),
-        ("token_standard", Text, |it| {
-            it.asset.token_standard.as_str().into()
-        }),
+        ("token_standard", Text, |it| it.asset.token_standard.into()),
         ("in_transfers", U64, |it| it.in_transfers.into()),
         ("in_amount", Amount, |it| it.in_amount.into()),
         ("out_transfers", U64, |it| it.out_transfers.into()),
@@ -180,7 +163,7 @@ pub(crate) const MERGED: &[MergedAttribute] = {
             it.asset.token_address.into()
         }),
         ("token_standard", Text, |(_, it)| {
-            it.asset.token_standard.as_str().into()
+            it.asset.token_standard.into()
         }),
         ("count", U64, |(_, it)| it.count.into()),
         ("sum", Amount, |(_, it)| it.sum.into()),

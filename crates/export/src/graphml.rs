@@ -5,7 +5,7 @@
 use crate::{
     Column, Result, Value, Written,
     drawn_edges::{Arrows, arrow_label},
-    graph_rows::{columns, row, vertex_attributes, vertices},
+    graph_rows::{vertex_attributes, vertices},
     options::GraphInput,
     output::Output,
     text::short_address,
@@ -30,7 +30,7 @@ pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
 
     // The address of a vertex is its id; every vertex has a label.
     let vertex_attributes = &vertex_attributes(&input.options.table, true)[1..];
-    let vertex_columns = columns(vertex_attributes);
+    let vertex_columns = Column::of(vertex_attributes);
     let edge_columns = arrows.columns();
     key(out, "g_metadata", "graph", "metadata", "string");
     for_each_attribute(&vertex_columns, |name, kind| {
@@ -46,7 +46,7 @@ pub(crate) fn write(input: GraphInput<'_>, output: Output) -> Result<Written> {
 
     for vertex in vertices(input.graph, &input.options.contracts) {
         let out = &mut text.buffer;
-        let mut row = row(vertex_attributes, vertex);
+        let mut row = Value::row(vertex_attributes, vertex);
         if let Some(label @ Value::Absent) = row.first_mut() {
             *label = short_address(vertex.vertex.address).into();
         }

@@ -77,6 +77,6 @@ pub use target::{ArrowReceiver, ArrowTarget, Target, Written};
 pub use text::printable;
 pub use tokens::TokenList;
 pub use transactions::{TransactionFacts, Transactions};
-pub use txgraph_analysis::{Column, ColumnType, Value};
+pub use txgraph_analysis::{Attribute, Column, ColumnType, Value};
 pub use txgraph_work::Threads;
 pub use value::{json_value, plain_text};

@@ -64,25 +64,29 @@ impl Summary {
 
     fn hops(&self) -> Table {
         use ColumnType::U64;
-        let columns = [("hop", U64), ("vertices", U64), ("transfers", U64)];
-        let mut table = Table::new("by-hop", "By hop", &columns);
-        for hop in &self.hops {
-            table.push(vec![
-                hop.hop.into(),
-                hop.vertices.into(),
-                hop.transfers.into(),
-            ]);
-        }
-        table
+        Table::of(
+            "by-hop",
+            "By hop",
+            &self.hops,
+            &[
+                ("hop", U64, |hop| hop.hop.into()),
+                ("vertices", U64, |hop| hop.vertices.into()),
+                ("transfers", U64, |hop| hop.transfers.into()),
+            ],
+        )
     }
 
     fn kinds(&self) -> Table {
-        let columns = [("kind", ColumnType::Text), ("transfers", ColumnType::U64)];
-        let mut table = Table::new("by-kind", "By kind", &columns);
-        for count in &self.kinds {
-            table.push(vec![count.kind.as_str().into(), count.transfers.into()]);
-        }
-        table
+        use ColumnType::{Text, U64};
+        Table::of(
+            "by-kind",
+            "By kind",
+            &self.kinds,
+            &[
+                ("kind", Text, |count| count.kind.as_str().into()),
+                ("transfers", U64, |count| count.transfers.into()),
+            ],
+        )
     }
 
     fn assets(&self) -> Table {
@@ -91,43 +95,28 @@ impl Summary {
             0 => "Assets".to_owned(),
             more => format!("Assets (those with most transfers; {more} more)"),
         };
-        let mut table = Table::new(
+        Table::of(
             "assets",
             title,
+            &self.assets,
             &[
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("transfers", U64),
-                ("amount", Amount),
-                ("pairs", U64),
-                ("senders", U64),
-                ("receivers", U64),
-                ("minted", Amount),
-                ("burned", Amount),
-                ("zero_value_transfers", U64),
-                ("self_transfers", U64),
-                ("first_block", U64),
-                ("last_block", U64),
+                ("token_address", Address, |it| it.asset.token_address.into()),
+                ("token_standard", Text, |it| it.asset.token_standard.into()),
+                ("transfers", U64, |it| it.transfers.into()),
+                ("amount", Amount, |it| it.amount.into()),
+                ("pairs", U64, |it| it.pairs.into()),
+                ("senders", U64, |it| it.senders.addresses.into()),
+                ("receivers", U64, |it| it.receivers.addresses.into()),
+                ("minted", Amount, |it| it.minted.into()),
+                ("burned", Amount, |it| it.burned.into()),
+                ("zero_value_transfers", U64, |it| {
+                    it.zero_value_transfers.into()
+                }),
+                ("self_transfers", U64, |it| it.self_transfers.into()),
+                ("first_block", U64, |it| it.first_block.into()),
+                ("last_block", U64, |it| it.last_block.into()),
             ],
-        );
-        for asset in &self.assets {
-            table.push(vec![
-                asset.asset.token_address.into(),
-                asset.asset.token_standard.as_str().into(),
-                asset.transfers.into(),
-                asset.amount.into(),
-                asset.pairs.into(),
-                asset.senders.addresses.into(),
-                asset.receivers.addresses.into(),
-                asset.minted.into(),
-                asset.burned.into(),
-                asset.zero_value_transfers.into(),
-                asset.self_transfers.into(),
-                asset.first_block.into(),
-                asset.last_block.into(),
-            ]);
-        }
-        table
+        )
     }
 
     fn concentration(&self) -> Table {
@@ -164,63 +153,52 @@ impl Summary {
         side: fn(&AssetSummary) -> &Side,
     ) -> Table {
         use ColumnType::{Address, Amount, F64, Text, U64};
-        let mut table = Table::new(
+        let rows = self.assets.iter().flat_map(|asset| {
+            let ranked = (1u64..).zip(&side(asset).top);
+            ranked.map(move |(rank, top)| (asset.asset, rank, top))
+        });
+        Table::of(
             id,
             title,
+            rows,
             &[
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("rank", U64),
-                ("address", Address),
-                ("label", Text),
-                ("transfers", U64),
-                ("amount", Amount),
-                ("share", F64),
+                ("token_address", Address, |(asset, ..)| {
+                    asset.token_address.into()
+                }),
+                ("token_standard", Text, |(asset, ..)| {
+                    asset.token_standard.into()
+                }),
+                ("rank", U64, |(_, rank, _)| rank.into()),
+                ("address", Address, |(.., top)| top.address.into()),
+                ("label", Text, |(.., top)| top.label.clone().into()),
+                ("transfers", U64, |(.., top)| top.transfers.into()),
+                ("amount", Amount, |(.., top)| top.amount.into()),
+                ("share", F64, |(.., top)| top.share.into()),
             ],
-        );
-        for asset in &self.assets {
-            for (rank, top) in (1u64..).zip(&side(asset).top) {
-                table.push(vec![
-                    asset.asset.token_address.into(),
-                    asset.asset.token_standard.as_str().into(),
-                    rank.into(),
-                    top.address.into(),
-                    top.label.clone().into(),
-                    top.transfers.into(),
-                    top.amount.into(),
-                    top.share.into(),
-                ]);
-            }
-        }
-        table
+        )
     }
 }
 
-fn busy_table(id: &'static str, title: &str, counterparties: &str, busy: &[BusyAddress]) -> Table {
+fn busy_table(
+    id: &'static str,
+    title: &str,
+    counterparties: &'static str,
+    busy: &[BusyAddress],
+) -> Table {
     use ColumnType::{Address, F64, Text, U64};
-    let mut table = Table::new(
+    Table::of(
         id,
         title,
+        (1u64..).zip(busy),
         &[
-            ("rank", U64),
-            ("address", Address),
-            ("label", Text),
-            ("transfers", U64),
-            ("share", F64),
-            (counterparties, U64),
+            ("rank", U64, |(rank, _)| rank.into()),
+            ("address", Address, |(_, busy)| busy.address.into()),
+            ("label", Text, |(_, busy)| busy.label.clone().into()),
+            ("transfers", U64, |(_, busy)| busy.transfers.into()),
+            ("share", F64, |(_, busy)| busy.share.into()),
+            (counterparties, U64, |(_, busy)| busy.counterparties.into()),
         ],
-    );
-    for (rank, busy) in (1u64..).zip(busy) {
-        table.push(vec![
-            rank.into(),
-            busy.address.into(),
-            busy.label.clone().into(),
-            busy.transfers.into(),
-            busy.share.into(),
-            busy.counterparties.into(),
-        ]);
-    }
-    table
+    )
 }
 
 fn expansion_text(expansion: Expansion) -> &'static str {

@@ -20,44 +20,35 @@ impl Taint {
     /// Where the tokens are, with the share of each address.
     fn ends(&self) -> Table {
         use ColumnType::{Address, Amount, F64, Text, U64};
-        let mut table = Table::new(
+        let assets = self.ends.chunk_by(|a, b| {
+            (a.token_address, a.token_standard) == (b.token_address, b.token_standard)
+        });
+        let rows = assets.flat_map(|ends| {
+            let total: AmountSum = ends.iter().map(|end| end.amount).sum();
+            ends.iter().map(move |end| (end, share(end.amount, total)))
+        });
+        Table::of(
             "ends",
             self.title(),
+            rows,
             &[
-                ("address", Address),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("token_id", Text),
-                ("amount", Amount),
-                ("share", F64),
-                ("end", Text),
-                ("hop", U64),
-                ("transfers", U64),
-                ("first_block", U64),
-                ("last_block", U64),
+                ("address", Address, |(end, _)| end.address.into()),
+                ("token_address", Address, |(end, _)| {
+                    end.token_address.into()
+                }),
+                ("token_standard", Text, |(end, _)| end.token_standard.into()),
+                ("token_id", Text, |(end, _)| {
+                    end.token_id.map(|id| id.to_string()).into()
+                }),
+                ("amount", Amount, |(end, _)| end.amount.into()),
+                ("share", F64, |(_, share)| share.into()),
+                ("end", Text, |(end, _)| end.end.as_str().into()),
+                ("hop", U64, |(end, _)| end.hop.into()),
+                ("transfers", U64, |(end, _)| end.transfers.into()),
+                ("first_block", U64, |(end, _)| end.first_block.into()),
+                ("last_block", U64, |(end, _)| end.last_block.into()),
             ],
-        );
-        for of in self.ends.chunk_by(|a, b| {
-            (a.token_address, a.token_standard) == (b.token_address, b.token_standard)
-        }) {
-            let total: AmountSum = of.iter().map(|end| end.amount).sum();
-            for end in of {
-                table.push(vec![
-                    end.address.into(),
-                    end.token_address.into(),
-                    end.token_standard.as_str().into(),
-                    end.token_id.map(|id| id.to_string()).into(),
-                    end.amount.into(),
-                    share(end.amount, total).into(),
-                    end.end.as_str().into(),
-                    end.hop.into(),
-                    end.transfers.into(),
-                    end.first_block.into(),
-                    end.last_block.into(),
-                ]);
-            }
-        }
-        table
+        )
     }
 
     /// The meaning of the amounts, and the unknown parts.
@@ -85,80 +76,54 @@ impl Taint {
     /// The transfers of the roots.
     fn sources(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
-        let mut table = Table::new(
+        Table::of(
             "sources",
             "Transfers of the roots",
+            (1u64..).zip(&self.sources),
             &[
-                ("source", U64),
-                ("transaction", Text),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("from_address", Address),
-                ("to_address", Address),
-                ("amount", Amount),
-                ("transaction_hash", Text),
+                ("source", U64, |(number, _)| number.into()),
+                ("transaction", Text, |(_, it)| transaction(it).into()),
+                ("token_address", Address, |(_, it)| it.token_address.into()),
+                ("token_standard", Text, |(_, it)| it.token_standard.into()),
+                ("from_address", Address, |(_, it)| it.from_address.into()),
+                ("to_address", Address, |(_, it)| it.to_address.into()),
+                ("amount", Amount, |(_, it)| widen(it.value).into()),
+                ("transaction_hash", Text, |(_, it)| hash(it)),
             ],
-        );
-        for (number, transfer) in (1u64..).zip(&self.sources) {
-            table.push(vec![
-                number.into(),
-                transaction(transfer).into(),
-                transfer.token_address.into(),
-                transfer.token_standard.as_str().into(),
-                transfer.from_address.into(),
-                transfer.to_address.into(),
-                widen(transfer.value).into(),
-                hash(transfer),
-            ]);
-        }
-        table
+        )
     }
 
     /// Every tainted part of every transfer.
     fn ledger(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
-        let mut table = Table::new(
+        Table::of(
             "ledger",
             "Tainted parts of transfers",
+            self.rows.iter().map(|row| (&row.transfer, row)),
             &[
-                ("block_number", U64),
-                ("block_timestamp", U64),
-                ("transaction_index", U64),
-                ("log_index", U64),
-                ("sub_index", U64),
-                ("transaction_hash", Text),
-                ("token_address", Address),
-                ("token_standard", Text),
-                ("token_id", Text),
-                ("from_address", Address),
-                ("to_address", Address),
-                ("value", Amount),
-                ("source", U64),
-                ("amount", Amount),
-                ("hop", U64),
+                ("block_number", U64, |(it, _)| it.block_number.into()),
+                ("block_timestamp", U64, |(it, _)| {
+                    it.block_timestamp.map(|time| time.seconds()).into()
+                }),
+                ("transaction_index", U64, |(it, _)| {
+                    it.transaction_index.into()
+                }),
+                ("log_index", U64, |(it, _)| it.log_index.into()),
+                ("sub_index", U64, |(it, _)| it.sub_index.into()),
+                ("transaction_hash", Text, |(it, _)| hash(it)),
+                ("token_address", Address, |(it, _)| it.token_address.into()),
+                ("token_standard", Text, |(it, _)| it.token_standard.into()),
+                ("token_id", Text, |(it, _)| {
+                    it.token_id.map(|id| id.to_string()).into()
+                }),
+                ("from_address", Address, |(it, _)| it.from_address.into()),
+                ("to_address", Address, |(it, _)| it.to_address.into()),
+                ("value", Amount, |(it, _)| widen(it.value).into()),
+                ("source", U64, |(_, row)| (row.source + 1).into()),
+                ("amount", Amount, |(_, row)| widen(row.amount).into()),
+                ("hop", U64, |(_, row)| row.hop.into()),
             ],
-        );
-        for row in &self.rows {
-            let transfer = &row.transfer;
-            table.push(vec![
-                transfer.block_number.into(),
-                transfer.block_timestamp.map(|time| time.seconds()).into(),
-                transfer.transaction_index.into(),
-                transfer.log_index.into(),
-                transfer.sub_index.into(),
-                hash(transfer),
-                transfer.token_address.into(),
-                transfer.token_standard.as_str().into(),
-                transfer.token_id.map(|id| id.to_string()).into(),
-                transfer.from_address.into(),
-                transfer.to_address.into(),
-                widen(transfer.value).into(),
-                (row.source + 1).into(),
-                widen(row.amount).into(),
-                row.hop.into(),
-            ]);
-        }
-        table
+        )
     }
 }
 

@@ -434,23 +434,19 @@ fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
         0 => title.to_owned(),
         more => format!("{title} (and {} more)", thousands(more)),
     };
-    let mut table = Table::new(
+    Table::of(
         id,
         title,
+        &activity.top,
         &[
-            ("counterparty", Address),
-            ("transfers", U64),
-            ("first_timestamp", U64),
-            ("last_timestamp", U64),
+            ("counterparty", Address, |it| it.address.into()),
+            ("transfers", U64, |it| it.transfers.into()),
+            ("first_timestamp", U64, |it| {
+                it.first.map(BlockTime::seconds).into()
+            }),
+            ("last_timestamp", U64, |it| {
+                it.last.map(BlockTime::seconds).into()
+            }),
         ],
-    );
-    for it in &activity.top {
-        table.push(vec![
-            it.address.into(),
-            it.transfers.into(),
-            it.first.map(BlockTime::seconds).into(),
-            it.last.map(BlockTime::seconds).into(),
-        ]);
-    }
-    table
+    )
 }

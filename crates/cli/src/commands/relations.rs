@@ -318,30 +318,26 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
 fn common_table(found: &CommonCounterparties) -> Table {
     use ColumnType::{Address, U64};
     let count = found.counterparties.len() as u64;
-    let mut table = Table::new(
+    let rows = found.counterparties.iter().flat_map(|it| {
+        let with = it.with.iter();
+        with.map(|(root, exchanged)| (it.address, *root, exchanged))
+    });
+    Table::of(
         "common",
         format!(
             "{}: what each address sent to it, and received from it",
             number(count, "counterparty in common", "counterparties in common")
         ),
+        rows,
         &[
-            ("counterparty", Address),
-            ("address", Address),
-            ("sent", U64),
-            ("received", U64),
+            ("counterparty", Address, |(counterparty, ..)| {
+                counterparty.into()
+            }),
+            ("address", Address, |(_, root, _)| root.into()),
+            ("sent", U64, |(.., it)| it.sent.into()),
+            ("received", U64, |(.., it)| it.received.into()),
         ],
-    );
-    for it in &found.counterparties {
-        for (root, exchanged) in &it.with {
-            table.push(vec![
-                it.address.into(),
-                (*root).into(),
-                exchanged.sent.into(),
-                exchanged.received.into(),
-            ]);
-        }
-    }
-    table
+    )
 }
 
 fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Value {

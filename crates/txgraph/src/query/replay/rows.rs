@@ -32,44 +32,56 @@ impl Planned for ReplayOutput {
     }
 }
 
-/// The columns of a table, by name and type.
-type Columns = &'static [(&'static str, ColumnType)];
+const TRANSFERS: &[TransferAttribute] = {
+    use ColumnType::{Address, Amount, Hash, Indices, Text, U32, U64};
+    &[
+        ("block_number", U64, |it| it.transfer.block_number.into()),
+        ("block_timestamp", U64, |it| {
+            it.transfer.block_timestamp.map(BlockTime::seconds).into()
+        }),
+        ("transaction_index", U32, |it| {
+            it.transfer.transaction_index.into()
+        }),
+        ("sub_index", U32, |it| it.transfer.sub_index.into()),
+        ("transaction_hash", Hash, |it| {
+            it.transfer.transaction_hash.into()
+        }),
+        ("trace_address", Indices, |it| {
+            it.trace_address.as_slice().into()
+        }),
+        ("cause", Text, |it| it.cause.as_str().into()),
+        ("from_address", Address, |it| {
+            it.transfer.from_address.into()
+        }),
+        ("to_address", Address, |it| it.transfer.to_address.into()),
+        ("value", Amount, |it| it.transfer.value.into()),
+        ("kind", Text, |it| it.transfer.kind.as_str().into()),
+    ]
+};
 
-const TRANSFERS: Columns = &[
-    ("block_number", ColumnType::U64),
-    ("block_timestamp", ColumnType::U64),
-    ("transaction_index", ColumnType::U32),
-    ("sub_index", ColumnType::U32),
-    ("transaction_hash", ColumnType::Hash),
-    ("trace_address", ColumnType::Indices),
-    ("cause", ColumnType::Text),
-    ("from_address", ColumnType::Address),
-    ("to_address", ColumnType::Address),
-    ("value", ColumnType::Amount),
-    ("kind", ColumnType::Text),
-];
+type TransferAttribute = (&'static str, ColumnType, fn(&NativeTransfer) -> Value<'_>);
 
-const BALANCES: Columns = &[
-    ("block_number", ColumnType::U64),
-    ("transaction_index", ColumnType::U32),
-    ("transaction_hash", ColumnType::Hash),
-    ("token_address", ColumnType::Address),
-    ("holder_address", ColumnType::Address),
-    ("logged_change", ColumnType::SignedAmount),
-    ("actual_change", ColumnType::SignedAmount),
-    ("balance_before", ColumnType::Amount),
-    ("balance_after", ColumnType::Amount),
-];
+/// Of an account whose balance differs, and its transaction.
+const BALANCES: &[BalanceAttribute] = {
+    use ColumnType::{Address, Amount, Hash, SignedAmount, U32, U64};
+    &[
+        ("block_number", U64, |(replay, _)| replay.block.into()),
+        ("transaction_index", U32, |(replay, _)| replay.index.into()),
+        ("transaction_hash", Hash, |(replay, _)| replay.hash.into()),
+        ("token_address", Address, |(_, it)| it.token.into()),
+        ("holder_address", Address, |(_, it)| it.holder.into()),
+        ("logged_change", SignedAmount, |(_, it)| signed(it.logged())),
+        ("actual_change", SignedAmount, |(_, it)| signed(it.actual())),
+        ("balance_before", Amount, |(_, it)| it.before.into()),
+        ("balance_after", Amount, |(_, it)| it.after.into()),
+    ]
+};
 
-/// The names of the node's `debug_traceBlock`, and the transaction's position.
-const TRACES: Columns = &[
-    ("block", ColumnType::U64),
-    ("index", ColumnType::U32),
-    ("txHash", ColumnType::Hash),
-    ("result", ColumnType::Json),
-];
-
-const GAS: Columns = &[("stack", ColumnType::Text), ("gas", ColumnType::U64)];
+type BalanceAttribute = (
+    &'static str,
+    ColumnType,
+    fn((&TransactionReplay, &BalanceDifference)) -> Value<'static>,
+);
 
 /// The output for each transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,16 +113,19 @@ impl Content {
     }
 
     fn columns(self) -> Vec<Column> {
-        let columns = match self {
-            Self::Transfers { .. } => TRANSFERS,
-            Self::Balances => BALANCES,
-            Self::Trace(Trace::Gas) => GAS,
-            Self::Trace(Trace::Call | Trace::Diff | Trace::Struct) => TRACES,
-        };
-        let columns = columns.iter();
-        columns
-            .map(|&(name, kind)| Column::new(name, kind))
-            .collect()
+        use ColumnType::{Hash, Json, Text, U32, U64};
+        match self {
+            Self::Transfers { .. } => Column::of(TRANSFERS),
+            Self::Balances => Column::of(BALANCES),
+            Self::Trace(Trace::Gas) => vec![Column::new("stack", Text), Column::new("gas", U64)],
+            // The names of the node's `debug_traceBlock`, and the transaction's position.
+            Self::Trace(Trace::Call | Trace::Diff | Trace::Struct) => vec![
+                Column::new("block", U64),
+                Column::new("index", U32),
+                Column::new("txHash", Hash),
+                Column::new("result", Json),
+            ],
+        }
     }
 }
 
@@ -185,7 +200,9 @@ impl<'a> Rows<'a> {
             Content::Balances => {
                 let checks = replay.balances.iter();
                 let mut differing = checks.flat_map(|check| &check.differing);
-                differing.try_for_each(|difference| self.push(&balance(replay, difference)))
+                differing.try_for_each(|difference| {
+                    self.push(&Value::row(BALANCES, (replay, difference)))
+                })
             }
             // Written while the transaction runs.
             Content::Trace(Trace::Struct) => Ok(()),
@@ -244,7 +261,7 @@ impl<'a> Rows<'a> {
     ) -> Result<()> {
         let movements = movements(replay, environment, fees);
         let mut movements = movements.iter();
-        movements.try_for_each(|movement| self.push(&transfer(movement)))
+        movements.try_for_each(|movement| self.push(&Value::row(TRANSFERS, movement)))
     }
 
     fn trace(&mut self, replay: &TransactionReplay, result: Value<'_>) -> Result<()> {
@@ -279,42 +296,6 @@ impl Writer {
             Self::Lines(lines) => lines.finish()?,
         })
     }
-}
-
-/// A row of [`TRANSFERS`].
-fn transfer(movement: &NativeTransfer) -> [Value<'_>; TRANSFERS.len()] {
-    let transfer = &movement.transfer;
-    [
-        transfer.block_number.into(),
-        transfer.block_timestamp.map(BlockTime::seconds).into(),
-        transfer.transaction_index.into(),
-        transfer.sub_index.into(),
-        transfer.transaction_hash.into(),
-        movement.trace_address.as_slice().into(),
-        movement.cause.as_str().into(),
-        transfer.from_address.into(),
-        transfer.to_address.into(),
-        transfer.value.into(),
-        transfer.kind.as_str().into(),
-    ]
-}
-
-/// A row of [`BALANCES`].
-fn balance(
-    replay: &TransactionReplay,
-    difference: &BalanceDifference,
-) -> [Value<'static>; BALANCES.len()] {
-    [
-        replay.block.into(),
-        replay.index.into(),
-        replay.hash.into(),
-        difference.token.into(),
-        difference.holder.into(),
-        signed(difference.logged()),
-        signed(difference.actual()),
-        difference.before.into(),
-        difference.after.into(),
-    ]
 }
 
 const fn signed(amount: SignedAmount) -> Value<'static> {
