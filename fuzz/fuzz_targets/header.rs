@@ -9,5 +9,5 @@ fuzz_target!(|row: &[u8]| {
     let Ok(header) = header(row, B256::ZERO) else {
         return;
     };
-    assert_eq!(header.recompute_hash(), header.to_alloy().hash_slow());
+    assert_eq!(header.recompute_hash(), header.fields.hash_slow());
 });

@@ -109,7 +109,7 @@ impl Block<'_> {
             .get(Table::BlockOmmers, &tables::number_key(number))?;
         let ommers = tables::ommers(value.unwrap_or(&[0]))
             .map_err(|what| snapshot.bad_value(Table::BlockOmmers, number, what))?;
-        let headers: Vec<_> = ommers.iter().map(Header::to_alloy).collect();
+        let headers: Vec<_> = ommers.iter().map(|ommer| ommer.fields.clone()).collect();
         if proofs::calculate_ommers_root(&headers) != expected {
             return Err(Error::Inconsistent {
                 block: number,

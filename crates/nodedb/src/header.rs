@@ -5,122 +5,28 @@ use crate::{
     error::Result,
     jar_reader::PeekCell,
 };
-use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
+use alloy_primitives::{B64, B256, Bloom, Bytes, keccak256};
 use alloy_rlp::Encodable;
+use std::ops::Deref;
 
-/// A block header with all its fields, and its stored hash.
+/// A block header, and its stored hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The block number.
-    pub number: u64,
+    /// All fields.
+    pub fields: alloy_consensus::Header,
     /// The stored block hash. [`Header::recompute_hash`] computes it from the fields.
     pub hash: B256,
-    /// The hash of the previous block.
-    pub parent_hash: B256,
-    /// The block time in unix seconds.
-    pub timestamp: u64,
-    /// The gas used by the block.
-    pub gas_used: u64,
-    /// The gas limit of the block.
-    pub gas_limit: u64,
-    /// The fee recipient (the miner before the merge).
-    pub beneficiary: Address,
-    /// EIP-1559: base fee in wei; since London.
-    pub base_fee: Option<u64>,
-    /// Root of the transactions trie.
-    pub transactions_root: B256,
-    /// Root of the receipts trie.
-    pub receipts_root: B256,
-    /// Root of the withdrawals trie (EIP-4895); since Shanghai.
-    pub withdrawals_root: Option<B256>,
-    /// Bloom filter over addresses and topics of all logs.
-    pub logs_bloom: Bloom,
-    /// Hash of the list of ommers.
-    pub ommers_hash: B256,
-    /// Root of the state trie after the block.
-    pub state_root: B256,
-    /// Proof-of-work difficulty; 0 after the merge.
-    pub difficulty: U256,
-    /// Proof-of-work mix hash; after the merge the randao value (EIP-4399).
-    pub mix_hash: B256,
-    /// Proof-of-work nonce.
-    pub nonce: u64,
-    /// EIP-4844: blob gas of the block; since Cancun.
-    pub blob_gas_used: Option<u64>,
-    /// EIP-4844: running excess of blob gas.
-    pub excess_blob_gas: Option<u64>,
-    /// EIP-4788: root of the parent beacon block.
-    pub parent_beacon_block_root: Option<B256>,
-    /// EIP-7685: hash of the execution requests; since Prague.
-    pub requests_hash: Option<B256>,
-    /// EIP-7928: hash of the block access list; since Amsterdam.
-    pub block_access_list_hash: Option<B256>,
-    /// EIP-7843: slot number; since Amsterdam.
-    pub slot_number: Option<u64>,
-    /// Free bytes, chosen by the builder of the block.
-    pub extra_data: Bytes,
+}
+
+impl Deref for Header {
+    type Target = alloy_consensus::Header;
+
+    fn deref(&self) -> &Self::Target {
+        &self.fields
+    }
 }
 
 impl Header {
-    /// Converts a header of `alloy-consensus`, which has this hash.
-    pub fn from_alloy(header: &alloy_consensus::Header, hash: B256) -> Self {
-        Self {
-            number: header.number,
-            hash,
-            parent_hash: header.parent_hash,
-            timestamp: header.timestamp,
-            gas_used: header.gas_used,
-            gas_limit: header.gas_limit,
-            beneficiary: header.beneficiary,
-            base_fee: header.base_fee_per_gas,
-            transactions_root: header.transactions_root,
-            receipts_root: header.receipts_root,
-            withdrawals_root: header.withdrawals_root,
-            logs_bloom: header.logs_bloom,
-            ommers_hash: header.ommers_hash,
-            state_root: header.state_root,
-            difficulty: header.difficulty,
-            mix_hash: header.mix_hash,
-            nonce: header.nonce.into(),
-            blob_gas_used: header.blob_gas_used,
-            excess_blob_gas: header.excess_blob_gas,
-            parent_beacon_block_root: header.parent_beacon_block_root,
-            requests_hash: header.requests_hash,
-            block_access_list_hash: header.block_access_list_hash,
-            slot_number: header.slot_number,
-            extra_data: header.extra_data.clone(),
-        }
-    }
-
-    /// Converts the header to the type of `alloy-consensus`.
-    pub fn to_alloy(&self) -> alloy_consensus::Header {
-        alloy_consensus::Header {
-            parent_hash: self.parent_hash,
-            ommers_hash: self.ommers_hash,
-            beneficiary: self.beneficiary,
-            state_root: self.state_root,
-            transactions_root: self.transactions_root,
-            receipts_root: self.receipts_root,
-            logs_bloom: self.logs_bloom,
-            difficulty: self.difficulty,
-            number: self.number,
-            gas_limit: self.gas_limit,
-            gas_used: self.gas_used,
-            timestamp: self.timestamp,
-            extra_data: self.extra_data.clone(),
-            mix_hash: self.mix_hash,
-            nonce: B64::from(self.nonce),
-            base_fee_per_gas: self.base_fee,
-            withdrawals_root: self.withdrawals_root,
-            blob_gas_used: self.blob_gas_used,
-            excess_blob_gas: self.excess_blob_gas,
-            parent_beacon_block_root: self.parent_beacon_block_root,
-            requests_hash: self.requests_hash,
-            block_access_list_hash: self.block_access_list_hash,
-            slot_number: self.slot_number,
-        }
-    }
-
     /// Computes the hash of the fields: the Keccak-256 of their RLP encoding.
     pub fn recompute_hash(&self) -> B256 {
         self.recompute_hash_with(&mut Vec::new())
@@ -129,19 +35,14 @@ impl Header {
     /// Like [`Self::recompute_hash`], with a reusable buffer.
     pub(crate) fn recompute_hash_with(&self, rlp: &mut Vec<u8>) -> B256 {
         rlp.clear();
-        self.encode(rlp);
+        self.fields.encode(rlp);
         keccak256(rlp)
-    }
-
-    /// Appends the RLP encoding of the fields.
-    pub(crate) fn encode(&self, rlp: &mut Vec<u8>) {
-        self.to_alloy().encode(rlp);
     }
 
     /// Returns whether the last receipt's cumulative gas must equal `gas_used`. Since
     /// Amsterdam they differ (EIP-7778 counts gas before refunds).
     pub(crate) const fn gas_is_cumulative(&self) -> bool {
-        self.block_access_list_hash.is_none() && self.slot_number.is_none()
+        self.fields.block_access_list_hash.is_none() && self.fields.slot_number.is_none()
     }
 }
 
@@ -180,8 +81,8 @@ pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
         return Err("the time is 2^64-1, after which no block can follow");
     }
     let mix_hash = reader.b256()?;
-    let nonce = reader.u64(nonce_len)?;
-    let base_fee = reader.optional_u64(has_base_fee)?;
+    let nonce = B64::from(reader.u64(nonce_len)?);
+    let base_fee_per_gas = reader.optional_u64(has_base_fee)?;
     let blob_gas_used = reader.optional_u64(has_blob_gas_used)?;
     let excess_blob_gas = reader.optional_u64(has_excess_blob_gas)?;
     let parent_beacon_block_root = reader.optional_b256(has_parent_beacon_block_root)?;
@@ -190,32 +91,32 @@ pub(crate) fn decode(value: &[u8], hash: B256) -> Result<Header, Malformed> {
     } else {
         Extension::default()
     };
-    Ok(Header {
-        number,
-        hash,
+    let fields = alloy_consensus::Header {
         parent_hash,
-        timestamp,
-        gas_used,
-        gas_limit,
+        ommers_hash,
         beneficiary,
-        base_fee,
+        state_root,
         transactions_root,
         receipts_root,
-        withdrawals_root,
         logs_bloom,
-        ommers_hash,
-        state_root,
         difficulty,
+        number,
+        gas_limit,
+        gas_used,
+        timestamp,
+        extra_data: Bytes::copy_from_slice(reader.rest()),
         mix_hash,
         nonce,
+        base_fee_per_gas,
+        withdrawals_root,
         blob_gas_used,
         excess_blob_gas,
         parent_beacon_block_root,
         requests_hash: extension.requests_hash,
         block_access_list_hash: extension.block_access_list_hash,
         slot_number: extension.slot_number,
-        extra_data: Bytes::copy_from_slice(reader.rest()),
-    })
+    };
+    Ok(Header { fields, hash })
 }
 
 /// The bloom filter of a header. Only the requested bytes are decompressed.

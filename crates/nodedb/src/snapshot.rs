@@ -14,6 +14,7 @@ use crate::{
     tables::{self, Table},
 };
 use alloy_primitives::B256;
+use alloy_rlp::Encodable;
 use std::{
     cell::{Cell, OnceCell, RefCell},
     fmt,
@@ -294,7 +295,7 @@ impl<'db> Snapshot<'db> {
             headers,
         } = &mut scratch.unchecked;
         let start = rlp.len();
-        header.encode(rlp);
+        header.fields.encode(rlp);
         forms.push(start..rlp.len());
         headers.push((header.number, header.hash));
         match headers.len() {

@@ -89,7 +89,7 @@ impl Block<'_> {
         (self.next_receipt, self.cumulative_gas_used) = position;
         let header = self.header()?;
         let (expected, root) = (header.logs_bloom, header.receipts_root);
-        let after_london = header.base_fee.is_some();
+        let after_london = header.base_fee_per_gas.is_some();
         self.require("logs bloom", bloom == expected)?;
         let after_byzantium = match self.snapshot.byzantium()? {
             Some(first) => self.number >= first,

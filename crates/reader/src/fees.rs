@@ -58,7 +58,7 @@ impl Fees {
         }
         let header = block.check_header_later()?;
         let (timestamp, beneficiary) = (header.timestamp, header.beneficiary);
-        let base_fee = header.base_fee.ok_or(Error::NoBaseFee);
+        let base_fee = header.base_fee_per_gas.ok_or(Error::NoBaseFee);
         let fees = base_fee.and_then(|base_fee| {
             let header = Header {
                 timestamp,

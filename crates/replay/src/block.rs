@@ -80,7 +80,7 @@ pub(crate) fn environment(header: &Header, rules: &BlockRules) -> txgraph_evm::B
         beneficiary: header.beneficiary,
         gas_limit: header.gas_limit,
         gas_used: BlockGas::default(),
-        base_fee: U256::from(header.base_fee.unwrap_or_default()),
+        base_fee: U256::from(header.base_fee_per_gas.unwrap_or_default()),
         difficulty: header.difficulty,
         prevrandao: if rules.fork >= Fork::Paris {
             header.mix_hash
@@ -141,35 +141,22 @@ fn receipts(block: &mut Block<'_>) -> Result<Vec<StoredReceipt>, NodeError> {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use alloy_primitives::{Address, Bloom, Bytes};
+    use alloy_primitives::Address;
 
     /// The header of an empty block, with zeros for the results of its execution.
     pub(crate) fn header(number: u64, beneficiary: u8) -> Header {
-        Header {
+        let fields = alloy_consensus::Header {
             number,
-            hash: B256::ZERO,
-            parent_hash: B256::ZERO,
-            timestamp: 0,
-            gas_used: 0,
-            gas_limit: 0,
             beneficiary: Address::repeat_byte(beneficiary),
-            base_fee: None,
-            transactions_root: B256::ZERO,
-            receipts_root: B256::ZERO,
-            withdrawals_root: None,
-            logs_bloom: Bloom::ZERO,
             ommers_hash: B256::ZERO,
             state_root: B256::ZERO,
-            difficulty: U256::ZERO,
-            mix_hash: B256::ZERO,
-            nonce: 0,
-            blob_gas_used: None,
-            excess_blob_gas: None,
-            parent_beacon_block_root: None,
-            requests_hash: None,
-            block_access_list_hash: None,
-            slot_number: None,
-            extra_data: Bytes::new(),
+            transactions_root: B256::ZERO,
+            receipts_root: B256::ZERO,
+            ..alloy_consensus::Header::default()
+        };
+        Header {
+            fields,
+            hash: B256::ZERO,
         }
     }
 }

@@ -88,7 +88,10 @@ impl BlockSource for Bundle {
                 contained: block.header.number,
             });
         }
-        Ok(Header::from_alloy(&block.header, block.hash))
+        Ok(Header {
+            fields: block.header.clone(),
+            hash: block.hash,
+        })
     }
 
     /// The block was proven when the bundle was opened; its senders are recovered here.
@@ -124,7 +127,10 @@ fn stored(block: &BundledBlock, header: Header) -> Result<StoredBlock, usize> {
             })
             .collect(),
         ommers: ommers
-            .map(|ommer| Header::from_alloy(ommer, ommer.hash_slow()))
+            .map(|ommer| Header {
+                fields: ommer.clone(),
+                hash: ommer.hash_slow(),
+            })
             .collect(),
         withdrawals: withdrawals
             .map(|withdrawal| Withdrawal {
@@ -273,11 +279,13 @@ fn bundled(db: &NodeDb, number: u64) -> Result<BundledBlock> {
             amount: withdrawal.amount_gwei,
         });
         read = Some(BundledBlock {
-            header: header.to_alloy(),
+            header: header.fields.clone(),
             hash: header.hash,
             transactions,
             withdrawals: withdrawals.collect(),
-            ommers: block.ommers()?.iter().map(Header::to_alloy).collect(),
+            ommers: (block.ommers()?.into_iter())
+                .map(|ommer| ommer.fields)
+                .collect(),
         });
         Ok(ControlFlow::Continue(()))
     })?;

@@ -75,7 +75,7 @@ fn block_equals(block: &mut Block<'_>, answer: &Value) {
     assert_eq!(header.gas_used, json::number(&answer["gasUsed"]));
     assert_eq!(header.beneficiary, json::address(&answer["miner"]));
     assert_eq!(
-        header.base_fee,
+        header.base_fee_per_gas,
         json::optional_number(&answer["baseFeePerGas"])
     );
     let transactions = answer["transactions"].as_array().unwrap();

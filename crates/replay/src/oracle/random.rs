@@ -52,10 +52,11 @@ fn world(case: &Case, protocol: &MemoryState) -> MemoryState {
 fn block_header(case: &Case, number: u64) -> Header {
     let fork = case.fork;
     let since = |first: Fork| fork >= first;
-    Header {
+    let Header { fields, hash } = header(number, 0xbe);
+    let fields = alloy_consensus::Header {
         timestamp: case.block.timestamp + number,
         gas_limit: case.block.gas_limit,
-        base_fee: since(Fork::London).then_some(7),
+        base_fee_per_gas: since(Fork::London).then_some(7),
         mix_hash: case.block.prevrandao,
         difficulty: match since(Fork::Paris) {
             true => U256::ZERO,
@@ -64,8 +65,9 @@ fn block_header(case: &Case, number: u64) -> Header {
         excess_blob_gas: since(Fork::Cancun).then_some(0),
         parent_beacon_block_root: since(Fork::Cancun).then_some(B256::repeat_byte(0xbb)),
         parent_hash: keccak256((number - 1).to_be_bytes()),
-        ..header(number, 0xbe)
-    }
+        ..fields
+    };
+    Header { fields, hash }
 }
 
 /// Assigns nonces, and removes transactions that may not be executed.

@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(rules.genesis_hash, hash);
         let mut header = crate::block::testing::header(1, 0);
         for (time, max) in [(4, 8), (5, 15)] {
-            header.timestamp = time;
+            header.fields.timestamp = time;
             let at = rules.at(&header);
             assert_eq!((at.fork, at.blobs.max), (Fork::Amsterdam, max));
         }

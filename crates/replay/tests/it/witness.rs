@@ -76,7 +76,7 @@ pub(crate) fn json(
         "state": visited,
         "codes": file.remove("codes").unwrap(),
         "keys": [],
-        "headers": [Bytes::from(alloy_rlp::encode(parent.to_alloy()))],
+        "headers": [Bytes::from(alloy_rlp::encode(&parent.fields))],
     });
     file.insert("witness".to_owned(), witness);
     // The siblings that removed keys need.

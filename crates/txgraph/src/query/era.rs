@@ -175,14 +175,14 @@ fn encode(block: &mut Block<'_>) -> txgraph_nodedb::Result<EncodedBlock> {
     let mut header = Vec::new();
     let checked = block.check_header()?;
     let has_withdrawals = checked.withdrawals_root.is_some();
-    checked.to_alloy().encode(&mut header);
+    checked.fields.encode(&mut header);
     let mut transactions = Vec::new();
     let count = u32::try_from(block.body.tx_count).unwrap_or(u32::MAX);
     for index in 0..count {
         transactions.push(block.signed_transaction(index)?.encoded_2718());
     }
     let ommers: Vec<_> = (block.ommers()?.iter())
-        .map(txgraph_nodedb::Header::to_alloy)
+        .map(|ommer| ommer.fields.clone())
         .collect();
     let withdrawals: Vec<_> = (block.withdrawals().iter())
         .map(|withdrawal| eip4895::Withdrawal {

@@ -293,7 +293,7 @@ impl Source {
         // the prices of the parent chain.
         let is_simple =
             node.db().family() != ChainFamily::OpStack && transaction.blob_hashes.is_empty();
-        let base_fee = U256::from(header.base_fee.unwrap_or_default());
+        let base_fee = U256::from(header.base_fee_per_gas.unwrap_or_default());
         let room = transaction.max_fee_per_gas.saturating_sub(base_fee);
         let tip = transaction
             .max_priority_fee_per_gas
