@@ -1,11 +1,8 @@
-//! Dialects: the columns of the tables of other tools, and how they are recognized.
+//! Dialects: the columns of the tables of other tools, and how they are recognized. To add a table,
+//! add a paragraph to `dialect/tables.txt`.
 
-mod tables;
-
-use self::tables::CHOSEN;
-pub(crate) use self::tables::DIALECTS;
 use crate::{Columns, Error, Role};
-use std::path::Path;
+use std::{path::Path, sync::LazyLock};
 use txgraph_base::string_enum;
 
 string_enum! {
@@ -22,33 +19,34 @@ string_enum! {
     }
 }
 
-/// The kind of rows of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Table {
-    /// A log.
-    Logs,
-    /// A log that was decoded as an ERC-20 transfer.
-    Erc20,
-    /// A log that was decoded as an ERC-721 transfer.
-    Erc721,
-    /// A call frame of a transaction.
-    Traces,
-    /// A call frame without its type and its result.
-    NativeTransfers,
-    /// A transaction.
-    Transactions,
-    /// The outcome of a transaction.
-    Receipts,
-    /// A block.
-    Blocks,
-    /// A trade, which is two transfers.
-    Trades,
-    /// A transfer of any standard, as Dune names them.
-    AnyTransfers,
-    /// A transfer in the schema of txgraph.
-    Transfers,
-    /// A transfer with the columns that the user chose.
-    Chosen,
+string_enum! {
+    /// The kind of rows of a table.
+    pub enum Table: "kind of rows" {
+        /// A log.
+        Logs = "logs",
+        /// A log that was decoded as an ERC-20 transfer.
+        Erc20 = "erc20",
+        /// A log that was decoded as an ERC-721 transfer.
+        Erc721 = "erc721",
+        /// A call frame of a transaction.
+        Traces = "traces",
+        /// A call frame without its type and its result.
+        NativeTransfers = "native-transfers",
+        /// A transaction.
+        Transactions = "transactions",
+        /// The outcome of a transaction.
+        Receipts = "receipts",
+        /// A block.
+        Blocks = "blocks",
+        /// A trade, which is two transfers.
+        Trades = "trades",
+        /// A transfer of any standard, as Dune names them.
+        AnyTransfers = "any-transfers",
+        /// A transfer in the schema of txgraph.
+        Transfers = "transfers",
+        /// A transfer with the columns that the user chose.
+        Chosen = "chosen",
+    }
 }
 
 /// The columns of one table of one tool.
@@ -60,7 +58,7 @@ pub struct Dialect {
     pub family: Family,
     /// The kind of rows.
     pub table: Table,
-    columns: &'static [Column],
+    columns: Vec<Column>,
 }
 
 /// A column of a table.
@@ -68,9 +66,39 @@ pub struct Dialect {
 struct Column {
     role: Role,
     /// Its names, the preferred one first.
-    names: &'static [&'static str],
+    names: Vec<&'static str>,
     /// Whether a file without it is not this table.
     needed: bool,
+}
+
+/// Every table that is recognized, and transfers with columns that the user chose.
+static TABLES: LazyLock<(Vec<Dialect>, Dialect)> = LazyLock::new(|| {
+    let paragraphs = include_str!("dialect/tables.txt").split("\n\n");
+    // The first one describes the others.
+    let mut tables: Vec<_> = paragraphs.skip(1).map(parse).collect();
+    let chosen = tables.pop().expect("the last paragraph");
+    (tables, chosen)
+});
+
+fn parse(paragraph: &'static str) -> Dialect {
+    let mut lines = paragraph.lines();
+    let mut head = lines.next().expect("a first line").splitn(3, ' ');
+    let [family, table, name] = std::array::from_fn(|_| head.next().expect(paragraph));
+    let column = |line: &'static str| {
+        let (role, names) = line.split_once(' ').expect(line);
+        let optional = role.strip_suffix('?');
+        Column {
+            role: optional.unwrap_or(role).parse().expect(line),
+            names: names.split_whitespace().collect(),
+            needed: optional.is_none(),
+        }
+    };
+    Dialect {
+        name,
+        family: family.parse().expect(name),
+        table: table.parse().expect(name),
+        columns: lines.map(column).collect(),
+    }
 }
 
 /// A role and the position of its column in a file.
@@ -78,8 +106,8 @@ pub(crate) type Slot = (Role, usize);
 
 impl Dialect {
     /// Every table that is recognized.
-    pub const fn all() -> &'static [Self] {
-        DIALECTS
+    pub fn all() -> &'static [Self] {
+        &TABLES.0
     }
 
     /// The name of the table, without the tool.
@@ -98,7 +126,7 @@ impl Dialect {
             role,
             names,
             needed,
-        } in self.columns
+        } in &self.columns
         {
             match names.iter().find_map(find) {
                 // cryo's `author` only identifies the table.
@@ -130,7 +158,7 @@ pub(crate) fn detect(
     let allowed = |dialect: &&Dialect| family == Family::Csv || dialect.family == family;
     let mut closest: Option<(&Dialect, Vec<&str>)> = None;
     let mut elsewhere = None;
-    for dialect in DIALECTS {
+    for dialect in Dialect::all() {
         match dialect.fit(header) {
             Ok(slots) if allowed(&dialect) => return Ok((dialect, slots)),
             Ok(_) => elsewhere = elsewhere.or(Some(dialect)),
@@ -190,10 +218,11 @@ fn choose(
             reason,
         })
     };
+    let chosen = &TABLES.1;
     let mut slots = Vec::new();
     for (role, name) in columns {
-        if !CHOSEN.columns.iter().any(|column| column.role == *role) {
-            let known = CHOSEN.columns.iter().map(|column| column.role.as_str());
+        if !chosen.columns.iter().any(|column| column.role == *role) {
+            let known = chosen.columns.iter().map(|column| column.role.as_str());
             return wrong(format!(
                 "a transfer has no column `{role}`; one of {}",
                 known.collect::<Vec<_>>().join(", ")
@@ -215,7 +244,7 @@ fn choose(
         role,
         names,
         needed,
-    } in CHOSEN.columns
+    } in &chosen.columns
     {
         if slots.iter().any(|(known, _)| known == role) {
             continue;
@@ -230,7 +259,7 @@ fn choose(
         }
     }
     match missing.is_empty() {
-        true => Ok((&CHOSEN, slots)),
+        true => Ok((chosen, slots)),
         false => wrong(format!("columns for {} are not named", missing.join(", "))),
     }
 }
@@ -245,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_table_is_recognized_by_its_own_columns() {
-        for dialect in DIALECTS {
+        for dialect in Dialect::all() {
             let names = dialect.columns.iter().filter(|column| column.needed);
             let header: Vec<_> = names.map(|column| column.names[0].to_owned()).collect();
             let (found, slots) = detect(Path::new("f"), &header, dialect.family, None).unwrap();

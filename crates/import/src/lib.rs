@@ -1,7 +1,7 @@
 //! Reads transfers from files that other tools write.
 //!
 //! Each tool has its own columns. A [`Dialect`] lists them for one table of one tool, so a new
-//! tool is an entry in `dialect`. `format` reads Parquet, CSV and JSON into rows of cells, and
+//! tool is a paragraph in `dialect`. `format` reads Parquet, CSV and JSON into rows of cells, and
 //! `rows` converts the cells. `assemble` restores the total order of a block: logs, and rows
 //! that were decoded from logs, go through the [`Decoder`](txgraph_transfers::Decoder) of all
 //! other sources. [`ImportedFiles`] divides the files into chunks, for a
