@@ -68,7 +68,7 @@ impl BlockSteps<'_> {
     /// Executes the steps before the transactions.
     pub fn before<E: Executor>(&self, executor: &mut E) -> Result<(), E::Error> {
         if self.rules.moves_dao {
-            for address in dao::DRAINED {
+            for address in dao::drained() {
                 let amount = executor.drain_balance(address)?;
                 executor.increase_balance(dao::REFUND, amount)?;
             }

@@ -280,13 +280,13 @@ mod tests {
     #[test]
     fn moves_dao_balances_in_the_fork_block_only() {
         let mut state = MemoryState::default();
-        for (n, address) in (1u64..).zip(dao::DRAINED) {
+        for (n, address) in (1u64..).zip(dao::drained()) {
             state.insert(address, U256::from(n), 1, Bytes::new());
         }
         state.insert(dao::REFUND, U256::from(5), 1, Bytes::new());
         let of = balances(Fork::Homestead, true, Vec::new(), state.clone());
         assert_eq!(of(dao::REFUND), 5 + 116 * 117 / 2);
-        assert_eq!(of(dao::DRAINED[7]), 0);
+        assert_eq!(of(dao::drained().nth(7).unwrap()), 0);
         let of = balances(Fork::Homestead, false, Vec::new(), state);
         assert_eq!(of(dao::REFUND), 0, "state unchanged");
     }
