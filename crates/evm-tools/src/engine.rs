@@ -187,7 +187,8 @@ fn unreadable(error: MemoryStateError) -> NotExecuted {
     NotExecuted::Failed(error.to_string())
 }
 
-fn executed(outcome: Outcome, state: PlainState) -> Executed {
+/// Returns the result of an outcome, with the state after it.
+pub fn executed(outcome: Outcome, state: PlainState) -> Executed {
     Executed {
         success: outcome.status == Status::Success,
         gas_used: outcome.gas_used,

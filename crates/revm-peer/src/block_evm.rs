@@ -8,8 +8,7 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use revm::{
-    Context, Database, ExecuteCommitEvm, InspectCommitEvm, MainBuilder, MainContext, MainnetEvm,
-    SystemCallCommitEvm,
+    Database, ExecuteCommitEvm, InspectCommitEvm, MainBuilder, MainnetEvm, SystemCallCommitEvm,
     context::{
         TxEnv,
         result::{EVMError, ExecutionResult},
@@ -51,12 +50,8 @@ impl<S: StateSource<Error: Into<SourceError>>> BlockEvm<S> {
             .with_database(source)
             .with_bundle_update()
             .build();
-        let context = Context::mainnet()
-            .with_cfg(translate::configuration(fork, chain_id, block))
-            .with_block(translate::block(fork, block))
-            .with_db(state);
         Self {
-            evm: Some(context.build_mainnet()),
+            evm: Some(translate::mainnet(fork, chain_id, block, state)),
         }
     }
 

@@ -5,16 +5,19 @@
     reason = "the iterated values go into sorted maps"
 )]
 
-use crate::case::{CHAIN_ID, Case};
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
-use revm::{
-    Context, DatabaseRef, ExecuteEvm, MainBuilder, MainContext, bytecode::Bytecode,
-    context::result::ExecutionResult, database_interface::WrapDatabaseRef, state::AccountInfo,
+use crate::{
+    RevmCodes,
+    case::{CHAIN_ID, Case},
+    database::Source,
+    outcome::outcome,
+    translate::mainnet,
 };
-use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
+use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
+use revm::{ExecuteEvm, bytecode::Bytecode, context::result::EVMError};
+use std::{collections::BTreeMap, sync::Arc};
 use txgraph_evm::{
     Account, AccountChange, CodeCache, DecodeAfter, Error, Evm, Fork, Inspector, MemoryState,
-    Outcome, State, StateSource, Status,
+    MemoryStateError, Outcome, State, StateSource, Status,
 };
 
 /// The results of a case.
@@ -109,7 +112,7 @@ pub fn assert_agreement(forms: &mut Forms, case: &Case, with_inspector: bool) {
 /// Executes a case on our interpreter, with or without an inspector.
 fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
     evm.set_fork(case.fork);
-    let mut state = State::new(Source(case.state.clone()));
+    let mut state = State::new(CaseState(case.state.clone()));
     let transactions = case.transactions.iter().map(|transaction| {
         let outcome = if with_inspector {
             evm.execute_transaction_inspected(
@@ -122,9 +125,9 @@ fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
             evm.execute_transaction(&mut state, &case.block, transaction)
         };
         match outcome {
-            Ok(outcome) => Some(our_end(outcome)),
+            Ok(outcome) => Some(outcome.into()),
             Err(Error::Invalid(_)) => None,
-            Err(Error::Source(never)) => match never {},
+            Err(Error::Source(error)) => panic!("{error}"),
         }
     });
     CaseResult {
@@ -135,27 +138,28 @@ fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
 
 /// Executes a case on revm.
 pub fn theirs(case: &Case) -> CaseResult {
-    let mut evm = Context::mainnet()
-        .with_cfg(crate::configuration(case.fork, CHAIN_ID, &case.block))
-        .with_block(crate::block(case.fork, &case.block))
-        .with_db(WrapDatabaseRef(Source(case.state.clone())))
-        .build_mainnet();
+    let state = CaseState(case.state.clone());
+    let codes = RevmCodes::default();
+    let mut evm = mainnet(case.fork, CHAIN_ID, &case.block, Source { state, codes });
     let mut transactions = Vec::new();
     for transaction in &case.transactions {
-        let Ok(executed) = evm.transact(crate::transaction(transaction)) else {
-            transactions.push(None);
-            continue;
+        let executed = match evm.transact(crate::transaction(transaction)) {
+            Ok(executed) => executed,
+            Err(EVMError::Database(error)) => panic!("{error}"),
+            Err(_) => {
+                transactions.push(None);
+                continue;
+            }
         };
-        transactions.push(Some(their_end(executed.result)));
-        let WrapDatabaseRef(Source(state)) = &mut evm.ctx.journaled_state.database;
+        transactions.push(Some(outcome(executed.result).into()));
+        let CaseState(state) = &mut evm.ctx.journaled_state.database.state;
         for (address, account) in executed.state {
             commit(case.fork, state, address, account);
         }
     }
-    let WrapDatabaseRef(Source(state)) = &evm.ctx.journaled_state.database;
     CaseResult {
         transactions,
-        world: world_of(state),
+        world: world_of(&evm.ctx.journaled_state.database.state.0),
     }
 }
 
@@ -168,99 +172,43 @@ impl Inspector for StepInspector {
     }
 }
 
-fn our_end(outcome: Outcome) -> TransactionResult {
-    TransactionResult {
-        status: match outcome.status {
-            Status::Success => "success",
-            Status::Revert => "revert",
-            Status::Halt(_) => "halt",
-        },
-        gas_used: outcome.gas_used,
-        gas_refunded: outcome.gas_refunded,
-        logs: outcome.logs,
-        output: outcome.output,
+impl From<Outcome> for TransactionResult {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            status: match outcome.status {
+                Status::Success => "success",
+                Status::Revert => "revert",
+                Status::Halt(_) => "halt",
+            },
+            gas_used: outcome.gas_used,
+            gas_refunded: outcome.gas_refunded,
+            logs: outcome.logs,
+            output: outcome.output,
+        }
     }
-}
-
-fn their_end(result: ExecutionResult) -> TransactionResult {
-    let gas = *result.gas();
-    let status = match result {
-        ExecutionResult::Success { .. } => "success",
-        ExecutionResult::Revert { .. } => "revert",
-        ExecutionResult::Halt { .. } => "halt",
-    };
-    TransactionResult {
-        status,
-        gas_used: gas.tx_gas_used(),
-        gas_refunded: gas.inner_refunded(),
-        output: result.output().cloned().unwrap_or_default(),
-        logs: match status {
-            "success" => result.into_logs(),
-            _ => Vec::new(),
-        },
-    }
-}
-
-fn block_hash(number: u64) -> B256 {
-    alloy_primitives::keccak256(number.to_be_bytes())
 }
 
 /// The state of a case for either engine.
 #[derive(Debug)]
-struct Source(MemoryState);
+struct CaseState(MemoryState);
 
-impl StateSource for Source {
-    type Error = Infallible;
+impl StateSource for CaseState {
+    type Error = MemoryStateError;
 
-    fn account(&mut self, address: Address) -> Result<Option<Account>, Infallible> {
-        Ok(self.0.accounts.get(&address).copied())
+    fn account(&mut self, address: Address) -> Result<Option<Account>, MemoryStateError> {
+        self.0.account(address)
     }
 
-    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Infallible> {
-        let slots = self.0.storage.get(&address);
-        Ok(slots
-            .and_then(|slots| slots.get(&key))
-            .copied()
-            .unwrap_or_default())
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, MemoryStateError> {
+        self.0.storage(address, key)
     }
 
-    fn code(&mut self, hash: B256) -> Result<Bytes, Infallible> {
-        Ok(self.0.codes[&hash].clone())
+    fn code(&mut self, hash: B256) -> Result<Bytes, MemoryStateError> {
+        self.0.code(hash)
     }
 
-    fn block_hash(&mut self, number: u64) -> Result<B256, Infallible> {
-        Ok(block_hash(number))
-    }
-}
-
-impl DatabaseRef for Source {
-    type Error = Infallible;
-
-    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, Infallible> {
-        Ok(self.0.accounts.get(&address).map(|account| AccountInfo {
-            balance: account.balance,
-            nonce: account.nonce,
-            code_hash: account.code_hash,
-            code: None,
-            ..AccountInfo::default()
-        }))
-    }
-
-    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, Infallible> {
-        let code = self.0.codes.get(&hash).cloned().unwrap_or_default();
-        Ok(Bytecode::new_raw(code))
-    }
-
-    fn storage_ref(&self, address: Address, key: U256) -> Result<U256, Infallible> {
-        let slots = self.0.storage.get(&address);
-        Ok(slots
-            .and_then(|slots| slots.get(&key))
-            .copied()
-            .unwrap_or_default())
-    }
-
-    fn block_hash_ref(&self, number: u64) -> Result<B256, Infallible> {
-        Ok(block_hash(number))
+    fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
+        Ok(keccak256(number.to_be_bytes()))
     }
 }
 

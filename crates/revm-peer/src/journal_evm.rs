@@ -2,10 +2,7 @@
 //! changes. For timings.
 
 use crate::{RevmCodes, SourceError, database::Source, translate};
-use revm::{
-    Context, ExecuteEvm, MainBuilder, MainContext, MainnetEvm, context::TxEnv,
-    handler::MainnetContext,
-};
+use revm::{ExecuteEvm, MainnetEvm, context::TxEnv, handler::MainnetContext};
 use txgraph_evm::{Block, Fork, StateSource};
 
 /// revm with one journal for the transactions of a block.
@@ -17,13 +14,8 @@ impl<S: StateSource<Error: Into<SourceError>>> JournalEvm<S> {
     /// Creates it for the transactions of `block`. `codes` may be shared by blocks.
     pub fn new(codes: &RevmCodes, fork: Fork, chain_id: u64, block: &Block, state: S) -> Self {
         let codes = codes.clone();
-        let context = Context::mainnet()
-            .with_cfg(translate::configuration(fork, chain_id, block))
-            .with_block(translate::block(fork, block))
-            .with_db(Source { state, codes });
-        Self {
-            evm: context.build_mainnet(),
-        }
+        let evm = translate::mainnet(fork, chain_id, block, Source { state, codes });
+        Self { evm }
     }
 
     /// Executes a transaction, and returns the gas that it used.

@@ -1,24 +1,19 @@
 //! revm as an engine of the test runner, configured like its own runner.
 
-use crate::{flat::FlatState, translate};
+use crate::{flat::FlatState, outcome::outcome, translate};
 use revm::{
-    Context, ExecuteEvm, MainBuilder, MainContext, MainnetEvm, context::result::EVMError,
-    handler::MainnetContext, state::EvmState,
+    ExecuteEvm, MainnetEvm, context::result::EVMError, handler::MainnetContext, state::EvmState,
 };
 use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{Block, Fork, Message, Transaction};
-use txgraph_evm_tools::engine::{Executed, NotExecuted, TestEngine};
+use txgraph_evm_tools::engine::{Executed, NotExecuted, TestEngine, executed};
 
 /// revm on a [`FlatState`].
 pub type StateRevm = MainnetEvm<MainnetContext<FlatState>>;
 
 /// Creates revm for a fork, a block and a state.
 pub fn revm_on(fork: Fork, block: &Block, state: FlatState) -> StateRevm {
-    Context::mainnet()
-        .with_cfg(translate::configuration(fork, 1, block))
-        .with_block(translate::block(fork, block))
-        .with_db(state)
-        .build_mainnet()
+    translate::mainnet(fork, 1, block, state)
 }
 
 /// revm as a [`TestEngine`]. It runs transactions only.
@@ -48,19 +43,7 @@ impl TestEngine for Revm {
         };
         let mut state = changed(fork, pre, &done.state);
         touch(fork, block, &mut state);
-        let success = done.result.is_success();
-        let gas_used = done.result.tx_gas_used();
-        Ok(Executed {
-            success,
-            gas_used,
-            output: done.result.output().cloned().unwrap_or_default(),
-            logs: if success {
-                done.result.into_logs()
-            } else {
-                Vec::new()
-            },
-            state,
-        })
+        Ok(executed(outcome(done.result), state))
     }
 
     fn frame(

@@ -2,6 +2,7 @@
 
 use alloy_primitives::{TxKind, U256};
 use revm::{
+    Context, Database, MainBuilder, MainContext, MainnetEvm,
     context::{
         BlockEnv, CfgEnv, TxEnv,
         transaction::{
@@ -9,6 +10,7 @@ use revm::{
         },
     },
     context_interface::{block::BlobExcessGasAndPrice, either::Either},
+    handler::MainnetContext,
     primitives::hardfork::SpecId,
 };
 use txgraph_evm::{Block, Fork, Transaction, TransactionType};
@@ -46,6 +48,20 @@ pub fn configuration(fork: Fork, chain_id: u64, block: &Block) -> CfgEnv {
         block.blobs_max
     });
     configuration
+}
+
+/// Creates revm for the transactions of a block.
+pub(crate) fn mainnet<D: Database>(
+    fork: Fork,
+    chain_id: u64,
+    block: &Block,
+    database: D,
+) -> MainnetEvm<MainnetContext<D>> {
+    Context::mainnet()
+        .with_cfg(configuration(fork, chain_id, block))
+        .with_block(self::block(fork, block))
+        .with_db(database)
+        .build_mainnet()
 }
 
 /// Converts the environment that transactions see.
