@@ -132,7 +132,8 @@ impl Truth {
             }
             let extension = path.extension().unwrap_or_default().to_string_lossy();
             let is_code = ["rs", "py", "pyi"].contains(&&*extension);
-            let is_named = is_code || ["sh", "toml", "yaml", "yml", "sql"].contains(&&*extension);
+            let is_named =
+                is_code || ["sh", "toml", "txt", "yaml", "yml", "sql"].contains(&&*extension);
             if !is_named || name.ends_with("tidy/truth.rs") || name.contains("runs/") {
                 continue;
             }
