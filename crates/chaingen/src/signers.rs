@@ -18,7 +18,7 @@ const STRANGERS_AT_GENESIS: u64 = 5_000;
 /// A key and its address.
 #[derive(Clone, Copy)]
 pub struct Signer {
-    secret: SecretKey,
+    pub(super) secret: SecretKey,
     /// The address of the key.
     pub address: Address,
 }
