@@ -141,16 +141,6 @@ impl Appender {
         self.state
     }
 
-    /// The data directory.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The configuration of the chain.
-    pub fn config(&self) -> &Config {
-        &self.world.config
-    }
-
     /// Sets a pause between the static files and MDBX in every commit, so that readers
     /// are more likely to see the state in between.
     pub fn set_pause(&mut self, pause: Duration) {

@@ -8,6 +8,7 @@ use super::{
     config::{self, ORDINARY_GAS_MAX, timestamp},
     draw::{self, Draw},
     ecdsa,
+    encode::{StoredRow, compact},
     events::Move,
     intent::{Effect, Intent},
     scenarios::{NO_ROLE, Scenario},
@@ -27,7 +28,6 @@ use alloy_eips::{
     eip7702::{Authorization, SignedAuthorization},
 };
 use alloy_primitives::{Address, B256, Bloom, Log, Signature, TxKind, U256};
-use reth_codecs::Compact;
 use std::iter;
 use txgraph_keccak::keccak256_each;
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
@@ -88,11 +88,10 @@ pub(super) struct Fee {
     pub(super) blobs: u64,
 }
 
-/// A signed transaction with its effects, and both as stored.
+/// A signed transaction as stored, with its effects.
 #[derive(Debug)]
 pub(super) struct Done {
-    pub(super) hash: B256,
-    pub(super) sender: Address,
+    pub(super) row: StoredRow,
     pub(super) nonce: u64,
     /// Receiver of the value; the new contract for a creation.
     pub(super) to: Address,
@@ -100,8 +99,6 @@ pub(super) struct Done {
     pub(super) value: U256,
     pub(super) fee: Fee,
     pub(super) effects: Vec<Effect>,
-    pub(super) transaction: Vec<u8>,
-    pub(super) receipt: Vec<u8>,
     /// Number of a scenario and of its step.
     pub(super) step: Option<(u64, u32)>,
 }
@@ -226,8 +223,6 @@ fn with_blooms(receipts: Vec<EthereumReceipt>) -> Vec<ReceiptWithBloom<EthereumR
 struct Draft {
     intent: Intent,
     fee: Fee,
-    /// Gas of the block up to and including this transaction.
-    cumulative_gas: u64,
 }
 
 /// A body during its generation.
@@ -285,7 +280,7 @@ impl<'a> Maker<'a> {
             transactions_root: B256::ZERO,
             receipts_root: B256::ZERO,
             logs_bloom: Bloom::ZERO,
-            gas_used: self.gas_used,
+            gas_used: 0,
             blob_gas_used: (BLOBS_MAX - self.blobs_left) * GAS_PER_BLOB,
             beneficiary: draw::address(self.world.config.seed, "builder", &[self.draw.below(5)]),
             transfers: Vec::new(),
@@ -299,9 +294,11 @@ impl<'a> Maker<'a> {
         let signed = signed.map(|(transaction, signature)| transaction.into_envelope(signature));
         let signed: Vec<Signed> = signed.collect();
         let envelopes: Vec<_> = signed.iter().map(Signed::encoded_2718).collect();
-        let transactions = signed.iter().zip(hash_each(&envelopes));
+        // One after another, because they share a dictionary.
+        let stored: Vec<_> = signed.iter().map(compact).collect();
+        let transactions = stored.into_iter().zip(hash_each(&envelopes));
         let receipts = self.drafts.into_iter().zip(transactions);
-        let receipts = receipts.map(|(draft, (signed, hash))| body.record(draft, signed, hash));
+        let receipts = receipts.map(|(draft, (stored, hash))| body.record(draft, stored, hash));
         let receipts = with_blooms(receipts.collect());
         body.record_withdrawals();
         body.transactions_root = proofs::ordered_trie_root_encoded(&envelopes);
@@ -488,11 +485,7 @@ impl<'a> Maker<'a> {
             blobs,
         };
         self.gas_used += fee.gas_used;
-        self.drafts.push(Draft {
-            intent,
-            fee,
-            cumulative_gas: self.gas_used,
-        });
+        self.drafts.push(Draft { intent, fee });
         self.transactions.push(transaction);
     }
 
@@ -529,7 +522,7 @@ impl<'a> Maker<'a> {
 
 impl Body {
     /// Adds a transaction, its transfers and its effects. Returns its receipt.
-    fn record(&mut self, draft: Draft, transaction: &Signed, hash: B256) -> EthereumReceipt {
+    fn record(&mut self, draft: Draft, transaction: Vec<u8>, hash: B256) -> EthereumReceipt {
         let Intent {
             signer,
             nonce,
@@ -581,6 +574,7 @@ impl Body {
                 ..transfer.clone()
             }));
 
+        self.gas_used += draft.fee.gas_used;
         let counts = &mut self.counts;
         counts.transactions += 1;
         counts.failed += u64::from(!success);
@@ -594,22 +588,21 @@ impl Body {
         let receipt = EthereumReceipt {
             tx_type,
             success,
-            cumulative_gas_used: draft.cumulative_gas,
+            cumulative_gas_used: self.gas_used,
             logs: events.logs,
         };
-        let mut stored = (Vec::with_capacity(256), Vec::with_capacity(256));
-        transaction.to_compact(&mut stored.0);
-        receipt.to_compact(&mut stored.1);
         self.transactions.push(Done {
-            hash,
-            sender: signer.address,
+            row: StoredRow {
+                hash,
+                sender: signer.address,
+                transaction,
+                receipt: compact(&receipt),
+            },
             nonce,
             to,
             value,
             fee: draft.fee,
             effects,
-            transaction: stored.0,
-            receipt: stored.1,
             step,
         });
         receipt

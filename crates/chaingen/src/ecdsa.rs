@@ -34,9 +34,9 @@ struct Point {
 static POINTS: LazyLock<Vec<[Option<Point>; 256]>> = LazyLock::new(|| {
     let mut points = vec![[None; 256]; BYTES];
     for (byte, points) in points.iter_mut().enumerate() {
-        for value in 1..=2 {
-            points[value] = Some(public_point(U256::from(value) << (8 * byte)));
-        }
+        let unit = U256::ONE << (8 * byte);
+        points[1] = Some(public_point(unit));
+        points[2] = Some(public_point(unit << 1));
     }
     for value in 3..256 {
         let summands = points.iter().flat_map(|it| [it[value - 1], it[1]]);

@@ -76,11 +76,11 @@ impl Accounts {
             if fee.blobs > 0 {
                 cost += blob_fee(header) * U256::from(fee.blobs * GAS_PER_BLOB);
             }
-            block.change(done.sender, |sender| sender.nonce = done.nonce + 1)?;
-            block.charge(done.sender, cost)?;
+            block.change(done.row.sender, |sender| sender.nonce = done.nonce + 1)?;
+            block.charge(done.row.sender, cost)?;
             let tip = U256::from(price.saturating_sub(base_fee)) * U256::from(fee.gas_used);
             block.pay(None, header.beneficiary, tip)?;
-            block.pay(Some(done.sender), done.to, done.value)?;
+            block.pay(Some(done.row.sender), done.to, done.value)?;
             for effect in &done.effects {
                 match *effect {
                     Effect::Moves { from, to, value } => block.pay(Some(from), to, value)?,

@@ -10,7 +10,7 @@ use super::{
         header,
         jar::Segment,
         masking,
-        segments::{self, Row, Segments},
+        segments::{self, Segments},
         state::{Touched, Values},
         tables::{Changes, Frontier, StateRows},
         world::CONTRACT_CODE,
@@ -76,17 +76,12 @@ impl Appender {
         let touched = self.accounts.apply(changes, &header, body)?;
         self.segments.begin_block(changes, &header, hash)?;
         let first_tx = self.next_tx;
-        let rows = body.transactions.iter().map(|done| Row {
-            hash: done.hash,
-            sender: done.sender,
-            transaction: &done.transaction,
-            receipt: &done.receipt,
-        });
+        let rows = || body.transactions.iter().map(|done| &done.row);
         let withdrawals = body.withdrawals.as_deref().unwrap_or_default();
         self.next_tx =
             self.segments
-                .write_body(changes, body.number, first_tx, rows, withdrawals)?;
-        let tx_hashes: Vec<_> = body.transactions.iter().map(|done| done.hash).collect();
+                .write_body(changes, body.number, first_tx, rows(), withdrawals)?;
+        let tx_hashes: Vec<_> = rows().map(|row| row.hash).collect();
         if self.world.config.layout == Layout::V1 {
             let lookup = tx_hashes.iter().copied().zip(first_tx..);
             self.uncommitted.lookup.extend(lookup);
