@@ -2,7 +2,7 @@
 # Measures how cost grows with the chain: the same questions on a chain of 200,000 blocks and on
 # one of 4 million (64 million transfers). Called by `./bench.sh scale`.
 #
-#   ./bench.sh scale               about an hour on 2 cores, of which half writes the chain
+#   ./bench.sh scale               about 45 minutes on 2 cores, of which 15 write the chain
 #   BLOCKS=800000 ./bench.sh scale another size
 #   BENCH_BIG=/data/chain SCRATCH=/data ./bench.sh scale
 #

@@ -34,8 +34,12 @@ use std::{
 use txgraph_transfers::Transfer;
 
 /// The approximate number of transactions that are generated together, which bounds
-/// memory.
+/// memory, and blocks at most. Hashed state behind the blocks depends on these numbers.
 const BATCH_TXS: u64 = 1 << 14;
+const BATCH_BLOCKS: u64 = 1 << 10;
+
+/// Blocks whose transactions are signed together, by one thread.
+const SIGNED_BLOCKS: usize = 16;
 
 /// The data that an unwind of a block needs.
 #[derive(Debug)]
@@ -46,6 +50,15 @@ struct Recent {
     first_tx: u64,
     tx_hashes: Vec<B256>,
     touched: Touched,
+}
+
+/// What the next commit writes besides the rows of its blocks.
+#[derive(Debug, Default)]
+struct Uncommitted {
+    /// Hashed state up to [`Appender::state`].
+    accounts: Values,
+    /// In layout v1, hashes of transactions with their numbers.
+    lookup: Vec<(B256, u64)>,
 }
 
 /// A data directory that is being written.
@@ -70,6 +83,7 @@ pub struct Appender {
     finalized: u64,
     /// The block up to which hashed state is written, less what later blocks change.
     state: u64,
+    uncommitted: Uncommitted,
     pause: Duration,
     truth: Option<Truth>,
 }
@@ -103,6 +117,7 @@ impl Appender {
             recent: VecDeque::new(),
             finalized: 0,
             state: 0,
+            uncommitted: Uncommitted::default(),
             pause: Duration::ZERO,
             truth: config.truth.then(|| Truth::new(&world)),
             world: Arc::new(world),
@@ -126,16 +141,6 @@ impl Appender {
         self.state
     }
 
-    /// The data directory.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The configuration of the chain.
-    pub fn config(&self) -> &Config {
-        &self.world.config
-    }
-
     /// Sets a pause between the static files and MDBX in every commit, so that readers
     /// are more likely to see the state in between.
     pub fn set_pause(&mut self, pause: Duration) {
@@ -154,52 +159,49 @@ impl Appender {
         blocks: u64,
         sink: &mut dyn FnMut(&[Transfer]) -> Result<(), Error>,
     ) -> Result<Tip, Error> {
-        let config = &self.world.config;
-        let together = (BATCH_TXS / (config.txs_per_block + 1)).clamp(1, config.commit_blocks);
-        if blocks <= together {
-            let orders = self.orders(blocks);
-            let bodies = make(&self.world, &orders);
-            self.commit(&bodies, sink)?;
-            return Ok(self.tip());
-        }
-        let orders = self.orders(blocks);
         let world = Arc::clone(&self.world);
+        let commit_blocks = world.config.commit_blocks;
+        let together = BATCH_TXS / (world.config.txs_per_block + 1);
+        let together = together.clamp(1, BATCH_BLOCKS.min(commit_blocks));
+        let (_, branch) = *self.branches.last().expect("there is at least one branch");
+        let mut signed = *self.signed.last().expect("there is at least one branch");
+        let mut numbers = self.header.number + 1..self.header.number + 1 + blocks;
         thread::scope(|scope| {
             // One batch is written, one waits, one is generated.
             let (send, receive) = mpsc::sync_channel(1);
             scope.spawn(move || {
-                let size = usize::try_from(together).expect("small");
-                for batch in orders.chunks(size) {
+                loop {
+                    let batch = numbers
+                        .by_ref()
+                        .take(usize::try_from(together).expect("small"));
+                    let orders = batch.map(|number| {
+                        let order = Order::new(&world, number, branch, signed);
+                        signed = order.signed_after;
+                        order
+                    });
+                    let orders: Vec<Order> = orders.collect();
                     // After an error the receiver is gone.
-                    if send.send(make(&world, batch)).is_err() {
+                    if orders.is_empty() || send.send(make(&world, &orders)).is_err() {
                         break;
                     }
                 }
             });
-            for bodies in receive {
-                self.commit(&bodies, sink)?;
+            let mut batches = receive.into_iter().peekable();
+            while batches.peek().is_some() {
+                let changes = self.tables.begin()?;
+                let mut left = commit_blocks;
+                while let Some(bodies) = batches.next_if(|bodies| bodies.len() as u64 <= left) {
+                    left -= bodies.len() as u64;
+                    for body in &bodies {
+                        self.write(&changes, body)?;
+                        sink(&body.transfers)?;
+                    }
+                    self.settle();
+                }
+                self.commit(changes)?;
             }
             Ok(self.tip())
         })
-    }
-
-    /// Returns orders for the next blocks, and records them as generated.
-    fn orders(&mut self, blocks: u64) -> Vec<Order> {
-        let first = self.header.number + 1;
-        let branch = self
-            .branches
-            .last()
-            .expect("there is at least one branch")
-            .1;
-        let mut signed = *self.signed.last().expect("there is at least one branch");
-        let mut orders = Vec::new();
-        for number in first..first + blocks {
-            let (order, signs) = Order::new(&self.world, number, branch, signed);
-            signed += signs;
-            self.signed.push(signed);
-            orders.push(order);
-        }
-        orders
     }
 
     /// Returns the intended transfers of a block with hashes, in total order. They are
@@ -218,8 +220,8 @@ impl Appender {
         let after = self.branches.partition_point(|branch| branch.0 <= number);
         let branch = self.branches[after - 1].1;
         let signed = self.signed[usize::try_from(number).expect("fits")];
-        let (order, _) = Order::new(&self.world, number, branch, signed);
-        Some(Body::make(&self.world, &order))
+        let order = Order::new(&self.world, number, branch, signed);
+        Body::make(&self.world, &[order]).pop()
     }
 
     /// Returns the known answers about the chain. After an unwind this generates the
@@ -286,8 +288,9 @@ impl Appender {
 
         self.state = self.state.min(to);
         self.accounts.set(&values);
-        let behind = self.changed_after(self.state);
-        self.accounts.write(&changes, &values, &values, &behind)?;
+        self.accounts.write_plain(&changes, values.iter())?;
+        self.accounts.write_hashed(&changes, &values)?;
+        self.forget_accounts();
         self.write_checkpoints(&changes)?;
         changes.commit()?;
         if self.world.config.wait_for_readers {
@@ -345,7 +348,7 @@ pub(super) fn check_empty(folder: &Path) -> Result<(), Error> {
 
 fn make(world: &World, orders: &[Order]) -> Vec<Body> {
     orders
-        .par_iter()
-        .map(|order| Body::make(world, order))
+        .par_chunks(SIGNED_BLOCKS)
+        .flat_map_iter(|orders| Body::make(world, orders))
         .collect()
 }

@@ -7,6 +7,8 @@
 use super::{
     config::{self, ORDINARY_GAS_MAX, timestamp},
     draw::{self, Draw},
+    ecdsa,
+    encode::{StoredRow, compact},
     events::Move,
     intent::{Effect, Intent},
     scenarios::{NO_ROLE, Scenario},
@@ -16,20 +18,23 @@ use super::{
     world::World,
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, ReceiptWithBloom, TxEip1559, TxEip2930, TxEip4844,
-    TxEip7702, TxLegacy, TxType, proofs,
+    EthereumReceipt, EthereumTxEnvelope, EthereumTypedTransaction, ReceiptWithBloom,
+    SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType, proofs,
 };
 use alloy_eips::{
+    eip2718::Encodable2718,
     eip2930::{AccessList, AccessListItem},
     eip4895::Withdrawal,
     eip7702::{Authorization, SignedAuthorization},
 };
-use alloy_primitives::{Address, B256, Bloom, TxKind, U256};
-use reth_codecs::Compact;
+use alloy_primitives::{Address, B256, Bloom, Log, Signature, TxKind, U256};
+use std::iter;
+use txgraph_keccak::keccak256_each;
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
-/// A transaction as reth stores it: without blob sidecars.
-pub(super) type Transaction = EthereumTxEnvelope<TxEip4844>;
+/// A transaction before it is signed, as reth stores it: without blob sidecars.
+type Transaction = EthereumTypedTransaction<TxEip4844>;
+type Signed = EthereumTxEnvelope<TxEip4844>;
 
 /// The highest fee per gas in wei, far above the base fee.
 const MAX_FEE: u128 = 100_000_000_000;
@@ -48,12 +53,14 @@ pub(super) struct Order {
     pub(super) ordinary: u64,
     /// Transactions of ordinary signers before this block.
     pub(super) signed_before: u64,
+    /// The same after this block.
+    pub(super) signed_after: u64,
 }
 
 impl Order {
     /// Creates the order for a block with `signed_before` transactions of ordinary
-    /// signers before it. Also returns how many this block adds.
-    pub(super) fn new(world: &World, number: u64, branch: u64, signed_before: u64) -> (Self, u64) {
+    /// signers before it.
+    pub(super) fn new(world: &World, number: u64, branch: u64, signed_before: u64) -> Self {
         let mut draw = Draw::new(world.config.seed, "count", &[number, branch]);
         let ordinary = draw.count(world.config.txs_per_block);
         let gas = Scenario::of(world, number).map_or(0, |scenario| {
@@ -62,15 +69,13 @@ impl Order {
                 .filter(|(_, step)| step.by == NO_ROLE)
                 .count()
         });
-        (
-            Self {
-                number,
-                branch,
-                ordinary,
-                signed_before,
-            },
-            ordinary + gas as u64,
-        )
+        Self {
+            number,
+            branch,
+            ordinary,
+            signed_before,
+            signed_after: signed_before + ordinary + gas as u64,
+        }
     }
 }
 
@@ -83,11 +88,10 @@ pub(super) struct Fee {
     pub(super) blobs: u64,
 }
 
-/// A signed transaction with its effects, and both as stored.
+/// A signed transaction as stored, with its effects.
 #[derive(Debug)]
 pub(super) struct Done {
-    pub(super) hash: B256,
-    pub(super) sender: Address,
+    pub(super) row: StoredRow,
     pub(super) nonce: u64,
     /// Receiver of the value; the new contract for a creation.
     pub(super) to: Address,
@@ -95,8 +99,6 @@ pub(super) struct Done {
     pub(super) value: U256,
     pub(super) fee: Fee,
     pub(super) effects: Vec<Effect>,
-    pub(super) transaction: Vec<u8>,
-    pub(super) receipt: Vec<u8>,
     /// Number of a scenario and of its step.
     pub(super) step: Option<(u64, u32)>,
 }
@@ -148,6 +150,8 @@ impl Counts {
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) number: u64,
+    /// Transactions of ordinary signers up to and including this block.
+    pub(super) signed_after: u64,
     pub(super) transactions: Vec<Done>,
     pub(super) withdrawals: Option<Vec<Withdrawal>>,
     pub(super) transactions_root: B256,
@@ -164,24 +168,91 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Generates the body that `order` describes.
-    pub(super) fn make(world: &World, order: &Order) -> Self {
-        let mut maker = Maker {
+    /// Generates the bodies that `orders` describe. Their transactions are signed together.
+    pub(super) fn make(world: &World, orders: &[Order]) -> Vec<Self> {
+        let makers = orders.iter().map(|order| Maker::draft(world, order));
+        let makers: Vec<Maker<'_>> = makers.collect();
+        let transactions = makers.iter().flat_map(|maker| &maker.transactions);
+        let unsigned: Vec<_> = transactions.map(|it| it.encoded_for_signing()).collect();
+        let drafts = makers.iter().flat_map(|maker| &maker.drafts);
+        let keys = drafts.map(|draft| draft.intent.signer.secret);
+        let messages: Vec<_> = keys.zip(hash_each(&unsigned)).collect();
+        let mut signatures = ecdsa::sign(&messages).into_iter();
+        let bodies = makers
+            .into_iter()
+            .map(|maker| maker.complete(&mut signatures));
+        bodies.collect()
+    }
+}
+
+/// Hashes messages of similar lengths.
+fn hash_each(messages: &[impl AsRef<[u8]>]) -> Vec<B256> {
+    let messages: Vec<&[u8]> = messages.iter().map(AsRef::as_ref).collect();
+    let mut hashes = vec![B256::ZERO; messages.len()];
+    keccak256_each(&messages, &mut hashes);
+    hashes
+}
+
+/// What a bloom filter contains of a log.
+fn bloom_items(log: &Log) -> impl Iterator<Item = &[u8]> {
+    let topics = log.topics().iter().map(|topic| topic.as_slice());
+    iter::once(log.address.as_slice()).chain(topics)
+}
+
+/// Adds the bloom filters of the logs.
+fn with_blooms(receipts: Vec<EthereumReceipt>) -> Vec<ReceiptWithBloom<EthereumReceipt>> {
+    let logs = receipts.iter().flat_map(|receipt| &receipt.logs);
+    let all: Vec<&[u8]> = logs.flat_map(bloom_items).collect();
+    let mut hashes = hash_each(&all).into_iter();
+    let receipts = receipts.into_iter().map(|receipt| {
+        let mut logs_bloom = Bloom::ZERO;
+        let count = receipt.logs.iter().flat_map(bloom_items).count();
+        for hash in hashes.by_ref().take(count) {
+            logs_bloom.m3_2048_hashed(&hash);
+        }
+        ReceiptWithBloom {
+            receipt,
+            logs_bloom,
+        }
+    });
+    receipts.collect()
+}
+
+/// The effects of a transaction.
+#[derive(Debug)]
+struct Draft {
+    intent: Intent,
+    fee: Fee,
+}
+
+/// A body during its generation.
+struct Maker<'a> {
+    world: &'a World,
+    order: &'a Order,
+    draw: Draw,
+    signed: u64,
+    gas_used: u64,
+    blobs_left: u64,
+    drafts: Vec<Draft>,
+    transactions: Vec<Transaction>,
+    withdrawals: Option<Vec<Withdrawal>>,
+    scenario: Option<Scenario>,
+}
+
+impl<'a> Maker<'a> {
+    /// Draws everything that is in a block.
+    fn draft(world: &'a World, order: &'a Order) -> Self {
+        let mut maker = Self {
             world,
             order,
             draw: Draw::new(world.config.seed, "block", &[order.number, order.branch]),
             signed: order.signed_before,
             gas_used: 0,
             blobs_left: BLOBS_MAX,
-            log_index: 0,
-            receipts: Vec::new(),
-            envelopes: Vec::new(),
-            done: Vec::new(),
-            transfers: Vec::new(),
-            counts: Counts {
-                blocks: 1,
-                ..Counts::default()
-            },
+            drafts: Vec::new(),
+            transactions: Vec::new(),
+            withdrawals: None,
+            scenario: None,
         };
         let scenario = Scenario::of(world, order.number)
             .filter(|scenario| scenario.steps_at(order.number).next().is_some());
@@ -194,46 +265,50 @@ impl Body {
             }
         }
         maker.ordinary(order.ordinary - order.ordinary / 2);
-        let withdrawals = (order.number >= config::SHANGHAI).then(|| maker.withdrawals());
-
-        let logs_bloom = maker
-            .receipts
-            .iter()
-            .fold(Bloom::ZERO, |all, receipt| all | receipt.logs_bloom);
-        Self {
-            number: order.number,
-            transactions_root: proofs::calculate_transaction_root(&maker.envelopes),
-            receipts_root: proofs::calculate_receipt_root(&maker.receipts),
-            logs_bloom,
-            gas_used: maker.gas_used,
-            blob_gas_used: (BLOBS_MAX - maker.blobs_left) * GAS_PER_BLOB,
-            beneficiary: draw::address(world.config.seed, "builder", &[maker.draw.below(5)]),
-            transactions: maker.done,
-            withdrawals,
-            transfers: maker.transfers,
-            counts: maker.counts,
-            scenario,
-        }
+        maker.withdrawals = (order.number >= config::SHANGHAI).then(|| maker.withdrawals());
+        maker.scenario = scenario;
+        maker
     }
-}
 
-/// A body during its generation.
-struct Maker<'a> {
-    world: &'a World,
-    order: &'a Order,
-    draw: Draw,
-    signed: u64,
-    gas_used: u64,
-    blobs_left: u64,
-    log_index: u32,
-    receipts: Vec<ReceiptWithBloom<EthereumReceipt>>,
-    envelopes: Vec<Transaction>,
-    done: Vec<Done>,
-    transfers: Vec<Transfer>,
-    counts: Counts,
-}
+    /// Makes the body, with the next signatures of `signatures`.
+    fn complete(mut self, signatures: &mut impl Iterator<Item = Signature>) -> Body {
+        let mut body = Body {
+            number: self.order.number,
+            signed_after: self.order.signed_after,
+            transactions: Vec::with_capacity(self.drafts.len()),
+            withdrawals: self.withdrawals,
+            transactions_root: B256::ZERO,
+            receipts_root: B256::ZERO,
+            logs_bloom: Bloom::ZERO,
+            gas_used: 0,
+            blob_gas_used: (BLOBS_MAX - self.blobs_left) * GAS_PER_BLOB,
+            beneficiary: draw::address(self.world.config.seed, "builder", &[self.draw.below(5)]),
+            transfers: Vec::new(),
+            counts: Counts {
+                blocks: 1,
+                ..Counts::default()
+            },
+            scenario: self.scenario,
+        };
+        let signed = self.transactions.into_iter().zip(signatures);
+        let signed = signed.map(|(transaction, signature)| transaction.into_envelope(signature));
+        let signed: Vec<Signed> = signed.collect();
+        let envelopes: Vec<_> = signed.iter().map(Signed::encoded_2718).collect();
+        // One after another, because they share a dictionary.
+        let stored: Vec<_> = signed.iter().map(compact).collect();
+        let transactions = stored.into_iter().zip(hash_each(&envelopes));
+        let receipts = self.drafts.into_iter().zip(transactions);
+        let receipts = receipts.map(|(draft, (stored, hash))| body.record(draft, stored, hash));
+        let receipts = with_blooms(receipts.collect());
+        body.record_withdrawals();
+        body.transactions_root = proofs::ordered_trie_root_encoded(&envelopes);
+        body.receipts_root = proofs::calculate_receipt_root(&receipts);
+        for receipt in &receipts {
+            body.logs_bloom |= receipt.logs_bloom;
+        }
+        body
+    }
 
-impl Maker<'_> {
     fn next_signer(&mut self) -> (Signer, u64) {
         self.signed += 1;
         self.world.population.sender(self.signed - 1)
@@ -289,7 +364,11 @@ impl Maker<'_> {
 
     /// Returns a new account that delegates to the wallet code.
     fn authorization(&mut self, effects: &mut Vec<Effect>) -> SignedAuthorization {
-        let numbers = [self.order.number, self.order.branch, self.done.len() as u64];
+        let numbers = [
+            self.order.number,
+            self.order.branch,
+            self.drafts.len() as u64,
+        ];
         let authority = Signer::new(self.world.config.seed, "authority", &numbers);
         let authorization = Authorization {
             chain_id: U256::from(self.world.config.chain_id),
@@ -305,7 +384,7 @@ impl Maker<'_> {
         authorization.into_signed(signature)
     }
 
-    /// Signs an intent and adds it to the block.
+    /// Adds an intent to the block.
     fn include(&mut self, mut intent: Intent) {
         let tx_type = self.tx_type(intent.to.is_create());
         let chain_id = self.world.config.chain_id;
@@ -326,21 +405,19 @@ impl Maker<'_> {
             _ => (MAX_FEE, tip),
         };
         let mut blobs = 0;
-        let signer = intent.signer;
-        let envelope: Transaction = match tx_type {
-            TxType::Legacy => {
-                signer.sign_transaction(TxLegacy {
-                    // Some wallets still sign without a chain id.
-                    chain_id: (!self.draw.permille(50)).then_some(chain_id),
-                    nonce,
-                    gas_price,
-                    gas_limit,
-                    to: intent.to,
-                    value,
-                    input,
-                })
+        let transaction: Transaction = match tx_type {
+            TxType::Legacy => TxLegacy {
+                // Some wallets still sign without a chain id.
+                chain_id: (!self.draw.permille(50)).then_some(chain_id),
+                nonce,
+                gas_price,
+                gas_limit,
+                to: intent.to,
+                value,
+                input,
             }
-            TxType::Eip2930 => signer.sign_transaction(TxEip2930 {
+            .into(),
+            TxType::Eip2930 => TxEip2930 {
                 chain_id,
                 nonce,
                 gas_price,
@@ -349,8 +426,9 @@ impl Maker<'_> {
                 value,
                 access_list,
                 input,
-            }),
-            TxType::Eip1559 => signer.sign_transaction(TxEip1559 {
+            }
+            .into(),
+            TxType::Eip1559 => TxEip1559 {
                 chain_id,
                 nonce,
                 gas_limit,
@@ -360,7 +438,8 @@ impl Maker<'_> {
                 value,
                 access_list,
                 input,
-            }),
+            }
+            .into(),
             TxType::Eip4844 => {
                 blobs = self.draw.between(1, self.blobs_left.min(3));
                 self.blobs_left -= blobs;
@@ -369,7 +448,7 @@ impl Maker<'_> {
                     hash[0] = 1;
                     hash
                 });
-                signer.sign_transaction(TxEip4844 {
+                TxEip4844 {
                     chain_id,
                     nonce,
                     gas_limit,
@@ -381,9 +460,10 @@ impl Maker<'_> {
                     blob_versioned_hashes: blob_versioned_hashes.collect(),
                     max_fee_per_blob_gas: MAX_FEE,
                     input,
-                })
+                }
+                .into()
             }
-            TxType::Eip7702 => signer.sign_transaction(TxEip7702 {
+            TxType::Eip7702 => TxEip7702 {
                 chain_id,
                 nonce,
                 gas_limit,
@@ -394,7 +474,8 @@ impl Maker<'_> {
                 access_list,
                 authorization_list: vec![self.authorization(&mut intent.effects)],
                 input,
-            }),
+            }
+            .into(),
         };
         intent.tx_type = tx_type;
         let fee = Fee {
@@ -403,102 +484,9 @@ impl Maker<'_> {
             max_priority_fee,
             blobs,
         };
-        self.record(intent, fee, envelope);
-    }
-
-    /// Adds a signed transaction, its receipt and its effects.
-    fn record(&mut self, intent: Intent, fee: Fee, envelope: Transaction) {
-        let Intent {
-            signer,
-            nonce,
-            to,
-            value,
-            events,
-            effects,
-            tx_type,
-            success,
-            step,
-            ..
-        } = intent;
-        let hash = *envelope.tx_hash();
-        let to = to
-            .to()
-            .copied()
-            .unwrap_or_else(|| signer.address.create(nonce));
-        let value = if success { value } else { U256::ZERO };
-
-        let row = Transfer {
-            block_number: self.order.number,
-            block_timestamp: BlockTime::new(timestamp(self.order.number)),
-            transaction_index: u32::try_from(self.done.len()).expect("few transactions"),
-            log_index: None,
-            sub_index: 0,
-            transaction_hash: Some(hash),
-            token_address: None,
-            from_address: signer.address,
-            to_address: to,
-            value,
-            token_id: None,
-            token_standard: TokenStandard::Native,
-            kind: Kind::Value,
-        };
-        if !value.is_zero() {
-            self.transfers.push(row.clone());
-        }
-        self.transfers
-            .extend(events.moves.into_iter().map(|it: Move| Transfer {
-                log_index: it.log.map(|log| self.log_index + log),
-                sub_index: it.sub,
-                token_address: it.token,
-                from_address: it.from,
-                to_address: it.to,
-                value: it.value,
-                token_id: it.token_id,
-                token_standard: it.standard,
-                kind: it.kind,
-                ..row.clone()
-            }));
-
-        let logs = u32::try_from(events.logs.len()).expect("few logs");
-        self.log_index += logs;
         self.gas_used += fee.gas_used;
-        let counts = &mut self.counts;
-        counts.transactions += 1;
-        counts.failed += u64::from(!success);
-        counts.logs += u64::from(logs);
-        counts.malformed += events.malformed;
-        counts.malformed_erc1155 += events.malformed_erc1155;
-        counts.dirty_addresses += events.dirty;
-        counts.wraps_deduplicated += events.deduplicated;
-        counts.transaction_types[usize::from(u8::from(tx_type))] += 1;
-
-        let receipt = EthereumReceipt {
-            tx_type,
-            success,
-            cumulative_gas_used: self.gas_used,
-            logs: events.logs,
-        };
-        let mut stored = (Vec::new(), Vec::new());
-        envelope.to_compact(&mut stored.0);
-        receipt.to_compact(&mut stored.1);
-        let logs_bloom = alloy_primitives::logs_bloom(&receipt.logs);
-        self.receipts.push(ReceiptWithBloom {
-            receipt,
-            logs_bloom,
-        });
-        self.envelopes.push(envelope);
-        self.done.push(Done {
-            hash,
-            sender: signer.address,
-            nonce,
-            to,
-            value,
-            fee,
-            effects,
-            transaction: stored.0,
-            receipt: stored.1,
-            step,
-        });
+        self.drafts.push(Draft { intent, fee });
+        self.transactions.push(transaction);
     }
 
     /// Pays withdrawals to a few validators in half of the blocks, some of them with
@@ -516,7 +504,7 @@ impl Maker<'_> {
                 .world
                 .population
                 .holder(self.order.number, &mut self.draw);
-            let withdrawal = Withdrawal {
+            withdrawals.push(Withdrawal {
                 // The index must only be unique and ascending.
                 index: self.order.number * 16 + sub,
                 validator_index: self.draw.below(500_000),
@@ -526,27 +514,122 @@ impl Maker<'_> {
                 } else {
                     self.draw.between(1, 40_000_000_000)
                 },
-            };
-            withdrawals.push(withdrawal);
-            if zero {
+            });
+        }
+        withdrawals
+    }
+}
+
+impl Body {
+    /// Adds a transaction, its transfers and its effects. Returns its receipt.
+    fn record(&mut self, draft: Draft, transaction: Vec<u8>, hash: B256) -> EthereumReceipt {
+        let Intent {
+            signer,
+            nonce,
+            to,
+            value,
+            events,
+            effects,
+            tx_type,
+            success,
+            step,
+            ..
+        } = draft.intent;
+        let to = to
+            .to()
+            .copied()
+            .unwrap_or_else(|| signer.address.create(nonce));
+        let value = if success { value } else { U256::ZERO };
+
+        let transfer = Transfer {
+            block_number: self.number,
+            block_timestamp: BlockTime::new(timestamp(self.number)),
+            transaction_index: u32::try_from(self.transactions.len()).expect("few transactions"),
+            log_index: None,
+            sub_index: 0,
+            transaction_hash: Some(hash),
+            token_address: None,
+            from_address: signer.address,
+            to_address: to,
+            value,
+            token_id: None,
+            token_standard: TokenStandard::Native,
+            kind: Kind::Value,
+        };
+        if !value.is_zero() {
+            self.transfers.push(transfer.clone());
+        }
+        let first_log = u32::try_from(self.counts.logs).expect("few logs");
+        self.transfers
+            .extend(events.moves.into_iter().map(|it: Move| Transfer {
+                log_index: it.log.map(|log| first_log + log),
+                sub_index: it.sub,
+                token_address: it.token,
+                from_address: it.from,
+                to_address: it.to,
+                value: it.value,
+                token_id: it.token_id,
+                token_standard: it.standard,
+                kind: it.kind,
+                ..transfer.clone()
+            }));
+
+        self.gas_used += draft.fee.gas_used;
+        let counts = &mut self.counts;
+        counts.transactions += 1;
+        counts.failed += u64::from(!success);
+        counts.logs += events.logs.len() as u64;
+        counts.malformed += events.malformed;
+        counts.malformed_erc1155 += events.malformed_erc1155;
+        counts.dirty_addresses += events.dirty;
+        counts.wraps_deduplicated += events.deduplicated;
+        counts.transaction_types[usize::from(u8::from(tx_type))] += 1;
+
+        let receipt = EthereumReceipt {
+            tx_type,
+            success,
+            cumulative_gas_used: self.gas_used,
+            logs: events.logs,
+        };
+        self.transactions.push(Done {
+            row: StoredRow {
+                hash,
+                sender: signer.address,
+                transaction,
+                receipt: compact(&receipt),
+            },
+            nonce,
+            to,
+            value,
+            fee: draft.fee,
+            effects,
+            step,
+        });
+        receipt
+    }
+
+    /// Adds the transfers of withdrawals, after those of transactions.
+    fn record_withdrawals(&mut self) {
+        for (sub, withdrawal) in (0..).zip(self.withdrawals.iter().flatten()) {
+            if withdrawal.amount == 0 {
                 continue;
             }
             self.transfers.push(Transfer {
-                block_number: self.order.number,
-                block_timestamp: BlockTime::new(timestamp(self.order.number)),
-                transaction_index: u32::try_from(self.done.len()).expect("few transactions"),
+                block_number: self.number,
+                block_timestamp: BlockTime::new(timestamp(self.number)),
+                transaction_index: u32::try_from(self.transactions.len())
+                    .expect("few transactions"),
                 log_index: None,
-                sub_index: u32::try_from(sub).expect("few withdrawals"),
+                sub_index: sub,
                 transaction_hash: None,
                 token_address: None,
                 from_address: Address::ZERO,
-                to_address: address,
+                to_address: withdrawal.address,
                 value: U256::from(withdrawal.amount) * U256::from(1_000_000_000),
                 token_id: None,
                 token_standard: TokenStandard::Native,
                 kind: Kind::Withdrawal,
             });
         }
-        withdrawals
     }
 }

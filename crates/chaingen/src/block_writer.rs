@@ -8,7 +8,7 @@ use super::{
     executed::genesis_file,
     histories::Histories,
     masking,
-    segments::{self, Row, Segments},
+    segments::{self, Segments},
     tables::{Changes, Frontier, StateRows, Tables},
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
@@ -279,18 +279,14 @@ impl BlockWriter {
         let hash = block.header.hash_slow();
         self.segments.begin_block(changes, &block.header, hash)?;
         let stored = block.rows();
-        let rows = || {
-            stored.iter().map(|row| Row {
-                hash: row.hash,
-                sender: row.sender,
-                transaction: &row.transaction,
-                receipt: &row.receipt,
-            })
-        };
-        let transactions =
-            self.segments
-                .write_body(changes, number, first_tx, rows(), &block.withdrawals)?;
-        let lookup = rows().map(|row| row.hash).zip(first_tx..).collect();
+        let transactions = self.segments.write_body(
+            changes,
+            number,
+            first_tx,
+            stored.iter(),
+            &block.withdrawals,
+        )?;
+        let lookup = stored.iter().map(|row| row.hash).zip(first_tx..).collect();
         segments::write_lookup(changes, self.storage.layout, lookup)?;
         for (hash, code) in &block.codes {
             let delegation = code.starts_with(&[0xef, 0x01, 0x00]);

@@ -111,7 +111,7 @@ impl Default for Config {
             sends_per_round: 4_096,
             layout: Layout::V2,
             blocks_per_file: 500_000,
-            commit_blocks: 1_024,
+            commit_blocks: 1 << 17,
             durable: false,
             finality: 64,
             wait_for_readers: true,

@@ -4,6 +4,7 @@
 
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
+use reth_codecs::Compact;
 use roaring::RoaringTreemap;
 
 /// An account in the state tables.
@@ -24,6 +25,13 @@ pub(super) struct StoredRow {
     pub(super) sender: Address,
     pub(super) transaction: Vec<u8>,
     pub(super) receipt: Vec<u8>,
+}
+
+/// Encodes a transaction, receipt or header with reth's codec.
+pub(super) fn compact(row: &impl Compact) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256);
+    row.to_compact(&mut bytes);
+    bytes
 }
 
 /// Encodes a number in big-endian order without leading zero bytes.

@@ -44,7 +44,7 @@ pub(super) fn word(address: Address) -> B256 {
 
 /// Concatenates words.
 pub(super) fn words(words: &[B256]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.0).collect()
+    words.concat::<u8>()
 }
 
 fn kind(from: Address, to: Address) -> Kind {
@@ -70,33 +70,26 @@ impl Events {
         self.log(address, topics, data);
     }
 
-    /// Adds the transfers of the last log.
-    #[expect(clippy::too_many_arguments, reason = "the columns of a transfer")]
+    /// Adds a transfer that the last log means.
     fn means(
         &mut self,
-        sub: u32,
         token: Address,
-        from: Address,
-        to: Address,
+        (from, to): (Address, Address),
         value: U256,
-        token_id: Option<U256>,
         standard: TokenStandard,
-        kind: Kind,
-    ) {
+    ) -> &mut Move {
         let log = u32::try_from(self.logs.len() - 1).expect("few logs");
-        let token = Some(token);
-        let log = Some(log);
-        self.moves.push(Move {
-            log,
-            sub,
-            token,
+        self.moves.push_mut(Move {
+            log: Some(log),
+            sub: 0,
+            token: Some(token),
             from,
             to,
             value,
-            token_id,
+            token_id: None,
             standard,
-            kind,
-        });
+            kind: kind(from, to),
+        })
     }
 
     /// Appends a fungible transfer in the form of the token.
@@ -135,16 +128,7 @@ impl Events {
     ) {
         let all = [topics.transfer, word(from), word(to), value.into()];
         self.log(token, &all[..1 + indexed], words(&all[1 + indexed..]));
-        self.means(
-            0,
-            token,
-            from,
-            to,
-            value,
-            None,
-            TokenStandard::Erc20,
-            kind(from, to),
-        );
+        self.means(token, (from, to), value, TokenStandard::Erc20);
     }
 
     /// Appends an ERC-20 transfer with bits set above its addresses.
@@ -165,16 +149,7 @@ impl Events {
         let all = [topics.transfer, soil(from), soil(to)];
         self.log(token, &all, value.to_be_bytes_vec());
         self.dirty += 1;
-        self.means(
-            0,
-            token,
-            from,
-            to,
-            value,
-            None,
-            TokenStandard::Erc20,
-            kind(from, to),
-        );
+        self.means(token, (from, to), value, TokenStandard::Erc20);
     }
 
     /// Appends an ERC-721 transfer.
@@ -191,17 +166,8 @@ impl Events {
             &[topics.transfer, word(from), word(to), id.into()],
             Vec::new(),
         );
-        let standard = TokenStandard::Erc721;
-        self.means(
-            0,
-            token,
-            from,
-            to,
-            U256::ONE,
-            Some(id),
-            standard,
-            kind(from, to),
-        );
+        self.means(token, (from, to), U256::ONE, TokenStandard::Erc721)
+            .token_id = Some(id);
     }
 
     /// Appends an ERC-1155 transfer of one item, with all addresses indexed or none.
@@ -218,17 +184,8 @@ impl Events {
         let mut data = words(&ends[1 + indexed..]);
         data.extend(words(&[id.into(), value.into()]));
         self.log(token, &ends[..1 + indexed], data);
-        let standard = TokenStandard::Erc1155;
-        self.means(
-            0,
-            token,
-            from,
-            to,
-            value,
-            Some(id),
-            standard,
-            kind(from, to),
-        );
+        self.means(token, (from, to), value, TokenStandard::Erc1155)
+            .token_id = Some(id);
     }
 
     /// Appends an ERC-1155 transfer of several items, or of none.
@@ -244,17 +201,8 @@ impl Events {
         let values: Vec<U256> = items.iter().map(|item| item.1).collect();
         self.log(token, &ends, batch_data(&ids, &values));
         for (sub, &(id, value)) in (0..).zip(items) {
-            let standard = TokenStandard::Erc1155;
-            self.means(
-                sub,
-                token,
-                from,
-                to,
-                value,
-                Some(id),
-                standard,
-                kind(from, to),
-            );
+            let item = self.means(token, (from, to), value, TokenStandard::Erc1155);
+            (item.sub, item.token_id) = (sub, Some(id));
         }
     }
 
@@ -271,8 +219,8 @@ impl Events {
             &[topics.deposit, word(account)],
             value.to_be_bytes_vec(),
         );
-        let (from, standard) = (Address::ZERO, TokenStandard::Erc20);
-        self.means(0, token, from, account, value, None, standard, Kind::Wrap);
+        let ends = (Address::ZERO, account);
+        self.means(token, ends, value, TokenStandard::Erc20).kind = Kind::Wrap;
     }
 
     /// Appends an unwrap of native coin by `account`.
@@ -288,8 +236,8 @@ impl Events {
             &[topics.withdrawal, word(account)],
             value.to_be_bytes_vec(),
         );
-        let (to, standard) = (Address::ZERO, TokenStandard::Erc20);
-        self.means(0, token, account, to, value, None, standard, Kind::Unwrap);
+        let ends = (account, Address::ZERO);
+        self.means(token, ends, value, TokenStandard::Erc20).kind = Kind::Unwrap;
     }
 
     /// Appends a wrap of a coin that also logs a `Transfer`: two logs, one transfer.

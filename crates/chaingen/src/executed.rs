@@ -8,16 +8,16 @@
 use super::OpTransaction;
 use super::{
     Error,
-    encode::{Account, StoredRow},
+    encode::{Account, StoredRow, compact},
     header::{self, blob_params},
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, Header, TxEip4844, TxType, transaction::SignerRecoverable,
+    EthereumReceipt, EthereumTxEnvelope, Header, TxEip4844, TxReceipt, TxType, proofs,
+    transaction::SignerRecoverable,
 };
 use alloy_eips::{eip2718::Decodable2718, eip4895::Withdrawal};
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bloom, Bytes, U256};
 use alloy_rlp::Decodable;
-use reth_codecs::Compact;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -107,16 +107,11 @@ impl ExecutedBlock {
 
     /// The stored rows of every transaction.
     pub(super) fn rows(&self) -> Vec<StoredRow> {
-        let rows = self.transactions.iter().map(|it| {
-            let mut row = StoredRow {
-                hash: *it.transaction.tx_hash(),
-                sender: it.sender,
-                transaction: Vec::new(),
-                receipt: Vec::new(),
-            };
-            it.transaction.to_compact(&mut row.transaction);
-            it.receipt.to_compact(&mut row.receipt);
-            row
+        let rows = self.transactions.iter().map(|it| StoredRow {
+            hash: *it.transaction.tx_hash(),
+            sender: it.sender,
+            transaction: compact(&it.transaction),
+            receipt: compact(&it.receipt),
         });
         #[cfg(feature = "op")]
         let rows = rows.chain(self.op_transactions.iter().map(OpTransaction::row));
@@ -148,6 +143,20 @@ fn decode_receipts(mut rlp: &[u8]) -> alloy_rlp::Result<Vec<EthereumReceipt>> {
         });
     }
     Ok(receipts)
+}
+
+/// Sets the fields of a header that follow from the transactions alone.
+pub(super) fn fill_roots(header: &mut Header, transactions: &[ExecutedTransaction]) {
+    let envelopes: Vec<_> = transactions.iter().map(|it| &it.transaction).collect();
+    header.transactions_root = proofs::calculate_transaction_root(&envelopes);
+    let receipts = transactions
+        .iter()
+        .map(|it| it.receipt.clone().into_with_bloom());
+    let receipts: Vec<_> = receipts.collect();
+    header.receipts_root = proofs::calculate_receipt_root(&receipts);
+    header.logs_bloom = receipts
+        .iter()
+        .fold(Bloom::ZERO, |all, it| all | it.logs_bloom);
 }
 
 /// An account of block 0.

@@ -33,10 +33,6 @@ impl Kind {
         }
     }
 
-    fn number(self) -> u32 {
-        self as u32
-    }
-
     fn columns(self) -> u64 {
         if self == Self::Headers { 3 } else { 1 }
     }
@@ -83,7 +79,7 @@ impl Jar {
                 long(&mut bytes, last);
             }
         }
-        bytes.extend(kind.number().to_le_bytes());
+        bytes.extend((kind as u32).to_le_bytes());
         if kind.has_changes() {
             long(&mut bytes, self.change_records());
         }
@@ -254,7 +250,7 @@ impl Segment {
     }
 
     /// Appends one row of cells to the current block.
-    fn row(&mut self, cells: &[&[u8]]) -> Result<(), Error> {
+    pub(super) fn row(&mut self, cells: &[&[u8]]) -> Result<(), Error> {
         debug_assert_eq!(cells.len() as u64, self.kind.columns());
         let jar = self.jars.last_mut().expect("a block was started");
         if self.open.is_none() {
@@ -282,16 +278,6 @@ impl Segment {
             .max_row
             .max(cells.iter().map(|cell| cell.len() as u64).sum());
         Ok(())
-    }
-
-    /// Appends the row of a header.
-    pub(super) fn header(
-        &mut self,
-        header: &[u8],
-        difficulty: &[u8],
-        hash: &[u8],
-    ) -> Result<(), Error> {
-        self.row(&[header, difficulty, hash])
     }
 
     /// Appends the row of a transaction number.

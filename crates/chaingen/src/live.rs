@@ -201,11 +201,6 @@ impl LiveNode {
         self.tip
     }
 
-    /// Process id of the node.
-    pub fn process_id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// See [`Appender::append`].
     pub fn append(&mut self, blocks: u64) -> Result<Tip, Error> {
         self.say(&Command::Append(blocks))?;

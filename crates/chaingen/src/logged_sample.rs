@@ -1,11 +1,14 @@
 //! A small chain across the fork Amsterdam, with known transfers.
 
-use super::{BlockSample, Draw, ExecutedBlock, ExecutedTransaction, Signer, sample::transfer_log};
+use super::{
+    BlockSample, Draw, ExecutedBlock, ExecutedTransaction, Signer, executed::fill_roots,
+    sample::transfer_log,
+};
 use alloy_consensus::{
-    EMPTY_ROOT_HASH, EthereumReceipt, Header, TxEip1559, TxReceipt, TxType, proofs,
+    EMPTY_ROOT_HASH, EthereumReceipt, EthereumTxEnvelope, Header, TxEip1559, TxType,
 };
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
-use alloy_primitives::{Address, B256, Bloom, Log, TxKind, U256, address};
+use alloy_primitives::{Address, B256, Log, TxKind, U256, address};
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// The emitter of logs of the native coin (EIP-7708).
@@ -78,7 +81,7 @@ impl BlockMaker {
             value,
             ..TxEip1559::default()
         };
-        let transaction = sender.sign_transaction(payment);
+        let transaction = EthereumTxEnvelope::from(sender.sign_transaction(payment));
         let index = u32::try_from(self.transactions.len()).unwrap_or(u32::MAX);
         let row = Transfer {
             block_number: self.number,
@@ -157,22 +160,13 @@ impl BlockMaker {
     }
 
     fn finish(self, parent_hash: B256) -> (ExecutedBlock, Vec<Transfer>) {
-        let envelopes: Vec<_> = (self.transactions.iter())
-            .map(|it| it.transaction.clone())
-            .collect();
-        let receipts: Vec<_> = (self.transactions.iter())
-            .map(|it| it.receipt.clone().into_with_bloom())
-            .collect();
-        let header = Header {
+        let mut header = Header {
             parent_hash,
             number: self.number,
             timestamp: self.time(),
             gas_limit: 30_000_000,
             gas_used: 50_000 * self.transactions.len() as u64,
             base_fee_per_gas: Some(7),
-            transactions_root: proofs::calculate_transaction_root(&envelopes),
-            receipts_root: proofs::calculate_receipt_root(&receipts),
-            logs_bloom: (receipts.iter()).fold(Bloom::ZERO, |bloom, it| bloom | it.logs_bloom),
             withdrawals_root: Some(EMPTY_ROOT_HASH),
             blob_gas_used: Some(0),
             excess_blob_gas: Some(0),
@@ -182,6 +176,7 @@ impl BlockMaker {
             slot_number: self.is_logged.then_some(self.number + 5),
             ..Header::default()
         };
+        fill_roots(&mut header, &self.transactions);
         let block = ExecutedBlock {
             header,
             transactions: self.transactions,

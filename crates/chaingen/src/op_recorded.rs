@@ -132,38 +132,25 @@ pub fn op_block_of_receipts(number: u64, receipts: Vec<OpReceipt>, root: B256) -
     let signer = Signer::new(2, "op-receipts", &[]);
     let make = |(place, receipt): (u64, OpReceipt)| {
         let to = TxKind::Call(Address::repeat_byte(0x33));
-        let sign = |hash| -> Signature { signer.sign(hash) };
         let transaction = match receipt.ty() {
-            0 => {
-                let tx = TxLegacy {
-                    chain_id: Some(8453),
-                    nonce: place,
-                    to,
-                    ..TxLegacy::default()
-                };
-                let signature = sign(tx.signature_hash());
-                OpTxEnvelope::Legacy(tx.into_signed(signature))
-            }
-            1 => {
-                let tx = TxEip2930 {
-                    chain_id: 8453,
-                    nonce: place,
-                    to,
-                    ..TxEip2930::default()
-                };
-                let signature = sign(tx.signature_hash());
-                OpTxEnvelope::Eip2930(tx.into_signed(signature))
-            }
-            2 => {
-                let tx = TxEip1559 {
-                    chain_id: 8453,
-                    nonce: place,
-                    to,
-                    ..TxEip1559::default()
-                };
-                let signature = sign(tx.signature_hash());
-                OpTxEnvelope::Eip1559(tx.into_signed(signature))
-            }
+            0 => OpTxEnvelope::Legacy(signer.sign_transaction(TxLegacy {
+                chain_id: Some(8453),
+                nonce: place,
+                to,
+                ..TxLegacy::default()
+            })),
+            1 => OpTxEnvelope::Eip2930(signer.sign_transaction(TxEip2930 {
+                chain_id: 8453,
+                nonce: place,
+                to,
+                ..TxEip2930::default()
+            })),
+            2 => OpTxEnvelope::Eip1559(signer.sign_transaction(TxEip1559 {
+                chain_id: 8453,
+                nonce: place,
+                to,
+                ..TxEip1559::default()
+            })),
             _ => OpTxEnvelope::Deposit(Sealed::new(TxDeposit {
                 from: signer.address,
                 to,

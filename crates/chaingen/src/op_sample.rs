@@ -1,9 +1,9 @@
 //! A small chain of the OP stack with known transfers.
 
 use super::{BlockSample, ExecutedBlock, OpTransaction, Signer, sample::transfer_log};
-use alloy_consensus::{Header, Sealed, SignableTransaction, TxEip1559, TxReceipt, proofs};
+use alloy_consensus::{Header, Sealed, TxEip1559, TxReceipt, proofs};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes, Log, Signature, TxKind, U256, address};
+use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256, address};
 use op_alloy_consensus::{
     OpDepositReceipt, OpReceipt, OpTxEnvelope, TxDeposit, post_exec::build_post_exec_tx,
 };
@@ -116,9 +116,8 @@ impl BlockMaker {
             value,
             ..TxEip1559::default()
         };
-        let signature: Signature = from.sign(payment.signature_hash());
         let receipt = OpReceipt::Eip1559(self.receipt(true, logs));
-        let signed = OpTxEnvelope::Eip1559(payment.into_signed(signature));
+        let signed = OpTxEnvelope::Eip1559(from.sign_transaction(payment));
         self.push(from.address, signed, receipt);
     }
 

@@ -3,24 +3,14 @@
 use super::{
     Error,
     config::Layout,
-    encode,
+    encode::{self, StoredRow},
     jar::{Kind, Segment},
     tables::{Changes, StateRows},
 };
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256};
-use reth_codecs::Compact;
 use std::path::Path;
-
-/// A transaction as it is stored.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row<'a> {
-    pub(super) hash: B256,
-    pub(super) sender: Address,
-    pub(super) transaction: &'a [u8],
-    pub(super) receipt: &'a [u8],
-}
 
 /// The static files of a data directory.
 #[derive(Debug)]
@@ -84,9 +74,8 @@ impl Segments {
     ) -> Result<(), Error> {
         self.all()
             .try_for_each(|segment| segment.begin_block(header.number))?;
-        let mut compact = Vec::with_capacity(700);
-        header.to_compact(&mut compact);
-        self.headers.header(&compact, &[0], hash.as_slice())?;
+        let compact = encode::compact(header);
+        self.headers.row(&[&compact, &[0], hash.as_slice()])?;
         changes.put(
             "HeaderNumbers",
             hash.as_slice(),
@@ -100,14 +89,14 @@ impl Segments {
         changes: &Changes,
         number: u64,
         first_tx: u64,
-        rows: impl Iterator<Item = Row<'a>>,
+        rows: impl Iterator<Item = &'a StoredRow>,
         withdrawals: &[Withdrawal],
     ) -> Result<u64, Error> {
         let key = number.to_be_bytes();
         let mut tx = first_tx;
         for row in rows {
-            self.transactions.transaction(tx, row.transaction)?;
-            self.receipts.transaction(tx, row.receipt)?;
+            self.transactions.transaction(tx, &row.transaction)?;
+            self.receipts.transaction(tx, &row.receipt)?;
             match &mut self.senders {
                 Some(senders) => senders.transaction(tx, row.sender.as_slice())?,
                 None => {

@@ -5,7 +5,7 @@
 //! of the transaction. Any block can therefore be generated without the blocks before it.
 
 use super::draw::{self, Draw};
-use alloy_consensus::{EthereumTxEnvelope, SignableTransaction, Signed, TxEip4844};
+use alloy_consensus::{SignableTransaction, Signed};
 use alloy_primitives::{Address, B256, Signature, U256, keccak256};
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey};
 
@@ -18,7 +18,7 @@ const STRANGERS_AT_GENESIS: u64 = 5_000;
 /// A key and its address.
 #[derive(Clone, Copy)]
 pub struct Signer {
-    secret: SecretKey,
+    pub(super) secret: SecretKey,
     /// The address of the key.
     pub address: Address,
 }
@@ -49,13 +49,9 @@ impl Signer {
     }
 
     /// Returns a transaction with its signature.
-    pub fn sign_transaction<T>(&self, transaction: T) -> EthereumTxEnvelope<TxEip4844>
-    where
-        T: SignableTransaction<Signature>,
-        EthereumTxEnvelope<TxEip4844>: From<Signed<T>>,
-    {
+    pub fn sign_transaction<T: SignableTransaction<Signature>>(&self, transaction: T) -> Signed<T> {
         let signature = self.sign(transaction.signature_hash());
-        transaction.into_signed(signature).into()
+        transaction.into_signed(signature)
     }
 }
 

@@ -76,11 +76,11 @@ impl Accounts {
             if fee.blobs > 0 {
                 cost += blob_fee(header) * U256::from(fee.blobs * GAS_PER_BLOB);
             }
-            block.change(done.sender, |sender| sender.nonce = done.nonce + 1)?;
-            block.charge(done.sender, cost)?;
+            block.change(done.row.sender, |sender| sender.nonce = done.nonce + 1)?;
+            block.charge(done.row.sender, cost)?;
             let tip = U256::from(price.saturating_sub(base_fee)) * U256::from(fee.gas_used);
             block.pay(None, header.beneficiary, tip)?;
-            block.pay(Some(done.sender), done.to, done.value)?;
+            block.pay(Some(done.row.sender), done.to, done.value)?;
             for effect in &done.effects {
                 match *effect {
                     Effect::Moves { from, to, value } => block.pay(Some(from), to, value)?,
@@ -114,21 +114,23 @@ impl Accounts {
         self.cache.extend(values);
     }
 
-    /// Writes plain and hashed state. `behind` are accounts whose hashed state is now of an
-    /// earlier block than the tip.
-    pub(super) fn write(
-        &mut self,
+    /// Writes the state of layout v1.
+    pub(super) fn write_plain<'a>(
+        &self,
         changes: &Changes,
-        plain: &Values,
-        hashed: &Values,
-        behind: &BTreeSet<Address>,
+        mut rows: impl Iterator<Item = (&'a Address, &'a Option<Account>)>,
     ) -> Result<(), Error> {
-        if self.layout == Layout::V1 {
-            for (address, account) in plain {
-                changes.put_account("PlainAccountState", address.as_slice(), account.as_ref())?;
-            }
+        if self.layout == Layout::V2 {
+            return Ok(());
         }
-        let mut rows: Vec<_> = hashed
+        rows.try_for_each(|(address, account)| {
+            changes.put_account("PlainAccountState", address.as_slice(), account.as_ref())
+        })
+    }
+
+    /// Writes hashed state.
+    pub(super) fn write_hashed(&self, changes: &Changes, rows: &Values) -> Result<(), Error> {
+        let mut rows: Vec<_> = rows
             .iter()
             .map(|(address, account)| (keccak256(address), account))
             .collect();
@@ -136,8 +138,12 @@ impl Accounts {
         for (hashed, account) in rows {
             changes.put_account("HashedAccounts", hashed.as_slice(), account.as_ref())?;
         }
-        self.cache.retain(|address, _| behind.contains(address));
         Ok(())
+    }
+
+    /// Forgets all accounts but these.
+    pub(super) fn keep(&mut self, addresses: &BTreeSet<Address>) {
+        self.cache.retain(|address, _| addresses.contains(address));
     }
 }
 

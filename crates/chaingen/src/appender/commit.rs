@@ -4,21 +4,21 @@ use super::{
     super::{
         Changed, Error,
         block::Body,
+        config::Layout,
         encode::{self, Account},
         error::Io,
         header,
         jar::Segment,
         masking,
-        segments::{self, Row, Segments},
+        segments::{self, Segments},
         state::{Touched, Values},
         tables::{Changes, Frontier, StateRows},
         world::CONTRACT_CODE,
     },
-    Appender, Recent,
+    Appender, Recent, Uncommitted,
 };
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, thread};
-use txgraph_transfers::Transfer;
 
 impl Appender {
     pub(super) fn write_genesis(&mut self) -> Result<(), Error> {
@@ -61,65 +61,61 @@ impl Appender {
         self.segments
             .write_body(&changes, 0, 0, std::iter::empty(), &[])?;
         self.write_before(&changes, 0, &touched)?;
-        self.finish(changes, &values, &values)
+        self.uncommitted.accounts = values;
+        self.commit(changes)
     }
 
-    pub(super) fn commit(
-        &mut self,
-        bodies: &[Body],
-        sink: &mut dyn FnMut(&[Transfer]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let changes = self.tables.begin()?;
-        let (mut lookup, mut values) = (Vec::new(), Values::new());
-        for body in bodies {
-            let header = header::on_top_of(&self.header, self.hash, body, &self.world.config);
-            if header.gas_used > header.gas_limit {
-                let problem = format!("block {} needs more gas than there is", body.number);
-                return Err(Error::Config(problem));
-            }
-            let hash = header.hash_slow();
-            let touched = self.accounts.apply(&changes, &header, body)?;
-            self.segments.begin_block(&changes, &header, hash)?;
-            let first_tx = self.next_tx;
-            let rows = body.transactions.iter().map(|done| Row {
-                hash: done.hash,
-                sender: done.sender,
-                transaction: &done.transaction,
-                receipt: &done.receipt,
-            });
-            let withdrawals = body.withdrawals.as_deref().unwrap_or_default();
-            self.next_tx =
-                self.segments
-                    .write_body(&changes, body.number, first_tx, rows, withdrawals)?;
-            lookup.extend(
-                (first_tx..)
-                    .zip(&body.transactions)
-                    .map(|(tx, done)| (done.hash, tx)),
-            );
-            self.write_before(&changes, body.number, &touched)?;
-            values.extend(touched.iter().map(|(address, it)| (*address, it.after)));
-            sink(&body.transfers)?;
-            if let Some(truth) = &mut self.truth {
-                truth.add(&self.world, body);
-            }
-            let tx_hashes = body.transactions.iter().map(|done| done.hash).collect();
-            self.recent.push_back(Recent {
-                header: header.clone(),
-                hash,
-                first_tx,
-                tx_hashes,
-                touched,
-            });
-            (self.header, self.hash) = (header, hash);
+    /// Writes the rows of the next block.
+    pub(super) fn write(&mut self, changes: &Changes, body: &Body) -> Result<(), Error> {
+        let header = header::on_top_of(&self.header, self.hash, body, &self.world.config);
+        if header.gas_used > header.gas_limit {
+            let problem = format!("block {} needs more gas than there is", body.number);
+            return Err(Error::Config(problem));
         }
-        segments::write_lookup(&changes, self.world.config.layout, lookup)?;
-        let masking = self.world.config.masking_blocks;
-        let (before, tip) = (self.state, self.header.number);
-        self.state = tip.saturating_sub(masking).max(before);
-        let recent = self.recent.iter().map(|it| (it.header.number, &it.touched));
-        let recent = recent.filter(|(number, _)| *number > before);
-        let hashed = masking::written(recent, self.state);
-        self.finish(changes, &values, &hashed)
+        let hash = header.hash_slow();
+        let touched = self.accounts.apply(changes, &header, body)?;
+        self.segments.begin_block(changes, &header, hash)?;
+        let first_tx = self.next_tx;
+        let rows = || body.transactions.iter().map(|done| &done.row);
+        let withdrawals = body.withdrawals.as_deref().unwrap_or_default();
+        self.next_tx =
+            self.segments
+                .write_body(changes, body.number, first_tx, rows(), withdrawals)?;
+        let tx_hashes: Vec<_> = rows().map(|row| row.hash).collect();
+        if self.world.config.layout == Layout::V1 {
+            let lookup = tx_hashes.iter().copied().zip(first_tx..);
+            self.uncommitted.lookup.extend(lookup);
+        }
+        self.write_before(changes, body.number, &touched)?;
+        if let Some(truth) = &mut self.truth {
+            truth.add(&self.world, body);
+        }
+        self.signed.push(body.signed_after);
+        self.recent.push_back(Recent {
+            header: header.clone(),
+            hash,
+            first_tx,
+            tx_hashes,
+            touched,
+        });
+        (self.header, self.hash) = (header, hash);
+        Ok(())
+    }
+
+    /// Takes over hashed state, as far as a node would write it after the newest block, and
+    /// forgets blocks that are final.
+    pub(super) fn settle(&mut self) {
+        let (tip, config) = (self.header.number, &self.world.config);
+        let state = tip.saturating_sub(config.masking_blocks).max(self.state);
+        let behind = self.behind().map(|it| (it.header.number, &it.touched));
+        let rows = masking::written(behind, state);
+        self.uncommitted.accounts.extend(rows);
+        self.state = state;
+        self.finalized = self.finalized.max(tip.saturating_sub(config.finality));
+        // Keeps the finalized block itself, which may become the tip.
+        let oldest = self.finalized.min(state);
+        let old = self.recent.partition_point(|it| it.header.number < oldest);
+        self.recent.drain(..old);
     }
 
     /// Writes the previous values of the accounts that a block changed.
@@ -136,23 +132,20 @@ impl Appender {
             .write_before(changes, block, &rows.collect::<Vec<_>>(), &[])
     }
 
-    /// Commits static files, then the tables with these values of plain and hashed state.
-    fn finish(&mut self, changes: Changes, plain: &Values, hashed: &Values) -> Result<(), Error> {
-        let tip = self.header.number;
-        let finality = self.world.config.finality;
-        self.finalized = self.finalized.max(tip.saturating_sub(finality));
-        // Keeps the finalized block itself, which may become the tip.
-        let oldest = self.finalized.min(self.state);
-        let kept = usize::try_from(tip - oldest + 1).unwrap_or(usize::MAX);
-        let old = self.recent.len().saturating_sub(kept);
-        self.recent.drain(..old);
-
+    /// Commits static files, then the tables.
+    pub(super) fn commit(&mut self, changes: Changes) -> Result<(), Error> {
         self.segments.all().try_for_each(Segment::commit)?;
         if !self.pause.is_zero() {
             thread::sleep(self.pause);
         }
-        let behind = self.changed_after(self.state);
-        self.accounts.write(&changes, plain, hashed, &behind)?;
+        let Uncommitted { accounts, lookup } = std::mem::take(&mut self.uncommitted);
+        segments::write_lookup(&changes, self.world.config.layout, lookup)?;
+        let newest = self.behind().flat_map(|it| it.touched.iter());
+        let newest = newest.map(|(address, it)| (address, &it.after));
+        self.accounts
+            .write_plain(&changes, accounts.iter().chain(newest))?;
+        self.accounts.write_hashed(&changes, &accounts)?;
+        self.forget_accounts();
         self.write_checkpoints(&changes)?;
         changes.commit()
     }
@@ -166,10 +159,17 @@ impl Appender {
             .checkpoints(changes, frontier, self.finalized, StateRows::Changes)
     }
 
-    /// The accounts that blocks after `state` changed.
-    pub(super) fn changed_after(&self, state: u64) -> BTreeSet<Address> {
-        let recent = self.recent.iter().filter(|it| it.header.number > state);
-        recent.flat_map(|it| it.touched.keys().copied()).collect()
+    /// The blocks whose hashed state is not written.
+    fn behind(&self) -> impl Iterator<Item = &Recent> {
+        let is_behind = |it: &&Recent| it.header.number > self.state;
+        self.recent.iter().filter(is_behind)
+    }
+
+    /// Forgets accounts, except those whose hashed state is of an earlier block than the tip.
+    pub(super) fn forget_accounts(&mut self) {
+        let behind = self.behind().flat_map(|it| it.touched.keys().copied());
+        let behind = behind.collect::<BTreeSet<Address>>();
+        self.accounts.keep(&behind);
     }
 
     pub(super) fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {

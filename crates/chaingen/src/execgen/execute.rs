@@ -7,11 +7,11 @@ use super::{
     traffic::{Draft, Traffic},
 };
 use crate::{
-    CANCUN, ExecutedBlock, ExecutedTransaction, OSAKA, PRAGUE, SHANGHAI, Signer, blobs, next_header,
+    CANCUN, ExecutedBlock, ExecutedTransaction, OSAKA, PRAGUE, SHANGHAI, Signer, blobs,
+    executed::fill_roots, next_header,
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, Header, ReceiptWithBloom, TxEip1559, TxEip2930, TxEip4844,
-    TxLegacy, proofs,
+    EthereumReceipt, EthereumTxEnvelope, Header, TxEip1559, TxEip2930, TxEip4844, TxLegacy, proofs,
 };
 use alloy_eips::{
     eip2935::HISTORY_STORAGE_ADDRESS,
@@ -21,7 +21,7 @@ use alloy_eips::{
     eip7251::{CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_TYPE},
     eip7685::Requests,
 };
-use alloy_primitives::{Address, B256, Bloom, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::{
     Context, ExecuteCommitEvm, MainBuilder, MainContext, MainnetEvm, SystemCallCommitEvm,
     context::{
@@ -151,7 +151,11 @@ pub(crate) fn block(
         header.requests_hash = Some(requests(&mut evm, number)?.requests_hash());
     }
     header.gas_used = gas_used;
-    fill_roots(&mut header, &transactions, &order.withdrawals);
+    fill_roots(&mut header, &transactions);
+    if header.withdrawals_root.is_some() {
+        let root = proofs::calculate_withdrawals_root(&order.withdrawals);
+        header.withdrawals_root = Some(root);
+    }
     let hash = header.hash_slow();
     let mut block = ExecutedBlock {
         header,
@@ -202,29 +206,6 @@ fn requests(evm: &mut Evm<'_>, block: u64) -> Result<Requests, Error> {
     Ok(requests)
 }
 
-fn fill_roots(
-    header: &mut Header,
-    transactions: &[ExecutedTransaction],
-    withdrawals: &[Withdrawal],
-) {
-    let envelopes: Vec<&Transaction> = transactions.iter().map(|done| &done.transaction).collect();
-    header.transactions_root = proofs::calculate_transaction_root(&envelopes);
-    let receipts: Vec<_> = transactions
-        .iter()
-        .map(|done| ReceiptWithBloom {
-            logs_bloom: alloy_primitives::logs_bloom(&done.receipt.logs),
-            receipt: done.receipt.clone(),
-        })
-        .collect();
-    header.receipts_root = proofs::calculate_receipt_root(&receipts);
-    header.logs_bloom = receipts
-        .iter()
-        .fold(Bloom::ZERO, |all, receipt| all | receipt.logs_bloom);
-    if header.withdrawals_root.is_some() {
-        header.withdrawals_root = Some(proofs::calculate_withdrawals_root(withdrawals));
-    }
-}
-
 /// Signs a draft, and converts it to a transaction of revm. `kind` is the transaction
 /// type.
 fn sign(
@@ -270,37 +251,43 @@ fn sign(
         gas_priority_fee: (kind == 2).then_some(tip),
         ..TxEnv::default()
     };
-    let transaction = match kind {
-        0 => signer.sign_transaction(TxLegacy {
-            chain_id: Some(chain_id),
-            nonce,
-            gas_price,
-            gas_limit,
-            to,
-            value,
-            input,
-        }),
-        1 => signer.sign_transaction(TxEip2930 {
-            chain_id,
-            nonce,
-            gas_price,
-            gas_limit,
-            to,
-            value,
-            access_list,
-            input,
-        }),
-        _ => signer.sign_transaction(TxEip1559 {
-            chain_id,
-            nonce,
-            gas_limit,
-            max_fee_per_gas: MAX_FEE,
-            max_priority_fee_per_gas: tip,
-            to,
-            value,
-            access_list,
-            input,
-        }),
+    let transaction: Transaction = match kind {
+        0 => signer
+            .sign_transaction(TxLegacy {
+                chain_id: Some(chain_id),
+                nonce,
+                gas_price,
+                gas_limit,
+                to,
+                value,
+                input,
+            })
+            .into(),
+        1 => signer
+            .sign_transaction(TxEip2930 {
+                chain_id,
+                nonce,
+                gas_price,
+                gas_limit,
+                to,
+                value,
+                access_list,
+                input,
+            })
+            .into(),
+        _ => signer
+            .sign_transaction(TxEip1559 {
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas: MAX_FEE,
+                max_priority_fee_per_gas: tip,
+                to,
+                value,
+                access_list,
+                input,
+            })
+            .into(),
     };
     debug_assert_eq!(u8::from(transaction.tx_type()), words.tx_type);
     (transaction, words)
