@@ -138,7 +138,10 @@ impl PartWriter {
     }
 
     fn end_section(&mut self) -> Result<()> {
-        let (Some(section), Some(file)) = (self.section, self.file.take()) else {
+        let Some(section) = self.section else {
+            return Ok(());
+        };
+        let Some(file) = self.file.take() else {
             return Ok(());
         };
         let content = file.into_inner().map_err(encoding)?;
