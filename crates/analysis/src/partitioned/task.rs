@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     AssetCounts, Connected, DegreeCounts, End, MotifCounts, Participant, SideCounts, SummaryCounts,
-    SummarySettings, TokenCounts, asset_counts, each_side, first_pairs, rank_tokens, tokens,
-    vertex_degrees,
+    SummarySettings, TokenCounts, VertexDegrees, asset_counts, each_side, first_pairs, rank_tokens,
+    tokens, vertex_degrees,
 };
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -76,7 +76,7 @@ pub struct ScanTask {
 #[derive(Debug)]
 enum Merged {
     Forest(Connected),
-    Edges(Merger, bool),
+    Edges(Box<Merger>, bool),
 }
 
 impl ScanTask {
@@ -84,7 +84,7 @@ impl ScanTask {
     pub fn new(stage: &Stage, filter: &TransferFilter) -> Option<Self> {
         let into = match stage {
             Stage::Forest => Merged::Forest(Connected::default()),
-            Stage::Edges { with_assets } => Merged::Edges(Merger::default(), *with_assets),
+            Stage::Edges { with_assets } => Merged::Edges(Box::default(), *with_assets),
             _ => return None,
         };
         let facts = ScanFacts::none(filter);
@@ -359,8 +359,11 @@ fn graph<T: Tables>(from: &T) -> Result<MergedGraph, T::Error> {
     Ok(merger.finish()?)
 }
 
-/// The vertices of a partition, with their degrees.
-fn vertices<T: Tables>(from: &T) -> Result<(Vec<Address>, Vec<[u64; 5]>), T::Error> {
+/// Addresses and their degrees.
+type Vertices = (Vec<Address>, Vec<VertexDegrees>);
+
+/// The vertices of a partition.
+fn vertices<T: Tables>(from: &T) -> Result<Vertices, T::Error> {
     let records: Vec<VertexRecord> = sums(from, 0)?;
     let vertices = records.iter();
     Ok(vertices
