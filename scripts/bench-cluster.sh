@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The same questions by the local engine, by the plans of a cluster in one process, and by clusters
-# of one and two executors on this machine, on data directories and lakes. Every answer is compared
-# with the local engine's, or with the first one for measures that only a cluster has.
+# The same queries by the local engine, and by clusters of one and two executors on this machine, on
+# data directories and lakes. Every answer is compared with the local engine's, or with the first
+# one for measures that only a cluster has.
 #
 #   ./bench.sh cluster            1, 4 and 16 million transfers: the first blocks of one chain
 #   ./bench.sh cluster --quick    one million only
@@ -42,8 +42,8 @@ unset TXGRAPH_SOURCE TXGRAPH_DATADIR TXGRAPH_CLUSTER
 echo "millions,input,question,engine,run,seconds,cpu_seconds,work_bytes" >"$out/cluster.csv"
 trap 'scripts/cluster.sh down' EXIT
 
-# settings LINE: a setting of the driver. Every frontier goes to the cluster.
-settings() { printf '[driver]\nlocal-frontier = 0\n%s\n' "$1" >"$TXGRAPH_CLUSTER_CONFIG"; }
+# Every frontier goes to the cluster.
+printf '[driver]\nlocal-frontier = 0\n' >"$TXGRAPH_CLUSTER_CONFIG"
 
 # cluster_cpu: the CPU time of the scheduler and the executors, in clock ticks.
 cluster_cpu() {
@@ -93,7 +93,7 @@ questions() {
     local last=$((millions * blocks_per_million - 1))
     for input in node lake; do
         case "$input-$engine" in
-            node-local | node-in-process) options=(--datadir "$chain") ;;
+            node-local) options=(--datadir "$chain") ;;
             node-*) options=() ;;
             lake-*) options=(--source "lake:$lake") ;;
         esac
@@ -106,7 +106,7 @@ questions() {
         ask "$engine" "$input" degrees "$run" "$program" analyze degrees -q --format json \
             "${options[@]}"
         # The measures of whole chains have no data directory as an option.
-        case "$input-$engine" in *-local | node-in-process) continue ;; esac
+        [ "$engine" != local ] || continue
         ask "$engine" "$input" tokens "$run" "$program" tokens "${options[@]}"
         ask "$engine" "$input" components "$run" "$program" components --limit 100 "${options[@]}"
     done
@@ -138,11 +138,7 @@ for millions in $sizes; do
     runs=${RUNS:-3}
     [ "$millions" -lt 4 ] || runs=1
     for ((run = 1; run <= runs; run++)); do
-        settings "in-process = false"
         questions local "$run"
-        settings "in-process = true"
-        questions in-process "$run"
-        settings "in-process = false"
         for executors in ${EXECUTORS:-1 2}; do
             TXGRAPH_SOURCE=reth:$chain scripts/cluster.sh up "$executors" >"$work/up.log" 2>&1 ||
                 { cat "$work/up.log" >&2; die "the cluster did not start"; }

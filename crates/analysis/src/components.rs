@@ -5,13 +5,13 @@
 use crate::{ColumnType, MeasureResult, Table, ratio::share_of_count};
 use alloy_primitives::Address;
 use petgraph::unionfind::UnionFind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::{Interner, SearchError, TransferGraph};
 use txgraph_transfers::Transfer;
 
 /// The components of a graph.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Components {
     /// The number of components, listed or not.
     pub total: u64,
@@ -25,7 +25,7 @@ pub struct Components {
 }
 
 /// Addresses connected with each other by transfers, and with no others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
     /// Addresses.
     pub vertices: u64,
@@ -301,6 +301,26 @@ fn ranked(mut found: Vec<Component>, vertices: u64, limit: Option<usize>) -> Com
         largest_share,
         sizes: sizes.into_iter().collect(),
         components: found,
+    }
+}
+
+impl Components {
+    /// The number of addresses in all of them.
+    pub fn vertices(&self) -> u64 {
+        let sizes = self.sizes.iter();
+        sizes
+            .map(|(vertices, components)| vertices * components)
+            .sum()
+    }
+
+    /// Computes the shares again, for components that were read: text has no exact doubles.
+    pub fn with_shares(self) -> Self {
+        let largest = self.sizes.last().map(|(vertices, _)| *vertices);
+        let share = largest.and_then(|largest| share_of_count(largest, self.vertices()));
+        Self {
+            largest_share: share,
+            ..self
+        }
     }
 }
 

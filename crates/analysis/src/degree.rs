@@ -2,8 +2,8 @@
 
 use crate::{ColumnType, MeasureResult, Table, ratio::share_of_count};
 use alloy_primitives::Address;
-use serde::Serialize;
-use std::cmp::Reverse;
+use serde::{Deserialize, Serialize};
+use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::MergedGraph;
 
 /// The bounds of [`Degrees::at_least`].
@@ -28,7 +28,7 @@ pub struct Degrees {
 }
 
 /// The degrees of one vertex.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubDegree {
     /// Its address.
     pub address: Address,
@@ -92,123 +92,180 @@ pub struct AtLeast {
     pub share: Option<f64>,
 }
 
+/// The names of the numbers of a vertex, in the order of [`VertexDegrees`].
+const MEASURES: [&str; 5] = [
+    "in_degree",
+    "out_degree",
+    "in_transfers",
+    "out_transfers",
+    "transfers",
+];
+
+/// Distinct senders and receivers of a vertex, and its transfers received, sent, and either. Those
+/// of graphs without a common (sender, receiver) add up.
+pub type VertexDegrees = [u64; MEASURES.len()];
+
+/// Counts the degrees of each vertex of `graph`, by number.
+pub fn vertex_degrees(graph: &MergedGraph) -> Vec<VertexDegrees> {
+    let mut degrees = vec![VertexDegrees::default(); graph.addresses.len()];
+    let mut last = None;
+    for edge in graph.edges() {
+        let pair = (edge.from, edge.to);
+        let new = u64::from(last.replace(pair) != Some(pair));
+        let from = &mut degrees[edge.from as usize];
+        from[1] += new;
+        from[3] += edge.count;
+        from[4] += edge.count;
+        let to = &mut degrees[edge.to as usize];
+        to[0] += new;
+        to[2] += edge.count;
+        if edge.from != edge.to {
+            to[4] += edge.count;
+        }
+    }
+    degrees
+}
+
 /// Counts the degrees of `graph`, and names its largest `hubs_max` vertices. Sorts five numbers
-/// per vertex, otherwise linear. Its memory is 40 bytes per vertex.
+/// per vertex, otherwise linear. Its memory is 48 bytes per vertex.
 pub fn degrees(graph: &MergedGraph, hubs_max: usize) -> Degrees {
-    let in_degree = counts(graph, |count| {
-        graph.pairs().for_each(|(_, to)| count(to, 1))
-    });
-    let out_degree = counts(graph, |count| {
-        graph.pairs().for_each(|(from, _)| count(from, 1));
-    });
-    let received = counts(graph, |count| {
-        graph.edges().for_each(|edge| count(edge.to, edge.count));
-    });
-    let sent = counts(graph, |count| {
-        graph.edges().for_each(|edge| count(edge.from, edge.count));
-    });
-    let transfers = counts(graph, |count| {
-        graph.edges().for_each(|edge| {
-            count(edge.from, edge.count);
-            if edge.from != edge.to {
-                count(edge.to, edge.count);
+    DegreeCounts::of(&graph.addresses, &vertex_degrees(graph), hubs_max).finish()
+}
+
+/// The degrees of some vertices. Those of distinct vertices are merged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DegreeCounts {
+    /// The number of vertices.
+    pub vertices: u64,
+    numbers: [Numbers; MEASURES.len()],
+    hubs: Vec<HubDegree>,
+}
+
+impl DegreeCounts {
+    /// Counts the vertices with these addresses.
+    pub fn of(addresses: &[Address], degrees: &[VertexDegrees], hubs_max: usize) -> Self {
+        let key = |place: &usize| {
+            let [senders, receivers, .., transfers] = degrees[*place];
+            let degree = Reverse(senders + receivers);
+            (degree, Reverse(transfers), addresses[*place])
+        };
+        let mut top: Vec<usize> = (0..addresses.len()).collect();
+        if hubs_max < top.len() {
+            top.select_nth_unstable_by_key(hubs_max, key);
+            top.truncate(hubs_max);
+        }
+        top.sort_unstable_by_key(key);
+        let hub = |place: usize| {
+            let [
+                in_degree,
+                out_degree,
+                in_transfers,
+                out_transfers,
+                transfers,
+            ] = degrees[place];
+            HubDegree {
+                address: addresses[place],
+                label: None,
+                in_degree,
+                out_degree,
+                in_transfers,
+                out_transfers,
+                transfers,
             }
+        };
+        Self {
+            vertices: addresses.len() as u64,
+            numbers: std::array::from_fn(|at| {
+                Numbers::of(degrees.iter().map(|degrees| degrees[at]).collect())
+            }),
+            hubs: top.into_iter().map(hub).collect(),
+        }
+    }
+
+    /// Adds the counts of other vertices. Keeps `hubs_max` hubs.
+    pub fn merge(&mut self, other: Self, hubs_max: usize) {
+        self.vertices += other.vertices;
+        for (ours, theirs) in self.numbers.iter_mut().zip(other.numbers) {
+            ours.merge(theirs);
+        }
+        self.hubs.extend(other.hubs);
+        self.hubs.sort_unstable_by_key(|hub| {
+            let degree = hub.in_degree + hub.out_degree;
+            (Reverse(degree), Reverse(hub.transfers), hub.address)
         });
-    });
-    let numbers = [&in_degree, &out_degree, &received, &sent, &transfers];
-    let hubs = hubs(graph, numbers, hubs_max);
-    let [in_degree, out_degree, received, sent, transfers] =
-        [in_degree, out_degree, received, sent, transfers].map(Numbers::of);
-    let vertices = graph.addresses.len() as u64;
-    let at_least = AT_LEAST
-        .into_iter()
-        .map(|least| {
-            let vertices = vertices - transfers.below(least);
+        self.hubs.truncate(hubs_max);
+    }
+
+    /// Returns the degrees.
+    pub fn finish(self) -> Degrees {
+        let Self {
+            vertices,
+            numbers,
+            hubs,
+        } = self;
+        let ranks = numbers.map(Ranks::of);
+        let [in_degree, out_degree, .., transfers] = &ranks;
+        let at_least = AT_LEAST.map(|least| {
+            let with_more = vertices - transfers.below(least);
             AtLeast {
                 transfers: least,
-                vertices,
-                share: share_of_count(vertices, graph.addresses.len() as u64),
+                vertices: with_more,
+                share: share_of_count(with_more, vertices),
             }
-        })
-        .collect();
-    let stats = [
-        in_degree.stats("in_degree"),
-        out_degree.stats("out_degree"),
-        received.stats("in_transfers"),
-        sent.stats("out_transfers"),
-        transfers.stats("transfers"),
-    ];
-    Degrees {
-        vertices,
-        stats: stats.into_iter().flatten().collect(),
-        distribution: distribution([&in_degree, &out_degree, &transfers]),
-        at_least,
-        hubs,
+        });
+        let distribution = distribution([in_degree, out_degree, transfers]);
+        let stats = ranks.iter().zip(MEASURES);
+        Degrees {
+            vertices,
+            stats: stats
+                .filter_map(|(ranks, measure)| ranks.stats(measure))
+                .collect(),
+            distribution,
+            at_least: at_least.into(),
+            hubs,
+        }
     }
 }
 
-/// Counts by vertex, with a function that passes (vertex, more) to its argument.
-fn counts(graph: &MergedGraph, count: impl FnOnce(&mut dyn FnMut(u32, u64))) -> Vec<u64> {
-    let mut numbers = vec![0; graph.addresses.len()];
-    count(&mut |vertex, more| numbers[vertex as usize] += more);
-    numbers
-}
-
-/// The largest vertices by the first two of the numbers, which are in the order of [`HubDegree`].
-fn hubs(graph: &MergedGraph, numbers: [&Vec<u64>; 5], hubs_max: usize) -> Vec<HubDegree> {
-    let [
-        in_degree,
-        out_degree,
-        in_transfers,
-        out_transfers,
-        transfers,
-    ] = numbers;
-    let key = |vertex: &usize| {
-        let degree = in_degree[*vertex] + out_degree[*vertex];
-        let address = graph.addresses[*vertex];
-        (Reverse(degree), Reverse(transfers[*vertex]), address)
-    };
-    let mut top: Vec<usize> = (0..graph.addresses.len()).collect();
-    if hubs_max < top.len() {
-        top.select_nth_unstable_by_key(hubs_max, key);
-        top.truncate(hubs_max);
-    }
-    top.sort_unstable_by_key(key);
-    let hub = |vertex: usize| HubDegree {
-        address: graph.addresses[vertex],
-        // Vertices have 32-bit numbers.
-        label: u32::try_from(vertex)
-            .ok()
-            .and_then(|vertex| graph.label_of(vertex)),
-        in_degree: in_degree[vertex],
-        out_degree: out_degree[vertex],
-        in_transfers: in_transfers[vertex],
-        out_transfers: out_transfers[vertex],
-        transfers: transfers[vertex],
-    };
-    top.into_iter().map(hub).collect()
-}
-
-/// One number of every vertex: the distinct ones, ascending, each with the number of vertices
-/// that have it or a smaller one. Few numbers differ, however many vertices there are.
-struct Numbers {
-    ranks: Vec<(u64, u64)>,
-    sum: u64,
-}
+/// One number of some vertices: the distinct ones, ascending, each with the number of vertices that
+/// have it. Few numbers differ, however many vertices there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Numbers(Vec<(u64, u64)>);
 
 impl Numbers {
     /// Sorts the numbers of all vertices.
     fn of(mut numbers: Vec<u64>) -> Self {
         numbers.sort_unstable();
-        let mut vertices = 0;
-        let rank = |group: &[u64]| {
-            vertices += group.len() as u64;
-            (group[0], vertices)
-        };
-        Self {
-            ranks: numbers.chunk_by(|a, b| a == b).map(rank).collect(),
-            sum: numbers.iter().sum(),
+        let groups = numbers.chunk_by(|a, b| a == b);
+        Self(groups.map(|group| (group[0], group.len() as u64)).collect())
+    }
+
+    fn merge(&mut self, other: Self) {
+        let mut counts: BTreeMap<u64, u64> = self.0.drain(..).collect();
+        for (number, vertices) in other.0 {
+            *counts.entry(number).or_default() += vertices;
         }
+        self.0 = counts.into_iter().collect();
+    }
+}
+
+/// The distinct numbers, ascending, each with the number of vertices that have it or a smaller one.
+struct Ranks {
+    ranks: Vec<(u64, u64)>,
+    sum: u64,
+}
+
+impl Ranks {
+    fn of(numbers: Numbers) -> Self {
+        let sum = numbers.0.iter().map(|(number, vertices)| number * vertices);
+        let sum = sum.sum();
+        let mut ranks = numbers.0;
+        let mut up_to = 0;
+        for (_, vertices) in &mut ranks {
+            up_to += *vertices;
+            *vertices = up_to;
+        }
+        Self { ranks, sum }
     }
 
     /// Returns the statistics; `None` if there are no vertices.
@@ -239,7 +296,7 @@ impl Numbers {
     }
 }
 
-fn distribution(numbers: [&Numbers; 3]) -> Vec<DegreeBucket> {
+fn distribution(numbers: [&Ranks; 3]) -> Vec<DegreeBucket> {
     let largest = numbers.iter().filter_map(|numbers| numbers.ranks.last());
     let Some(max) = largest.map(|(number, _)| *number).max() else {
         return Vec::new();
@@ -250,7 +307,7 @@ fn distribution(numbers: [&Numbers; 3]) -> Vec<DegreeBucket> {
     });
     let bounds = std::iter::once((0, 0)).chain(doubling.take_while(|(first, _)| *first <= max));
     let bucket = |(first, last): (u64, u64)| {
-        let within = |numbers: &Numbers| numbers.below(last + 1) - numbers.below(first);
+        let within = |numbers: &Ranks| numbers.below(last + 1) - numbers.below(first);
         let [by_in_degree, by_out_degree, by_transfers] = numbers.map(within);
         DegreeBucket {
             first,
@@ -308,6 +365,13 @@ impl MeasureResult for Degrees {
 }
 
 impl Degrees {
+    /// Gives the hubs their labels.
+    pub fn label(&mut self, name: &dyn Fn(Address) -> Option<String>) {
+        for hub in &mut self.hubs {
+            hub.label = name(hub.address);
+        }
+    }
+
     fn hub_table(&self) -> Table {
         use ColumnType::{Address, Text, U64};
         Table::of(

@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use txgraph_base::string_enum;
-use txgraph_graph::{AmountSum, Asset, EdgeSum, MergedGraph};
+use txgraph_graph::{AmountSum, Asset, EdgeSum, MergedGraph, StoredEdge};
 use txgraph_transfers::BlockTime;
 
 string_enum! {
@@ -71,21 +71,6 @@ pub struct Pairs {
 
 /// Lists the edges of `graph`.
 pub fn pairs(graph: &MergedGraph, settings: &PairSettings) -> Pairs {
-    let pair = |edge: &EdgeSum| {
-        let (first, last) = (graph.block(edge.first), graph.block(edge.last));
-        Pair {
-            from_address: graph.address(edge.from),
-            to_address: graph.address(edge.to),
-            asset: graph.asset(edge.asset),
-            count: edge.count,
-            sum: edge.sum,
-            hop: edge.hop,
-            first_block: first.0,
-            first_timestamp: first.1.map(BlockTime::seconds),
-            last_block: last.0,
-            last_timestamp: last.1.map(BlockTime::seconds),
-        }
-    };
     let ends = |edge: &EdgeSum| {
         (
             graph.address(edge.from),
@@ -108,8 +93,54 @@ pub fn pairs(graph: &MergedGraph, settings: &PairSettings) -> Pairs {
     graph.edges().for_each(|edge| lists.add(edge, &order));
     Pairs {
         total: graph.edge_count() as u64,
-        pairs: lists.sorted(&order).iter().map(pair).collect(),
+        pairs: (lists.sorted(&order).iter())
+            .map(|edge| Pair::new(graph.stored(edge), edge.hop))
+            .collect(),
     }
+}
+
+impl Pair {
+    /// The pair of an edge.
+    pub fn new(edge: StoredEdge, hop: u32) -> Self {
+        Self {
+            from_address: edge.from,
+            to_address: edge.to,
+            asset: edge.asset,
+            count: edge.count,
+            sum: edge.sum,
+            hop,
+            first_block: edge.first.0,
+            first_timestamp: edge.first.1.map(BlockTime::seconds),
+            last_block: edge.last.0,
+            last_timestamp: edge.last.1.map(BlockTime::seconds),
+        }
+    }
+}
+
+/// Puts edges in the order of pairs, and keeps the first. Those of several graphs without a common
+/// edge are the first of all.
+pub fn first_pairs(mut edges: Vec<StoredEdge>, settings: &PairSettings) -> Vec<StoredEdge> {
+    let limit = settings.limit.unwrap_or(usize::MAX);
+    let ends = |edge: &StoredEdge| (edge.from, edge.to, edge.asset);
+    edges.sort_unstable_by(|a, b| {
+        let first = match settings.order {
+            PairOrder::Amount => (a.asset.cmp(&b.asset)).then_with(|| b.sum.cmp(&a.sum)),
+            PairOrder::Count => b.count.cmp(&a.count),
+            PairOrder::Address => Ordering::Equal,
+        };
+        first.then_with(|| ends(a).cmp(&ends(b)))
+    });
+    let mut listed = (None, 0);
+    edges.retain(|edge| {
+        // With order by amount, of each asset.
+        let list = (settings.order == PairOrder::Amount).then_some(edge.asset);
+        if listed.0 != Some(list) {
+            listed = (Some(list), 0);
+        }
+        listed.1 += 1;
+        listed.1 <= limit
+    });
+    edges
 }
 
 /// A list drops no edges until it has this many.

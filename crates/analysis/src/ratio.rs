@@ -4,9 +4,9 @@ use alloy_primitives::Uint;
 use txgraph_graph::AmountSum;
 
 /// Room for a sum times two counts, and for the shift of [`ratio`].
-type Wide = Uint<768, 12>;
+pub(crate) type Wide = Uint<768, 12>;
 
-fn wide(amount: AmountSum) -> Wide {
+pub(crate) fn wide(amount: AmountSum) -> Wide {
     Wide::from_limbs_slice(amount.as_limbs())
 }
 
@@ -20,17 +20,19 @@ pub(crate) fn share_of_count(part: u64, whole: u64) -> Option<f64> {
     ratio(Wide::from(part), Wide::from(whole))
 }
 
-/// Returns the Gini coefficient of ascending amounts: half the mean absolute difference of all
-/// pairs, divided by the mean. 0 if all are equal, (n-1)/n if one has everything, `None` if
-/// the sum is zero.
-pub(crate) fn gini(ascending: impl ExactSizeIterator<Item = AmountSum>) -> Option<f64> {
-    let count = Wide::from(ascending.len());
-    let (mut total, mut weighted) = (Wide::ZERO, Wide::ZERO);
-    for (rank, amount) in ascending.enumerate() {
-        let amount = wide(amount);
-        total += amount;
-        weighted += Wide::from(rank + 1) * amount;
-    }
+/// The sum of ascending amounts with the rank of each as its weight, from 1.
+pub(crate) fn weigh(ascending: impl Iterator<Item = AmountSum>) -> Wide {
+    let weighted = (1u64..).zip(ascending);
+    weighted.fold(Wide::ZERO, |sum, (rank, amount)| {
+        sum + Wide::from(rank) * wide(amount)
+    })
+}
+
+/// Returns the Gini coefficient of this many amounts, from their sum and from their weighted sum
+/// ([`weigh`]): half the mean absolute difference of all pairs, divided by the mean. 0 if all are
+/// equal, (n-1)/n if one has everything, `None` if the sum is zero.
+pub(crate) fn gini(count: u64, total: Wide, weighted: Wide) -> Option<f64> {
+    let count = Wide::from(count);
     // sum over i, j of |x_i - x_j| / (2 n total), with the i-th smallest counted
     // i times as the larger and n + 1 - i times as the smaller.
     let difference = (weighted << 1) - (count + Wide::ONE) * total;
@@ -57,6 +59,12 @@ fn ratio(part: Wide, whole: Wide) -> Option<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn gini_of(ascending: &[AmountSum]) -> Option<f64> {
+        let amounts = || ascending.iter().copied();
+        let total = amounts().fold(Wide::ZERO, |sum, amount| sum + wide(amount));
+        gini(ascending.len() as u64, total, weigh(amounts()))
+    }
 
     fn amount(parts: [u64; 5]) -> AmountSum {
         AmountSum::from_limbs(parts)
@@ -98,7 +106,7 @@ mod tests {
             let expected = (total > 0)
                 .then(|| differences as f64 / (2 * numbers.len() as u64 * total) as f64);
             let amounts: Vec<_> = numbers.into_iter().map(AmountSum::from).collect();
-            prop_assert_eq!(gini(amounts.into_iter()), expected);
+            prop_assert_eq!(gini_of(&amounts), expected);
         }
     }
 
@@ -112,20 +120,15 @@ mod tests {
             share(AmountSum::MAX, AmountSum::from(2)),
             Some(2f64.powi(319))
         );
-        assert_eq!(gini([].into_iter()), None);
-        assert_eq!(gini([AmountSum::ZERO; 3].into_iter()), None);
-        assert_eq!(gini([AmountSum::MAX].into_iter()), Some(0.0));
-        assert_eq!(
-            gini(
-                [
-                    AmountSum::ZERO,
-                    AmountSum::ZERO,
-                    AmountSum::MAX,
-                    AmountSum::MAX
-                ]
-                .into_iter()
-            ),
-            Some(0.5)
-        );
+        assert_eq!(gini_of(&[]), None);
+        assert_eq!(gini_of(&[AmountSum::ZERO; 3]), None);
+        assert_eq!(gini_of(&[AmountSum::MAX]), Some(0.0));
+        let two = [
+            AmountSum::ZERO,
+            AmountSum::ZERO,
+            AmountSum::MAX,
+            AmountSum::MAX,
+        ];
+        assert_eq!(gini_of(&two), Some(0.5));
     }
 }

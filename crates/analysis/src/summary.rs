@@ -1,10 +1,13 @@
 //! Counts of a graph: size, hops, kinds, assets, and the most active addresses.
 
-use crate::{Side, concentration::Participant, ratio::share_of_count, serial::decimal};
+use crate::{
+    Participant, Side, SideCounts, VertexDegrees, ratio::share_of_count, serial::decimal,
+    vertex_degrees,
+};
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use txgraph_graph::{AmountSum, Asset, Csr, EdgeSum, Expansion, MergedGraph};
+use std::{cmp::Reverse, collections::BTreeMap};
+use txgraph_graph::{AmountSum, Asset, Csr, Expansion, MergedGraph};
 use txgraph_transfers::Kind;
 
 mod tables;
@@ -145,264 +148,431 @@ pub struct BusyAddress {
 /// Sums up `graph`. Sorts the participants of one asset at a time, otherwise linear in
 /// vertices and edges.
 pub fn summary(graph: &MergedGraph, settings: &SummarySettings) -> Summary {
-    let mut totals = vec![Totals::default(); graph.assets.len()];
-    let mut sent = vec![0u64; graph.addresses.len()];
-    let mut received = sent.clone();
-    let mut pairs = 0;
-    let mut last = None;
-    for edge in graph.edges() {
-        totals[edge.asset as usize].count(graph, &edge);
-        sent[edge.from as usize] += edge.count;
-        received[edge.to as usize] += edge.count;
-        let ends = (edge.from, edge.to);
-        pairs += u64::from(last.replace(ends) != Some(ends));
-    }
-    let top = [
-        busiest(graph, settings, &sent),
-        busiest(graph, settings, &received),
-    ];
-    drop((sent, received));
-    let [top_senders, top_receivers] = with_counterparties(graph, top);
-
-    let mut listed: Vec<u32> = (0..).take(graph.assets.len()).collect();
-    listed.sort_unstable_by_key(|&asset| {
-        (
-            Reverse(totals[asset as usize].transfers),
-            graph.asset(asset),
-        )
-    });
-    listed.truncate(settings.assets);
-    let sum = |field: fn(&Totals) -> u64| totals.iter().map(field).sum();
-    let hops = graph.hops.iter();
-    let kinds = Kind::ALL.iter().zip(graph.kinds);
-    Summary {
-        vertices: graph.addresses.len() as u64,
-        roots: graph.roots,
+    let mut counts = SummaryCounts {
         transfers: graph.transfers,
-        pairs,
-        merged_edges: graph.edge_count() as u64,
-        zero_value_transfers: graph.zero_values.iter().sum(),
-        self_transfers: sum(|asset| asset.to_self),
-        first_block: totals
-            .iter()
-            .map(|asset| asset.first)
-            .min()
-            .map(|first| graph.block(first).0),
-        last_block: totals
-            .iter()
-            .map(|asset| asset.last)
-            .max()
-            .map(|last| graph.block(last).0),
-        hops: hops
-            .map(|(&hop, &(vertices, transfers))| HopCount {
-                hop,
-                vertices,
-                transfers,
-            })
-            .collect(),
-        expansions: graph
-            .expansions
-            .iter()
-            .map(|&(expansion, vertices)| ExpansionCount {
-                expansion,
-                vertices,
-            })
-            .collect(),
-        kinds: kinds
-            .map(|(&kind, transfers)| KindCount { kind, transfers })
-            .filter(|count| count.transfers > 0)
-            .collect(),
-        asset_count: graph.assets.len() as u64,
-        assets: summarize_assets(graph, settings, &totals, &listed),
-        top_senders,
-        top_receivers,
-    }
+        kinds: graph.kinds,
+        ..SummaryCounts::of_vertices(&graph.addresses, &vertex_degrees(graph), settings)
+    };
+    counts.merge(
+        SummaryCounts::of_assets(asset_counts(graph), settings),
+        settings,
+    );
+    let listed: Vec<_> = counts.listed().collect();
+    counts.merge(SummaryCounts::of_edges(graph, &[]), settings);
+    each_side(graph, &listed, |asset, side, participants| {
+        counts.add_side(asset, side, participants, settings);
+    });
+    counts.finish(graph.roots, &graph.hops, &graph.expansions, settings)
 }
 
-/// Totals of all transfers of one asset.
-#[derive(Clone)]
-struct Totals {
-    transfers: u64,
-    amount: AmountSum,
-    pairs: u64,
-    minted: AmountSum,
-    burned: AmountSum,
-    to_self: u64,
-    /// First and last block, by number.
-    first: u32,
-    last: u32,
+/// All transfers of one asset. Those of graphs without a common (sender, receiver) add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssetCounts {
+    /// The asset.
+    pub asset: Asset,
+    /// Its transfers.
+    pub transfers: u64,
+    /// The sum of their amounts.
+    pub amount: AmountSum,
+    /// Distinct (from, to).
+    pub pairs: u64,
+    /// The sum sent by the zero address.
+    pub minted: AmountSum,
+    /// The sum received by the zero address.
+    pub burned: AmountSum,
+    /// Transfers of amount zero.
+    pub zero_values: u64,
+    /// Transfers from an address to itself.
+    pub to_self: u64,
+    /// Block of the first transfer; the largest number if there is none.
+    pub first_block: u64,
+    /// Block of the last transfer; 0 if there is none.
+    pub last_block: u64,
 }
 
-impl Default for Totals {
-    fn default() -> Self {
+impl AssetCounts {
+    /// No transfers.
+    pub const fn none(asset: Asset) -> Self {
         Self {
+            asset,
             transfers: 0,
             amount: AmountSum::ZERO,
             pairs: 0,
             minted: AmountSum::ZERO,
             burned: AmountSum::ZERO,
+            zero_values: 0,
             to_self: 0,
-            first: u32::MAX,
-            last: 0,
+            first_block: u64::MAX,
+            last_block: 0,
         }
+    }
+
+    /// Adds other transfers of the asset.
+    pub fn add(&mut self, other: &Self) {
+        self.transfers += other.transfers;
+        self.amount += other.amount;
+        self.pairs += other.pairs;
+        self.minted += other.minted;
+        self.burned += other.burned;
+        self.zero_values += other.zero_values;
+        self.to_self += other.to_self;
+        self.first_block = self.first_block.min(other.first_block);
+        self.last_block = self.last_block.max(other.last_block);
     }
 }
 
-impl Totals {
-    fn count(&mut self, graph: &MergedGraph, edge: &EdgeSum) {
-        self.transfers += edge.count;
-        self.amount += edge.sum;
-        self.pairs += 1;
-        if graph.zero == Some(edge.from) {
-            self.minted += edge.sum;
-        }
-        if graph.zero == Some(edge.to) {
-            self.burned += edge.sum;
-        }
-        if edge.from == edge.to {
-            self.to_self += edge.count;
-        }
-        self.first = self.first.min(edge.first);
-        self.last = self.last.max(edge.last);
+/// Counts the transfers of each asset of `graph`, by number.
+pub fn asset_counts(graph: &MergedGraph) -> Vec<AssetCounts> {
+    let assets = graph.assets.iter().zip(&graph.zero_values);
+    let none = |(asset, zero_values): (&Asset, &u64)| AssetCounts {
+        zero_values: *zero_values,
+        ..AssetCounts::none(*asset)
+    };
+    let mut counts: Vec<_> = assets.map(none).collect();
+    for edge in graph.edges() {
+        let asset = &mut counts[edge.asset as usize];
+        let part = |counts: bool| if counts { edge.sum } else { AmountSum::ZERO };
+        asset.transfers += edge.count;
+        asset.amount += edge.sum;
+        asset.pairs += 1;
+        asset.minted += part(graph.zero == Some(edge.from));
+        asset.burned += part(graph.zero == Some(edge.to));
+        asset.to_self += if edge.from == edge.to { edge.count } else { 0 };
+        // By number, which is in the cache.
+        asset.first_block = asset.first_block.min(edge.first.into());
+        asset.last_block = asset.last_block.max(edge.last.into());
     }
+    let block = |number: u64| graph.block(u32::try_from(number).unwrap_or(u32::MAX)).0;
+    for asset in counts.iter_mut().filter(|asset| asset.transfers > 0) {
+        asset.first_block = block(asset.first_block);
+        asset.last_block = block(asset.last_block);
+    }
+    counts
 }
 
-/// Returns the addresses with most transfers, without their counterparties, each with its
-/// number. `counts` has the transfers of each address. The zero address is not among them: what
-/// it sends is minted, and what it receives is burned.
-fn busiest(
-    graph: &MergedGraph,
-    settings: &SummarySettings,
-    counts: &[u64],
-) -> Vec<(u32, BusyAddress)> {
-    let key = |&(count, vertex): &(u64, u32)| (Reverse(count), graph.address(vertex));
-    let numbered = counts.iter().copied().zip(0u32..);
-    let mut busy: Vec<_> = numbered
-        .filter(|(count, vertex)| *count > 0 && graph.zero != Some(*vertex))
-        .collect();
-    if busy.len() > settings.top {
-        busy.select_nth_unstable_by_key(settings.top, key);
-        busy.truncate(settings.top);
+/// A side of an asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Senders.
+    From,
+    /// Receivers.
+    To,
+}
+
+/// Counts of some vertices, some edges, some assets, or some sides of the listed assets. They are
+/// merged if nothing is in two of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryCounts {
+    /// The number of vertices.
+    pub vertices: u64,
+    /// The number of transfers.
+    pub transfers: u64,
+    /// Transfers by kind, in the order of [`Kind::ALL`].
+    pub kinds: [u64; Kind::ALL.len()],
+    pairs: u64,
+    merged_edges: u64,
+    asset_count: u64,
+    zero_values: u64,
+    to_self: u64,
+    blocks: Option<(u64, u64)>,
+    assets: Vec<AssetCounts>,
+    senders: Vec<Busy>,
+    receivers: Vec<Busy>,
+    sides: Vec<(Asset, [SideCounts; 2])>,
+}
+
+/// A vertex, its transfers on one side, and its counterparties there.
+type Busy = (Address, u64, u64);
+
+impl SummaryCounts {
+    /// Finds the vertices with most transfers. The zero address is not among them: what it sends is
+    /// minted, and what it receives is burned.
+    pub fn of_vertices(
+        addresses: &[Address],
+        degrees: &[VertexDegrees],
+        settings: &SummarySettings,
+    ) -> Self {
+        let busiest = |counts: fn(&VertexDegrees) -> (u64, u64)| {
+            let all = addresses.iter().zip(degrees);
+            let all = all.map(|(address, degrees)| {
+                let (transfers, counterparties) = counts(degrees);
+                (*address, transfers, counterparties)
+            });
+            let busy = all.filter(|(address, transfers, _)| *transfers > 0 && !address.is_zero());
+            let mut busy: Vec<_> = busy.collect();
+            if busy.len() > settings.top {
+                busy.select_nth_unstable_by_key(settings.top, busy_first);
+                busy.truncate(settings.top);
+            }
+            busy.sort_unstable_by_key(busy_first);
+            busy
+        };
+        Self {
+            vertices: addresses.len() as u64,
+            senders: busiest(|[_, receivers, _, sent, _]| (*sent, *receivers)),
+            receivers: busiest(|[senders, _, received, ..]| (*received, *senders)),
+            ..Self::default()
+        }
     }
-    busy.sort_unstable_by_key(key);
-    busy.into_iter()
-        .map(|(count, vertex)| {
-            let busy = BusyAddress {
-                address: graph.address(vertex),
-                label: graph.label_of(vertex),
+
+    /// Counts assets, and lists those with most transfers.
+    pub fn of_assets(assets: Vec<AssetCounts>, settings: &SummarySettings) -> Self {
+        let mut counts = Self {
+            asset_count: assets.len() as u64,
+            zero_values: assets.iter().map(|asset| asset.zero_values).sum(),
+            to_self: assets.iter().map(|asset| asset.to_self).sum(),
+            blocks: (assets.iter().map(|asset| asset.first_block).min())
+                .zip(assets.iter().map(|asset| asset.last_block).max()),
+            assets,
+            ..Self::default()
+        };
+        counts.list(settings);
+        counts
+    }
+
+    /// Counts the edges of `graph`, and the pairs of assets that were counted without them.
+    pub fn of_edges(graph: &MergedGraph, assets: &[Asset]) -> Self {
+        let mut counts = Vec::new();
+        if !assets.is_empty() {
+            counts = asset_counts(graph);
+            counts.retain(|counts| assets.contains(&counts.asset));
+        }
+        let pairs = |counts: &AssetCounts| AssetCounts {
+            pairs: counts.pairs,
+            ..AssetCounts::none(counts.asset)
+        };
+        Self {
+            pairs: graph.pairs().count() as u64,
+            merged_edges: graph.edge_count() as u64,
+            assets: counts.iter().map(pairs).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds participants of a side of a listed asset.
+    pub fn add_side(
+        &mut self,
+        asset: Asset,
+        end: End,
+        participants: Vec<Participant>,
+        settings: &SummarySettings,
+    ) {
+        let mut sides: [SideCounts; 2] = Default::default();
+        sides[end as usize] = SideCounts::of(participants, settings.top);
+        self.merge_sides(asset, sides, settings);
+    }
+
+    fn merge_sides(&mut self, asset: Asset, sides: [SideCounts; 2], settings: &SummarySettings) {
+        match self.sides.iter_mut().find(|(known, _)| *known == asset) {
+            Some((_, known)) => {
+                for (known, side) in known.iter_mut().zip(sides) {
+                    known.merge(side, settings.top);
+                }
+            }
+            None => self.sides.push((asset, sides)),
+        }
+    }
+
+    /// The listed assets.
+    pub fn listed(&self) -> impl Iterator<Item = Asset> {
+        self.assets.iter().map(|counts| counts.asset)
+    }
+
+    fn list(&mut self, settings: &SummarySettings) {
+        (self.assets).sort_unstable_by_key(|counts| (Reverse(counts.transfers), counts.asset));
+        self.assets.truncate(settings.assets);
+    }
+
+    /// Adds other counts.
+    pub fn merge(&mut self, other: Self, settings: &SummarySettings) {
+        self.vertices += other.vertices;
+        self.transfers += other.transfers;
+        for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
+            *ours += theirs;
+        }
+        self.pairs += other.pairs;
+        self.merged_edges += other.merged_edges;
+        self.asset_count += other.asset_count;
+        self.zero_values += other.zero_values;
+        self.to_self += other.to_self;
+        self.blocks = match (self.blocks, other.blocks) {
+            (Some(ours), Some(theirs)) => Some((ours.0.min(theirs.0), ours.1.max(theirs.1))),
+            (ours, theirs) => ours.or(theirs),
+        };
+        for counts in other.assets {
+            match (self.assets.iter_mut()).find(|known| known.asset == counts.asset) {
+                Some(known) => known.add(&counts),
+                None => self.assets.push(counts),
+            }
+        }
+        self.list(settings);
+        let lists = [
+            (&mut self.senders, other.senders),
+            (&mut self.receivers, other.receivers),
+        ];
+        for (ours, theirs) in lists {
+            ours.extend(theirs);
+            ours.sort_unstable_by_key(busy_first);
+            ours.truncate(settings.top);
+        }
+        for (asset, sides) in other.sides {
+            self.merge_sides(asset, sides, settings);
+        }
+    }
+
+    /// The summary of a scan, whose vertices were all expanded once.
+    pub fn finish_scan(self, settings: &SummarySettings) -> Summary {
+        let (vertices, transfers) = (self.vertices, self.transfers);
+        let (mut hops, mut expansions) = (BTreeMap::new(), Vec::new());
+        if vertices > 0 {
+            hops = [(0, (vertices, 0)), (1, (0, transfers))].into();
+            expansions = vec![(Expansion::Expanded, vertices)];
+        }
+        self.finish(0, &hops, &expansions, settings)
+    }
+
+    fn finish(
+        self,
+        roots: u64,
+        hops: &BTreeMap<u32, (u64, u64)>,
+        expansions: &[(Expansion, u64)],
+        settings: &SummarySettings,
+    ) -> Summary {
+        let transfers = self.transfers;
+        let busy = |list: Vec<Busy>| {
+            let busy = |(address, count, counterparties)| BusyAddress {
+                address,
+                label: None,
                 transfers: count,
-                share: share_of_count(count, graph.transfers),
-                counterparties: 0,
+                share: share_of_count(count, transfers),
+                counterparties,
             };
-            (vertex, busy)
-        })
-        .collect()
-}
-
-/// Counts the counterparties of the busiest senders and receivers.
-fn with_counterparties(
-    graph: &MergedGraph,
-    top: [Vec<(u32, BusyAddress)>; 2],
-) -> [Vec<BusyAddress>; 2] {
-    let mut counts = vec![[0u32; 2]; graph.addresses.len()];
-    for (from, to) in graph.pairs() {
-        counts[from as usize][0] += 1;
-        counts[to as usize][1] += 1;
-    }
-    let mut side = 0;
-    top.map(|busy| {
-        side += 1;
-        let counted = busy.into_iter().map(|(vertex, busy)| BusyAddress {
-            counterparties: counts[vertex as usize][side - 1].into(),
-            ..busy
-        });
-        counted.collect()
-    })
-}
-
-/// Summarizes the listed assets. Participants are collected for these only, for one
-/// asset at a time: there may be many more.
-fn summarize_assets(
-    graph: &MergedGraph,
-    settings: &SummarySettings,
-    totals: &[Totals],
-    listed: &[u32],
-) -> Vec<AssetSummary> {
-    let mut place = vec![u32::MAX; graph.assets.len()];
-    for (&asset, at) in listed.iter().zip(0..) {
-        place[asset as usize] = at;
-    }
-    let edges = Csr::group(listed.len(), || {
-        let edges = graph.edges().zip(0u32..);
-        edges
-            .map(|(edge, number)| (place[edge.asset as usize], number))
-            .filter(|(place, _)| *place != u32::MAX)
-    });
-    let mut sides = Sides::new(graph);
-    listed
-        .iter()
-        .zip(0..)
-        .map(|(&asset, place)| {
-            let edges = || graph.edges_at(edges.of(place));
-            let mut side = |end: fn(&EdgeSum) -> u32| {
-                let participants = sides.participants(edges().map(|edge| (end(&edge), edge)));
-                Side::new(graph, participants, settings.top)
-            };
-            let (senders, receivers) = (side(|edge| edge.from), side(|edge| edge.to));
-            let totals = &totals[asset as usize];
+            list.into_iter().map(busy).collect()
+        };
+        let mut sides: BTreeMap<_, _> = self.sides.into_iter().collect();
+        let mut asset = |counts: AssetCounts| {
+            let sides = sides.remove(&counts.asset).unwrap_or_default();
+            let [senders, receivers] = sides.map(|side| side.finish(settings.top));
             AssetSummary {
-                asset: graph.asset(asset),
-                transfers: totals.transfers,
-                amount: totals.amount,
-                pairs: totals.pairs,
-                minted: totals.minted,
-                burned: totals.burned,
-                zero_value_transfers: graph.zero_values[asset as usize],
-                self_transfers: totals.to_self,
-                first_block: graph.block(totals.first).0,
-                last_block: graph.block(totals.last).0,
+                asset: counts.asset,
+                transfers: counts.transfers,
+                amount: counts.amount,
+                pairs: counts.pairs,
+                minted: counts.minted,
+                burned: counts.burned,
+                zero_value_transfers: counts.zero_values,
+                self_transfers: counts.to_self,
+                first_block: counts.first_block,
+                last_block: counts.last_block,
                 senders,
                 receivers,
             }
-        })
-        .collect()
-}
-
-/// Collects the participants of one side of one asset.
-struct Sides<'g> {
-    graph: &'g MergedGraph,
-    /// By number of an address: its place in the list of participants, or [`u32::MAX`].
-    places: Vec<u32>,
-}
-
-impl<'g> Sides<'g> {
-    fn new(graph: &'g MergedGraph) -> Self {
-        let places = vec![u32::MAX; graph.addresses.len()];
-        Self { graph, places }
+        };
+        let kinds = Kind::ALL.iter().zip(self.kinds);
+        Summary {
+            vertices: self.vertices,
+            roots,
+            transfers,
+            pairs: self.pairs,
+            merged_edges: self.merged_edges,
+            zero_value_transfers: self.zero_values,
+            self_transfers: self.to_self,
+            first_block: self.blocks.map(|(first, _)| first),
+            last_block: self.blocks.map(|(_, last)| last),
+            hops: hops
+                .iter()
+                .map(|(&hop, &(vertices, transfers))| HopCount {
+                    hop,
+                    vertices,
+                    transfers,
+                })
+                .collect(),
+            expansions: expansions
+                .iter()
+                .map(|&(expansion, vertices)| ExpansionCount {
+                    expansion,
+                    vertices,
+                })
+                .collect(),
+            kinds: kinds
+                .map(|(&kind, transfers)| KindCount { kind, transfers })
+                .filter(|count| count.transfers > 0)
+                .collect(),
+            asset_count: self.asset_count,
+            assets: self.assets.into_iter().map(&mut asset).collect(),
+            top_senders: busy(self.senders),
+            top_receivers: busy(self.receivers),
+        }
     }
+}
 
-    /// Adds up edges by the address of the participant. The zero address is none.
-    fn participants(&mut self, edges: impl Iterator<Item = (u32, EdgeSum)>) -> Vec<Participant> {
-        let mut participants: Vec<Participant> = Vec::new();
-        for (vertex, edge) in edges.filter(|(vertex, _)| self.graph.zero != Some(*vertex)) {
-            let place = &mut self.places[vertex as usize];
-            if *place == u32::MAX {
-                // There are no more participants than addresses, which are numbered in `u32`.
-                *place = u32::try_from(participants.len()).unwrap_or(u32::MAX);
-                participants.push(Participant {
-                    vertex,
-                    transfers: 0,
-                    amount: AmountSum::ZERO,
-                });
+/// The order of busy vertices.
+fn busy_first((address, transfers, _): &Busy) -> (Reverse<u64>, Address) {
+    (Reverse(*transfers), *address)
+}
+
+impl Summary {
+    /// Gives the addresses their labels.
+    pub fn label(&mut self, name: &dyn Fn(Address) -> Option<String>) {
+        for busy in self.top_senders.iter_mut().chain(&mut self.top_receivers) {
+            busy.label = name(busy.address);
+        }
+        for asset in &mut self.assets {
+            for top in (asset.senders.top.iter_mut()).chain(&mut asset.receivers.top) {
+                top.label = name(top.address);
             }
-            let participant = &mut participants[*place as usize];
-            participant.transfers += edge.count;
-            participant.amount += edge.sum;
         }
-        for participant in &participants {
-            self.places[participant.vertex as usize] = u32::MAX;
+    }
+}
+
+/// Collects the participants of both sides of some assets, one side of one asset at a time: there
+/// may be many. The zero address is none.
+pub fn each_side(
+    graph: &MergedGraph,
+    assets: &[Asset],
+    mut each: impl FnMut(Asset, End, Vec<Participant>),
+) {
+    let places: BTreeMap<_, u32> = assets.iter().copied().zip(0..).collect();
+    let places = graph.assets.iter().map(|asset| places.get(asset).copied());
+    let places: Vec<_> = places.collect();
+    let edges = Csr::group(assets.len(), || {
+        let edges = graph.edges().zip(0u32..);
+        edges.filter_map(|(edge, number)| Some((places[edge.asset as usize]?, number)))
+    });
+    // By number of an address: its place in the list of participants, or [`u32::MAX`].
+    let mut places = vec![u32::MAX; graph.addresses.len()];
+    for (asset, number) in assets.iter().zip(0..) {
+        for end in [End::From, End::To] {
+            let mut participants: Vec<Participant> = Vec::new();
+            let mut vertices = Vec::new();
+            for edge in graph.edges_at(edges.of(number)) {
+                let vertex = match end {
+                    End::From => edge.from,
+                    End::To => edge.to,
+                };
+                if graph.zero == Some(vertex) {
+                    continue;
+                }
+                let place = &mut places[vertex as usize];
+                if *place == u32::MAX {
+                    // There are no more participants than addresses, which are numbered in `u32`.
+                    *place = u32::try_from(participants.len()).unwrap_or(u32::MAX);
+                    vertices.push(vertex);
+                    participants.push(Participant {
+                        address: graph.address(vertex),
+                        transfers: 0,
+                        amount: AmountSum::ZERO,
+                    });
+                }
+                let participant = &mut participants[*place as usize];
+                participant.transfers += edge.count;
+                participant.amount += edge.sum;
+            }
+            for vertex in vertices {
+                places[vertex as usize] = u32::MAX;
+            }
+            each(*asset, end, participants);
         }
-        participants
     }
 }
 

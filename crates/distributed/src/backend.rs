@@ -1,27 +1,25 @@
-//! A cluster as a source of the façade.
+//! The driver: a cluster, a run, and the data that is queried.
 
 use crate::{
     Error, Refusal, RefusalKind, Result, Settings,
     ballista::Cluster,
+    chunks::{Cut, divide},
     engine::{Engine, Job},
     local::InProcess,
     operator::WorkExec,
     remote::Remote,
-    run::Run,
-    source::{ClusterSource, Cut},
+    run::{self, Committed, Run},
     wire::{Chunk, Input, Mode, SourceInfo, Task},
 };
 use serde::de::DeserializeOwned;
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
-use txgraph::{
-    Backend, Capabilities, Capability, Config, ProtectedPaths, RunControl, Source, SourceSpec,
-};
+use txgraph::{Config, RunControl, Source, SourceSpec};
 use txgraph_lake::Lake;
-use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
+use txgraph_transfers::{BlockRange, BlockRanges};
 use txgraph_work::CancelFlag;
 
 /// The word for a source that each executor opens itself.
@@ -32,13 +30,15 @@ pub struct Driver {
     pub(crate) run: Run,
     pub(crate) settings: Settings,
     /// The number of chunks of a job.
-    pub(crate) chunks: u64,
+    chunks: u64,
+    /// The number of partitions of rows.
+    pub(crate) partitions: u32,
     pub(crate) input: Input,
     pub(crate) info: SourceInfo,
     /// The blocks of tables.
     pub(crate) blocks: BlockRange,
     /// Blocks that are stored together.
-    pub(crate) cuts: Vec<Cut>,
+    cuts: Vec<Cut>,
     /// The lake, opened in this process.
     pub(crate) lake: Option<Source>,
     pub(crate) control: RunControl,
@@ -68,7 +68,6 @@ impl Driver {
         control: &RunControl,
     ) -> Result<Self> {
         let settings = Settings::load()?;
-        let scheduler = scheduler.filter(|_| !settings.in_process);
         let input = input(config, scheduler.is_none())?;
         let run = Run::open(location, args, scheduler.unwrap_or("this process"))?;
         let remote = scheduler.map(|scheduler| Remote::new(scheduler, &settings));
@@ -119,6 +118,7 @@ impl Driver {
             engine,
             run,
             chunks: settings.chunks(slots),
+            partitions: u32::try_from(partitions).unwrap_or(u32::MAX),
             settings,
             input,
             info,
@@ -135,6 +135,53 @@ impl Driver {
             chain: Some(self.info.chain.clone()),
             ..Task::new(self.run.location(), &self.input, mode)
         }
+    }
+
+    /// Divides blocks into chunks.
+    pub(crate) fn divide(&self, blocks: &BlockRanges) -> Vec<Chunk> {
+        divide(blocks, &self.cuts, self.chunks)
+    }
+
+    /// Executes a task on chunks as a step of the run: each must be reported once.
+    pub(crate) fn step(&self, name: &str, task: Task, chunks: &[Chunk]) -> Result<Committed> {
+        let ranges = chunks.iter().map(|chunk| chunk.blocks);
+        let key = run::key(&(
+            &task.input,
+            &task.chain,
+            &task.mode,
+            &task.request,
+            &task.inputs,
+            task.partitions,
+            ranges.collect::<Vec<_>>(),
+        ))?;
+        self.run.step(&key, &self.control.cancel, |folder| {
+            let task = Task {
+                step: folder.to_owned(),
+                ..task.clone()
+            };
+            let job = Job {
+                name: format!("{name}: {} tasks", chunks.len()),
+                plan: WorkExec::transfers(task, chunks)?,
+                cancel: &self.control.cancel,
+                progress: self.control.progress.as_deref(),
+                written: &|| self.run.written(folder),
+            };
+            run::write_scan(self.engine.as_ref(), &job, chunks.len())
+        })
+    }
+
+    /// The first block at or after a time.
+    pub(crate) fn block_at(&self, seconds: u64) -> txgraph::Result<u64> {
+        let find = || match &self.lake {
+            Some(lake) => lake.block_at(seconds),
+            None => {
+                let task = self.task(Mode::BlockAt(seconds));
+                let (engine, cancel) = (self.engine.as_ref(), &self.control.cancel);
+                let blocks: Vec<u64> = ask(engine, "block of a date", task, 1, cancel)?;
+                Ok(blocks[0])
+            }
+        };
+        self.run.block_at(seconds, find)
     }
 }
 
@@ -258,112 +305,11 @@ fn cuts(lake: &Lake) -> Vec<Cut> {
         .collect()
 }
 
-/// A driver as a source. Shared, because the driver also records the end of its run.
-#[derive(Debug)]
-pub(crate) struct ClusterBackend {
-    driver: Arc<Driver>,
-    protected: ProtectedPaths,
-    explain: Explain,
-}
-
-/// Prints decisions.
-struct Explain(Box<dyn Fn(String) + Send + Sync>);
-
-impl fmt::Debug for Explain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Explain")
-    }
-}
-
-impl ClusterBackend {
-    pub(crate) fn new(driver: Arc<Driver>) -> Self {
-        let lake = driver.lake.as_ref();
-        let protected = lake
-            .map(|lake| lake.protected_paths().clone())
-            .unwrap_or_default();
-        let explain = driver.control.explain.clone();
-        Self {
-            driver,
-            protected,
-            explain: Explain(Box::new(move |line| {
-                tracing::debug!("{line}");
-                if let Some(explain) = &explain {
-                    explain(&line);
-                }
-            })),
-        }
-    }
-}
-
-impl Backend for ClusterBackend {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-            .with(Capability::Transfers)
-            .with(Capability::Hashes)
-    }
-
-    fn chain(&self) -> txgraph::Result<&ChainInfo> {
-        Ok(&self.driver.info.chain)
-    }
-
-    fn tip(&self) -> txgraph::Result<u64> {
-        Ok(self.driver.info.tip)
-    }
-
-    fn default_range(&self) -> txgraph::Result<BlockRange> {
-        Ok(self.driver.info.everything)
-    }
-
-    fn block_at(&self, seconds: u64) -> Option<txgraph::Result<u64>> {
-        let driver = &*self.driver;
-        let find = || match &driver.lake {
-            Some(lake) => lake.block_at(seconds),
-            None => {
-                let task = driver.task(Mode::BlockAt(seconds));
-                let engine = driver.engine.as_ref();
-                let cancel = &driver.control.cancel;
-                let blocks: Vec<u64> = ask(engine, "block of a date", task, 1, cancel)?;
-                Ok(blocks[0])
-            }
-        };
-        Some(driver.run.block_at(seconds, find))
-    }
-
-    fn transfers(
-        &self,
-        filter: &TransferFilter,
-    ) -> txgraph::Result<Box<dyn TransferSource + Sync + '_>> {
-        let driver = &*self.driver;
-        let lake = driver.lake.as_ref();
-        Ok(Box::new(ClusterSource {
-            engine: driver.engine.as_ref(),
-            run: &driver.run,
-            settings: &driver.settings,
-            input: &driver.input,
-            chain: &driver.info.chain,
-            chunks: driver.chunks,
-            cuts: &driver.cuts,
-            local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
-            cancel: &driver.control.cancel,
-            progress: driver.control.progress.as_deref(),
-            explain: &self.explain.0,
-            read: Mutex::default(),
-        }))
-    }
-
-    fn has_internal(&self) -> bool {
-        self.driver.info.internal
-    }
-
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloy_primitives::B256;
+    use txgraph_transfers::ChainInfo;
 
     #[test]
     fn a_query_has_the_blocks_of_all_executors() {

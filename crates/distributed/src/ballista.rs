@@ -343,7 +343,9 @@ impl Cluster {
                 .map_err(|error| lost(error.to_string()))?;
             while let Some(batch) = batches.next().await {
                 let batch = batch.map_err(|error| lost(error.to_string()))?;
-                metrics.bytes += batch.get_array_memory_size() as u64;
+                let bytes = batch.get_array_memory_size() as u64;
+                metrics.bytes += bytes;
+                self.remote.receive(bytes);
                 reports.extend(rows::decode_reports(&batch)?);
                 if cancel.is_canceled() {
                     return Err(Error::Interrupted);
@@ -379,6 +381,10 @@ impl Engine for Cluster {
 
     fn session(&self) -> &SessionState {
         &self.session
+    }
+
+    fn received(&self) -> u64 {
+        self.remote.received()
     }
 
     fn name(&self) -> String {

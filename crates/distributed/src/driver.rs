@@ -3,10 +3,10 @@
 
 use crate::{
     Driver, Error, Result, Step,
-    backend::ClusterBackend,
-    chain,
-    run::{self, Committed, RunInfo, RunState},
-    sql::Statements,
+    chain::{self, Rows, RunSteps},
+    run::{self, RunInfo, RunState},
+    source::ClusterBackend,
+    sql,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use datafusion::arrow::{
@@ -185,13 +185,21 @@ fn start(args: Vec<OsString>) -> ExitCode {
             Ok(Some(args)) => return start(args),
             done => done.map(drop),
         },
-        Command::Sql { query, on } => {
-            query_text(query).and_then(|query| measure(on, &args, |on| on.step("query", &query)))
-        }
-        Command::Components { on } => measure(on, &args, |on| chain::components(on)),
-        Command::Pagerank { rounds, on } => measure(on, &args, |on| chain::pagerank(on, *rounds)),
+        Command::Sql { query, on } => query_text(query).and_then(|query| {
+            answer(on, &args, |driver, blocks, rows| {
+                sql::query(driver, blocks, &query)?.read_rows(rows)
+            })
+        }),
+        Command::Components { on } => measure(on, &args, |steps, rows| {
+            chain::components(steps, on.limit, rows)
+        }),
+        Command::Pagerank { rounds, on } => measure(on, &args, |steps, rows| {
+            chain::pagerank(steps, *rounds, on.limit, rows)
+        }),
         Command::Motifs { on } => measure(on, &args, chain::motifs),
-        Command::Tokens { on } => measure(on, &args, chain::tokens),
+        Command::Tokens { on } => measure(on, &args, |steps, rows| {
+            chain::tokens(steps, on.limit, rows)
+        }),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -210,11 +218,22 @@ fn query_text(query: &str) -> Result<String> {
     }
 }
 
-/// Executes the statements of a measure, and prints the rows of the last one.
+/// Measures all transfers of the blocks, and prints the rows.
 fn measure(
     on: &On,
     args: &[OsString],
-    statements: impl FnOnce(&mut Statements<'_>) -> Result<Committed>,
+    measure: impl FnOnce(&RunSteps<'_>, &mut Rows<'_>) -> Result<()>,
+) -> Result<()> {
+    answer(on, args, |driver, blocks, rows| {
+        measure(&RunSteps::linked(driver, blocks)?, rows)
+    })
+}
+
+/// Executes a query about some blocks, and prints the rows.
+fn answer(
+    on: &On,
+    args: &[OsString],
+    query: impl FnOnce(&Driver, BlockRange, &mut Rows<'_>) -> Result<()>,
 ) -> Result<()> {
     txgraph_cli::log(false, 0);
     let cancel = txgraph_cli::watch_signals(SIGNAL_GRACE);
@@ -253,24 +272,27 @@ fn measure(
             on.to_block.unwrap_or(all.last),
         );
         let none = || Error::Usage("the last block is before the first".to_owned());
-        let mut on_cluster = Statements::new(&driver, blocks.ok_or_else(none)?)?;
-        let answer = statements(&mut on_cluster)?;
-        print_rows(&answer, on.format, on.limit)
+        let blocks = blocks.ok_or_else(none)?;
+        print_rows(on.format, on.limit, |rows| query(&driver, blocks, rows))
     };
     let done = asked();
     end(&driver, done.is_ok())?;
     done
 }
 
-/// Prints the rows of a step.
-fn print_rows(step: &Committed, format: Format, limit: Option<usize>) -> Result<()> {
+/// Prints the rows that `read` passes on.
+fn print_rows(
+    format: Format,
+    limit: Option<usize>,
+    read: impl FnOnce(&mut Rows<'_>) -> Result<()>,
+) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written =
         |error: ArrowError| Error::io(Path::new("standard output"), io::Error::other(error));
     let mut left = limit.unwrap_or(usize::MAX);
     let mut batches = Vec::new();
     let mut is_first = true;
-    step.read_rows(|batch| {
+    read(&mut |batch| {
         let batch = batch.slice(0, batch.num_rows().min(left));
         left -= batch.num_rows();
         match format {
@@ -319,7 +341,7 @@ fn end(driver: &Driver, is_done: bool) -> Result<()> {
         true => RunState::Done,
         false => RunState::Failed,
     };
-    driver.run.finish(state)?;
+    driver.run.finish(state, driver.engine.received())?;
     if !is_done {
         say(&format!(
             "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
@@ -438,6 +460,7 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
             print(&format!("question   {}", info.args.join(" ")))?;
             print(&format!("scheduler  {}", info.scheduler))?;
             print(&format!("state      {}", info.state))?;
+            print(&format!("received   {} bytes", info.received))?;
             for (name, step) in run::steps(&folder)? {
                 print(&describe(&name, &step))?;
                 if *plans {

@@ -40,6 +40,9 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// Makes plans for this engine.
     fn session(&self) -> &SessionState;
 
+    /// The bytes that came from it, apart from objects: reports, and descriptions of the cluster.
+    fn received(&self) -> u64;
+
     /// Its name, for people.
     fn name(&self) -> String;
 }

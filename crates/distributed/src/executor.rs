@@ -102,17 +102,14 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     let port = port
         .parse()
         .map_err(|_| Error::Usage(format!("{port} is not a port")))?;
-    let tls = args.tls.load(args.listen)?;
+    let (tls, bind) = args.tls.load(args.listen)?;
     if let Some(tls) = &tls {
         for port in [args.port, args.grpc_port] {
             tls.open_gate(SocketAddr::new(args.listen, port)).await?;
         }
     }
-    let (bind, host_name) = match tls {
-        // The scheduler sees the address of its own gate.
-        Some(_) => (Tls::behind(args.listen), Some(args.listen.to_string())),
-        None => (args.listen, None),
-    };
+    // The scheduler sees the address of its own gate.
+    let host_name = tls.as_ref().map(|_| args.listen.to_string());
     let endpoints = tls.as_ref().map(Tls::endpoints);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let config = ExecutorProcessConfig {

@@ -18,21 +18,22 @@
 //! interrupted continues after its last step.
 //!
 //! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows,
-//! settings, store, wire, parts, forest, serve, operator, codec, run, source, table, session,
-//! remote, ballista, executor, local, scheduler, backend, sql, chain, driver.
+//! settings, store, wire, parts, measure, serve, operator, codec, run, chunks, table,
+//! session, remote, ballista, executor, local, scheduler, backend, chain, source, sql, driver.
 
 mod backend;
 mod ballista;
 mod chain;
+mod chunks;
 mod codec;
 pub mod driver;
 mod engine;
 mod engine_log;
 mod error;
 pub mod executor;
-mod forest;
 mod functions;
 mod local;
+mod measure;
 mod operator;
 mod parts;
 mod remote;

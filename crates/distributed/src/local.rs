@@ -78,6 +78,10 @@ impl Engine for InProcess {
         &self.session
     }
 
+    fn received(&self) -> u64 {
+        0
+    }
+
     fn name(&self) -> String {
         "this process".to_owned()
     }

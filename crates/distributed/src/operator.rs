@@ -110,7 +110,7 @@ impl WorkExec {
 
 /// The columns that a task returns.
 fn schema(task: &Task) -> Result<SchemaRef> {
-    Ok(match (task.mode, &task.columns) {
+    Ok(match (&task.mode, &task.columns) {
         (Mode::Rows, Some(columns)) => Arc::new(rows::transfers_schema().project(columns)?),
         (Mode::Rows, None) => rows::transfers_schema(),
         _ => rows::report_schema(),

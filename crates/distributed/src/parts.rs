@@ -1,7 +1,10 @@
-//! The rows of a step, in Parquet files that tasks write into the store of the run.
+//! The rows of a step, in files that tasks write into the store of the run.
 //!
 //! Each attempt at a task has its own names, so that attempts do not disturb each other. The files
 //! of an attempt count only if its report reaches the driver.
+//!
+//! A file is in the format Parquet. If other tasks read it in parts, it consists of sections: such
+//! files one after another, and an index of them. A reader gets its sections only.
 
 use crate::{Error, Result, rows::BATCH_ROWS, store::Store, wire::Part};
 use datafusion::{
@@ -18,6 +21,7 @@ use datafusion::{
 };
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
+    ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -47,10 +51,22 @@ pub(crate) struct PartWriter {
     attempt: String,
     schema: SchemaRef,
     file: Option<ArrowWriter<Vec<u8>>>,
+    /// The section that is written, if the file has sections.
+    section: Option<u32>,
+    section_rows: usize,
+    /// Sections that are complete.
+    sections: Vec<u8>,
+    /// Their numbers, lengths and checksums.
+    index: Vec<u8>,
     rows: u64,
     parts: Vec<Part>,
     heartbeat: Heartbeat,
 }
+
+/// The rows of a section, of which a reader of several files has one of each in memory.
+const SECTION_ROWS: usize = 1 << 14;
+/// The bytes of a section in the index.
+const ENTRY: usize = 16;
 
 impl PartWriter {
     /// Writes into a folder of a run.
@@ -63,9 +79,25 @@ impl PartWriter {
             attempt: attempt(),
             schema,
             file: None,
+            section: None,
+            section_rows: 0,
+            sections: Vec::new(),
+            index: Vec::new(),
             rows: 0,
             parts: Vec::new(),
         })
+    }
+
+    /// Writes rows of a section. Rows of one section have the same columns.
+    pub(crate) fn write_section(&mut self, section: u32, batch: &RecordBatch) -> Result<()> {
+        if self.section != Some(section) || self.section_rows >= SECTION_ROWS {
+            self.end_section()?;
+            self.section = Some(section);
+            self.section_rows = 0;
+            self.schema = batch.schema();
+        }
+        self.section_rows += batch.num_rows();
+        self.write(batch)
     }
 
     /// Called whenever the task read something, with rows or without.
@@ -81,9 +113,12 @@ impl PartWriter {
         }
         let file = self.file()?;
         file.write(batch).map_err(encoding)?;
-        let is_full = file.bytes_written() + file.in_progress_size() >= PART_BYTES;
+        let bytes = file.bytes_written() + file.in_progress_size();
         self.rows += batch.num_rows() as u64;
-        if is_full { self.end_file() } else { Ok(()) }
+        match bytes + self.sections.len() >= PART_BYTES {
+            true => self.end_file(),
+            false => Ok(()),
+        }
     }
 
     fn file(&mut self) -> Result<&mut ArrowWriter<Vec<u8>>> {
@@ -102,17 +137,44 @@ impl PartWriter {
         self.file.as_mut().ok_or_else(none)
     }
 
-    fn end_file(&mut self) -> Result<()> {
+    fn end_section(&mut self) -> Result<()> {
+        let Some(section) = self.section else {
+            return Ok(());
+        };
         let Some(file) = self.file.take() else {
             return Ok(());
         };
         let content = file.into_inner().map_err(encoding)?;
-        let part = Part {
-            name: format!("part-{}-{}.parquet", self.attempt, self.parts.len()),
-            rows: std::mem::take(&mut self.rows),
-            bytes: content.len() as u64,
-            crc32: crc32fast::hash(&content),
+        self.index.extend(section.to_be_bytes());
+        self.index.extend((content.len() as u64).to_be_bytes());
+        self.index.extend(crc32fast::hash(&content).to_be_bytes());
+        self.sections.extend(content);
+        Ok(())
+    }
+
+    fn end_file(&mut self) -> Result<()> {
+        self.end_section()?;
+        let mut content = std::mem::take(&mut self.sections);
+        let index = std::mem::take(&mut self.index);
+        if let Some(file) = self.file.take() {
+            content = file.into_inner().map_err(encoding)?;
+        }
+        if content.is_empty() {
+            return Ok(());
+        }
+        let extension = if index.is_empty() {
+            "parquet"
+        } else {
+            "sections"
         };
+        let part = Part {
+            name: format!("part-{}-{}.{extension}", self.attempt, self.parts.len()),
+            rows: std::mem::take(&mut self.rows),
+            bytes: (content.len() + index.len()) as u64,
+            crc32: crc32fast::hash(if index.is_empty() { &content } else { &index }),
+            index: index.len() as u64,
+        };
+        content.extend(index);
         let name = format!("{}/{}", self.folder, part.name);
         if !self.store.create(&name, content)? {
             return Err(Error::run(&self.store.place(&name), "it exists already"));
@@ -140,28 +202,65 @@ fn encoding(error: ParquetError) -> Error {
     Error::Answer(format!("rows as Parquet: {error}"))
 }
 
-/// Reads the rows of a file, or some of its columns, after its checksum was compared.
+/// Reads the rows of a file, or some of its columns, after their checksum was compared. If the file
+/// has sections, those in `sections`, one after the other.
 pub(crate) fn read(
-    store: &Store,
+    store: &Arc<Store>,
     folder: &str,
     part: &Part,
+    sections: Range<u32>,
     columns: Option<&[usize]>,
-) -> Result<ParquetRecordBatchReader> {
-    let name = format!("{folder}/{}", part.name);
-    let place = store.place(&name);
-    let missing = || Error::run(&place, "it was deleted; delete the folder of its step");
-    let content = store.read(&name)?.ok_or_else(missing)?;
-    if (content.len() as u64, crc32fast::hash(&content)) != (part.bytes, part.crc32) {
-        let reason = "it was changed; delete the folder of its step";
-        return Err(Error::run(&place, reason));
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+    let (store, name) = (store.clone(), format!("{folder}/{}", part.name));
+    let content = move |bytes: Range<u64>, crc32: u32| {
+        let length = bytes.end - bytes.start;
+        let failed = |why| Error::run(&store.place(&name), why);
+        let content = store.read_range(&name, bytes)?;
+        let content =
+            content.ok_or_else(|| failed("it was deleted; delete the folder of its step"))?;
+        match (content.len() as u64, crc32fast::hash(&content)) == (length, crc32) {
+            true => Ok(content),
+            false => Err(failed("it was changed; delete the folder of its step")),
+        }
+    };
+    let mut wanted = Vec::new();
+    if part.index == 0 {
+        wanted.push((0..part.bytes, part.crc32));
+    } else {
+        let end = part.bytes.saturating_sub(part.index);
+        let index = content(end..part.bytes, part.crc32)?;
+        let (entries, _) = index.as_chunks::<ENTRY>();
+        let mut start = 0;
+        for entry in entries {
+            let [number, high, low, crc32] = [0, 4, 8, 12].map(|at| {
+                u32::from_be_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
+            });
+            let bytes = start..start + (u64::from(high) << 32 | u64::from(low));
+            start = bytes.end;
+            if sections.contains(&number) {
+                wanted.push((bytes, crc32));
+            }
+        }
     }
-    let damaged = |error: ParquetError| Error::run(&place, error.to_string());
-    let mut file = ParquetRecordBatchReaderBuilder::try_new(content).map_err(damaged)?;
-    if let Some(columns) = columns {
-        let mask = ProjectionMask::roots(file.parquet_schema(), columns.iter().copied());
-        file = file.with_projection(mask);
-    }
-    file.with_batch_size(BATCH_ROWS).build().map_err(damaged)
+    let columns = columns.map(<[usize]>::to_vec);
+    let open = move |(bytes, crc32)| -> Result<ParquetRecordBatchReader> {
+        let file = ParquetRecordBatchReaderBuilder::try_new(content(bytes, crc32)?);
+        let mut file = file.map_err(encoding)?;
+        if let Some(columns) = &columns {
+            let mask = ProjectionMask::roots(file.parquet_schema(), columns.iter().copied());
+            file = file.with_projection(mask);
+        }
+        file.with_batch_size(BATCH_ROWS).build().map_err(encoding)
+    };
+    let rows = wanted.into_iter().flat_map(move |section| {
+        let (rows, failed) = match open(section) {
+            Ok(rows) => (Some(rows), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        let rows = rows.into_iter().flatten().map(|batch| Ok(batch?));
+        failed.into_iter().chain(rows)
+    });
+    Ok(rows)
 }
 
 /// Shows the driver now and then that a task goes on: an object that changes.
@@ -243,7 +342,7 @@ mod tests {
             panic!("few rows are one file");
         };
         assert_eq!(part.rows, 3);
-        let rows = || read(&store, "steps/1", part, None);
+        let rows = || read(&store, "steps/1", part, 0..1, None);
         let found: Vec<_> = rows()
             .unwrap()
             .flat_map(|batch| decode_reports(&batch.unwrap()).unwrap())
@@ -254,9 +353,50 @@ mod tests {
         let mut content = std::fs::read(&path).unwrap();
         content[10] ^= 1;
         std::fs::write(&path, &content).unwrap();
-        assert!(rows().is_err_and(|error| error.to_string().contains("was changed")));
+        let fails = |why| {
+            let first = rows().unwrap().next().unwrap();
+            first.is_err_and(|error| error.to_string().contains(why))
+        };
+        assert!(fails("was changed"));
         std::fs::remove_file(&path).unwrap();
-        assert!(rows().is_err_and(|error| error.to_string().contains("was deleted")));
+        assert!(fails("was deleted"));
+    }
+
+    #[test]
+    fn readers_of_sections_get_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        let mut writer = PartWriter::new(store.location(), "steps/1", report_schema()).unwrap();
+        for section in [0, 3, 4, 3] {
+            let row = encode_report(&section).unwrap();
+            writer.write_section(section, &row).unwrap();
+        }
+        let parts = writer.finish().unwrap();
+        let [part] = &parts[..] else {
+            panic!("few rows are one file");
+        };
+        let rows = |sections| -> Result<Vec<String>> {
+            let batches = read(&store, "steps/1", part, sections, None)?;
+            let batches: Result<Vec<_>> = batches.collect();
+            let reports: Result<Vec<_>> = batches?.iter().map(decode_reports).collect();
+            Ok(reports?.concat())
+        };
+        assert_eq!(rows(0..5).unwrap(), ["0", "3", "4", "3"]);
+        assert_eq!(rows(3..4).unwrap(), ["3", "3"]);
+        assert!(rows(1..3).unwrap().is_empty());
+
+        // A change of a section, or of the index, is found by those that read it.
+        let path = store.place(&format!("steps/1/{}", part.name));
+        let content = std::fs::read(&path).unwrap();
+        let changed = |at: usize| {
+            let mut content = content.clone();
+            content[at] ^= 1;
+            std::fs::write(&path, &content).unwrap();
+        };
+        changed(10);
+        assert!(rows(0..1).is_err() && rows(3..5).is_ok());
+        changed(content.len() - 1);
+        assert!(rows(3..4).is_err());
     }
 
     #[test]

@@ -9,7 +9,10 @@ use serde::Deserialize;
 use std::{
     fmt,
     net::{TcpStream, ToSocketAddrs},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::runtime::Runtime;
@@ -25,6 +28,8 @@ pub(crate) struct Remote {
     address: String,
     tls: Option<Tls>,
     runtime: Runtime,
+    /// The bytes that came from it and from executors.
+    received: AtomicU64,
 }
 
 impl Remote {
@@ -40,7 +45,18 @@ impl Remote {
             address: address.to_owned(),
             tls: tls.transpose()?,
             runtime,
+            received: AtomicU64::new(0),
         })
+    }
+
+    /// Counts bytes that came from executors.
+    pub(crate) fn receive(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The bytes that came from the scheduler and from executors.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -101,7 +117,9 @@ impl Remote {
         // A job of 100,000 tasks is described in some 50 MB.
         let text = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let text = text.read_to_string();
-        text.map_err(|error| self.unreachable(error))
+        let text = text.map_err(|error| self.unreachable(error))?;
+        self.receive(text.len() as u64);
+        Ok(text)
     }
 
     /// The executors that are registered.

@@ -34,7 +34,7 @@ use std::{
     fmt, fs,
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    ops::ControlFlow,
+    ops::{ControlFlow, Range},
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -43,13 +43,16 @@ use std::{
     time::Duration,
 };
 use txgraph_stored::folder;
+use txgraph_transfers::{BlockRanges, ScanReport};
 use txgraph_work::{CancelFlag, Retry, RetryStep};
 pub(crate) use write::{write_rows, write_scan};
 
 /// The version of the files.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const RUN_FILE: &str = "run.json";
 const STEPS: &str = "steps";
+/// All sections of a file.
+const ALL_SECTIONS: Range<u32> = 0..u32::MAX;
 
 /// Attempts at a job that the engine did not finish: an executor, the scheduler or the network
 /// failed. The engine itself repeats tasks and stages before.
@@ -74,6 +77,10 @@ pub struct RunInfo {
     pub(crate) slots: Option<usize>,
     /// Facts found before the first step, so that a continued run has the same blocks.
     pub origin: Option<serde_json::Value>,
+    /// The bytes that the driver received in its last work on the run: reports, descriptions of the
+    /// cluster, and objects that it read.
+    #[serde(default)]
+    pub received: u64,
     /// The blocks of the times in the query: the first at or after these Unix seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dates: BTreeMap<u64, u64>,
@@ -176,6 +183,7 @@ impl Run {
                 state: RunState::Unfinished,
                 slots: None,
                 origin: None,
+                received: 0,
                 dates: BTreeMap::new(),
             },
         };
@@ -251,9 +259,13 @@ impl Run {
         Ok(block)
     }
 
-    /// Records the end of the run.
-    pub fn finish(&self, state: RunState) -> Result<()> {
-        self.info().state = state;
+    /// Records the end of the run, and the bytes that came from the engine.
+    pub fn finish(&self, state: RunState, from_engine: u64) -> Result<()> {
+        let received = self.store.received() + from_engine;
+        {
+            let mut info = self.info();
+            (info.state, info.received) = (state, received);
+        }
         self.save()
     }
 
@@ -407,13 +419,16 @@ pub(crate) fn key(of: &impl Serialize) -> Result<String> {
 }
 
 impl Committed {
-    /// The places of its files.
-    pub(crate) fn places(&self) -> Vec<String> {
-        let parts = self.step.parts();
-        parts
-            .map(|(_, part)| format!("{}/{}", self.folder, part.name))
-            .map(|name| self.store.place(&name).display().to_string())
-            .collect()
+    /// The rows of some of its files.
+    pub(crate) fn batches(&self, of: &[Part]) -> impl Iterator<Item = Result<RecordBatch>> {
+        let (store, folder, parts) = (self.store.clone(), self.folder.clone(), of.to_vec());
+        parts.into_iter().flat_map(move |part| {
+            let (rows, failed) = match parts::read(&store, &folder, &part, ALL_SECTIONS, None) {
+                Ok(rows) => (Some(rows), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            failed.into_iter().chain(rows.into_iter().flatten())
+        })
     }
 
     /// Passes the rows of a file to `each`, or some of their columns.
@@ -423,12 +438,45 @@ impl Committed {
         columns: Option<&[usize]>,
         each: &mut dyn FnMut(RecordBatch) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        for batch in parts::read(&self.store, &self.folder, part, columns)? {
+        for batch in parts::read(&self.store, &self.folder, part, ALL_SECTIONS, columns)? {
             if each(batch?)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// The sum of the reports on its chunks.
+    pub(crate) fn report(&self) -> ScanReport {
+        let mut all = ScanReport::default();
+        let mut covered = Vec::new();
+        for chunk in &self.step.chunks {
+            let report = chunk.clone().into_report();
+            covered.extend(report.covered.iter());
+            all.counts += report.counts;
+            for gap in report.missing {
+                match all.missing.last_mut() {
+                    // A gap that a chunk divided.
+                    Some(last)
+                        if last.reason == gap.reason
+                            && last.blocks.last.checked_add(1) == Some(gap.blocks.first) =>
+                    {
+                        last.blocks.last = gap.blocks.last;
+                    }
+                    _ => all.missing.push(gap),
+                }
+            }
+            all.caveats.extend(report.caveats);
+            all.notes.extend(report.notes);
+            all.anchors.extend(report.anchors);
+            all.last_block_hash = report.last_block_hash.or(all.last_block_hash);
+        }
+        for list in [&mut all.caveats, &mut all.notes] {
+            list.sort();
+            list.dedup();
+        }
+        all.covered = BlockRanges::new(covered);
+        all
     }
 
     /// Passes its rows to `each`.

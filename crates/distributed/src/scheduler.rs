@@ -42,10 +42,7 @@ pub struct SchedulerArgs {
 /// If the address is not free, or an option is wrong.
 pub async fn run(args: &SchedulerArgs) -> Result<()> {
     let public = args.listen;
-    let tls = args.tls.load(public.ip())?;
-    let inner = tls
-        .as_ref()
-        .map_or(public.ip(), |_| Tls::behind(public.ip()));
+    let (tls, inner) = args.tls.load(public.ip())?;
     let address = SocketAddr::new(inner, public.port());
     let config = SchedulerConfig {
         bind_host: address.ip().to_string(),

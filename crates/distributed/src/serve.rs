@@ -3,11 +3,11 @@
 use crate::{
     Error, Result,
     error::{Refusal, RefusalKind},
-    forest,
+    measure::TaskTables,
     parts::{Heartbeat, PartWriter},
     rows::{self, BATCH_ROWS},
     store::Store,
-    wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
+    wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task, Written},
 };
 use alloy_primitives::B256;
 use datafusion::arrow::array::RecordBatch;
@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use txgraph::{Config, ErrorKind, RunControl, Source, SourceSpec};
-use txgraph_analysis::Connected;
+use txgraph_analysis::partitioned::{self, ScanTask, Stage};
 use txgraph_transfers::{
     AddressFilter, BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource,
@@ -82,10 +82,10 @@ fn open(task: &Task) -> txgraph::Result<Arc<Source>> {
 
 /// Reads a chunk.
 pub(crate) fn chunk(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Refusal> {
-    let done = match task.mode {
+    let done = match &task.mode {
         Mode::Describe => describe(task, to),
-        Mode::BlockAt(seconds) => block_at(task, seconds, to),
-        Mode::Merge | Mode::Components => merge(task, chunk, to),
+        Mode::BlockAt(seconds) => block_at(task, *seconds, to),
+        Mode::Measure(stage) if !task.inputs.is_empty() => step(task, stage, chunk, to),
         _ => read(task, chunk, to),
     };
     done.map_err(|stop| {
@@ -205,12 +205,14 @@ fn report(answer: &impl Serialize, to: &dyn Consumer) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Merges forests of an earlier step.
-fn merge(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
-    let parts = forest::merge(task, chunk, task.mode == Mode::Components)?;
+/// Does a step of a measure on files of earlier steps.
+fn step(task: &Task, stage: &Stage, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
+    let mut tables = TaskTables::new(task, chunk)?;
+    partitioned::run_task(stage, &mut tables)?;
+    let written = tables.finish()?;
     let covered = ScanReport::default();
     report(
-        &ChunkReport::new(chunk.number, executor_name(), parts, covered, None),
+        &ChunkReport::new(chunk.number, executor_name(), written, covered, None),
         to,
     )
 }
@@ -222,7 +224,7 @@ fn check_chain(task: &Task, source: &Source) -> Result<(), Stop> {
         && (ours.chain_id, ours.genesis_hash) != (theirs.chain_id, theirs.genesis_hash)
     {
         return Err(Stop::Chain(format!(
-            "{} is of chain {} (genesis {}), and the question of chain {} (genesis {}); start \
+            "{} is of chain {} (genesis {}), and the query of chain {} (genesis {}); start \
              this executor with a source of that chain",
             source.spec(),
             ours.chain_id,
@@ -256,12 +258,13 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
         return Err(SourceError::Reorged { block }.into());
     }
 
-    let mut output = match task.mode {
+    let mut output = match &task.mode {
         Mode::Rows => Output::Rows(Heartbeat::new(Store::shared(&task.run)?)),
-        Mode::Forest => Output::Forest(
-            Connected::default(),
-            PartWriter::new(&task.run, &task.step, forest::forest_schema())?,
-        ),
+        Mode::Measure(stage) => {
+            let none = || Error::Plan("a task of a measure has no input".to_owned());
+            let scan = ScanTask::new(stage, &request.filter).ok_or_else(none)?;
+            Output::Merged(Box::new(scan), TaskTables::new(task, chunk)?)
+        }
         _ => Output::Parts(PartWriter::new(
             &task.run,
             &task.step,
@@ -278,7 +281,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
             ControlFlow::Break(())
         })
     };
-    let report = match task.mode {
+    let report = match &task.mode {
         Mode::FirstScan => first_scan(&*from, &request, &mut send)?,
         _ => from.scan(&request, &mut |batch| send(&batch.transfers))?,
     };
@@ -296,29 +299,32 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
         let block = chunk.blocks.last;
         return Err(SourceError::Reorged { block }.into());
     }
-    let parts = match output {
+    let written = match output {
         Output::Rows(_) => return Ok(()),
-        Output::Parts(writer) => writer.finish()?,
-        Output::Forest(connected, mut writer) => {
-            forest::write(connected, &mut writer)?;
-            writer.finish()?
+        Output::Parts(writer) => Written {
+            parts: writer.finish()?,
+            ..Written::default()
+        },
+        Output::Merged(scan, mut tables) => {
+            scan.finish(&mut tables)?;
+            tables.finish()?
         }
     };
-    let of_chunk = ChunkReport::new(chunk.number, executor_name(), parts, report, before);
+    let of_chunk = ChunkReport::new(chunk.number, executor_name(), written, report, before);
     self::report(&of_chunk, to)
 }
 
 /// Where the transfers of a chunk go.
-enum Output {
+enum Output<'a> {
     /// To the next operator.
     Rows(Heartbeat),
     /// Into the store.
     Parts(PartWriter),
-    /// Into a forest, which goes into the store.
-    Forest(Connected, PartWriter),
+    /// Into partial results, which go into the store.
+    Merged(Box<ScanTask>, TaskTables<'a>),
 }
 
-impl Output {
+impl Output<'_> {
     fn send(
         &mut self,
         transfers: &[Transfer],
@@ -331,10 +337,9 @@ impl Output {
         match self {
             Self::Rows(heartbeat) => heartbeat.beat(),
             Self::Parts(writer) => writer.beat(),
-            Self::Forest(connected, writer) => {
-                writer.beat();
-                let added = connected.add(transfers);
-                added.map_err(|error| Error::Answer(error.to_string()))?;
+            Self::Merged(scan, tables) => {
+                tables.beat();
+                scan.add(transfers)?;
                 return Ok(ControlFlow::Continue(()));
             }
         }
@@ -346,7 +351,7 @@ impl Output {
                     }
                 }
                 Self::Parts(writer) => writer.write(&rows::encode(part, None)?)?,
-                Self::Forest(..) => {}
+                Self::Merged(..) => {}
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -29,8 +29,6 @@ pub struct Settings {
     /// The number of partitions of a shuffle; 0: one for each task that the cluster executes at a
     /// time.
     pub partitions: usize,
-    /// Whether plans are executed in this process, without a scheduler: for comparisons.
-    pub in_process: bool,
     /// The folder with the certificates of the driver, from [`TLS_ENV`].
     #[serde(skip)]
     pub certificates: Option<PathBuf>,
@@ -45,7 +43,6 @@ impl Default for Settings {
             stall_seconds: 600,
             adaptive: false,
             partitions: 0,
-            in_process: false,
             certificates: None,
         }
     }
@@ -111,7 +108,7 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/cluster.toml");
         assert_eq!(Settings::of_file(&path).unwrap(), Settings::default());
         let text = fs::read_to_string(path).unwrap();
-        assert_eq!(text.matches(" = ").count(), 7);
+        assert_eq!(text.matches(" = ").count(), 6);
     }
 
     #[test]

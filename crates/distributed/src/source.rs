@@ -5,65 +5,34 @@
 //! finished, and asks for the others only.
 
 use crate::{
-    Error, Result, Settings,
-    engine::{Engine, Job},
-    operator::WorkExec,
-    rows,
-    run::{self, Committed, Run},
-    wire::{Chunk, Input, Mode, Request, Task},
+    Driver, Error, Result, chain, rows,
+    run::Committed,
+    wire::{Mode, Request, Task},
 };
 use alloy_primitives::B256;
-use serde::Serialize;
 use std::{
     collections::BTreeMap,
+    fmt,
     ops::ControlFlow,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
-use txgraph_stored::units;
+use txgraph::{Backend, Capabilities, Capability, MeasureSettings, Measured, ProtectedPaths};
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, ScanReport, ScanRequest,
-    SourceError, Transfer, TransferSource,
+    Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, ScanReport, ScanRequest, SourceError,
+    Transfer, TransferFilter, TransferSource,
 };
-use txgraph_work::{CancelFlag, Progress};
 
 /// Answers requests with jobs on a cluster.
-pub(crate) struct ClusterSource<'a> {
-    pub(crate) engine: &'a dyn Engine,
-    pub(crate) run: &'a Run,
-    pub(crate) settings: &'a Settings,
-    pub(crate) input: &'a Input,
-    pub(crate) chain: &'a ChainInfo,
-    /// The number of chunks of a job.
-    pub(crate) chunks: u64,
-    /// Blocks at which chunks end, ascending: the partitions of a lake. Empty for equal chunks.
-    pub(crate) cuts: &'a [Cut],
+struct ClusterSource<'a> {
+    driver: &'a Driver,
     /// The lake, read in the driver for small frontiers.
-    pub(crate) local: Option<Box<dyn TransferSource + Sync + 'a>>,
-    pub(crate) cancel: &'a CancelFlag,
-    pub(crate) progress: Option<&'a dyn Progress>,
-    pub(crate) explain: &'a (dyn Fn(String) + Send + Sync),
+    local: Option<Box<dyn TransferSource + Sync + 'a>>,
+    explain: &'a (dyn Fn(String) + Send + Sync),
     /// The steps with the rows of frontiers, for hashes and times.
-    pub(crate) read: Mutex<Vec<Committed>>,
-}
-
-/// Some blocks that are stored together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
-    pub(crate) last: u64,
-    pub(crate) transfers: u64,
-}
-
-/// The inputs that determine the rows of a step.
-#[derive(Serialize)]
-struct Key<'a> {
-    input: &'a Input,
-    chain: &'a ChainInfo,
-    first: bool,
-    request: &'a Request,
-    chunks: Vec<(u64, u64)>,
+    read: Mutex<Vec<Committed>>,
 }
 
 impl ClusterSource<'_> {
@@ -81,17 +50,13 @@ impl ClusterSource<'_> {
             with_hashes: request.with_hashes || is_frontier,
             ..request.clone()
         };
-        let chunks = divide(&request.blocks, self.cuts, self.chunks);
-        let wire = Request::new(&request, &self.run.store)?;
-        let key = run::key(&Key {
-            input: self.input,
-            chain: self.chain,
-            first,
-            request: &wire,
-            chunks: (chunks.iter())
-                .map(|chunk| (chunk.blocks.first, chunk.blocks.last))
-                .collect(),
-        })?;
+        let driver = self.driver;
+        let chunks = driver.divide(&request.blocks);
+        let mode = if first { Mode::FirstScan } else { Mode::Scan };
+        let task = Task {
+            request: Request::new(&request, &driver.run.store)?,
+            ..driver.task(mode)
+        };
         let name = match &request.filter.touching {
             Some(touching) => format!(
                 "transfers of {} addresses in blocks {}",
@@ -103,33 +68,17 @@ impl ClusterSource<'_> {
         (self.explain)(format!(
             "{name}: {} chunks of {} on {}",
             chunks.len(),
-            self.input,
-            self.engine.name()
+            driver.input,
+            driver.engine.name()
         ));
-        let mode = if first { Mode::FirstScan } else { Mode::Scan };
-        self.run.step(&key, self.cancel, |folder| {
-            let task = Task {
-                step: folder.to_owned(),
-                chain: Some(self.chain.clone()),
-                request: wire.clone(),
-                ..Task::new(self.run.location(), self.input, mode)
-            };
-            let job = Job {
-                name: name.clone(),
-                plan: WorkExec::transfers(task, &chunks)?,
-                cancel: self.cancel,
-                progress: self.progress,
-                written: &|| self.run.written(folder),
-            };
-            run::write_scan(self.engine, &job, chunks.len())
-        })
+        driver.step(&name, task, &chunks)
     }
 
     /// Whether a request is answered in the driver.
     fn local(&self, request: &ScanRequest) -> Option<&(dyn TransferSource + Sync)> {
         let local = self.local.as_deref()?;
         let addresses = request.filter.touching.as_ref()?.addresses.len();
-        (addresses < self.settings.local_frontier).then_some(local)
+        (addresses < self.driver.settings.local_frontier).then_some(local)
     }
 
     fn answer(
@@ -144,73 +93,18 @@ impl ClusterSource<'_> {
             tracing::debug!(addresses, "transfers are read in this process");
             (self.explain)(format!(
                 "transfers of {addresses} addresses: {} in this process",
-                self.input
+                self.driver.input
             ));
             return local.scan(request, sink);
         }
         let step = self.step(request, first)?;
         deliver(&step, sink)?;
-        let report = merged(&step);
+        let report = step.report();
         if request.filter.touching.is_some() && self.local.is_none() {
             self.lock_read().push(step);
         }
         Ok(report)
     }
-}
-
-/// Divides blocks into about `wanted` chunks: at cuts, so that they have about equally many
-/// transfers, or into equally many blocks if there is none.
-pub(crate) fn divide(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<Chunk> {
-    let wanted = wanted.max(1);
-    let ranges: Vec<BlockRange> = if cuts.is_empty() {
-        let size = blocks.blocks().div_ceil(wanted).max(1);
-        units(blocks, size).into()
-    } else {
-        at_cuts(blocks, cuts, wanted)
-    };
-    let mut before: Option<BlockRange> = None;
-    let mut chunks = Vec::with_capacity(ranges.len());
-    for (number, blocks) in (0..).zip(ranges) {
-        let follows = before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
-        before = Some(blocks);
-        chunks.push(Chunk {
-            number,
-            blocks,
-            follows,
-            hashes: [None; 2],
-        });
-    }
-    chunks
-}
-
-/// Divides blocks at cuts, so that chunks have about equally many transfers.
-fn at_cuts(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<BlockRange> {
-    let all: u64 = cuts.iter().map(|cut| cut.transfers).sum();
-    let enough = all.div_ceil(wanted).max(1);
-    let mut ends = Vec::new();
-    let mut transfers = 0;
-    for cut in cuts {
-        transfers += cut.transfers;
-        if transfers >= enough {
-            ends.push(cut.last);
-            transfers = 0;
-        }
-    }
-    let mut ranges = Vec::new();
-    for range in blocks.iter() {
-        let mut first = range.first;
-        for end in &ends {
-            if *end >= first && *end < range.last {
-                ranges.push(BlockRange { first, last: *end });
-                first = *end + 1;
-            }
-        }
-        ranges.push(BlockRange {
-            first,
-            last: range.last,
-        });
-    }
-    ranges
 }
 
 /// Passes the rows of a step to `sink`, in batches of whole blocks.
@@ -283,42 +177,9 @@ impl Delivery<'_> {
     }
 }
 
-/// The report of a step: the sum of the reports of its chunks.
-fn merged(step: &Committed) -> ScanReport {
-    let mut all = ScanReport::default();
-    let mut covered = Vec::new();
-    for chunk in &step.step.chunks {
-        let report = chunk.clone().into_report();
-        covered.extend(report.covered.iter());
-        all.counts += report.counts;
-        for gap in report.missing {
-            match all.missing.last_mut() {
-                // A gap that a chunk divided.
-                Some(last)
-                    if last.reason == gap.reason
-                        && last.blocks.last.checked_add(1) == Some(gap.blocks.first) =>
-                {
-                    last.blocks.last = gap.blocks.last;
-                }
-                _ => all.missing.push(gap),
-            }
-        }
-        all.caveats.extend(report.caveats);
-        all.notes.extend(report.notes);
-        all.anchors.extend(report.anchors);
-        all.last_block_hash = report.last_block_hash.or(all.last_block_hash);
-    }
-    for list in [&mut all.caveats, &mut all.notes] {
-        list.sort();
-        list.dedup();
-    }
-    all.covered = BlockRanges::new(covered);
-    all
-}
-
 impl TransferSource for ClusterSource<'_> {
     fn chain(&self) -> &ChainInfo {
-        self.chain
+        &self.driver.info.chain
     }
 
     fn scan(
@@ -411,7 +272,7 @@ struct Hops<'a> {
 
 impl TransferSource for Hops<'_> {
     fn chain(&self) -> &ChainInfo {
-        self.of.chain
+        self.of.chain()
     }
 
     fn scan(
@@ -437,5 +298,96 @@ impl TransferSource for Hops<'_> {
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
         self.of.canonical_hashes(blocks)
+    }
+}
+
+/// A driver as a source. Shared, because the driver also records the end of its run.
+#[derive(Debug)]
+pub(crate) struct ClusterBackend {
+    driver: Arc<Driver>,
+    protected: ProtectedPaths,
+    explain: Explain,
+}
+
+/// Prints decisions.
+struct Explain(Box<dyn Fn(String) + Send + Sync>);
+
+impl fmt::Debug for Explain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Explain")
+    }
+}
+
+impl ClusterBackend {
+    pub(crate) fn new(driver: Arc<Driver>) -> Self {
+        let lake = driver.lake.as_ref();
+        let protected = lake
+            .map(|lake| lake.protected_paths().clone())
+            .unwrap_or_default();
+        let explain = driver.control.explain.clone();
+        Self {
+            driver,
+            protected,
+            explain: Explain(Box::new(move |line| {
+                tracing::debug!("{line}");
+                if let Some(explain) = &explain {
+                    explain(&line);
+                }
+            })),
+        }
+    }
+}
+
+impl Backend for ClusterBackend {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
+
+    fn chain(&self) -> txgraph::Result<&ChainInfo> {
+        Ok(&self.driver.info.chain)
+    }
+
+    fn tip(&self) -> txgraph::Result<u64> {
+        Ok(self.driver.info.tip)
+    }
+
+    fn default_range(&self) -> txgraph::Result<BlockRange> {
+        Ok(self.driver.info.everything)
+    }
+
+    fn block_at(&self, seconds: u64) -> Option<txgraph::Result<u64>> {
+        Some(self.driver.block_at(seconds))
+    }
+
+    fn transfers(
+        &self,
+        filter: &TransferFilter,
+    ) -> txgraph::Result<Box<dyn TransferSource + Sync + '_>> {
+        let lake = self.driver.lake.as_ref();
+        Ok(Box::new(ClusterSource {
+            driver: &self.driver,
+            local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
+            explain: &self.explain.0,
+            read: Mutex::default(),
+        }))
+    }
+
+    fn measure(
+        &self,
+        request: &ScanRequest,
+        settings: &MeasureSettings,
+    ) -> Option<txgraph::Result<Measured>> {
+        let measured = chain::measure(&self.driver, request, settings);
+        measured.map(|measured| measured.map_err(Into::into))
+    }
+
+    fn has_internal(&self) -> bool {
+        self.driver.info.internal
+    }
+
+    fn protected_paths(&self) -> &ProtectedPaths {
+        &self.protected
     }
 }

@@ -6,14 +6,18 @@
 
 use crate::{Error, Result};
 use datafusion::object_store::{
-    Error as StoreError, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, local::LocalFileSystem,
-    path::Path as Key,
+    Error as StoreError, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
+    local::LocalFileSystem, path::Path as Key,
 };
 use futures::TryStreamExt;
 use std::{
     fmt, fs, io,
+    ops::Range,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::runtime::Runtime;
 use txgraph_stored::folder::{self, FolderError, FolderLock, LOCK_FILE};
@@ -28,6 +32,8 @@ pub(crate) struct Store {
     /// Before the names of objects; empty for a folder.
     prefix: Key,
     folder: Option<PathBuf>,
+    /// The bytes of objects that this process read.
+    received: AtomicU64,
 }
 
 /// The lock of a driver.
@@ -87,6 +93,7 @@ impl Store {
             client: Arc::new(client.with_automatic_cleanup(true)),
             prefix: Key::default(),
             folder: Some(folder),
+            received: AtomicU64::new(0),
         })
     }
 
@@ -116,6 +123,7 @@ impl Store {
             client: Arc::new(client.map_err(|error| invalid(error.to_string()))?),
             prefix: prefix.map_err(|error| invalid(error.to_string()))?,
             folder: None,
+            received: AtomicU64::new(0),
         })
     }
 
@@ -147,6 +155,11 @@ impl Store {
         })
     }
 
+    /// The bytes of objects that this process read.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
     /// The place of an object, for messages.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         Path::new(&self.location).join(name)
@@ -168,10 +181,23 @@ impl Store {
 
     /// Reads an object; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<Option<bytes::Bytes>> {
+        self.get(name, GetOptions::default())
+    }
+
+    /// Reads some bytes of an object, or fewer if it is shorter.
+    pub(crate) fn read_range(&self, name: &str, bytes: Range<u64>) -> Result<Option<bytes::Bytes>> {
+        self.get(name, GetOptions::new().with_range(Some(bytes)))
+    }
+
+    fn get(&self, name: &str, options: GetOptions) -> Result<Option<bytes::Bytes>> {
         let key = self.key(name);
-        let read = async { self.client.get(&key).await?.bytes().await };
+        let read = async { self.client.get_opts(&key, options).await?.bytes().await };
         match runtime()?.block_on(read) {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => {
+                self.received
+                    .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                Ok(Some(bytes))
+            }
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed(name, error)),
         }

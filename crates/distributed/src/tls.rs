@@ -52,19 +52,20 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// Loads the certificates for a process that listens on `public`.
+    /// Loads the certificates for a process that listens on `public`. Returns them with the address
+    /// on which its servers listen.
     ///
     /// # Errors
     ///
     /// If the files cannot be used, or if there are none and other hosts can reach the process.
-    pub(crate) fn load(&self, public: IpAddr) -> Result<Option<Tls>> {
+    pub(crate) fn load(&self, public: IpAddr) -> Result<(Option<Tls>, IpAddr)> {
         match &self.tls {
             Some(folder) if public.is_unspecified() => Err(Error::Usage(format!(
                 "with the certificates of {}, listen on the address of one network, not on {public}",
                 folder.display()
             ))),
-            Some(folder) => Tls::load(folder).map(Some),
-            None if public.is_loopback() => Ok(None),
+            Some(folder) => Ok((Some(Tls::load(folder)?), Tls::behind(public))),
+            None if public.is_loopback() => Ok((None, public)),
             None => Err(Error::Usage(format!(
                 "other hosts can reach {public}, and anyone who does can read all data and run \
                  plans: name a folder with certificates (scripts/cluster-certs.sh makes them), or \
@@ -142,7 +143,7 @@ impl Tls {
     }
 
     /// The address on which a server listens behind a gate at `public`: the same port on loopback.
-    pub(crate) fn behind(public: IpAddr) -> IpAddr {
+    fn behind(public: IpAddr) -> IpAddr {
         match public == IpAddr::V4(Ipv4Addr::LOCALHOST) {
             // Linux routes all of 127.0.0.0/8 to the host.
             true => Ipv4Addr::new(127, 0, 0, 2).into(),

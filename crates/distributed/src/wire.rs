@@ -14,6 +14,7 @@ use std::{
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
+use txgraph_analysis::partitioned::Stage;
 use txgraph_transfers::{
     AddressFilter, AddressSet, AmountFilter, BlockAnchor, BlockRange, ChainInfo, Direction, Kind,
     ScanReport, ScanRequest, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
@@ -54,10 +55,24 @@ pub(crate) struct Task {
     /// The chain that the executor must have; absent when the driver asks for it.
     pub(crate) chain: Option<ChainInfo>,
     pub(crate) request: Request,
-    /// The folder of the step whose files are merged, for [`Mode::Merge`] and [`Mode::Components`].
-    pub(crate) inputs: String,
+    /// The files of earlier steps that it reads, for [`Mode::Measure`].
+    pub(crate) inputs: Vec<Earlier>,
+    /// The partitions into which its rows are divided, for [`Mode::Measure`].
+    pub(crate) partitions: u32,
     /// Positions of the returned columns, for [`Mode::Rows`].
     pub(crate) columns: Option<Vec<usize>>,
+}
+
+/// Files of an earlier step that a task reads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Earlier {
+    /// The folder of the step.
+    pub(crate) folder: String,
+    /// The table, of those that the tasks of the step wrote.
+    pub(crate) table: u32,
+    /// Whether it reads all rows of the tasks whose numbers are the blocks of its chunk. Otherwise
+    /// it reads the partition with the number of its chunk, of all tasks.
+    pub(crate) of_tasks: bool,
 }
 
 impl Task {
@@ -70,14 +85,15 @@ impl Task {
             mode,
             chain: None,
             request: Request::default(),
-            inputs: String::new(),
+            inputs: Vec::new(),
+            partitions: 0,
             columns: None,
         }
     }
 }
 
 /// The output of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
     /// A [`SourceInfo`].
@@ -90,12 +106,8 @@ pub(crate) enum Mode {
     FirstScan,
     /// Columns of transfers: a table for SQL.
     Rows,
-    /// A [`ChunkReport`] for each chunk, the forest of whose transfers is written.
-    Forest,
-    /// Forests of an earlier step become one. The blocks of a chunk are their numbers.
-    Merge,
-    /// The same for all forests, whose components are written.
-    Components,
+    /// A [`ChunkReport`] for each chunk, for which a step of a measure was done.
+    Measure(Stage),
 }
 
 /// The conditions of a [`ScanRequest`], without its blocks.
@@ -287,7 +299,19 @@ pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    /// Of the bytes, or of the index.
     pub(crate) crc32: u32,
+    /// The bytes of the index at its end; 0 if it has no sections.
+    pub(crate) index: u64,
+}
+
+/// What a task wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Its files.
+    pub(crate) parts: Vec<Part>,
+    /// See [`ChunkReport::facts`].
+    pub(crate) facts: serde_json::Value,
 }
 
 /// The report on a partition of a statement.
@@ -314,20 +338,23 @@ pub(crate) struct ChunkReport {
     anchors: Vec<(BlockRange, Option<B256>, B256)>,
     /// The hash of the block before the chunk, if the chunk follows another.
     pub(crate) parent_hash: Option<B256>,
+    /// A small result of a measure: not rows.
+    pub(crate) facts: serde_json::Value,
 }
 
 impl ChunkReport {
     pub(crate) fn new(
         number: u64,
         executor: String,
-        parts: Vec<Part>,
+        written: Written,
         report: ScanReport,
         parent_hash: Option<B256>,
     ) -> Self {
         Self {
             number,
             executor,
-            parts,
+            parts: written.parts,
+            facts: written.facts,
             skipped_blocks: report.counts.skipped_blocks,
             transactions: report.counts.transactions,
             logs: report.counts.logs,

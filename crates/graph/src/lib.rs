@@ -50,7 +50,7 @@ pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
 };
 pub use interner::Interner;
-pub use merged::{EdgeSum, MergedGraph, Merger};
+pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
 pub use paths::{TransferPaths, transfer_paths};
 pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};

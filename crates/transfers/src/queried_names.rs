@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const NAMED_MAX: usize = 20;
 
 /// The tokens and addresses of a query that were not seen yet.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueriedNames {
     tokens: AddressSet,
     native: bool,
@@ -49,6 +49,13 @@ impl QueriedNames {
             self.addresses.remove(&transfer.from_address);
             self.addresses.remove(&transfer.to_address);
         }
+    }
+
+    /// Forgets what was seen in other transfers.
+    pub fn merge(&mut self, other: &Self) {
+        self.tokens.retain(|token| other.tokens.contains(token));
+        self.native &= other.native;
+        (self.addresses).retain(|address| other.addresses.contains(address));
     }
 
     /// The tokens and addresses that were never seen.

@@ -6,7 +6,8 @@
 //! nothing, and names no option of a command line.
 //!
 //! Modules, each using only those before it: version, grammar, capability, spec, hint, error,
-//! files, kinds, options, protected_paths, config, source, dates, select, outputs, query, frames, parse.
+//! files, kinds, options, protected_paths, config, measured, source, dates, select, outputs, query, frames,
+//! parse.
 //!
 //! ```no_run
 //! use txgraph::{Source, address};
@@ -56,6 +57,7 @@ mod frames;
 mod grammar;
 mod hint;
 mod kinds;
+mod measured;
 mod options;
 #[cfg(feature = "export")]
 mod outputs;
@@ -73,6 +75,7 @@ pub use error::{Error, ErrorKind, Gaps, Result};
 pub use grammar::{BlockSpec, BlocksError};
 pub use hint::{Hint, Parameters};
 pub use kinds::{SourceKind, source_kinds};
+pub use measured::{MeasureAnswer, MeasureSettings, Measured};
 pub use protected_paths::ProtectedPaths;
 pub use query::*;
 pub use select::Selection;

@@ -47,6 +47,15 @@ fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
         "analyze summary -q --format json".to_owned(),
         "analyze pairs -q --format csv".to_owned(),
         "analyze degrees -q --format json".to_owned(),
+        // In partitions, whose first rows are merged.
+        "analyze summary -q --limit 2 --format json".to_owned(),
+        "analyze pairs -q --limit 3 --format json".to_owned(),
+        "analyze pairs -q --limit 9 --order count --format csv".to_owned(),
+        "analyze pairs -q --order address --format csv".to_owned(),
+        "analyze degrees -q --limit 4 --format json".to_owned(),
+        "analyze components -q --limit 2 --format json".to_owned(),
+        format!("analyze pairs -q --token {token},eth --blocks 3:9,20:40 --format json"),
+        format!("analyze summary -q --token {root} --min-value 5 --format json"),
         "analyze components -q --format json".to_owned(),
         "analyze cycles -q --format json".to_owned(),
         format!("analyze components -q -r {root} -n 3 --format json"),
@@ -81,7 +90,7 @@ fn without_state(answer: &str) -> String {
 fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
     let folder = cluster.folder.path();
     std::fs::write(folder.join("stop.csv"), format!("{OTHER_ROOT},exchange\n")).unwrap();
-    let all_on_cluster = settings(folder, "local-frontier = 0\nchunks = 7");
+    let all_on_cluster = settings(folder, "local-frontier = 0\nchunks = 7\npartitions = 11");
     let mut rows = 0;
     for line in lines {
         let expected = run(&mut driver(folder, &format!("{line} {local}")));
@@ -144,6 +153,8 @@ fn real_nodes() {
         let lines = [
             "transfers -q --format csv -o -".to_owned(),
             "analyze summary -q --format json".to_owned(),
+            "analyze pairs -q --format json".to_owned(),
+            "analyze degrees -q --format json".to_owned(),
             "analyze components -q --format json".to_owned(),
         ];
         compare(&cluster, &local, "", &lines);

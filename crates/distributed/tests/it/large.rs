@@ -5,7 +5,7 @@
 
 use crate::{
     harness::{Cluster, Process, driver, run, settings},
-    sql,
+    runs, sql,
 };
 use std::{
     collections::HashMap,
@@ -43,6 +43,8 @@ fn large_chains_have_the_same_answers() {
         format!("graph -q -r {root} -n 3 -t {token} --time-respecting --format csv -o -"),
         "analyze components -q --format json".to_owned(),
         "analyze degrees -q --format json".to_owned(),
+        "analyze summary -q --format json".to_owned(),
+        "analyze pairs -q --limit 100 --format json".to_owned(),
     ] {
         let expected = run(&mut driver(folder, &format!("{line} {local}")));
         assert_eq!(expected.status, 0, "{line}: {expected:?}");
@@ -53,6 +55,7 @@ fn large_chains_have_the_same_answers() {
         rows += found.stdout.lines().count();
     }
     println!("{rows} rows compared");
+    runs::check_received(&cluster);
     sql::check(&cluster, "", &local);
 
     let mut build = driver(folder, "lake build -q large.lake --reorg-buffer 0");

@@ -199,6 +199,39 @@ fn components_come_from_forests() {
     assert!(bytes < 1 << 20, "{bytes} bytes came to the driver");
 }
 
+/// The bytes that the driver of a run received: objects, reports, descriptions of the cluster.
+pub(crate) fn received(run: &Path) -> u64 {
+    let info = fs::read_to_string(run.join("run.json")).unwrap();
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    info["received"].as_u64().unwrap()
+}
+
+/// Asks for measures of whole chains with short answers, and checks that the driver received little
+/// more than those.
+pub(crate) fn check_received(cluster: &Cluster) {
+    for (run, line) in [
+        ("received-1", "components --limit 5"),
+        ("received-2", "analyze degrees -q --limit 5 --format json"),
+        ("received-3", "motifs"),
+    ] {
+        let found = cluster.ok(&format!("{line} --run {run}"));
+        let bytes = received(&cluster.folder.path().join(run));
+        let answer = found.stdout.len() as u64;
+        println!("{line}: the driver received {bytes} bytes for an answer of {answer}");
+        assert!((1..(1 << 20) + answer).contains(&bytes), "{line}: {bytes}");
+    }
+}
+
+#[test]
+fn drivers_receive_little_more_than_the_answer() {
+    let fixture = fixtures::fixture("dev-v2");
+    let [_, small] = fixtures::committed();
+    let source = fixture
+        .as_ref()
+        .map_or(small.path(), |fixture| fixture.path());
+    check_received(&Cluster::start(&[Some(source), Some(source)]));
+}
+
 #[test]
 fn runs_without_a_folder_are_listed() {
     let [_, v2] = fixtures::committed();

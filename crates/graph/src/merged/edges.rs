@@ -7,7 +7,7 @@
 //! that while it grows, and a cache miss for each transfer.
 
 use crate::AmountSum;
-use alloy_primitives::{U256, map::HashMap};
+use alloy_primitives::map::HashMap;
 use rayon::prelude::*;
 
 /// Senders of one shard, as a power of two. The shards of ten million addresses are then few
@@ -36,17 +36,6 @@ pub struct EdgeSum {
     pub first: u32,
     /// Block of the last, by number.
     pub last: u32,
-}
-
-/// One transfer, before it is merged.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NewEdge {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) asset: u32,
-    pub(super) block: u32,
-    pub(super) hop: u32,
-    pub(super) value: U256,
 }
 
 /// An edge as it is stored. What does not fit is in [`Shard::carried`].
@@ -107,21 +96,24 @@ struct Shard {
 }
 
 impl Shard {
-    fn push(&mut self, new: NewEdge) {
-        let [low, high, rest @ ..] = *new.value.as_limbs();
+    fn push(&mut self, new: &EdgeSum) {
+        let [low, high, rest @ ..] = *new.sum.as_limbs();
+        let count = u32::try_from(new.count & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         let edge = Packed {
             from: new.from,
             to: new.to,
             asset: new.asset,
-            count: 1,
+            count,
             hop: new.hop,
-            first: new.block,
-            last: new.block,
+            first: new.first,
+            last: new.last,
             sum: (u128::from(high) << 64 | u128::from(low)).to_ne_bytes(),
         };
-        if rest != [0, 0] {
+        let more = new.count - u64::from(count);
+        if rest != [0; 3] || more > 0 {
             let carried = self.carried.entry(edge.key()).or_default();
-            carried.sum += AmountSum::from_limbs([0, 0, rest[0], rest[1], 0]);
+            carried.count += more;
+            carried.sum += AmountSum::from_limbs([0, 0, rest[0], rest[1], rest[2]]);
         }
         self.fresh.push(edge);
     }
@@ -200,10 +192,10 @@ pub(super) struct EdgeStore {
 }
 
 impl EdgeStore {
-    /// Adds a transfer. The caller calls [`Self::merge_if_many`] now and then, and
-    /// [`Self::merge`] at the end.
+    /// Adds a transfer, or a sum of several. The caller calls [`Self::merge_if_many`] now and then,
+    /// and [`Self::merge`] at the end.
     #[inline]
-    pub(super) fn push(&mut self, new: NewEdge) {
+    pub(super) fn push(&mut self, new: &EdgeSum) {
         let shard = (new.from >> SHARD_BITS) as usize;
         if shard >= self.shards.len() {
             self.shards.resize_with(shard + 1, Shard::default);
@@ -259,6 +251,7 @@ impl EdgeStore {
 mod tests {
     use super::*;
     use crate::widen;
+    use alloy_primitives::U256;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -280,10 +273,12 @@ mod tests {
             let mut map = BTreeMap::new();
             for (block, ((from, to, asset), hop, value, merge)) in (0u32..).zip(transfers) {
                 let from = from << SHARD_BITS;
-                store.push(NewEdge { from, to, asset, block, hop, value });
-                let new = EdgeSum { from, to, asset, count: 0, sum: AmountSum::ZERO, hop, first: block, last: block };
-                let edge = map.entry((from, to, asset)).or_insert(new);
-                edge.count += 1;
+                // Sums of several transfers, too.
+                let count = 1 + (u64::from(hop) << 31);
+                let new = EdgeSum { from, to, asset, count, sum: widen(value), hop, first: block, last: block };
+                store.push(&new);
+                let edge = map.entry((from, to, asset)).or_insert(EdgeSum { count: 0, sum: AmountSum::ZERO, ..new });
+                edge.count += count;
                 edge.sum += widen(value);
                 edge.hop = hop.min(edge.hop);
                 edge.last = block;
@@ -304,16 +299,18 @@ mod tests {
     #[test]
     fn counts_beyond_32_bits_are_exact() {
         let mut carried = Carried::default();
-        let new = NewEdge {
+        let new = EdgeSum {
             from: 1,
             to: 2,
             asset: 3,
-            block: 4,
+            count: 1,
+            sum: AmountSum::from(5),
             hop: 1,
-            value: U256::from(5),
+            first: 4,
+            last: 4,
         };
         let mut shard = Shard::default();
-        shard.push(new);
+        shard.push(&new);
         let mut edge = shard.fresh[0];
         edge.count = u32::MAX;
         let other = edge;
@@ -327,13 +324,15 @@ mod tests {
         let mut store = EdgeStore::default();
         let mut push = |count: u32, start: u32| {
             for to in start..start + count {
-                store.push(NewEdge {
+                store.push(&EdgeSum {
                     from: 0,
                     to,
                     asset: 0,
-                    block: 0,
+                    count: 1,
+                    sum: AmountSum::ZERO,
                     hop: 1,
-                    value: U256::ZERO,
+                    first: 0,
+                    last: 0,
                 });
             }
             store.merge_if_many();

@@ -1,11 +1,12 @@
 //! Merges transfers while they are read.
 
-use super::MergedGraph;
+use super::{EdgeSum, MergedGraph, StoredEdge};
 use crate::{
     Asset, Expansion, SearchError,
     interner::{Interner, NONE},
 };
 use alloy_primitives::Address;
+use std::collections::BTreeMap;
 use txgraph_transfers::Transfer;
 
 /// Transfers whose ends are numbered at once.
@@ -60,6 +61,37 @@ impl Merger {
         Ok(())
     }
 
+    /// Adds edges of a graph of later transfers. Their kinds, and which amounts are zero, are not
+    /// known. Runs on the current rayon pool.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses or assets.
+    pub fn add_stored(&mut self, edges: &[StoredEdge]) -> Result<(), SearchError> {
+        let blocks = edges.iter().flat_map(|edge| [edge.first, edge.last]);
+        let mut numbers: BTreeMap<_, u32> = blocks.map(|block| (block, 0)).collect();
+        for ((block, time), number) in &mut numbers {
+            *number = self.graph.blocks.number(*block, *time);
+        }
+        for edge in edges {
+            let asset = self.assets.intern(edge.asset)?;
+            self.graph.transfers += edge.count;
+            self.graph.edges.push(&EdgeSum {
+                from: self.addresses.intern(edge.from)?,
+                to: self.addresses.intern(edge.to)?,
+                asset,
+                count: edge.count,
+                sum: edge.sum,
+                hop: 1,
+                first: numbers[&edge.first],
+                last: numbers[&edge.last],
+            });
+        }
+        self.graph.zero_values.resize(self.assets.len(), 0);
+        self.graph.edges.merge_if_many();
+        Ok(())
+    }
+
     /// Returns the graph. Runs on the current rayon pool.
     ///
     /// # Errors
@@ -92,7 +124,6 @@ mod tests {
     use crate::{MergedEdge, testing};
     use alloy_primitives::U256;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
     use txgraph_transfers::TokenStandard;
 
     /// Transfers of up to ten addresses, one of them zero, and of four assets, two of which
@@ -144,6 +175,26 @@ mod tests {
     }
 
     proptest! {
+        /// Graphs of consecutive blocks, stored and added up, are the graph of all.
+        #[test]
+        fn stored_graphs_add_up(transfers in some_transfers(), blocks in 1u64..30) {
+            let mut whole = Merger::default();
+            whole.add(&transfers).unwrap();
+            let mut sum = Merger::default();
+            for chunk in transfers.chunk_by(|a, b| a.block_number / blocks == b.block_number / blocks) {
+                let mut merger = Merger::default();
+                merger.add(chunk).unwrap();
+                let graph = merger.finish().unwrap();
+                let mut edges: Vec<_> = graph.edges().map(|edge| graph.stored(&edge)).collect();
+                edges.reverse();
+                sum.add_stored(&edges).unwrap();
+            }
+            let (whole, sum) = (whole.finish().unwrap(), sum.finish().unwrap());
+            prop_assert_eq!(content(&sum).0, content(&whole).0);
+            prop_assert_eq!(sum.transfers, whole.transfers);
+            prop_assert_eq!(&sum.hops, &whole.hops);
+        }
+
         #[test]
         fn streamed_graph_equals_graph_of_transfers(transfers in some_transfers(), batch in 1usize..20) {
             let mut merger = Merger::default();

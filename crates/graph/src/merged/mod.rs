@@ -10,12 +10,11 @@ mod merger;
 pub use edges::EdgeSum;
 pub use merger::Merger;
 
-use crate::{Asset, Expansion, TransferGraph};
+use crate::{AmountSum, Asset, Expansion, TransferGraph, widen};
 use alloy_primitives::{Address, map::HashMap};
-use edges::{EdgeStore, NewEdge};
+use edges::EdgeStore;
 use petgraph::visit::EdgeRef;
 use std::collections::BTreeMap;
-use txgraph_labels::{LabelSet, Labels};
 use txgraph_transfers::{BlockTime, Kind, Transfer};
 
 /// A graph whose parallel edges are merged. Addresses and assets are numbered from 0.
@@ -39,8 +38,6 @@ pub struct MergedGraph {
     pub hops: BTreeMap<u32, (u64, u64)>,
     /// Vertices by expansion, for those that occur, in the order of their first vertices.
     pub expansions: Vec<(Expansion, u64)>,
-    /// Labels of addresses.
-    pub labels: BTreeMap<u32, LabelSet>,
     blocks: Blocks,
     edges: EdgeStore,
 }
@@ -50,16 +47,13 @@ impl MergedGraph {
     pub fn of(graph: &TransferGraph) -> Self {
         let mut merged = Self::new(graph.assets());
         merged.roots = graph.roots.len() as u64;
-        for (number, vertex) in (0..).zip(graph.graph.node_weights()) {
+        for vertex in graph.graph.node_weights() {
             merged.addresses.push(vertex.address);
             merged.hops.entry(vertex.hop).or_default().0 += 1;
             let mut expansions = merged.expansions.iter_mut();
             match expansions.find(|(expansion, _)| *expansion == vertex.expansion) {
                 Some((_, vertices)) => *vertices += 1,
                 None => merged.expansions.push((vertex.expansion, 1)),
-            }
-            if !vertex.labels.is_empty() {
-                merged.labels.insert(number, vertex.labels.clone());
             }
         }
         let numbers: HashMap<Asset, u32> = merged.assets.iter().copied().zip(0..).collect();
@@ -79,20 +73,6 @@ impl MergedGraph {
         merged.finished()
     }
 
-    /// The name of an address by its number.
-    pub fn label_of(&self, number: u32) -> Option<String> {
-        self.labels.get(&number)?.name().map(str::to_owned)
-    }
-
-    /// Gives every address its labels.
-    pub fn label(&mut self, labels: &Labels) {
-        let named = (0..).zip(&self.addresses).filter_map(|(number, address)| {
-            let labels = labels.get(*address);
-            (!labels.is_empty()).then_some((number, labels))
-        });
-        self.labels = named.collect();
-    }
-
     fn new(assets: Vec<Asset>) -> Self {
         Self {
             addresses: Vec::new(),
@@ -104,7 +84,6 @@ impl MergedGraph {
             roots: 0,
             hops: BTreeMap::new(),
             expansions: Vec::new(),
-            labels: BTreeMap::new(),
             blocks: Blocks::default(),
             edges: EdgeStore::default(),
         }
@@ -119,13 +98,15 @@ impl MergedGraph {
         let block = self
             .blocks
             .number(transfer.block_number, transfer.block_timestamp);
-        self.edges.push(NewEdge {
+        self.edges.push(&EdgeSum {
             from,
             to,
             asset,
-            block,
+            count: 1,
+            sum: widen(transfer.value),
             hop,
-            value: transfer.value,
+            first: block,
+            last: block,
         });
     }
 
@@ -156,6 +137,19 @@ impl MergedGraph {
         self.edges.at(places)
     }
 
+    /// Returns an edge with what its numbers stand for.
+    pub fn stored(&self, edge: &EdgeSum) -> StoredEdge {
+        StoredEdge {
+            from: self.address(edge.from),
+            to: self.address(edge.to),
+            asset: self.asset(edge.asset),
+            count: edge.count,
+            sum: edge.sum,
+            first: self.block(edge.first),
+            last: self.block(edge.last),
+        }
+    }
+
     /// Returns the distinct (sender, receiver), ascending.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut last = None;
@@ -177,6 +171,25 @@ impl MergedGraph {
     pub fn address(&self, number: u32) -> Address {
         self.addresses[number as usize]
     }
+}
+
+/// An edge of a [`MergedGraph`] in a form that can be stored, and added to another graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredEdge {
+    /// Sender.
+    pub from: Address,
+    /// Receiver.
+    pub to: Address,
+    /// The asset.
+    pub asset: Asset,
+    /// The number of transfers.
+    pub count: u64,
+    /// Sum of their amounts.
+    pub sum: AmountSum,
+    /// Block of the first, and its time if it is known.
+    pub first: (u64, Option<BlockTime>),
+    /// Block of the last, and its time if it is known.
+    pub last: (u64, Option<BlockTime>),
 }
 
 /// Blocks with transfers, ascending, by number. A number takes half the space of a block, and

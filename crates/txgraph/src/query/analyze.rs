@@ -14,7 +14,10 @@ use super::{
     search::{self, Hops, SearchOptions, no_root, search_methods},
     taint,
 };
-use crate::{Error, Result, Source, options::given, select::Resolved};
+use crate::{
+    Error, MeasureAnswer, MeasureSettings, Measured, Result, Source, options::given,
+    select::Resolved,
+};
 use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -123,14 +126,14 @@ impl<'s> Analyze<'s> {
     pub fn prepare(self) -> Result<PreparedAnalysis<'s>> {
         let description = self.description()?;
         let options = &self.search;
-        let (request, cut) = match Tables::of(self.measure) {
+        let (request, cut) = match self.settings() {
             None => {
                 let (mut request, cut) = options.request(self.source)?;
                 taint::check(&request.filter, request.direction)?;
                 request.time_respecting = true;
                 (Request::Taint(Box::new(request)), cut)
             }
-            Some(tables) if options.roots.is_empty() => {
+            Some(settings) if options.roots.is_empty() => {
                 let selection = &options.selection;
                 // Options of a search have no meaning without a root.
                 if given(options)? != given(selection)? {
@@ -146,11 +149,11 @@ impl<'s> Analyze<'s> {
                     with_hashes: false,
                     allow_partial: selection.allow_partial,
                 };
-                (Request::Everything(Box::new(request), tables), cut)
+                (Request::Everything(Box::new(request), settings), cut)
             }
-            Some(tables) => {
+            Some(settings) => {
                 let (request, cut) = options.request(self.source)?;
-                (Request::Search(Box::new(request), tables), cut)
+                (Request::Search(Box::new(request), settings), cut)
             }
         };
         Ok(PreparedAnalysis {
@@ -177,48 +180,29 @@ enum Request {
     /// The graph around roots, and then the transfers of its tokens.
     Taint(Box<SearchRequest>),
     /// The graph around roots.
-    Search(Box<SearchRequest>, Tables),
+    Search(Box<SearchRequest>, MeasureSettings),
     /// All transfers that match the selection.
-    Everything(Box<ScanRequest>, Tables),
+    Everything(Box<ScanRequest>, MeasureSettings),
 }
 
 /// The tables and the whole of a result.
 type Tabled = (Vec<Table>, Value);
 
-/// The input of the tables of a measure.
-#[derive(Clone, Copy, Debug)]
-enum Tables {
-    /// Connections, transfer by transfer.
-    Components,
-    /// The sums by sender, receiver and token.
-    Merged(fn(&Analyze<'_>, &MergedGraph) -> Result<Tabled>),
-}
-
-impl Tables {
-    /// `None`: for taint, which reads the transfers twice.
-    const fn of(measure: Measure) -> Option<Self> {
-        match measure {
-            Measure::Taint => None,
-            Measure::Components => Some(Self::Components),
-            Measure::Summary => Some(Self::Merged(|question, graph| {
-                let mut settings = SummarySettings::default();
-                if question.brief {
-                    // A page or two.
-                    (settings.top, settings.assets) = (5, 10);
-                }
-                settings.top = question.limit.unwrap_or(settings.top);
-                answer(&summary(graph, &settings))
-            })),
-            Measure::Pairs => Some(Self::Merged(|question, graph| {
-                let (order, limit) = (question.order, question.rows());
-                answer(&pairs(graph, &PairSettings { order, limit }))
-            })),
-            Measure::Degrees => Some(Self::Merged(|question, graph| {
-                answer(&degrees(graph, question.rows().unwrap_or(HUBS)))
-            })),
-            Measure::Cycles => Some(Self::Merged(|question, graph| {
-                answer(&cycles(graph, question.rows()))
-            })),
+impl MeasureAnswer {
+    fn tabled(self, labels: &Labels) -> Result<Tabled> {
+        let name = |address| labels.get(address).name().map(str::to_owned);
+        match self {
+            Self::Summary(mut found) => {
+                found.label(&name);
+                answer(&found)
+            }
+            Self::Degrees(mut found) => {
+                found.label(&name);
+                answer(&found)
+            }
+            Self::Pairs(found) => answer(&found),
+            Self::Cycles(found) => answer(&found),
+            Self::Components(found) => answer(&found),
         }
     }
 }
@@ -273,24 +257,37 @@ impl<'s> PreparedAnalysis<'s> {
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), branch_ends, answer(&taint)?)
             }
-            Request::Search(request, tables) => {
+            Request::Search(request, settings) => {
                 let graph = search::run(source, request)?;
                 source.check_interrupted()?;
-                let answer = source.install(|| self.question.of_search(&graph, *tables))??;
+                let answer = source.install(|| of_search(settings, &graph))??;
+                let answer = answer.tabled(&request.labels)?;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), branch_ends, answer)
             }
-            Request::Everything(request, tables) => {
+            Request::Everything(request, settings) => {
                 let from = source.transfer_source(&request.filter)?;
-                let chain = source.chain()?;
-                let ask = || self.question.of_scan(&*from, chain, request, *tables);
-                let (graph, queried, answer) = retry_on_reorg(source, || source.install(ask)?)?;
+                let ask = || match source.backend().measure(request, settings) {
+                    Some(measured) => measured,
+                    None => source.install(|| of_scan(&*from, request, settings))?,
+                };
+                let measured = retry_on_reorg(source, ask)?;
+                let graph = MeasuredGraph {
+                    chain: source.chain()?.clone(),
+                    blocks: request.blocks.clone(),
+                    scan: measured.scan,
+                    limits: Vec::new(),
+                    vertices: measured.vertices,
+                    transfers: measured.transfers,
+                    hop_max: 0,
+                };
                 let branch_ends = BranchEnds {
-                    unseen: queried.unseen(),
+                    unseen: measured.unseen,
                     ..BranchEnds::default()
                 };
-                (graph, branch_ends, answer)
+                let labels = &self.question.search.labels;
+                (graph, branch_ends, measured.answer.tabled(labels)?)
             }
         };
         source.check_interrupted()?;
@@ -310,57 +307,88 @@ impl<'s> PreparedAnalysis<'s> {
 }
 
 impl Analyze<'_> {
-    /// Measures the graph of a search.
-    fn of_search(&self, graph: &TransferGraph, tables: Tables) -> Result<Tabled> {
-        match tables {
-            Tables::Components => answer(&components(graph, self.rows())?),
-            Tables::Merged(measure) => measure(self, &MergedGraph::of(graph)),
+    /// The measure of one graph; `None` for taint, which reads the transfers twice.
+    fn settings(&self) -> Option<MeasureSettings> {
+        // Rows of a ranking.
+        let rows = self.limit.or(self.brief.then_some(TOP_SHOWN));
+        Some(match self.measure {
+            Measure::Taint => return None,
+            Measure::Summary => {
+                let mut settings = SummarySettings::default();
+                if self.brief {
+                    // A page or two.
+                    (settings.top, settings.assets) = (5, 10);
+                }
+                settings.top = self.limit.unwrap_or(settings.top);
+                MeasureSettings::Summary(settings)
+            }
+            Measure::Pairs => MeasureSettings::Pairs(PairSettings {
+                order: self.order,
+                limit: rows,
+            }),
+            Measure::Degrees => MeasureSettings::Degrees(rows.unwrap_or(HUBS)),
+            Measure::Cycles => MeasureSettings::Cycles(rows),
+            Measure::Components => MeasureSettings::Components(rows),
+        })
+    }
+}
+
+/// Measures the graph of a search.
+fn of_search(settings: &MeasureSettings, graph: &TransferGraph) -> Result<MeasureAnswer> {
+    Ok(match settings {
+        MeasureSettings::Components(limit) => MeasureAnswer::Components(components(graph, *limit)?),
+        _ => of_graph(settings, &MergedGraph::of(graph)),
+    })
+}
+
+/// Measures a graph that has all that the measure needs.
+fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> MeasureAnswer {
+    match settings {
+        MeasureSettings::Summary(settings) => MeasureAnswer::Summary(summary(graph, settings)),
+        MeasureSettings::Pairs(settings) => MeasureAnswer::Pairs(pairs(graph, settings)),
+        MeasureSettings::Degrees(hubs) => MeasureAnswer::Degrees(degrees(graph, *hubs)),
+        MeasureSettings::Cycles(limit) => MeasureAnswer::Cycles(cycles(graph, *limit)),
+        // From transfers, or a search.
+        MeasureSettings::Components(limit) => {
+            MeasureAnswer::Components(Connected::default().finish(&[], *limit))
         }
     }
+}
 
-    /// Measures all transfers of a scan while they are read.
-    fn of_scan(
-        &self,
-        from: &dyn TransferSource,
-        chain: &ChainInfo,
-        request: &ScanRequest,
-        tables: Tables,
-    ) -> Result<(MeasuredGraph, QueriedNames, Tabled)> {
-        let mut queried = QueriedNames::of(&request.filter);
-        let about = |scan, vertices, transfers| MeasuredGraph {
-            chain: chain.clone(),
-            blocks: request.blocks.clone(),
-            scan,
-            limits: Vec::new(),
-            vertices,
-            transfers,
-            hop_max: 0,
-        };
-        let Tables::Merged(measure) = tables else {
-            let mut connected = Connected::default();
-            let scan = txgraph_graph::scan(from, request, |batch| {
-                queried.see(batch);
-                connected.add(batch)
-            })?;
-            let about = about(scan, connected.addresses(), connected.transfers());
-            let components = connected.finish(&[], self.rows());
-            return Ok((about, queried, answer(&components)?));
-        };
-        let mut merger = Merger::default();
+/// Measures all transfers of a scan while they are read.
+fn of_scan(
+    from: &dyn TransferSource,
+    request: &ScanRequest,
+    settings: &MeasureSettings,
+) -> Result<Measured> {
+    let mut queried = QueriedNames::of(&request.filter);
+    if let MeasureSettings::Components(limit) = settings {
+        let mut connected = Connected::default();
         let scan = txgraph_graph::scan(from, request, |batch| {
             queried.see(batch);
-            merger.add(batch)
+            connected.add(batch)
         })?;
-        let mut graph = merger.finish()?;
-        graph.label(&self.search.labels);
-        let about = about(scan, graph.addresses.len() as u64, graph.transfers);
-        Ok((about, queried, measure(self, &graph)?))
+        return Ok(Measured {
+            scan,
+            unseen: queried.unseen(),
+            vertices: connected.addresses(),
+            transfers: connected.transfers(),
+            answer: MeasureAnswer::Components(connected.finish(&[], *limit)),
+        });
     }
-
-    /// Rows of a ranking.
-    fn rows(&self) -> Option<usize> {
-        self.limit.or(self.brief.then_some(TOP_SHOWN))
-    }
+    let mut merger = Merger::default();
+    let scan = txgraph_graph::scan(from, request, |batch| {
+        queried.see(batch);
+        merger.add(batch)
+    })?;
+    let graph = merger.finish()?;
+    Ok(Measured {
+        scan,
+        unseen: queried.unseen(),
+        vertices: graph.addresses.len() as u64,
+        transfers: graph.transfers,
+        answer: of_graph(settings, &graph),
+    })
 }
 
 /// The tables and the whole of a result.

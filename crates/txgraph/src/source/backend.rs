@@ -1,8 +1,8 @@
 //! The trait that each kind of source implements.
 
-use crate::{Capabilities, ProtectedPaths, Result};
+use crate::{Capabilities, MeasureSettings, Measured, ProtectedPaths, Result};
 use std::{any::Any, fmt};
-use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
+use txgraph_transfers::{BlockRange, ChainInfo, ScanRequest, TransferFilter, TransferSource};
 
 /// A function that gets the source that a lake is built from.
 #[cfg(feature = "lake")]
@@ -49,6 +49,17 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
 
     /// Returns what answers queries with this filter.
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>>;
+
+    /// Measures all transfers of a request where they are stored. The default is `None`: they are
+    /// read and measured here.
+    fn measure(
+        &self,
+        request: &ScanRequest,
+        settings: &MeasureSettings,
+    ) -> Option<Result<Measured>> {
+        let _ = (request, settings);
+        None
+    }
 
     /// Whether it has transfers inside of transactions without a replay.
     fn has_internal(&self) -> bool {

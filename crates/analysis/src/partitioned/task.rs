@@ -1,0 +1,616 @@
+//! The tasks of steps.
+
+use super::{
+    Stage, Tables,
+    record::{
+        ADDRESS, ASSET, AssetRecord, BranchRecord, EdgeRecord, Record, address, asset, asset_key,
+        token, token_key,
+    },
+};
+use crate::{
+    AssetCounts, Connected, DegreeCounts, End, MotifCounts, Participant, SideCounts, SummaryCounts,
+    SummarySettings, TokenCounts, VertexDegrees, asset_counts, each_side, first_pairs, rank_tokens,
+    tokens, vertex_degrees,
+};
+use alloy_primitives::Address;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{cmp::Reverse, collections::BTreeMap};
+use txgraph_graph::{Asset, Csr, Interner, MergedGraph, Merger, SearchError, StoredEdge};
+use txgraph_transfers::{Kind, QueriedNames, Transfer, TransferFilter};
+
+/// The damping factor of PageRank, as in the paper (Brin and Page, 1998).
+pub(super) const DAMPING: f64 = 0.85;
+
+/// Degrees of a vertex.
+type VertexRecord = Record<ADDRESS, 5, 0>;
+/// A participant: asset, side, address, and the length of the amount or 0; transfers; amount.
+type ParticipantRecord = Record<{ ASSET + 1 + ADDRESS }, 1, 1>;
+/// A token: transfers, edges, addresses, most counterparties; amount, squares.
+type TokenRecord = Record<ASSET, 4, 2>;
+/// A token and an address: counterparties, ends of transfers.
+type TokenEndRecord = Record<{ ASSET + ADDRESS }, 2, 0>;
+/// Senders and receivers of a vertex.
+type FanRecord = Record<ADDRESS, 2, 0>;
+/// Sender and receiver.
+type LinkRecord = Record<{ 2 * ADDRESS }, 0, 0>;
+/// A vertex with one number: its links, or the bits of a rank.
+pub(super) type NumberRecord = Record<ADDRESS, 1, 0>;
+
+/// Facts about the transfers of a chunk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ScanFacts {
+    /// Names of the query that did not occur.
+    pub unseen: QueriedNames,
+    /// Transfers by kind, in the order of [`Kind::ALL`].
+    pub kinds: [u64; Kind::ALL.len()],
+    /// The number of transfers.
+    pub transfers: u64,
+}
+
+impl ScanFacts {
+    pub(super) fn none(filter: &TransferFilter) -> Self {
+        Self {
+            unseen: QueriedNames::of(filter),
+            kinds: Default::default(),
+            transfers: 0,
+        }
+    }
+
+    /// Adds those of another chunk.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.unseen.merge(&other.unseen);
+        for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
+            *ours += theirs;
+        }
+        self.transfers += other.transfers;
+    }
+}
+
+/// The transfers of a chunk, merged while they are read: a task of the first step.
+#[derive(Debug)]
+pub struct ScanTask {
+    facts: ScanFacts,
+    into: Merged,
+}
+
+#[derive(Debug)]
+enum Merged {
+    Forest(Connected),
+    Edges(Box<Merger>, bool),
+}
+
+impl ScanTask {
+    /// A task of a request with this filter. `None` if tasks of the step read no transfers.
+    pub fn new(stage: &Stage, filter: &TransferFilter) -> Option<Self> {
+        let into = match stage {
+            Stage::Forest => Merged::Forest(Connected::default()),
+            Stage::Edges { with_assets } => Merged::Edges(Box::default(), *with_assets),
+            _ => return None,
+        };
+        let facts = ScanFacts::none(filter);
+        Some(Self { facts, into })
+    }
+
+    /// Adds transfers, in their total order. Runs on the current rayon pool.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError::TooLarge`].
+    pub fn add(&mut self, transfers: &[Transfer]) -> Result<(), SearchError> {
+        self.facts.unseen.see(transfers);
+        self.facts.transfers += transfers.len() as u64;
+        for transfer in transfers {
+            self.facts.kinds[transfer.kind as usize] += 1;
+        }
+        match &mut self.into {
+            Merged::Forest(connected) => connected.add(transfers),
+            Merged::Edges(merger, _) => merger.add(transfers),
+        }
+    }
+
+    /// Writes the result.
+    ///
+    /// # Errors
+    ///
+    /// Those of `to`.
+    pub fn finish<T: Tables>(self, to: &mut T) -> Result<(), T::Error> {
+        match self.into {
+            Merged::Forest(connected) => write_forest(connected, to)?,
+            Merged::Edges(merger, with_assets) => {
+                let graph = merger.finish()?;
+                write_edges(&graph, to)?;
+                if with_assets {
+                    let counts = asset_counts(&graph);
+                    let counts: Vec<_> = counts.iter().map(AssetRecord::from).collect();
+                    scatter(to, 1, &counts, |record| record.key)?;
+                }
+            }
+        }
+        to.report(&self.facts)
+    }
+}
+
+/// Does a task of a later step. Runs on the current rayon pool.
+///
+/// # Errors
+///
+/// Those of `to`, [`SearchError::TooLarge`], and if the rows are not of this step.
+pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
+    match stage {
+        // Nothing without transfers.
+        Stage::Forest | Stage::Edges { .. } => Ok(()),
+        Stage::MergeForests => write_forest(forest(to)?, to),
+        Stage::Components(limit) => {
+            let found = forest(to)?.finish(&[], *limit);
+            to.write_counts(0, &found)
+        }
+        Stage::Vertices => write_vertices(&graph(to)?, to),
+        Stage::Degrees(hubs) => {
+            let (addresses, degrees) = vertices(to)?;
+            to.write_counts(0, &DegreeCounts::of(&addresses, &degrees, *hubs))?;
+            to.report(&addresses.len())
+        }
+        Stage::MergeDegrees(hubs) => {
+            let counts = fold(to, 0, |all: &mut DegreeCounts, one| all.merge(one, *hubs))?;
+            to.write_counts(0, &counts)
+        }
+        Stage::Pairs(settings) => {
+            let graph = graph(to)?;
+            let edges = graph.edges().map(|edge| graph.stored(&edge));
+            write_pairs(first_pairs(edges.collect(), settings), to)?;
+            to.report(&graph.edge_count())
+        }
+        Stage::MergePairs(settings) => {
+            let mut edges = Vec::new();
+            each(to, 0, |record: EdgeRecord| {
+                edges.push(record.edge()?);
+                Ok(())
+            })?;
+            write_pairs(first_pairs(edges, settings), to)
+        }
+        Stage::Assets(settings) => {
+            let counts = SummaryCounts::of_assets(assets(to)?, settings);
+            to.write_counts(0, &counts)
+        }
+        Stage::Sides(assets) => sides(assets, to),
+        Stage::Busiest(settings) => busiest(settings, to),
+        Stage::Ranked(settings) => ranked(settings, to),
+        Stage::MergeSummary(settings) => {
+            let merge = |all: &mut SummaryCounts, one| all.merge(one, settings);
+            let counts = fold(to, 0, merge)?;
+            to.write_counts(0, &counts)
+        }
+        Stage::TokenEnds => token_ends(to),
+        Stage::TokenSums => token_sums(to),
+        Stage::Tokens(limit) => {
+            let mut counts = all_tokens(to)?;
+            rank_tokens(&mut counts);
+            counts.truncate(limit.unwrap_or(usize::MAX));
+            to.write_counts(0, &counts)
+        }
+        Stage::MotifEnds => {
+            let graph = graph(to)?;
+            let (counts, fans) = MotifCounts::of_edges(&graph);
+            let fans = graph.addresses.iter().zip(fans);
+            let fans = fans.map(|(address, fans)| FanRecord::new(&[address.as_slice()], fans, []));
+            scatter(to, 0, &fans.collect::<Vec<_>>(), |record| record.key)?;
+            to.report(&counts)
+        }
+        Stage::Motifs => {
+            let fans: Vec<FanRecord> = sums(to, 0)?;
+            let fans = fans.iter().map(|record| record.numbers);
+            to.report(&MotifCounts::of_fans(fans))
+        }
+        Stage::Links => links(to),
+        Stage::Adjacency => adjacency(to),
+        Stage::Ranks(base) => ranks(f64::from_bits(*base), to),
+        Stage::Highest(limit) => highest(*limit, to),
+    }
+}
+
+/// Rows that are written at a time.
+const ROWS: usize = 1 << 13;
+
+/// Writes the rows of a table, each into the partition of the bytes that `by` returns.
+fn scatter<const K: usize, const N: usize, const A: usize, const B: usize, T: Tables>(
+    to: &mut T,
+    table: u32,
+    records: &[Record<K, N, A>],
+    by: impl Fn(&Record<K, N, A>) -> [u8; B],
+) -> Result<(), T::Error> {
+    let partitions = records.iter().map(|record| to.partition(&by(record)));
+    let places = grouped(to.partitions(), partitions.collect());
+    write_grouped(to, table, &places, |places| {
+        let some = places.iter().map(|place| records[*place as usize]);
+        some.collect()
+    })
+}
+
+/// The places of the rows of each partition.
+fn grouped(count: u32, partitions: Vec<u32>) -> Csr {
+    let places = || partitions.iter().copied().zip(0u32..);
+    Csr::group(count as usize, places)
+}
+
+fn write_grouped<const K: usize, const N: usize, const A: usize, T: Tables>(
+    to: &mut T,
+    table: u32,
+    places: &Csr,
+    records: impl Fn(&[u32]) -> Vec<Record<K, N, A>>,
+) -> Result<(), T::Error> {
+    for partition in 0..to.partitions() {
+        for places in places.of(partition).chunks(ROWS) {
+            to.write(table, partition, &records(places))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the edges of a graph, by pair.
+fn write_edges<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
+    let partition = |from: u32, to_vertex: u32| {
+        let ends = [graph.address(from), graph.address(to_vertex)];
+        let ends = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        to.partition(&ends.map(|end| end.0.0).concat())
+    };
+    let partitions = graph.edges().map(|edge| partition(edge.from, edge.to));
+    let places = grouped(to.partitions(), partitions.collect());
+    write_grouped(to, 0, &places, |places| {
+        let edges = graph.edges_at(places);
+        let edges = edges.map(|edge| EdgeRecord::from(&graph.stored(&edge)));
+        edges.collect()
+    })
+}
+
+fn write_pairs<T: Tables>(edges: Vec<StoredEdge>, to: &mut T) -> Result<(), T::Error> {
+    for some in edges.chunks(ROWS) {
+        let records: Vec<_> = some.iter().map(EdgeRecord::from).collect();
+        to.write(0, 0, &records)?;
+    }
+    Ok(())
+}
+
+/// Writes the vertices of a graph, by address.
+fn write_vertices<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
+    let degrees = graph.addresses.iter().zip(vertex_degrees(graph));
+    let records =
+        degrees.map(|(address, degrees)| VertexRecord::new(&[address.as_slice()], degrees, []));
+    scatter(to, 0, &records.collect::<Vec<_>>(), |record| record.key)
+}
+
+fn write_forest<T: Tables>(connected: Connected, to: &mut T) -> Result<(), T::Error> {
+    let mut branches = connected.into_forest();
+    loop {
+        let some = branches.by_ref().take(ROWS);
+        let some: Vec<_> = some.map(|branch| BranchRecord::from(&branch)).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        to.write(0, 0, &some)?;
+    }
+}
+
+/// Passes the rows of an input.
+fn each<const K: usize, const N: usize, const A: usize, T: Tables>(
+    from: &T,
+    input: usize,
+    mut each: impl FnMut(Record<K, N, A>) -> Result<(), SearchError>,
+) -> Result<(), T::Error> {
+    from.read(input, |_, records| {
+        Ok(records.into_iter().try_for_each(&mut each)?)
+    })
+}
+
+/// Merges the counts of an input.
+fn fold<S: Default + DeserializeOwned, T: Tables>(
+    from: &T,
+    input: usize,
+    mut merge: impl FnMut(&mut S, S),
+) -> Result<S, T::Error> {
+    let mut all = S::default();
+    from.read_counts(input, |one| merge(&mut all, one))?;
+    Ok(all)
+}
+
+/// Merges the rows with equal keys, by `add`. In the order in which their keys came.
+fn merged<const K: usize, const N: usize, const A: usize, T: Tables>(
+    from: &T,
+    input: usize,
+    add: impl Fn(&mut Record<K, N, A>, &Record<K, N, A>),
+) -> Result<Vec<Record<K, N, A>>, T::Error> {
+    let mut keys = Interner::default();
+    let mut records: Vec<Record<K, N, A>> = Vec::new();
+    each(from, input, |record: Record<K, N, A>| {
+        let place = keys.intern(record.key)? as usize;
+        match records.get_mut(place) {
+            Some(known) => add(known, &record),
+            None => records.push(record),
+        }
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+/// Adds up the rows with equal keys.
+fn sums<const K: usize, const N: usize, const A: usize, T: Tables>(
+    from: &T,
+    input: usize,
+) -> Result<Vec<Record<K, N, A>>, T::Error> {
+    merged(from, input, Record::add)
+}
+
+/// The graph of a partition of edges.
+fn graph<T: Tables>(from: &T) -> Result<MergedGraph, T::Error> {
+    let mut merger = Merger::default();
+    let (mut edges, mut of) = (Vec::new(), 0);
+    from.read(0, |task, records: Vec<EdgeRecord>| {
+        // The blocks of a task are after those of the tasks before it.
+        if task != of {
+            merger.add_stored(&edges)?;
+            edges.clear();
+            of = task;
+        }
+        for record in records {
+            edges.push(record.edge()?);
+        }
+        Ok(())
+    })?;
+    merger.add_stored(&edges)?;
+    Ok(merger.finish()?)
+}
+
+/// Addresses and their degrees.
+type Vertices = (Vec<Address>, Vec<VertexDegrees>);
+
+/// The vertices of a partition.
+fn vertices<T: Tables>(from: &T) -> Result<Vertices, T::Error> {
+    let records: Vec<VertexRecord> = sums(from, 0)?;
+    let vertices = records.iter();
+    Ok(vertices
+        .map(|record| (address(&record.key, 0), record.numbers))
+        .unzip())
+}
+
+fn forest<T: Tables>(from: &T) -> Result<Connected, T::Error> {
+    let mut connected = Connected::default();
+    from.read(0, |_, records: Vec<BranchRecord>| {
+        let branches: Vec<_> = records.iter().map(BranchRecord::branch).collect();
+        Ok(connected.merge(&branches)?)
+    })?;
+    Ok(connected)
+}
+
+fn assets<T: Tables>(from: &T) -> Result<Vec<AssetCounts>, T::Error> {
+    let mut assets: BTreeMap<Asset, AssetCounts> = BTreeMap::new();
+    each(from, 0, |record: AssetRecord| {
+        let counts = record.counts()?;
+        let known = assets.entry(counts.asset);
+        known
+            .or_insert(AssetCounts::none(counts.asset))
+            .add(&counts);
+        Ok(())
+    })?;
+    Ok(assets.into_values().collect())
+}
+
+/// The tokens of a partition of all inputs.
+fn all_tokens<T: Tables>(from: &T) -> Result<Vec<TokenCounts>, T::Error> {
+    let mut tokens: BTreeMap<Option<Address>, TokenCounts> = BTreeMap::new();
+    for input in [0, 1] {
+        each(from, input, |record: TokenRecord| {
+            let token = token(&record.key, 0);
+            let [transfers, edges, addresses, counterparties_max] = record.numbers;
+            let [amount, squares] = record.amounts;
+            let known = tokens.entry(token);
+            known.or_insert(TokenCounts::none(token)).add(&TokenCounts {
+                token,
+                transfers,
+                amount,
+                edges,
+                addresses,
+                counterparties_max,
+                squares,
+            });
+            Ok(())
+        })?;
+    }
+    Ok(tokens.into_values().collect())
+}
+
+/// Writes the vertices of a part of a graph, the participants of assets, and counts.
+fn sides<T: Tables>(assets: &[Asset], to: &mut T) -> Result<(), T::Error> {
+    let graph = graph(to)?;
+    write_vertices(&graph, to)?;
+    let mut records: Vec<ParticipantRecord> = Vec::new();
+    each_side(&graph, assets, |asset, end, participants| {
+        let record = |one: &Participant| {
+            let key = [&asset_key(asset)[..], &[end as u8], one.address.as_slice()];
+            Record::new(&key, [one.transfers], [one.amount])
+        };
+        records.extend(participants.iter().map(record));
+    });
+    scatter(to, 1, &records, |record| record.key)?;
+    to.write_counts(2, &SummaryCounts::of_edges(&graph, assets))
+}
+
+/// Finds the busiest vertices of a partition. Adds up its participants, and writes them by asset,
+/// side and length, for their ranks.
+fn busiest<T: Tables>(settings: &SummarySettings, to: &mut T) -> Result<(), T::Error> {
+    let (addresses, degrees) = vertices(to)?;
+    let mut counts = SummaryCounts::of_vertices(&addresses, &degrees, settings);
+    let of_edges = fold(to, 2, |all: &mut SummaryCounts, one| {
+        all.merge(one, settings)
+    })?;
+    counts.merge(of_edges, settings);
+    to.write_counts(0, &counts)?;
+    let participants: Vec<ParticipantRecord> = sums(to, 1)?;
+    scatter(to, 1, &participants, |record| {
+        let length = SideCounts::length(record.amounts[0]).to_be_bytes();
+        let mut by = [0; ASSET + 1 + 8];
+        by[..=ASSET].copy_from_slice(&record.key[..=ASSET]);
+        by[ASSET + 1..].copy_from_slice(&length);
+        by
+    })
+}
+
+/// Ranks the participants of a partition: all of one side of an asset with amounts of one length.
+fn ranked<T: Tables>(settings: &SummarySettings, to: &mut T) -> Result<(), T::Error> {
+    let mut counts = fold(to, 1, |all: &mut SummaryCounts, one| {
+        all.merge(one, settings)
+    })?;
+    let mut sides: BTreeMap<(Asset, End), Vec<Participant>> = BTreeMap::new();
+    each(to, 0, |record: ParticipantRecord| {
+        let end = match record.key[ASSET] {
+            0 => End::From,
+            _ => End::To,
+        };
+        let side = sides.entry((asset(&record.key, 0)?, end)).or_default();
+        side.push(Participant {
+            address: address(&record.key, ASSET + 1),
+            transfers: record.numbers[0],
+            amount: record.amounts[0],
+        });
+        Ok(())
+    })?;
+    for ((asset, end), participants) in sides {
+        counts.add_side(asset, end, participants, settings);
+    }
+    to.write_counts(0, &counts)
+}
+
+fn token_record(counts: &TokenCounts) -> TokenRecord {
+    let numbers = [
+        counts.transfers,
+        counts.edges,
+        counts.addresses,
+        counts.counterparties_max,
+    ];
+    let amounts = [counts.amount, counts.squares];
+    Record::new(&[&token_key(counts.token)], numbers, amounts)
+}
+
+/// Writes the tokens of a part of a graph, and their addresses.
+fn token_ends<T: Tables>(to: &mut T) -> Result<(), T::Error> {
+    let (counts, ends) = tokens(&graph(to)?);
+    let counts: Vec<_> = counts.iter().map(token_record).collect();
+    scatter(to, 0, &counts, |record| record.key)?;
+    let ends = ends.iter().map(|end| {
+        let key = [&token_key(end.token)[..], end.address.as_slice()];
+        TokenEndRecord::new(&key, [end.counterparties, end.ends], [])
+    });
+    scatter(to, 1, &ends.collect::<Vec<_>>(), |record| record.key)
+}
+
+/// Adds up the addresses of tokens.
+fn token_sums<T: Tables>(to: &mut T) -> Result<(), T::Error> {
+    let mut tokens: BTreeMap<Option<Address>, TokenCounts> = BTreeMap::new();
+    let ends: Vec<TokenEndRecord> = sums(to, 0)?;
+    for end in ends {
+        let token = token(&end.key, 0);
+        let [counterparties, ends] = end.numbers;
+        let known = tokens.entry(token).or_insert(TokenCounts::none(token));
+        known.add_end(counterparties, ends);
+    }
+    let counts: Vec<_> = tokens.values().map(token_record).collect();
+    scatter(to, 0, &counts, |record| record.key)
+}
+
+/// Writes the links of a part of a graph, and its vertices with the numbers of their links.
+fn links<T: Tables>(to: &mut T) -> Result<(), T::Error> {
+    let graph = graph(to)?;
+    let mut degrees = vec![0; graph.addresses.len()];
+    let mut links = Vec::new();
+    for (from, to) in graph.pairs() {
+        degrees[from as usize] += 1;
+        let ends = [graph.address(from), graph.address(to)];
+        links.push(LinkRecord::new(
+            &ends.each_ref().map(|end| end.as_slice()),
+            [],
+            [],
+        ));
+    }
+    scatter(to, 0, &links, |record| address(&record.key, 0).0.0)?;
+    let vertices = graph.addresses.iter().zip(degrees);
+    let vertices =
+        vertices.map(|(address, links)| NumberRecord::new(&[address.as_slice()], [links], []));
+    scatter(to, 1, &vertices.collect::<Vec<_>>(), |record| record.key)
+}
+
+/// Writes the links of a partition by sender, and its vertices, each once. Returns their number.
+fn adjacency<T: Tables>(to: &mut T) -> Result<(), T::Error> {
+    let mut links: Vec<LinkRecord> = Vec::new();
+    each(to, 0, |record| {
+        links.push(record);
+        Ok(())
+    })?;
+    links.sort_unstable_by_key(|record| record.key);
+    for some in links.chunks(ROWS) {
+        to.write(0, 0, some)?;
+    }
+    let vertices: Vec<NumberRecord> = sums(to, 1)?;
+    for some in vertices.chunks(ROWS) {
+        to.write(1, 0, some)?;
+    }
+    to.report(&vertices.len())
+}
+
+/// Computes the ranks of a round, and what they contribute to the next.
+fn ranks<T: Tables>(base: f64, to: &mut T) -> Result<(), T::Error> {
+    let add = |sum: &mut NumberRecord, more: &NumberRecord| {
+        let sums = [sum.numbers[0], more.numbers[0]].map(f64::from_bits);
+        sum.numbers[0] = (sums[0] + sums[1]).to_bits();
+    };
+    let mut contributions = BTreeMap::new();
+    if to.inputs() > 2 {
+        for record in merged(to, 2, add)? {
+            contributions.insert(record.key, f64::from_bits(record.numbers[0]));
+        }
+    }
+    let (mut ranks, mut dangling) = (Vec::new(), 0.0);
+    let mut given = BTreeMap::new();
+    each(to, 1, |vertex: NumberRecord| {
+        let more = contributions.get(&vertex.key).copied().unwrap_or_default();
+        let rank = base + DAMPING * more;
+        match vertex.numbers[0] {
+            0 => dangling += rank,
+            // A vertex has at most 2^53 links, so this is exact.
+            links => drop(given.insert(vertex.key, rank / links as f64)),
+        }
+        ranks.push(NumberRecord::new(&[&vertex.key], [rank.to_bits()], []));
+        Ok(())
+    })?;
+    for some in ranks.chunks(ROWS) {
+        to.write(0, 0, some)?;
+    }
+    let (mut receivers, mut sums) = (Interner::default(), Vec::<NumberRecord>::new());
+    each(to, 0, |link: LinkRecord| {
+        let [from, to] = [0, ADDRESS].map(|at| address(&link.key, at).0.0);
+        let given = given.get(&from).copied().unwrap_or_default();
+        let record = NumberRecord::new(&[&to], [given.to_bits()], []);
+        let place = receivers.intern(to)? as usize;
+        match sums.get_mut(place) {
+            Some(sum) => add(sum, &record),
+            None => sums.push(record),
+        }
+        Ok(())
+    })?;
+    scatter(to, 1, &sums, |record| record.key)?;
+    // As bits, because text has no exact doubles.
+    to.report(&dangling.to_bits())
+}
+
+/// Writes the ranks of a partition in order: highest first, then by address.
+fn highest<T: Tables>(limit: Option<usize>, to: &mut T) -> Result<(), T::Error> {
+    let mut ranks: Vec<NumberRecord> = Vec::new();
+    each(to, 0, |record| {
+        ranks.push(record);
+        Ok(())
+    })?;
+    // No rank is negative, so the order of bits is the order of ranks.
+    ranks.sort_unstable_by_key(|record| (Reverse(record.numbers[0]), record.key));
+    ranks.truncate(limit.unwrap_or(usize::MAX));
+    for some in ranks.chunks(ROWS) {
+        to.write(0, 0, some)?;
+    }
+    Ok(())
+}

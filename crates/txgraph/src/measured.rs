@@ -1,0 +1,53 @@
+//! Measures of all transfers of a request, as a source is asked for them.
+
+use txgraph_analysis::{
+    Components, Cycles, Degrees, PairSettings, Pairs, Summary, SummarySettings,
+};
+use txgraph_transfers::{ScanReport, Unseen};
+
+/// A measure with its settings.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MeasureSettings {
+    /// [`Measure::Summary`](crate::Measure::Summary).
+    Summary(SummarySettings),
+    /// [`Measure::Pairs`](crate::Measure::Pairs).
+    Pairs(PairSettings),
+    /// [`Measure::Degrees`](crate::Measure::Degrees), with the number of hubs.
+    Degrees(usize),
+    /// [`Measure::Cycles`](crate::Measure::Cycles), with the number of cycles; all if there is none.
+    Cycles(Option<usize>),
+    /// [`Measure::Components`](crate::Measure::Components), with the number of components; all if there is none.
+    Components(Option<usize>),
+}
+
+/// The result of a measure.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MeasureAnswer {
+    /// [`Measure::Summary`](crate::Measure::Summary).
+    Summary(Summary),
+    /// [`Measure::Pairs`](crate::Measure::Pairs).
+    Pairs(Pairs),
+    /// [`Measure::Degrees`](crate::Measure::Degrees).
+    Degrees(Degrees),
+    /// [`Measure::Cycles`](crate::Measure::Cycles).
+    Cycles(Cycles),
+    /// [`Measure::Components`](crate::Measure::Components).
+    Components(Components),
+}
+
+/// A measure of all transfers of a request, by a [`Backend`](crate::Backend).
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The report on the transfers.
+    pub scan: ScanReport,
+    /// Queried names that never occurred.
+    pub unseen: Unseen,
+    /// The number of addresses.
+    pub vertices: u64,
+    /// The number of transfers.
+    pub transfers: u64,
+    /// The result, without labels.
+    pub answer: MeasureAnswer,
+}
