@@ -61,7 +61,7 @@ const TRANSFERS: &[TransferAttribute] = {
 
 type TransferAttribute = (&'static str, ColumnType, fn(&NativeTransfer) -> Value<'_>);
 
-/// Of an account whose balance differs, and its transaction.
+/// Columns of an account whose balance differs, and of its transaction.
 const BALANCES: &[BalanceAttribute] = {
     use ColumnType::{Address, Amount, Hash, SignedAmount, U32, U64};
     &[
