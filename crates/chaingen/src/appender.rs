@@ -52,7 +52,7 @@ struct Recent {
     touched: Touched,
 }
 
-/// What the next commit writes besides the rows of its blocks.
+/// Rows that the next commit writes after the rows of its blocks.
 #[derive(Debug, Default)]
 struct Uncommitted {
     /// Hashed state up to [`Appender::state`].

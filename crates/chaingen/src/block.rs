@@ -10,6 +10,7 @@ use super::{
     ecdsa,
     encode::{StoredRow, compact},
     events::Move,
+    hashes::{hash_each, with_blooms},
     intent::{Effect, Intent},
     scenarios::{NO_ROLE, Scenario},
     scene::Scene,
@@ -18,8 +19,8 @@ use super::{
     world::World,
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, EthereumTypedTransaction, ReceiptWithBloom,
-    SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType, proofs,
+    EthereumReceipt, EthereumTxEnvelope, EthereumTypedTransaction, SignableTransaction, TxEip1559,
+    TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType, proofs,
 };
 use alloy_eips::{
     eip2718::Encodable2718,
@@ -27,9 +28,7 @@ use alloy_eips::{
     eip4895::Withdrawal,
     eip7702::{Authorization, SignedAuthorization},
 };
-use alloy_primitives::{Address, B256, Bloom, Log, Signature, TxKind, U256};
-use std::iter;
-use txgraph_keccak::keccak256_each;
+use alloy_primitives::{Address, B256, Bloom, Signature, TxKind, U256};
 use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// A transaction before it is signed, as reth stores it: without blob sidecars.
@@ -175,7 +174,7 @@ impl Body {
         let transactions = makers.iter().flat_map(|maker| &maker.transactions);
         let unsigned: Vec<_> = transactions.map(|it| it.encoded_for_signing()).collect();
         let drafts = makers.iter().flat_map(|maker| &maker.drafts);
-        let keys = drafts.map(|draft| draft.intent.signer.secret);
+        let keys = drafts.map(|(intent, _)| intent.signer.secret);
         let messages: Vec<_> = keys.zip(hash_each(&unsigned)).collect();
         let mut signatures = ecdsa::sign(&messages).into_iter();
         let bodies = makers
@@ -183,46 +182,6 @@ impl Body {
             .map(|maker| maker.complete(&mut signatures));
         bodies.collect()
     }
-}
-
-/// Hashes messages of similar lengths.
-fn hash_each(messages: &[impl AsRef<[u8]>]) -> Vec<B256> {
-    let messages: Vec<&[u8]> = messages.iter().map(AsRef::as_ref).collect();
-    let mut hashes = vec![B256::ZERO; messages.len()];
-    keccak256_each(&messages, &mut hashes);
-    hashes
-}
-
-/// What a bloom filter contains of a log.
-fn bloom_items(log: &Log) -> impl Iterator<Item = &[u8]> {
-    let topics = log.topics().iter().map(|topic| topic.as_slice());
-    iter::once(log.address.as_slice()).chain(topics)
-}
-
-/// Adds the bloom filters of the logs.
-fn with_blooms(receipts: Vec<EthereumReceipt>) -> Vec<ReceiptWithBloom<EthereumReceipt>> {
-    let logs = receipts.iter().flat_map(|receipt| &receipt.logs);
-    let all: Vec<&[u8]> = logs.flat_map(bloom_items).collect();
-    let mut hashes = hash_each(&all).into_iter();
-    let receipts = receipts.into_iter().map(|receipt| {
-        let mut logs_bloom = Bloom::ZERO;
-        let count = receipt.logs.iter().flat_map(bloom_items).count();
-        for hash in hashes.by_ref().take(count) {
-            logs_bloom.m3_2048_hashed(&hash);
-        }
-        ReceiptWithBloom {
-            receipt,
-            logs_bloom,
-        }
-    });
-    receipts.collect()
-}
-
-/// The effects of a transaction.
-#[derive(Debug)]
-struct Draft {
-    intent: Intent,
-    fee: Fee,
 }
 
 /// A body during its generation.
@@ -233,7 +192,7 @@ struct Maker<'a> {
     signed: u64,
     gas_used: u64,
     blobs_left: u64,
-    drafts: Vec<Draft>,
+    drafts: Vec<(Intent, Fee)>,
     transactions: Vec<Transaction>,
     withdrawals: Option<Vec<Withdrawal>>,
     scenario: Option<Scenario>,
@@ -298,7 +257,7 @@ impl<'a> Maker<'a> {
         let stored: Vec<_> = signed.iter().map(compact).collect();
         let transactions = stored.into_iter().zip(hash_each(&envelopes));
         let receipts = self.drafts.into_iter().zip(transactions);
-        let receipts = receipts.map(|(draft, (stored, hash))| body.record(draft, stored, hash));
+        let receipts = receipts.map(|(draft, (row, hash))| body.record(draft, row, hash));
         let receipts = with_blooms(receipts.collect());
         body.record_withdrawals();
         body.transactions_root = proofs::ordered_trie_root_encoded(&envelopes);
@@ -485,7 +444,7 @@ impl<'a> Maker<'a> {
             blobs,
         };
         self.gas_used += fee.gas_used;
-        self.drafts.push(Draft { intent, fee });
+        self.drafts.push((intent, fee));
         self.transactions.push(transaction);
     }
 
@@ -522,7 +481,12 @@ impl<'a> Maker<'a> {
 
 impl Body {
     /// Adds a transaction, its transfers and its effects. Returns its receipt.
-    fn record(&mut self, draft: Draft, transaction: Vec<u8>, hash: B256) -> EthereumReceipt {
+    fn record(
+        &mut self,
+        (intent, fee): (Intent, Fee),
+        transaction: Vec<u8>,
+        hash: B256,
+    ) -> EthereumReceipt {
         let Intent {
             signer,
             nonce,
@@ -534,7 +498,7 @@ impl Body {
             success,
             step,
             ..
-        } = draft.intent;
+        } = intent;
         let to = to
             .to()
             .copied()
@@ -574,7 +538,7 @@ impl Body {
                 ..transfer.clone()
             }));
 
-        self.gas_used += draft.fee.gas_used;
+        self.gas_used += fee.gas_used;
         let counts = &mut self.counts;
         counts.transactions += 1;
         counts.failed += u64::from(!success);
@@ -601,14 +565,14 @@ impl Body {
             nonce,
             to,
             value,
-            fee: draft.fee,
+            fee,
             effects,
             step,
         });
         receipt
     }
 
-    /// Adds the transfers of withdrawals, after those of transactions.
+    /// Adds the transfers of withdrawals, after the transfers of transactions.
     fn record_withdrawals(&mut self) {
         for (sub, withdrawal) in (0..).zip(self.withdrawals.iter().flatten()) {
             if withdrawal.amount == 0 {

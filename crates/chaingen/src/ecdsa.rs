@@ -1,4 +1,4 @@
-//! Signatures of many hashes at once, equal to those of libsecp256k1.
+//! Signatures of many hashes at once, equal to the signatures of libsecp256k1.
 //!
 //! Half of the time of writing a chain would be signatures. The nonce of a signature is a function of
 //! key and hash (RFC 6979). Its point is a sum of points from a table, one for each byte of the

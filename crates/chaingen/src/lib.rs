@@ -17,7 +17,7 @@
 //! of an existing chain, such as mainnet, with their transactions and receipts
 //! ([`ExecutedBlock::decode`]) and without state. The first block can have any number.
 //!
-//! Modules, each using only those before it: csv, draw, ecdsa, encode, error, tip, contracts, jar, op,
+//! Modules, each using only those before it: csv, draw, hashes, ecdsa, encode, error, tip, contracts, jar, op,
 //! signers, config, tables, events, histories, segments, world, intent, scenarios, scene,
 //! anomalies, traffic, block, header, truth, executed, masking, state, appender, block_writer,
 //! live, execgen, sample, logged_sample, op_sample, op_recorded.
@@ -37,6 +37,7 @@ mod events;
 #[cfg(feature = "executed")]
 pub mod execgen;
 mod executed;
+mod hashes;
 mod header;
 mod histories;
 mod intent;
