@@ -123,8 +123,9 @@ fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
         let frame = step.frame;
         let is_wanted = match frame.kind {
             FrameKind::Create | FrameKind::Create2 => true,
-            FrameKind::Call | FrameKind::CallCode => !frame.value.is_zero(),
-            FrameKind::DelegateCall | FrameKind::StaticCall => false,
+            FrameKind::Call => !frame.value.is_zero(),
+            // Code of another account in the name of the caller, to whom the value would go.
+            FrameKind::CallCode | FrameKind::DelegateCall | FrameKind::StaticCall => false,
         };
         let row = match step.is_destruction {
             true => destruction(frame),
@@ -148,12 +149,14 @@ fn call(frame: &Frame) -> Map<String, Value> {
     let mut put = |name: &str, value| row.insert(name.to_owned(), value);
     let empty = || Value::from("");
     let is_creation = frame.is_creation();
+    // A creation that failed made no contract.
+    let created = is_creation && frame.status == txgraph::Status::Success;
     put("from", address(from));
     put("to", if is_creation { empty() } else { address(to) });
     put("value", text(frame.value));
     put(
         "contractAddress",
-        if is_creation { address(to) } else { empty() },
+        if created { address(to) } else { empty() },
     );
     put("input", empty());
     put(

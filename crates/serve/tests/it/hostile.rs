@@ -279,7 +279,7 @@ fn long_work_ends_with_its_time_or_its_client() {
         }),
     );
     // Replays the whole chain, which takes seconds.
-    let account = "0x000000000000000000000000000000000000dead";
+    let account = "0x00000000000000000000000000000000beef0001";
     let started = Instant::now();
     let (code, message) = served.error("ots_searchTransactionsBefore", json!([account, 0, 25]));
     assert_eq!(code, -32002, "{message}");
@@ -332,7 +332,7 @@ fn too_many_requests_at_a_time_are_refused() {
             ..Limits::default()
         }),
     );
-    let account = "0x000000000000000000000000000000000000dead";
+    let account = "0x00000000000000000000000000000000beef0001";
     let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "ots_searchTransactionsBefore", "params": [account, 0, 25] });
     let question = question.to_string();
     let statuses: Vec<u16> = thread::scope(|scope| {

@@ -69,8 +69,10 @@ fn token_transfers_are_those_of_the_logs() {
     let fixture = small();
     let (served, chain) = (Served::new(&fixture), Chain::of(&fixture));
     let oza = fixture.truth["tokens"]["oza"]["address"].as_str().unwrap();
-    // Tokens that the truth names; others of the chain are left out of both sides.
+    // Tokens that the truth names, except the one whose events have no indexed ends; others of the
+    // chain are left out of both sides.
     let known: Vec<_> = (fixture.truth["tokens"].as_object().unwrap().values())
+        .filter(|it| it["kind"] != "unindexed")
         .map(|it| it["address"].clone())
         .collect();
     let mut compared = 0;
@@ -112,6 +114,11 @@ fn transfers_of_nfts_have_ids() {
         row["tokenID"].as_str().unwrap().parse::<u64>().unwrap();
         assert_eq!(row.get("value"), None);
     }
+    // The small chain has no transfers of this standard.
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let served = Served::new(&fixture);
     let multi = fixture.truth["tokens"]["multi"]["address"]
         .as_str()
         .unwrap();
@@ -166,7 +173,10 @@ fn internal_transfers_are_those_of_the_call_traces() {
         (json!(block), row["hash"].clone(), ends(row))
     };
     let all = served.rows("module=account&action=txlistinternal&startblock=0&endblock=99999999");
-    assert_eq!(all.iter().map(key).collect::<Vec<_>>(), expected);
+    for (row, expected) in all.iter().map(key).zip(&expected) {
+        assert_eq!(row, *expected);
+    }
+    assert_eq!(all.len(), expected.len());
     for address in expected.iter().step_by(5).map(|(.., ends)| ends[1].clone()) {
         let query = format!(
             "module=account&action=txlistinternal&address={}",
@@ -208,17 +218,15 @@ fn ends(row: &Value) -> [Value; 3] {
 /// The calls below a call that move value, in order, and whether they were reverted.
 fn internal(call: &Value, reverted: bool, is_root: bool, rows: &mut Vec<([Value; 3], bool)>) {
     let kind = call["type"].as_str().unwrap();
-    let moves = ["CALL", "CALLCODE", "CREATE", "CREATE2", "SELFDESTRUCT"].contains(&kind);
+    let moves = ["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"].contains(&kind);
     let value = call
         .get("value")
         .map(|value| amount(value.as_str().unwrap()));
     let reverted = reverted || call.get("error").is_some();
     if let Some(value) = value.filter(|value| moves && !is_root && *value != "0") {
-        // A failed creation has no address in the node's trace.
-        let to = call.get("to").cloned();
-        if let Some(to) = to {
-            rows.push(([call["from"].clone(), to, value], reverted));
-        }
+        // A creation that failed has no address.
+        let to = call.get("to").cloned().unwrap_or_else(|| json!(""));
+        rows.push(([call["from"].clone(), to, value], reverted));
     }
     for child in call["calls"].as_array().into_iter().flatten() {
         internal(child, reverted, false, rows);
