@@ -136,8 +136,8 @@ impl BlockSteps<'_> {
 }
 
 impl BlockRules {
-    /// The wei that block `number` creates for its beneficiary and for those of its ommers, which have
-    /// these numbers. `None` since the merge.
+    /// The wei that block `number` creates for its beneficiary, and for the beneficiaries of its ommers,
+    /// which have these numbers. `None` since the merge.
     pub fn rewards(
         &self,
         number: u64,

@@ -35,7 +35,7 @@ pub(crate) struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// Answers a question about the newest block. Asks again if that block was replaced meanwhile, so
+    /// Answers a question about the newest block. Asks again if that block was replaced since, so
     /// that everything in the answer is of one branch.
     pub(crate) fn consistent<T>(
         source: &'a Source,

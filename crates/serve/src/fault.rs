@@ -15,9 +15,9 @@ pub(crate) enum Fault {
     NotHere(String),
     /// A call reverted.
     Reverted {
-        /// What happened.
+        /// The reason, in words.
         message: String,
-        /// What the contract returned.
+        /// The data that the contract returned.
         data: Bytes,
     },
     /// The answer has too many rows or bytes.
@@ -38,7 +38,7 @@ pub(crate) enum Fault {
     Passed(Value),
 }
 
-/// What was asked, or why it could not be answered.
+/// The result of a question, or why it has none.
 pub(crate) type Answer<T> = Result<T, Fault>;
 
 impl From<txgraph::Error> for Fault {
@@ -76,7 +76,7 @@ impl Fault {
         }
     }
 
-    /// What happened.
+    /// The reason, in words.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Method(method) => {

@@ -211,7 +211,7 @@ fn signed_transaction(signed: &SignedTransaction) -> Map<String, Value> {
     map
 }
 
-/// The receipt of a transaction that was read with it. `blob_price` is that of its block.
+/// The receipt of a transaction that was read with it. `blob_price` is the price in its block.
 pub(crate) fn receipt(it: &NodeTransaction, blob_price: Option<U256>) -> Map<String, Value> {
     let mut map = Map::new();
     let Some(receipt) = &it.receipt else {

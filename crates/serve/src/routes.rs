@@ -1,4 +1,4 @@
-//! What is answered under which path.
+//! Paths, and what is answered there.
 
 use crate::{
     access::{Access, Refused},
@@ -36,7 +36,7 @@ const BLOCK: HeaderName = HeaderName::from_static("x-txgraph-block");
 /// Set if an answer is an error because blocks are missing.
 const INCOMPLETE: HeaderName = HeaderName::from_static("x-txgraph-incomplete");
 
-/// What all requests share.
+/// The parts that all requests share.
 pub(crate) struct App {
     pub(crate) workers: Workers,
     pub(crate) access: Access,
@@ -50,7 +50,7 @@ pub(crate) struct App {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// What was asked, for the access log.
+/// The method or action, for the access log.
 #[derive(Clone, Debug)]
 struct Asked(String);
 

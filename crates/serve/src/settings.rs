@@ -10,7 +10,7 @@ pub type AccessLog = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
 pub struct Settings {
     /// The address and port.
     pub listen: SocketAddr,
-    /// What every client must send. Required if `listen` is not a loopback address.
+    /// The token that every client must send. Required if `listen` is not a loopback address.
     pub token: Option<String>,
     /// Names of this host that clients may use, beside `localhost` and addresses.
     pub hosts: Vec<String>,
@@ -47,7 +47,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// What one client may use.
+/// The limits of requests and answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The time of one request, from its last byte on.

@@ -123,7 +123,7 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         ask.count(400)?;
         let number = transfer.block_number;
         if !blocks.contains_key(&number) {
-            // Those of a block follow each other.
+            // Withdrawals of a block follow each other.
             blocks.clear();
             blocks.insert(number, ask.source.block(number, false)?);
         }

@@ -45,7 +45,7 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
             rows.push(of_transfer(replay, transfer)?);
             continue;
         }
-        // Those of a transaction follow each other.
+        // Transfers of a transaction follow each other.
         replayed.clear();
         let replay = replay(ask, place(transfer))?;
         rows.push(of_transfer(&replay, transfer)?);

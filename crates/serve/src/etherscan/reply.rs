@@ -1,4 +1,4 @@
-//! What answers consist of.
+//! The parts of an answer.
 
 use crate::ask::Ask;
 use serde_json::Value;

@@ -12,7 +12,7 @@ use crate::{
 use serde_json::{Value, json};
 use txgraph::{CallFrame, Trace, TransactionReplay};
 
-/// What is asked of each transaction.
+/// The trace that is asked of each transaction.
 #[derive(Clone, Copy)]
 enum Tracer {
     Call { with_logs: bool, only_top: bool },

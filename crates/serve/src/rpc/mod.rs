@@ -174,8 +174,8 @@ fn unknown(method: &str) -> Fault {
     }
 }
 
-/// Whether the server of the node may answer a method that has no answer here. Others than those of
-/// these namespaces are not passed on: they control the node, or its keys.
+/// Whether the server of the node may answer a method that has no answer here. Methods of other
+/// namespaces are not passed on: they control the node, or its keys.
 pub(crate) fn may_pass(method: &str) -> bool {
     NAMESPACES.iter().any(|begin| method.starts_with(begin))
         && !matches!(method, "debug_setHead" | "debug_chaindbCompact")

@@ -1,5 +1,5 @@
-//! The server over HTTP: answers compared with those of the node that wrote the data directory, and
-//! requests that want to do harm.
+//! The server over HTTP: answers compared with the answers of the node that wrote the data
+//! directory, and requests that want to do harm.
 
 mod etherscan;
 mod harness;

@@ -176,7 +176,7 @@ fn calls_run_on_the_state_of_any_block() {
     assert_eq!(code, -32602);
 }
 
-/// What the chain does not have is `null`, and what nobody can know is an error.
+/// The answer is `null` for what the chain does not have, and an error for what cannot be known.
 #[test]
 fn what_is_not_there_is_null_or_an_error() {
     let served = Served::new(&small());

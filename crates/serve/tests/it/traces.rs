@@ -97,7 +97,7 @@ fn flat_traces_are_the_call_tree() {
     assert!(compared > 300, "{compared}");
 }
 
-/// What both forms say of a call.
+/// The fields of a call that both forms have.
 fn reduced(trace: &Value) -> Value {
     let action = &trace["action"];
     let (from, to, value, input) = match trace["type"].as_str().unwrap() {

@@ -141,8 +141,7 @@ impl Source {
     }
 
     /// Another handle on this open source, whose work `control` observes and stops: for a server,
-    /// each of whose queries ends with its client. Nothing is opened again, and the threads are those of
-    /// this source.
+    /// each of whose queries ends with its client. Nothing is opened again, and the threads are shared.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a block contains, and how it is read.
+//! The content of a block, and how it is read.
 
 use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Log};
@@ -34,7 +34,7 @@ pub struct NodeTransaction {
     pub sender: Address,
     /// The transaction.
     pub transaction: StoredTransaction,
-    /// What it did, if that was asked for.
+    /// Its receipt, if that was asked for.
     pub receipt: Option<NodeReceipt>,
 }
 

@@ -1,4 +1,4 @@
-//! What the protocol adds to blocks: prices of blobs, and rewards.
+//! Prices of blobs and rewards, which follow from the rules of a chain.
 
 use crate::{Capability, NodeBlock, Result, Source};
 use alloy_primitives::U256;
@@ -18,7 +18,7 @@ impl Source {
         Ok(Some(rules.at(header).blobs.base_fee(excess)))
     }
 
-    /// The wei that a block creates for its beneficiary, and for that of each ommer. Zero since the
+    /// The wei that a block creates for its beneficiary, and for the beneficiary of each ommer. Zero since the
     /// merge.
     ///
     /// # Errors
