@@ -92,13 +92,16 @@ pub fn look_for_transaction(
     Ok(found)
 }
 
+/// A location, if there is one, and the blocks that could not be searched.
+type Found = (Option<(u64, u32)>, Vec<Unavailable>);
+
 /// Returns the location, if it is in `wanted`, and the blocks that could not be searched.
 fn find(
     db: &NodeDb,
     hash: B256,
     wanted: &BlockRanges,
     options: &ScanOptions,
-) -> Result<(Option<(u64, u32)>, Vec<Unavailable>), SourceError> {
+) -> Result<Found, SourceError> {
     match look_up(db, hash).map_err(Error::NodeDb)? {
         Lookup::Found(location) => {
             let found = wanted.contains(location.0).then_some(location);

@@ -26,12 +26,12 @@ fn blocks_and_transactions_are_those_of_the_node() {
         let tip = fixture.tip().unwrap();
         assert_eq!(
             number(&served.result("eth_blockNumber", json!([]))),
-            tip.into()
+            u128::from(tip)
         );
         let chain_id = fixture.chain_id().unwrap();
         assert_eq!(
             number(&served.result("eth_chainId", json!([]))),
-            chain_id.into()
+            u128::from(chain_id)
         );
         assert_eq!(
             served.result("net_version", json!([])),
