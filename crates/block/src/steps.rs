@@ -124,20 +124,39 @@ impl BlockSteps<'_> {
 
     /// Pays the beneficiaries of the block and its ommers, before the merge.
     fn reward<E: Executor>(&self, executor: &mut E) -> Result<(), E::Error> {
-        let ether = match self.rules.fork {
-            fork if fork >= Fork::Paris => return Ok(()),
+        let ommers = self.ommers.iter().map(|(number, _)| *number);
+        let Some((reward, shares)) = self.rules.rewards(self.block.number, ommers) else {
+            return Ok(());
+        };
+        for ((_, beneficiary), share) in self.ommers.iter().zip(shares) {
+            executor.increase_balance(*beneficiary, share)?;
+        }
+        executor.increase_balance(self.block.beneficiary, reward)
+    }
+}
+
+impl BlockRules {
+    /// The wei that block `number` creates for its beneficiary, and for the beneficiaries of its ommers,
+    /// which have these numbers. `None` since the merge.
+    pub fn rewards(
+        &self,
+        number: u64,
+        ommers: impl IntoIterator<Item = u64>,
+    ) -> Option<(U256, Vec<U256>)> {
+        let ether = match self.fork {
+            fork if fork >= Fork::Paris => return None,
             fork if fork >= Fork::Constantinople => 2,
             fork if fork >= Fork::Byzantium => 3,
             _ => 5,
         };
         let base = U256::from(ether * u128::from(ETHER));
-        for (number, beneficiary) in &self.ommers {
-            // Ommers of a valid block are at most six blocks older.
-            let age = self.block.number.saturating_sub(*number).min(8);
-            let share = base * U256::from(8 - age) / U256::from(8);
-            executor.increase_balance(*beneficiary, share)?;
-        }
-        let for_ommers = base / U256::from(32) * U256::from(self.ommers.len());
-        executor.increase_balance(self.block.beneficiary, base + for_ommers)
+        // Ommers of a valid block are at most six blocks older.
+        let age = |ommer: u64| number.saturating_sub(ommer).min(8);
+        let shares = ommers.into_iter().map(age);
+        let shares: Vec<_> = shares
+            .map(|age| base * U256::from(8 - age) / U256::from(8))
+            .collect();
+        let for_ommers = base / U256::from(32) * U256::from(shares.len());
+        Some((base + for_ommers, shares))
     }
 }

@@ -65,6 +65,31 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
     Ok(cancel)
 }
 
+/// Watches SIGINT and SIGTERM, and returns a flag that the first of them sets. A second one ends the
+/// process. For a server, which ends in order.
+///
+/// # Errors
+///
+/// As [`watch_signals`].
+pub(crate) fn watch_signals_to_end() -> Result<CancelFlag> {
+    let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let cancel = CancelFlag::new();
+    let flag = cancel.clone();
+    let watcher = thread::Builder::new().name("signals".into());
+    let watch = move || {
+        for _ in signals.forever() {
+            if flag.is_canceled() {
+                exit();
+            }
+            flag.cancel();
+            say(format_args!("stopping (once more to stop at once)"));
+        }
+    };
+    watcher.spawn(watch).map_err(failed)?;
+    Ok(cancel)
+}
+
 /// Ends the process with status 130, whatever its threads are blocked by.
 fn exit() -> ! {
     let _files = txgraph::discard_partial_files();

@@ -39,6 +39,7 @@ use txgraph::{Result, parse::Options};
 pub use cluster::{Cluster, ClusterQuery};
 pub use exit::{exit_code, report};
 pub use interrupt::watch_signals;
+use interrupt::watch_signals_to_end;
 pub use progress::log;
 
 /// Where did these tokens go? Transfer graphs from a local reth node
@@ -81,11 +82,22 @@ enum Command {
     Era(commands::era::EraArgs),
     #[cfg(feature = "lake")]
     Lake(commands::lake::LakeArgs),
+    #[cfg(feature = "serve")]
+    Serve(commands::serve::ServeArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
 
 impl Command {
+    /// Whether the command ends in order after a signal, as a server does.
+    const fn ends_in_order(&self) -> bool {
+        #[cfg(feature = "serve")]
+        if matches!(self, Self::Serve(_)) {
+            return true;
+        }
+        false
+    }
+
     /// The cluster, of a command that a cluster can run.
     const fn cluster(&self) -> Option<&ClusterArgs> {
         match self {
@@ -118,6 +130,7 @@ Environment:
   SSL_CERT_FILE                   certificates for https, instead of those of the system
   XDG_CACHE_HOME                  where caches are, instead of ~/.cache
   AWS_*                           keys and region of buckets (lakes with --source lake:s3://…)
+  TXGRAPH_SERVE_TOKEN             token of clients of txgraph serve
   TXGRAPH_THREADS                 threads; RAYON_NUM_THREADS is read after it
   RUST_LOG                        what to log, e.g. txgraph_reader=debug
   NO_COLOR                        no colors
@@ -202,10 +215,11 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         (Some(question), Some(cluster)) => Some((question, cluster)),
     };
     log(cli.global.run.quiet, cli.global.run.verbose);
-    let cancel = watch_signals(match on_cluster {
-        Some(_) => CLUSTER_GRACE,
-        None => GRACE,
-    })?;
+    let cancel = match on_cluster {
+        Some(_) => watch_signals(CLUSTER_GRACE)?,
+        None if cli.command.ends_in_order() => watch_signals_to_end()?,
+        None => watch_signals(GRACE)?,
+    };
     let terminal = Terminal::new(cli.global.run.quiet, cancel);
     let stats = (cli.global.run.stats.as_deref()).map(|path| {
         let config = cli.global.config().unwrap_or_default();
@@ -254,6 +268,8 @@ fn dispatch(
         Command::Era(args) => commands::era::run(&args, context),
         #[cfg(feature = "lake")]
         Command::Lake(args) => commands::lake::run(&args, context),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::run(&args, context),
         Command::Evm(args) => commands::evm::run(args, context),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
         Command::Man(args) => commands::man::run(&args, Cli::command()),

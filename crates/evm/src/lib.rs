@@ -82,5 +82,6 @@ pub use evm::{Evm, UNTRUSTED_MEMORY_LIMIT};
 pub use fork::{Fork, UnknownFork};
 pub use inspect::{FrameEnd, FrameKind, FrameStart, Inspector, Step};
 pub use outcome::{BlockGas, Error, Halt, InvalidTransaction, Outcome, Status};
+pub use precompiles::is_precompile;
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
 pub use state::{AccountChange, AccountOverride, SlotChange, State, StateMemory, Transition};

@@ -121,15 +121,29 @@ impl<'db> Snapshot<'db> {
         Ok(hash)
     }
 
-    /// Checks that MDBX has the same number for a hash from the static files.
-    fn check_committed(&self, block: u64, hash: B256) -> Result<()> {
-        let number = self
-            .txn
+    /// Returns the number of the canonical block with this hash; `None` if there is none up to the
+    /// tip.
+    pub fn block_with_hash(&self, hash: B256) -> Result<Option<u64>> {
+        let Some(block) = self.number_of(hash)?.filter(|block| *block <= self.tip) else {
+            return Ok(None);
+        };
+        // The table may keep hashes of abandoned branches.
+        let canonical = self.hash_of(block, &mut self.own_scratch.borrow_mut(), block)?;
+        Ok((canonical == hash).then_some(block))
+    }
+
+    /// Reads the number that MDBX has for the hash of a block.
+    fn number_of(&self, hash: B256) -> Result<Option<u64>> {
+        self.txn
             .get(Table::HeaderNumbers, hash.as_slice())?
             .map(tables::plain_u64)
             .transpose()
-            .map_err(|what| self.bad_row(Table::HeaderNumbers, &hash.to_string(), what))?;
-        if number == Some(block) {
+            .map_err(|what| self.bad_row(Table::HeaderNumbers, &hash.to_string(), what))
+    }
+
+    /// Checks that MDBX has the same number for a hash from the static files.
+    fn check_committed(&self, block: u64, hash: B256) -> Result<()> {
+        if self.number_of(hash)? == Some(block) {
             return Ok(());
         }
         Err(Error::Inconsistent {

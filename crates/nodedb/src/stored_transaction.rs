@@ -45,7 +45,7 @@ pub struct Deposit {
 
 impl StoredTransaction {
     /// The nonce; 0 for transactions without signature.
-    pub(crate) fn nonce(&self) -> u64 {
+    pub fn nonce(&self) -> u64 {
         match self {
             Self::Signed(signed) => signed.nonce(),
             Self::Deposit(_) | Self::PostExec(_) => 0,
@@ -72,7 +72,7 @@ impl StoredTransaction {
     }
 
     /// The value in wei.
-    pub(crate) fn value(&self) -> U256 {
+    pub fn value(&self) -> U256 {
         match self {
             Self::Signed(signed) => signed.value(),
             Self::Deposit(deposit) => deposit.value,
@@ -80,8 +80,17 @@ impl StoredTransaction {
         }
     }
 
+    /// The gas limit; 0 for type 0x7d.
+    pub fn gas_limit(&self) -> u64 {
+        match self {
+            Self::Signed(signed) => signed.gas_limit(),
+            Self::Deposit(deposit) => deposit.gas_limit,
+            Self::PostExec(_) => 0,
+        }
+    }
+
     /// The chain id, if the transaction has one.
-    pub(crate) fn chain_id(&self) -> Option<u64> {
+    pub fn chain_id(&self) -> Option<u64> {
         match self {
             Self::Signed(signed) => signed.chain_id(),
             Self::Deposit(_) | Self::PostExec(_) => None,

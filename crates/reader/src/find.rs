@@ -15,7 +15,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 use txgraph_nodedb::{self as nodedb, NodeDb, Parts, Scratch, Snapshot};
-use txgraph_transfers::{BlockRange, BlockRanges, SourceError};
+use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Unavailable};
 use txgraph_work::{Ordered, ProgressGuard, ordered};
 
 /// Transactions that are hashed in one call: bounds the memory of a thread to 200 KB.
@@ -57,25 +57,66 @@ pub fn find_transaction(
         Some(blocks) => blocks.clone(),
         None => BlockRange::up_to(tip).into(),
     };
-    let unknown = |missing| Error::UnknownTransaction {
+    let (found, missing) = find(db, hash, &wanted, options)?;
+    let unknown = Error::UnknownTransaction {
         hash,
-        blocks: wanted.clone(),
+        blocks: wanted,
         missing,
     };
+    found.ok_or_else(|| unknown.into())
+}
+
+/// Like [`find_transaction`] in all blocks up to the tip, but `None` if none of them contains the
+/// transaction.
+///
+/// # Errors
+///
+/// [`Error::UnknownTransaction`] if the transaction was not found and some blocks could not be
+/// searched.
+pub fn look_for_transaction(
+    db: &NodeDb,
+    hash: B256,
+    options: &ScanOptions,
+) -> Result<Option<(u64, u32)>, SourceError> {
+    let tip = reread("tip", || Ok(db.snapshot()?.tip())).map_err(Error::NodeDb)?;
+    let wanted = BlockRange::up_to(tip).into();
+    let (found, missing) = find(db, hash, &wanted, options)?;
+    if found.is_none() && !missing.is_empty() {
+        let unknown = Error::UnknownTransaction {
+            hash,
+            blocks: wanted,
+            missing,
+        };
+        return Err(unknown.into());
+    }
+    Ok(found)
+}
+
+/// A location, if there is one, and the blocks that could not be searched.
+type Found = (Option<(u64, u32)>, Vec<Unavailable>);
+
+/// Returns the location, if it is in `wanted`, and the blocks that could not be searched.
+fn find(
+    db: &NodeDb,
+    hash: B256,
+    wanted: &BlockRanges,
+    options: &ScanOptions,
+) -> Result<Found, SourceError> {
     match look_up(db, hash).map_err(Error::NodeDb)? {
-        Lookup::Found(location) if wanted.contains(location.0) => return Ok(location),
-        Lookup::Found(_) | Lookup::Absent => return Err(unknown(Vec::new()).into()),
+        Lookup::Found(location) => {
+            let found = wanted.contains(location.0).then_some(location);
+            return Ok((found, Vec::new()));
+        }
+        Lookup::Absent => return Ok((None, Vec::new())),
         Lookup::NoIndex => {}
     }
     let parts = Parts {
         transactions: true,
         ..Parts::default()
     };
-    let survey = availability::survey(db, &wanted, parts, &options.cancel)?;
-    match search(db, hash, &survey.present, options)? {
-        Some(location) => Ok(location),
-        None => Err(unknown(survey.missing).into()),
-    }
+    let survey = availability::survey(db, wanted, parts, &options.cancel)?;
+    let found = search(db, hash, &survey.present, options)?;
+    Ok((found, survey.missing))
 }
 
 /// The result of the node's index of transaction hashes.

@@ -37,7 +37,7 @@ mod source;
 mod workers;
 
 pub use error::{Error, Result};
-pub use find::find_transaction;
+pub use find::{find_transaction, look_for_transaction};
 pub use options::{Explain, ScanOptions};
 pub use plan::ScanPlan;
 pub use source::NodeSource;

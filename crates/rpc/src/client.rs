@@ -96,19 +96,10 @@ impl Group<'_> {
 impl Client {
     pub(crate) fn new(endpoint: Endpoint, retry: Retry, cancel: CancelFlag) -> Self {
         let settings = &endpoint.settings;
-        let mut config = Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_idle_connections_per_host(settings.connections)
-            .user_agent(concat!("txgraph/", env!("CARGO_PKG_VERSION")));
-        if endpoint.url.starts_with("https:") {
-            config = config.tls_config(tls());
-        }
         Self {
             pace: Pace::new(settings.rate, settings.connections),
             batch: Adaptive::new(settings.batch, settings.batch),
-            agent: config.build().new_agent(),
+            agent: agent(&endpoint),
             endpoint,
             retry,
             cancel,
@@ -463,6 +454,21 @@ fn certificate_problem(error: &ureq::Error) -> Option<String> {
 }
 
 /// TLS with the certificates of the system. The environment variable `SSL_CERT_FILE` names others.
+/// What connects to a server.
+pub(crate) fn agent(endpoint: &Endpoint) -> Agent {
+    let settings = &endpoint.settings;
+    let mut config = Agent::config_builder()
+        .timeout_global(Some(settings.timeout))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_idle_connections_per_host(settings.connections)
+        .user_agent(concat!("txgraph/", env!("CARGO_PKG_VERSION")));
+    if endpoint.url.starts_with("https:") {
+        config = config.tls_config(tls());
+    }
+    config.build().new_agent()
+}
+
 fn tls() -> TlsConfig {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {

@@ -17,7 +17,7 @@
 //! log that a server leaves out is detected only by the receipts root ([`RpcOptions::verify`]).
 //!
 //! Modules, each using only those before it: pace, secrets, error, endpoint, wire, reply, trace,
-//! client, fuzzing, node, fees, logs, parts, verify, checks, decode, transaction, scan, source.
+//! client, relay, fuzzing, node, fees, logs, parts, verify, checks, decode, transaction, scan, source.
 
 mod checks;
 mod client;
@@ -29,6 +29,7 @@ mod logs;
 mod node;
 mod pace;
 mod parts;
+mod relay;
 mod reply;
 mod scan;
 mod secrets;
@@ -44,5 +45,6 @@ pub mod fuzzing;
 pub use endpoint::{Endpoint, Settings};
 pub use error::{Error, Place, Result};
 pub use node::{RpcNode, RpcOptions};
+pub use relay::Relay;
 pub use source::RpcSource;
 pub use transaction::FoundTransaction;

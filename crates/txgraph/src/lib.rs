@@ -91,7 +91,9 @@ pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures,
 pub use txgraph_analysis::{Column, ColumnType, PairOrder, Table, TaintMethod, Value};
 pub use txgraph_base::UnknownWord;
 #[cfg(feature = "replay")]
-pub use txgraph_evm::{AccountOverride, Halt, Inspector, Outcome, Status};
+pub use txgraph_evm::{
+    AccountOverride, FrameKind, Halt, Inspector, Outcome, Status, is_precompile,
+};
 #[cfg(feature = "export")]
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ClaimedMetadata, ColumnChoice,
@@ -110,12 +112,15 @@ pub use txgraph_index::Status as IndexStatus;
 pub use txgraph_labels::{Category, Label, LabelSet, Labels};
 #[cfg(feature = "lake")]
 pub use txgraph_lake::{CompactReport, FileStatus, Lake, Status as LakeStatus};
-pub use txgraph_nodedb::{ChainFamily, Info, NEWEST_KNOWN, NEWEST_TESTED, is_known_version};
+pub use txgraph_nodedb::{
+    ChainFamily, Deposit, Header, Info, NEWEST_KNOWN, NEWEST_TESTED, SignedTransaction,
+    StoredTransaction, Withdrawal, is_known_version,
+};
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{
-    BlockReplay, CallFrame, CallLog, EngineKind, Mismatch, RangeReport, StateOverrides,
-    TransactionOverride, TransactionReplay,
+    BlockReplay, CallFrame, CallLog, EngineKind, Frame, Frames, Mismatch, NativeTransfer,
+    RangeReport, StateOverrides, TransactionOverride, TransactionReplay, revert_reason,
 };
 #[cfg(any(feature = "index", feature = "lake"))]
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};

@@ -21,6 +21,8 @@ mod poisoning;
 pub(crate) mod query;
 pub(crate) mod relations;
 pub(crate) mod replay;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod state;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod stores;

@@ -37,6 +37,7 @@ mod relations;
 mod replay;
 mod replay_tables;
 mod rpc;
+mod serve;
 mod signals;
 mod sources;
 mod state;

@@ -24,7 +24,7 @@ const P256VERIFY: u16 = 0x100;
 
 /// Whether `address` is a precompiled contract.
 #[inline]
-pub(crate) fn is_precompile(fork: Fork, address: &Address) -> bool {
+pub fn is_precompile(fork: Fork, address: &Address) -> bool {
     let bytes = &address.0.0;
     if bytes[..18] != [0; 18] {
         return false;

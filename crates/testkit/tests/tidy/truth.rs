@@ -22,7 +22,6 @@ const FOREIGN: &[&str] = &[
     "Finish",
     "FinishCheckpoint",
     "crates/storage/provider/src/providers/database/provider.rs",
-    "prestateTracer",
     "save_blocks",
     "tx_range",
     // Contracts of the OP stack

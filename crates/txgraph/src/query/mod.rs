@@ -1,6 +1,7 @@
 //! The queries, one file each: their options, and how they are answered.
 
 mod analyze;
+mod blocks;
 mod branch_ends;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod build_source;
@@ -9,6 +10,7 @@ mod era;
 mod index;
 #[cfg(feature = "lake")]
 mod lake;
+mod logs;
 mod measure;
 mod paths;
 mod query_metadata;
@@ -26,12 +28,14 @@ mod transfers;
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
+pub use blocks::{NodeBlock, NodeReceipt, NodeTransaction, Order};
 pub use branch_ends::BranchEnds;
 pub use era::{ExportEra, ExportedEra};
 #[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
+pub use logs::{LogFilter, NodeLog};
 pub use measure::Measure;
 #[cfg(feature = "replay")]
 pub use replay::{

@@ -10,6 +10,7 @@ mod creation;
 mod name;
 #[cfg(feature = "export")]
 mod profile;
+mod protocol;
 mod replay_source;
 #[cfg(feature = "export")]
 mod rows;

@@ -1,5 +1,6 @@
 //! The trait that each kind of source implements.
 
+use super::run_control::RunControl;
 use crate::{Capabilities, MeasureSettings, Measured, ProtectedPaths, Result};
 use std::{any::Any, fmt};
 use txgraph_transfers::{BlockRange, ChainInfo, ScanRequest, TransferFilter, TransferSource};
@@ -15,6 +16,13 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
 
     /// The chain.
     fn chain(&self) -> Result<&ChainInfo>;
+
+    /// Another handle on the same open source, whose work `control` observes and stops. `None`, the
+    /// default: the source has one control for all work.
+    fn share(&self, control: &RunControl) -> Option<Box<dyn Backend>> {
+        let _ = control;
+        None
+    }
 
     /// The highest block that can be read at present.
     fn tip(&self) -> Result<u64>;

@@ -140,6 +140,31 @@ impl Source {
         })
     }
 
+    /// Another handle on this open source, whose work `control` observes and stops: for a server,
+    /// each of whose queries ends with its client. Nothing is opened again, and the threads are shared.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] for a kind of source that has one control for all work.
+    pub fn with_control(&self, control: &RunControl) -> Result<Self> {
+        let control = RunControl {
+            threads: self.control.threads.clone(),
+            ..control.clone()
+        };
+        let Some(backend) = self.backend.share(&control) else {
+            return Err(Error::usage(format!(
+                "{}: queries to this source cannot be stopped one by one",
+                self.spec
+            )));
+        };
+        Ok(Self {
+            spec: self.spec.clone(),
+            backend,
+            config: self.config.clone(),
+            control,
+        })
+    }
+
     /// The kind and the location of this source.
     pub const fn spec(&self) -> &SourceSpec {
         &self.spec

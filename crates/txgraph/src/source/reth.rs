@@ -17,13 +17,13 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 pub(crate) struct RethNode {
     db: Arc<NodeDb>,
     source: OnceLock<NodeSource>,
-    /// The index to answer from, if one is used.
+    /// The index to answer from, if one is used. Shared by all handles of the node.
     #[cfg(feature = "index")]
-    pub(crate) index: OnceLock<Option<txgraph_index::Index>>,
+    pub(crate) index: Arc<OnceLock<Option<txgraph_index::Index>>>,
     /// Executes the blocks that the node has stored without their state; `None` if the rules of
     /// the chain are not known. Shared by all queries, because it keeps the result.
     #[cfg(feature = "replay")]
-    pub(crate) newest: OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>,
+    pub(crate) newest: Arc<OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>>,
     pub(crate) config: Config,
     pub(crate) control: RunControl,
     protected: ProtectedPaths,
@@ -52,13 +52,28 @@ impl RethNode {
             db: Arc::new(NodeDb::open(&dir)?),
             source: OnceLock::new(),
             #[cfg(feature = "index")]
-            index: OnceLock::new(),
+            index: Arc::default(),
             #[cfg(feature = "replay")]
-            newest: OnceLock::new(),
+            newest: Arc::default(),
             config: config.clone(),
             control: control.clone(),
             protected: ProtectedPaths::data_directory(&dir),
         })
+    }
+
+    /// Another handle on the same open files, with a control of its own.
+    fn share(&self, control: &RunControl) -> Self {
+        Self {
+            db: self.db.clone(),
+            source: OnceLock::new(),
+            #[cfg(feature = "index")]
+            index: self.index.clone(),
+            #[cfg(feature = "replay")]
+            newest: self.newest.clone(),
+            config: self.config.clone(),
+            control: control.clone(),
+            protected: self.protected.clone(),
+        }
     }
 
     /// The database.
@@ -199,6 +214,10 @@ impl Backend for RethNode {
 
     fn chain(&self) -> Result<&ChainInfo> {
         Ok(self.source()?.chain())
+    }
+
+    fn share(&self, control: &RunControl) -> Option<Box<dyn Backend>> {
+        Some(Box::new(Self::share(self, control)))
     }
 
     fn tip(&self) -> Result<u64> {

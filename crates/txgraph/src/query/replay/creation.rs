@@ -47,7 +47,7 @@ impl Source {
     /// # Errors
     ///
     /// If the source keeps no change sets, or they cannot be read.
-    pub(crate) fn creation_of(&self, contract: Address) -> Result<Option<Creation>> {
+    pub fn creation_of(&self, contract: Address) -> Result<Option<Creation>> {
         let node = self.node(Capability::State)?;
         let Some(block) = self.block_of_creation(node, contract)? else {
             return Ok(None);

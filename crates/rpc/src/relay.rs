@@ -1,0 +1,72 @@
+//! Questions of others, passed on to a server as they are.
+
+use crate::{client::agent, endpoint::Endpoint};
+use std::{io::Read, time::Duration};
+use ureq::Agent;
+
+/// Passes questions on to a server. Shared between threads.
+#[derive(Debug)]
+pub struct Relay {
+    endpoint: Endpoint,
+    agent: Agent,
+}
+
+impl Relay {
+    /// A relay to a server, which is not asked yet.
+    pub fn new(endpoint: Endpoint) -> Self {
+        let agent = agent(&endpoint);
+        Self { endpoint, agent }
+    }
+
+    /// The server, without keys.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Sends a JSON-RPC request and returns the body of the answer, which is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// In words without keys, if the server does not answer in `time`, or with too many bytes.
+    pub fn pass(&self, body: &[u8], time: Duration) -> Result<Vec<u8>, String> {
+        let Endpoint {
+            url,
+            authorization,
+            settings,
+            ..
+        } = &self.endpoint;
+        let failed = |what: &dyn std::fmt::Display| {
+            let what = self.endpoint.secrets.masked(&what.to_string());
+            format!("{}: {what}", self.endpoint)
+        };
+        let mut request = self
+            .agent
+            .post(url)
+            .header("content-type", "application/json")
+            .header("accept", "application/json");
+        if let Some(authorization) = authorization {
+            request = request.header("authorization", authorization);
+        }
+        let request = request
+            .config()
+            .timeout_global(Some(time.min(settings.timeout)))
+            .build();
+        let mut response = request.send(body).map_err(|error| failed(&error))?;
+        let mut bytes = Vec::new();
+        let reader = response.body_mut().as_reader();
+        let limit = settings.response_bytes;
+        let read = reader.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| failed(&error))?;
+        if bytes.len() as u64 > limit {
+            return Err(failed(&format_args!(
+                "the answer is larger than {limit} bytes"
+            )));
+        }
+        match response.status().as_u16() {
+            200..300 => Ok(bytes),
+            status => Err(failed(&format_args!(
+                "it answered with HTTP status {status}"
+            ))),
+        }
+    }
+}

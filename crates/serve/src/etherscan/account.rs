@@ -1,0 +1,138 @@
+//! `account`: balances, transactions, and where the first coins came from.
+
+use super::{
+    query::Query,
+    reply::{NO_TRANSACTIONS, Reply, confirmations, text},
+};
+use crate::{
+    ask::{Ask, Ending},
+    fault::{Answer, Fault},
+    json::{address, data, selector},
+};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use txgraph::{BlockSpec, Direction, NodeTransaction};
+
+/// The most addresses of one query.
+const ADDRESSES_MAX: usize = 20;
+
+/// Rows of a page, if the query names no number.
+pub(super) const ROWS: u64 = 10_000;
+
+pub(super) fn balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let (holder, block) = (query.address("address")?, query.tag(ask)?);
+    Ok(Reply::Value(native(ask, holder, block)?))
+}
+
+pub(super) fn balance_history(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let holder = query.address("address")?;
+    let block = query.number("blockno")?;
+    let block =
+        block.ok_or_else(|| Fault::Params("Error! Invalid parameter blockno".to_owned()))?;
+    let block = ask.block(Some(&block.into()))?;
+    Ok(Reply::Value(native(ask, holder, block)?))
+}
+
+fn native(ask: &Ask<'_>, holder: txgraph::Address, block: u64) -> Answer<Value> {
+    let account = ask
+        .source
+        .with_state(Some(block), |state| state.account(holder))?;
+    Ok(text(account.balance))
+}
+
+pub(super) fn balances(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let holders = query.addresses("address", ADDRESSES_MAX)?;
+    let block = query.tag(ask)?;
+    let rows = ask.source.with_state(Some(block), |state| {
+        let row = |holder: &txgraph::Address| {
+            let balance = text(state.account(*holder)?.balance);
+            Ok(json!({ "account": address(*holder), "balance": balance }))
+        };
+        holders.iter().map(row).collect()
+    })?;
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+}
+
+pub(super) fn token_balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let (token, holder) = (query.address("contractaddress")?, query.address("address")?);
+    let block = query.tag(ask)?;
+    let (_, found) = ask.source.balances(Some(block), &[(holder, Some(token))])?;
+    // As Etherscan, for a contract that does not answer.
+    let balance = found.first().copied().flatten().unwrap_or_default();
+    Ok(Reply::Value(text(balance)))
+}
+
+pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let wanted = query.address("address")?;
+    let page = query.page(ROWS)?;
+    let mut rows = Vec::new();
+    if let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? {
+        let blocks = Ask::range(first, last)?;
+        let (mut skip, mut ending) = (page.skip, Ending::new());
+        ask.source
+            .transactions_of(wanted, blocks, page.order, |it| {
+                if skip > 0 {
+                    skip -= 1;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                let done = ask.count(1000 + 2 * it.transaction.input().len());
+                if ending.note(done).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                rows.push(transaction(ask, &it));
+                Ok(match rows.len() < page.rows {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                })
+            })?;
+        ending.finish()?;
+    }
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+}
+
+fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {
+    let input = it.transaction.input();
+    let receipt = it.receipt.as_ref();
+    let success = receipt.is_some_and(|receipt| receipt.success);
+    let created = it.created().map_or_else(|| Value::from(""), address);
+    json!({
+        "blockNumber": text(it.header.number),
+        "blockHash": data(it.header.hash),
+        "timeStamp": text(it.header.timestamp),
+        "hash": data(it.hash),
+        "nonce": text(it.nonce()),
+        "transactionIndex": text(it.index),
+        "from": address(it.sender),
+        "to": it.transaction.to().map_or_else(|| Value::from(""), address),
+        "value": text(it.transaction.value()),
+        "gas": text(it.transaction.gas_limit()),
+        "gasPrice": text(it.gas_price()),
+        "input": data(input),
+        "methodId": data(selector(input)),
+        "functionName": "",
+        "contractAddress": created,
+        "cumulativeGasUsed": text(receipt.map_or(0, |receipt| receipt.cumulative_gas_used)),
+        "txreceipt_status": if success { "1" } else { "0" },
+        "gasUsed": text(receipt.map_or(0, |receipt| receipt.gas_used)),
+        "confirmations": confirmations(ask, it.header.number),
+        "isError": if success { "0" } else { "1" },
+    })
+}
+
+pub(super) fn funded_by(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let wanted = query.address("address")?;
+    let question = ask.source.transfers().native().internal().address(wanted);
+    let question = question.direction(Direction::In);
+    let question = question.blocks(BlockSpec::through(0, ask.tip.number));
+    let first = question.prepare()?.first(1)?.transfers.into_iter().next();
+    let Some(funding) = first else {
+        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+    };
+    Ok(Reply::Value(json!({
+        "block": text(funding.block_number),
+        "timeStamp": text(funding.block_timestamp.map_or(0, txgraph::BlockTime::seconds)),
+        "fundingAddress": address(funding.from_address),
+        "fundingTxn": funding.transaction_hash.map_or_else(|| Value::from(""), data),
+        "value": text(funding.value),
+    })))
+}

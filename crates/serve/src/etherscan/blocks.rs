@@ -1,0 +1,148 @@
+//! Blocks by time and by beneficiary, and withdrawals.
+
+use super::{
+    account::ROWS,
+    query::Query,
+    reply::{NO_TRANSACTIONS, Reply, text},
+    tokens::collect,
+};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    json::address,
+};
+use alloy_primitives::U256;
+use serde_json::json;
+use std::{collections::BTreeMap, ops::ControlFlow};
+use txgraph::{BlockSpec, Direction, ErrorKind, Kind, NodeBlock, Order};
+
+/// No blocks.
+const NO_BLOCKS: &str = "No blocks found";
+
+pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let seconds = query.number("timestamp")?;
+    let seconds =
+        seconds.ok_or_else(|| Fault::Params("Error! Invalid parameter timestamp".to_owned()))?;
+    let none = || Fault::Params("Error! No closest block found".to_owned());
+    let before = match query.get("closest").map(str::to_ascii_lowercase).as_deref() {
+        None | Some("before") => true,
+        Some("after") => false,
+        Some(_) => return Err(Fault::Params("Error! Invalid parameter closest".to_owned())),
+    };
+    let newest = ask.source.header(ask.tip.number)?.timestamp;
+    if seconds >= newest {
+        return match before || seconds == newest {
+            true => Ok(Reply::Value(text(ask.tip.number))),
+            false => Err(none()),
+        };
+    }
+    // The first block at or after the time, which exists.
+    let after = match ask.source.block_at(seconds) {
+        Ok(block) => block,
+        // It is before the first block.
+        Err(error) if error.kind == ErrorKind::Unavailable => {
+            return match before {
+                true => Err(none()),
+                false => Ok(Reply::Value(text(0))),
+            };
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let is_exact = ask.source.header(after)?.timestamp == seconds;
+    match before && !is_exact {
+        false => Ok(Reply::Value(text(after))),
+        true => Ok(Reply::Value(text(after.checked_sub(1).ok_or_else(none)?))),
+    }
+}
+
+pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let miner = query.address("address")?;
+    match query
+        .get("blocktype")
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
+        None | Some("blocks") => {}
+        Some(_) => {
+            return Err(Fault::Params(
+                "Error! Only blocktype=blocks is answered".to_owned(),
+            ));
+        }
+    }
+    let page = query.page(ROWS)?;
+    // Newest first, unless the query says otherwise.
+    let order = match query.get("sort") {
+        None => Order::NewestFirst,
+        Some(_) => page.order,
+    };
+    let blocks = Ask::range(0, ask.tip.number)?;
+    let (mut skip, mut found) = (page.skip, Vec::new());
+    ask.source.blocks_of(miner, blocks, order, |block| {
+        if skip > 0 {
+            skip -= 1;
+            return Ok(ControlFlow::Continue(()));
+        }
+        let (reward, _) = ask.source.block_rewards(&block)?;
+        found.push(json!({
+            "blockNumber": text(block.header.number),
+            "timeStamp": text(block.header.timestamp),
+            "blockReward": text(reward + tips(&block)),
+        }));
+        Ok(match found.len() < page.rows {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        })
+    })?;
+    Ok(Reply::Rows(found, NO_BLOCKS))
+}
+
+/// The part of the fees that the beneficiary of a block gets.
+fn tips(block: &NodeBlock) -> U256 {
+    let base_fee = u128::from(block.header.base_fee.unwrap_or_default());
+    let tip = |it: &txgraph::NodeTransaction| {
+        let gas = it.receipt.as_ref().map_or(0, |receipt| receipt.gas_used);
+        U256::from(it.gas_price().saturating_sub(base_fee)) * U256::from(gas)
+    };
+    let tips = block.transactions.iter().map(tip);
+    tips.fold(U256::ZERO, |sum, tip| sum + tip)
+}
+
+pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let receiver = query.address("address")?;
+    let page = query.page(ROWS)?;
+    let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
+        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+    };
+    let question = ask.source.transfers().native().kind(Kind::Withdrawal);
+    let question = question.address(receiver).direction(Direction::In);
+    let question = question.blocks(BlockSpec::through(first, last));
+    let found = collect(question, page)?;
+    let mut blocks: BTreeMap<u64, NodeBlock> = BTreeMap::new();
+    let mut rows = Vec::with_capacity(found.len());
+    for transfer in found {
+        ask.count(400)?;
+        let number = transfer.block_number;
+        if !blocks.contains_key(&number) {
+            // Withdrawals of a block follow each other.
+            blocks.clear();
+            blocks.insert(number, ask.source.block(number, false)?);
+        }
+        let block = blocks.get(&number);
+        let withdrawals = block.and_then(|block| block.withdrawals.as_ref());
+        let at = usize::try_from(transfer.sub_index).unwrap_or(usize::MAX);
+        let withdrawal = withdrawals.and_then(|all| all.get(at));
+        let withdrawal = withdrawal.filter(|it| it.address == receiver);
+        let withdrawal = withdrawal.ok_or_else(|| {
+            Fault::NotHere(format!("block {number} does not have its withdrawal {at}"))
+        })?;
+        rows.push(json!({
+            "withdrawalIndex": text(withdrawal.index),
+            "validatorIndex": text(withdrawal.validator_index),
+            "address": address(withdrawal.address),
+            "amount": text(withdrawal.amount_gwei),
+            "blockNumber": text(number),
+            "timestamp": text(transfer.block_timestamp.map_or(0, txgraph::BlockTime::seconds)),
+        }));
+    }
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+}

@@ -1,0 +1,196 @@
+//! `account`: coins that calls inside of transactions moved.
+
+use super::{
+    account::ROWS,
+    query::Query,
+    reply::{NO_TRANSACTIONS, Reply, text},
+    tokens::{collect, place},
+};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    frames::{ends, error, steps},
+    json::{address, data},
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use txgraph::{
+    BlockSpec, Direction, Frame, FrameKind, Kind, Trace, TransactionName, TransactionReplay,
+    Transfer,
+};
+
+pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    if let Some(hash) = query.hash("txhash")? {
+        return of_transaction(ask, hash);
+    }
+    let wanted = query.optional_address("address")?;
+    let page = query.page(ROWS)?;
+    let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
+        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+    };
+    let mut question = ask.source.transfers().native().internal();
+    question = question.blocks(BlockSpec::through(first, last));
+    for kind in [Kind::Internal, Kind::Burn] {
+        question = question.kind(kind);
+    }
+    if let Some(wanted) = wanted {
+        question = question.address(wanted).direction(Direction::Both);
+    }
+    let found = collect(question, page)?;
+    let mut replayed: BTreeMap<(u64, u32), TransactionReplay> = BTreeMap::new();
+    let mut rows = Vec::with_capacity(found.len());
+    for transfer in &found {
+        ask.count(800)?;
+        if let Some(replay) = replayed.get(&place(transfer)) {
+            rows.push(of_transfer(replay, transfer)?);
+            continue;
+        }
+        // Transfers of a transaction follow each other.
+        replayed.clear();
+        let replay = replay(ask, place(transfer))?;
+        rows.push(of_transfer(&replay, transfer)?);
+        replayed.insert(place(transfer), replay);
+    }
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+}
+
+fn replay(ask: &Ask<'_>, (block, index): (u64, u32)) -> Answer<TransactionReplay> {
+    let name = TransactionName::Position { block, index };
+    let question = ask.source.replay().transaction(name).trace(Trace::Call);
+    let (replay, mismatches) = question.one(None)?;
+    crate::rpc::check(&mismatches)?;
+    Ok(replay)
+}
+
+/// The row of a transfer, with the call that made it.
+fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value> {
+    let lost = || {
+        let (block, index) = place(transfer);
+        Fault::NotHere(format!(
+            "no call of transaction {block}:{index} made its transfer"
+        ))
+    };
+    let mut movements = replay.internal_transfers(0).into_iter();
+    let movement = movements.find(|it| {
+        let found = &it.transfer;
+        // Since Amsterdam, transfers are numbered by their logs.
+        match transfer.log_index {
+            None => found.sub_index == transfer.sub_index,
+            Some(_) => {
+                (found.from_address, found.to_address, found.value)
+                    == (transfer.from_address, transfer.to_address, transfer.value)
+            }
+        }
+    });
+    let movement = movement.ok_or_else(lost)?;
+    let path = &movement.trace_address;
+    let frames = replay.frames.as_ref().ok_or_else(lost)?;
+    let mut at = frames.root();
+    let mut is_destruction = false;
+    for step in path {
+        let frame = at.ok_or_else(lost)?;
+        let child = frame.children.get(*step as usize);
+        is_destruction = child.is_none();
+        if let Some(child) = child {
+            at = frames.get(*child);
+        }
+    }
+    let frame = at.ok_or_else(lost)?;
+    let time = transfer
+        .block_timestamp
+        .map_or(0, txgraph::BlockTime::seconds);
+    let mut row = match is_destruction {
+        true => destruction(frame).ok_or_else(lost)?,
+        false => call(frame),
+    };
+    // In the order of the documents of Etherscan.
+    let mut placed = Map::new();
+    placed.insert("blockNumber".to_owned(), text(transfer.block_number));
+    placed.insert("timeStamp".to_owned(), text(time));
+    placed.insert("hash".to_owned(), data(replay.hash));
+    placed.append(&mut row);
+    let steps: Vec<_> = path.iter().map(ToString::to_string).collect();
+    placed.insert("traceId".to_owned(), steps.join("_").into());
+    Ok(placed.into())
+}
+
+fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
+    let found = crate::rpc::one(ask, hash, Trace::Call)?;
+    let (replay, place) = found.ok_or_else(|| crate::rpc::no_transaction(ask, hash))?;
+    let time = ask.source.header(place.block)?.timestamp;
+    let mut rows = Vec::new();
+    for step in steps(&replay).into_iter().skip(1) {
+        let frame = step.frame;
+        let is_wanted = match frame.kind {
+            FrameKind::Create | FrameKind::Create2 => true,
+            FrameKind::Call => !frame.value.is_zero(),
+            // Code of another account in the name of the caller, to whom the value would go.
+            FrameKind::CallCode | FrameKind::DelegateCall | FrameKind::StaticCall => false,
+        };
+        let row = match step.is_destruction {
+            true => destruction(frame),
+            false => is_wanted.then(|| call(frame)),
+        };
+        if let Some(mut row) = row {
+            ask.count(800)?;
+            let mut placed = Map::new();
+            placed.insert("blockNumber".to_owned(), text(place.block));
+            placed.insert("timeStamp".to_owned(), text(time));
+            placed.append(&mut row);
+            rows.push(placed.into());
+        }
+    }
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+}
+
+fn call(frame: &Frame) -> Map<String, Value> {
+    let (from, to) = ends(frame);
+    let mut row = Map::new();
+    let mut put = |name: &str, value| row.insert(name.to_owned(), value);
+    let empty = || Value::from("");
+    let is_creation = frame.is_creation();
+    // A creation that failed made no contract.
+    let created = is_creation && frame.status == txgraph::Status::Success;
+    put("from", address(from));
+    put("to", if is_creation { empty() } else { address(to) });
+    put("value", text(frame.value));
+    put(
+        "contractAddress",
+        if created { address(to) } else { empty() },
+    );
+    put("input", empty());
+    put(
+        "type",
+        match frame.kind {
+            FrameKind::Create => "create",
+            FrameKind::Create2 => "create2",
+            FrameKind::CallCode => "callcode",
+            FrameKind::DelegateCall => "delegatecall",
+            FrameKind::StaticCall => "staticcall",
+            FrameKind::Call => "call",
+        }
+        .into(),
+    );
+    put("gas", text(frame.gas_limit));
+    put("gasUsed", text(frame.gas_used));
+    put("isError", if frame.is_reverted { "1" } else { "0" }.into());
+    put("errCode", error(frame.status).unwrap_or_default().into());
+    row
+}
+
+fn destruction(frame: &Frame) -> Option<Map<String, Value>> {
+    let destruction = frame.destruction?;
+    let mut row = Map::new();
+    let mut put = |name: &str, value| row.insert(name.to_owned(), value);
+    put("from", address(frame.address));
+    put("to", address(destruction.beneficiary));
+    put("value", text(destruction.amount));
+    put("contractAddress", "".into());
+    put("input", "".into());
+    put("type", "suicide".into());
+    put("gas", "0".into());
+    put("gasUsed", "0".into());
+    put("isError", if frame.is_reverted { "1" } else { "0" }.into());
+    put("errCode", "".into());
+    Some(row)
+}

@@ -1,0 +1,164 @@
+//! The query API of Etherscan: `module` and `action` of a URL, everything as text.
+
+mod account;
+mod blocks;
+mod contract;
+mod internal;
+mod logs;
+mod proxy;
+mod query;
+mod reply;
+mod tokens;
+
+pub(crate) use query::Query;
+
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+};
+use reply::Reply;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// The modules and actions that are answered here, in lower case and ascending.
+pub const ACTIONS: &[&str] = &[
+    "account.balance",
+    "account.balancehistory",
+    "account.balancemulti",
+    "account.fundedby",
+    "account.getminedblocks",
+    "account.token1155tx",
+    "account.tokenbalance",
+    "account.tokennfttx",
+    "account.tokentx",
+    "account.txlist",
+    "account.txlistinternal",
+    "account.txsbeaconwithdrawal",
+    "block.getblocknobytime",
+    "contract.getcontractcreation",
+    "logs.getlogs",
+    "proxy.eth_blocknumber",
+    "proxy.eth_call",
+    "proxy.eth_getblockbynumber",
+    "proxy.eth_getblocktransactioncountbynumber",
+    "proxy.eth_getcode",
+    "proxy.eth_getstorageat",
+    "proxy.eth_gettransactionbyblocknumberandindex",
+    "proxy.eth_gettransactionbyhash",
+    "proxy.eth_gettransactioncount",
+    "proxy.eth_gettransactionreceipt",
+];
+
+/// The name of an action that is answered here, for counts.
+pub(crate) fn known(query: &Query) -> Option<&'static str> {
+    let name = format!("{}.{}", query.module(), query.action());
+    let at = ACTIONS.binary_search(&name.as_str()).ok()?;
+    ACTIONS.get(at).copied()
+}
+
+/// The document that answers a query.
+pub(crate) struct Document {
+    pub(crate) body: Value,
+    /// Whether blocks are missing.
+    pub(crate) is_missing: bool,
+    /// Whether it stays the same as long as the newest block does.
+    pub(crate) is_settled: bool,
+}
+
+/// Answers a query; always with a document, unless it has to be asked again.
+pub(crate) fn answer(
+    ask: &Ask<'_>,
+    query: &Query,
+    needs_chain: bool,
+    deadline: Instant,
+) -> Answer<Document> {
+    let document = |body, is_missing, is_settled| Document {
+        body,
+        is_missing,
+        is_settled,
+    };
+    let checked = check_chain(ask, query, needs_chain);
+    if query.module() == "proxy" && checked.is_ok() {
+        let body = proxy::answer(ask, query, deadline)?;
+        return Ok(document(body, false, ask.head.is_none()));
+    }
+    let listed = |status: &str, message: &str, result: Value| json!({ "status": status, "message": message, "result": result });
+    let body = match checked.and_then(|()| dispatch(ask, query)) {
+        // Asked again.
+        Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
+            return Err(Fault::Source(error));
+        }
+        Err(fault) => return Ok(document(refusal(&fault), fault.is_missing(), false)),
+        Ok(Reply::Value(value)) => listed("1", "OK", value),
+        Ok(Reply::Rows(rows, empty)) if rows.is_empty() => listed("0", empty, json!([])),
+        Ok(Reply::Rows(rows, _)) => listed("1", "OK", rows.into()),
+    };
+    Ok(document(body, false, true))
+}
+
+/// The document of a query without an answer, in the words that clients look for.
+pub(crate) fn refusal(fault: &Fault) -> Value {
+    match fault {
+        Fault::Late | Fault::TooMuch(_) => json!({
+            "status": "0",
+            "message": "Query Timeout occured. Please select a smaller result dataset",
+            "result": null,
+        }),
+        Fault::Window => json!({ "status": "0", "message": fault.message(), "result": null }),
+        Fault::Busy => json!({
+            "status": "0",
+            "message": "NOTOK",
+            "result": "Max rate limit reached, please try again",
+        }),
+        fault => json!({ "status": "0", "message": "NOTOK", "result": fault.message() }),
+    }
+}
+
+fn check_chain(ask: &Ask<'_>, query: &Query, needed: bool) -> Answer<()> {
+    let chain_id = ask.source.chain()?.chain_id;
+    match query.get("chainid") {
+        None if !needed => Ok(()),
+        Some(given) if given.trim().parse() == Ok(chain_id) => Ok(()),
+        _ => Err(Fault::Params(format!(
+            "Missing or unsupported chainid parameter (required for v2 api), please use {chain_id}, the \
+             chain of this node"
+        ))),
+    }
+}
+
+fn dispatch(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    match (query.module(), query.action()) {
+        ("account", "balance") => account::balance(ask, query),
+        ("account", "balancemulti") => account::balances(ask, query),
+        ("account", "balancehistory") => account::balance_history(ask, query),
+        ("account", "tokenbalance") => account::token_balance(ask, query),
+        ("account", "txlist") => account::transactions(ask, query),
+        ("account", "fundedby") => account::funded_by(ask, query),
+        ("account", "txlistinternal") => internal::transactions(ask, query),
+        ("account", "tokentx") => tokens::transfers(ask, query, tokens::Sort::Erc20),
+        ("account", "tokennfttx") => tokens::transfers(ask, query, tokens::Sort::Erc721),
+        ("account", "token1155tx") => tokens::transfers(ask, query, tokens::Sort::Erc1155),
+        ("account", "getminedblocks") => blocks::mined(ask, query),
+        ("account", "txsbeaconwithdrawal") => blocks::withdrawals(ask, query),
+        ("block", "getblocknobytime") => blocks::by_time(ask, query),
+        ("contract", "getcontractcreation") => contract::creations(ask, query),
+        ("logs", "getlogs") => logs::logs(ask, query),
+        ("account" | "block" | "contract" | "logs", _) => Err(Fault::Params(
+            "Error! Missing Or invalid Action name".to_owned(),
+        )),
+        _ => Err(Fault::Params(
+            "Error! Missing Or invalid Module name".to_owned(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_ascending() {
+        assert!(ACTIONS.is_sorted());
+        assert!(ACTIONS.iter().all(|name| *name == name.to_lowercase()));
+    }
+}

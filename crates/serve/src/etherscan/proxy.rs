@@ -1,0 +1,77 @@
+//! `proxy`: methods of JSON-RPC as actions.
+
+use super::query::Query;
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    rpc,
+};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Answers in the frame of JSON-RPC.
+pub(super) fn answer(ask: &Ask<'_>, query: &Query, deadline: Instant) -> Answer<Value> {
+    let found =
+        question(query).and_then(|(method, params)| rpc::answer(ask, method, &params, deadline));
+    match found {
+        Ok(result) => Ok(json!({ "jsonrpc": "2.0", "id": 1, "result": result })),
+        Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
+            Err(Fault::Source(error))
+        }
+        Err(fault) => Ok(json!({ "jsonrpc": "2.0", "id": 1, "error": fault.error() })),
+    }
+}
+
+/// The method and the parameters of an action.
+fn question(query: &Query) -> Answer<(&'static str, Value)> {
+    let text = |name: &str| Value::from(query.get(name).unwrap_or_default());
+    let tag = || Value::from(query.get("tag").unwrap_or("latest"));
+    let call = || {
+        let names = ["from", "to", "data", "value", "gas", "gasprice"];
+        let given = names
+            .iter()
+            .filter_map(|name| Some((*name, query.get(name)?)));
+        let fields = given.map(|(name, value)| {
+            let name = if name == "gasprice" { "gasPrice" } else { name };
+            (name.to_owned(), Value::from(value))
+        });
+        Value::Object(fields.collect())
+    };
+    Ok(match query.action() {
+        "eth_blocknumber" => ("eth_blockNumber", json!([])),
+        "eth_getblockbynumber" => {
+            let full = query
+                .get("boolean")
+                .is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
+            ("eth_getBlockByNumber", json!([tag(), full]))
+        }
+        "eth_getunclebyblocknumberandindex" => (
+            "eth_getUncleByBlockNumberAndIndex",
+            json!([tag(), text("index")]),
+        ),
+        "eth_getblocktransactioncountbynumber" => {
+            ("eth_getBlockTransactionCountByNumber", json!([tag()]))
+        }
+        "eth_gettransactionbyhash" => ("eth_getTransactionByHash", json!([text("txhash")])),
+        "eth_gettransactionbyblocknumberandindex" => (
+            "eth_getTransactionByBlockNumberAndIndex",
+            json!([tag(), text("index")]),
+        ),
+        "eth_gettransactioncount" => ("eth_getTransactionCount", json!([text("address"), tag()])),
+        "eth_gettransactionreceipt" => ("eth_getTransactionReceipt", json!([text("txhash")])),
+        "eth_sendrawtransaction" => ("eth_sendRawTransaction", json!([text("hex")])),
+        "eth_call" => ("eth_call", json!([call(), tag()])),
+        "eth_estimategas" => ("eth_estimateGas", json!([call()])),
+        "eth_getcode" => ("eth_getCode", json!([text("address"), tag()])),
+        "eth_getstorageat" => {
+            let slot = text("position");
+            ("eth_getStorageAt", json!([text("address"), slot, tag()]))
+        }
+        "eth_gasprice" => ("eth_gasPrice", json!([])),
+        _ => {
+            return Err(Fault::Params(
+                "Error! Missing Or invalid Action name".to_owned(),
+            ));
+        }
+    })
+}

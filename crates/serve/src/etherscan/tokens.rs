@@ -1,0 +1,176 @@
+//! `account`: transfers of tokens.
+
+use super::{
+    account::ROWS,
+    query::{Page, Query},
+    reply::{NO_TRANSACTIONS, Reply, confirmations, text},
+};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    json::{address, data, selector},
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    ops::ControlFlow,
+};
+use txgraph::{
+    Address, BlockSpec, Kind, NodeTransaction, Order, TokenNames, TokenStandard, Transfer,
+    Transfers,
+};
+
+/// The tokens of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Erc20,
+    Erc721,
+    Erc1155,
+}
+
+pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Reply> {
+    let holder = query.optional_address("address")?;
+    let token = query.optional_address("contractaddress")?;
+    if holder.is_none() && token.is_none() {
+        return Err(Fault::Params(
+            "Error! Missing address or contract address".to_owned(),
+        ));
+    }
+    let page = query.page(ROWS)?;
+    let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
+        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+    };
+    let mut question = ask.source.transfers();
+    question = question.blocks(BlockSpec::through(first, last));
+    question = question.standard(match sort {
+        Sort::Erc20 => TokenStandard::Erc20,
+        Sort::Erc721 => TokenStandard::Erc721,
+        Sort::Erc1155 => TokenStandard::Erc1155,
+    });
+    // Wrapping coins is no event `Transfer`.
+    for kind in [Kind::Transfer, Kind::Mint, Kind::Burn] {
+        question = question.kind(kind);
+    }
+    if let Some(holder) = holder {
+        question = question.address(holder);
+        question = question.direction(txgraph::Direction::Both);
+    }
+    if let Some(token) = token {
+        question = question.token(token);
+    }
+    let found = collect(question, page)?;
+    let places: BTreeSet<_> = found.iter().map(place).collect();
+    let transactions = ask.source.transactions_at(&places)?;
+    let names = names(ask, &found)?;
+    let mut rows = Vec::with_capacity(found.len());
+    for transfer in &found {
+        ask.count(1000)?;
+        if let Some(transaction) = transactions.get(&place(transfer)) {
+            rows.push(row(ask, transfer, transaction, &names, sort).into());
+        }
+    }
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+}
+
+/// The block and the index of a transfer's transaction.
+pub(super) const fn place(transfer: &Transfer) -> (u64, u32) {
+    (transfer.block_number, transfer.transaction_index)
+}
+
+/// The transfers of a page, in its order. Not more than a page and those before it are kept.
+pub(super) fn collect(question: Transfers<'_>, page: Page) -> Answer<Vec<Transfer>> {
+    let mut kept = VecDeque::new();
+    let mut skip = match page.order {
+        Order::OldestFirst => page.skip,
+        Order::NewestFirst => 0,
+    };
+    question.for_each(|batch| {
+        for transfer in batch.transfers {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            kept.push_back(transfer);
+            match page.order {
+                Order::OldestFirst if kept.len() == page.rows => return Ok(ControlFlow::Break(())),
+                Order::NewestFirst if kept.len() > page.end() => drop(kept.pop_front()),
+                _ => {}
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(match page.order {
+        Order::OldestFirst => kept.into(),
+        Order::NewestFirst => kept
+            .into_iter()
+            .rev()
+            .skip(page.skip)
+            .take(page.rows)
+            .collect(),
+    })
+}
+
+fn names(ask: &Ask<'_>, transfers: &[Transfer]) -> Answer<BTreeMap<Address, TokenNames>> {
+    let tokens: BTreeSet<_> = transfers.iter().filter_map(|it| it.token_address).collect();
+    match tokens.is_empty() {
+        true => Ok(BTreeMap::new()),
+        false => Ok(ask.source.tokens(tokens).run()?),
+    }
+}
+
+fn row(
+    ask: &Ask<'_>,
+    transfer: &Transfer,
+    it: &NodeTransaction,
+    names: &BTreeMap<Address, TokenNames>,
+    sort: Sort,
+) -> Map<String, Value> {
+    let token = transfer.token_address.unwrap_or_default();
+    let named = names.get(&token).cloned().unwrap_or_default();
+    let receipt = it.receipt.as_ref();
+    let mut row = Map::new();
+    let mut put = |name: &str, value| row.insert(name.to_owned(), value);
+    put("blockNumber", text(transfer.block_number));
+    put("timeStamp", text(it.header.timestamp));
+    put("hash", data(it.hash));
+    put("nonce", text(it.nonce()));
+    put("blockHash", data(it.header.hash));
+    put("from", address(transfer.from_address));
+    put("contractAddress", address(token));
+    put("to", address(transfer.to_address));
+    let id = text(transfer.token_id.unwrap_or_default());
+    match sort {
+        Sort::Erc20 => put("value", text(transfer.value)),
+        Sort::Erc721 => put("tokenID", id),
+        Sort::Erc1155 => {
+            put("tokenID", id);
+            put("tokenValue", text(transfer.value))
+        }
+    };
+    put("tokenName", named.name.unwrap_or_default().into());
+    put("tokenSymbol", named.symbol.unwrap_or_default().into());
+    match sort {
+        Sort::Erc20 => drop(put(
+            "tokenDecimal",
+            text(named.decimals.unwrap_or_default()),
+        )),
+        Sort::Erc721 => drop(put("tokenDecimal", "0".into())),
+        Sort::Erc1155 => {}
+    }
+    put("transactionIndex", text(it.index));
+    put("gas", text(it.transaction.gas_limit()));
+    put("gasPrice", text(it.gas_price()));
+    put(
+        "gasUsed",
+        text(receipt.map_or(0, |receipt| receipt.gas_used)),
+    );
+    put(
+        "cumulativeGasUsed",
+        text(receipt.map_or(0, |receipt| receipt.cumulative_gas_used)),
+    );
+    put("input", "deprecated".into());
+    put("methodId", data(selector(it.transaction.input())));
+    put("functionName", "".into());
+    put("confirmations", confirmations(ask, transfer.block_number));
+    row
+}

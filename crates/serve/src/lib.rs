@@ -1,0 +1,39 @@
+//! Answers explorers and wallets over HTTP, from the data directory of a reth node.
+//!
+//! [`Server`] speaks what existing programs ask for: JSON-RPC with the namespaces `eth`, `trace`,
+//! `debug` and `ots`, and the query API of Etherscan. It reads, and never writes.
+//!
+//! ```text
+//! connection ─► access ─► route ─► workers ─► ask ─► rpc, etherscan ─► answer
+//!               host,     axum     bounded    one block that the answer is about,
+//!               token              threads    checked again at the end
+//! ```
+//!
+//! An answer is about one block, whose number and hash it states. If that block was replaced while the
+//! answer was found, the work is done again, so that no answer mixes two branches. A range that is pruned
+//! or missing is an error, never an empty list.
+//!
+//! Every question has a limit of time, of rows and of bytes. Work stops when the client closes its
+//! connection.
+//!
+//! Modules, each using only those before it: settings, fault, json, metrics, head, ask, frames, rpc,
+//! etherscan, workers, access, routes, server.
+
+mod access;
+mod ask;
+mod etherscan;
+mod fault;
+mod frames;
+mod head;
+mod json;
+mod metrics;
+mod routes;
+mod rpc;
+mod server;
+mod settings;
+mod workers;
+
+pub use etherscan::ACTIONS;
+pub use rpc::METHODS;
+pub use server::Server;
+pub use settings::{AccessLog, Limits, Settings};

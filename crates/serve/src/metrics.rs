@@ -1,0 +1,175 @@
+//! Counts of requests, in the text format of Prometheus.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// The upper bounds of the durations that are counted together, in seconds.
+const BUCKETS: [f64; 10] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
+
+/// Counts since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    /// Finished requests by interface and result.
+    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    /// Questions by method or action, and whether they have an answer.
+    questions: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    durations: Mutex<BTreeMap<&'static str, Durations>>,
+    /// Requests that are worked on.
+    pub(crate) running: AtomicU64,
+    /// Requests that were refused because too many others ran.
+    pub(crate) refused: AtomicU64,
+    /// Requests whose time limit ended.
+    pub(crate) late: AtomicU64,
+    /// Requests whose client closed the connection before the answer.
+    pub(crate) left: AtomicU64,
+    /// Questions that were passed on.
+    pub(crate) passed: AtomicU64,
+    /// The newest block of the last answer.
+    pub(crate) tip: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Durations {
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    sum: f64,
+}
+
+impl Metrics {
+    /// Counts a finished request.
+    pub(crate) fn request(&self, interface: &'static str, status: u16, time: Duration) {
+        *lock(&self.requests).entry((interface, status)).or_default() += 1;
+        let seconds = time.as_secs_f64();
+        let mut all = lock(&self.durations);
+        let durations = all.entry(interface).or_default();
+        durations.count += 1;
+        durations.sum += seconds;
+        for (bound, bucket) in BUCKETS.iter().zip(&mut durations.buckets) {
+            *bucket += u64::from(seconds <= *bound);
+        }
+    }
+
+    /// Counts a question. `name` is one of the known names.
+    pub(crate) fn question(&self, name: &'static str, answered: bool) {
+        *lock(&self.questions).entry((name, answered)).or_default() += 1;
+    }
+
+    /// All counts.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        let head = |name: &str, kind: &str, help: &str| {
+            format!("# HELP txgraph_{name} {help}\n# TYPE txgraph_{name} {kind}\n")
+        };
+        text += &head("requests_total", "counter", "Finished HTTP requests.");
+        for ((interface, status), count) in &*lock(&self.requests) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "txgraph_requests_total{{interface=\"{interface}\",status=\"{status}\"}} {count}"
+            );
+        }
+        text += &head(
+            "questions_total",
+            "counter",
+            "Methods and actions that were asked.",
+        );
+        for ((name, answered), count) in &*lock(&self.questions) {
+            let _ = writeln!(
+                text,
+                "txgraph_questions_total{{name=\"{name}\",answered=\"{answered}\"}} {count}"
+            );
+        }
+        text += &head("request_seconds", "histogram", "Time of HTTP requests.");
+        for (interface, durations) in &*lock(&self.durations) {
+            let name = format!("txgraph_request_seconds_bucket{{interface=\"{interface}\"");
+            for (bound, bucket) in BUCKETS.iter().zip(durations.buckets) {
+                let _ = writeln!(text, "{name},le=\"{bound}\"}} {bucket}");
+            }
+            let Durations { count, sum, .. } = durations;
+            let _ = writeln!(text, "{name},le=\"+Inf\"}} {count}");
+            let _ = writeln!(
+                text,
+                "txgraph_request_seconds_sum{{interface=\"{interface}\"}} {sum}\n\
+                 txgraph_request_seconds_count{{interface=\"{interface}\"}} {count}"
+            );
+        }
+        for (name, kind, help, value) in [
+            (
+                "running",
+                "gauge",
+                "Requests that are worked on.",
+                &self.running,
+            ),
+            (
+                "refused_total",
+                "counter",
+                "Requests refused because of others.",
+                &self.refused,
+            ),
+            (
+                "late_total",
+                "counter",
+                "Requests whose time limit ended.",
+                &self.late,
+            ),
+            (
+                "left_total",
+                "counter",
+                "Requests whose client left.",
+                &self.left,
+            ),
+            (
+                "passed_total",
+                "counter",
+                "Questions passed on to the node.",
+                &self.passed,
+            ),
+            (
+                "tip_block",
+                "gauge",
+                "The newest block of the last answer.",
+                &self.tip,
+            ),
+        ] {
+            text += &head(name, kind, help);
+            let _ = writeln!(text, "txgraph_{name} {}", value.load(Ordering::Relaxed));
+        }
+        text
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_cumulative() {
+        let metrics = Metrics::default();
+        metrics.request("rpc", 200, Duration::from_millis(3));
+        metrics.request("rpc", 200, Duration::from_secs(60));
+        metrics.question("eth_call", true);
+        let text = metrics.text();
+        for line in [
+            "txgraph_requests_total{interface=\"rpc\",status=\"200\"} 2",
+            "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"0.001\"} 0",
+            "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"0.005\"} 1",
+            "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"30\"} 1",
+            "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"+Inf\"} 2",
+            "txgraph_questions_total{name=\"eth_call\",answered=\"true\"} 1",
+            "txgraph_running 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

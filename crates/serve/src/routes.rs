@@ -1,0 +1,393 @@
+//! Paths, and what is answered there.
+
+use crate::{
+    access::{Access, Refused},
+    ask::{Anchor, Ask},
+    etherscan::{self, Query},
+    fault::Fault,
+    head::Head,
+    metrics::Metrics,
+    rpc,
+    settings::{AccessLog, Limits},
+    workers::Workers,
+};
+use axum::{
+    Router,
+    body::{Body, HttpBody, to_bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
+use tokio::time::timeout;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// The number and the hash of the block that an answer is about.
+const BLOCK: HeaderName = HeaderName::from_static("x-txgraph-block");
+/// Set if an answer is an error because blocks are missing.
+const INCOMPLETE: HeaderName = HeaderName::from_static("x-txgraph-incomplete");
+
+/// The parts that all requests share.
+pub(crate) struct App {
+    pub(crate) workers: Workers,
+    pub(crate) access: Access,
+    pub(crate) head: Option<Arc<Head>>,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) access_log: Option<AccessLog>,
+}
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// The method or action, for the access log.
+#[derive(Clone, Debug)]
+struct Asked(String);
+
+/// All paths.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", post(json_rpc).get(front))
+        .route("/api", get(query).post(query))
+        .route("/v2/api", get(query).post(query))
+        .route("/health", get(health))
+        .route("/metrics", get(metrics))
+        .fallback(|| async { refuse((StatusCode::NOT_FOUND, "there is nothing under this path")) })
+        .layer(from_fn_with_state(app.clone(), around))
+        .with_state(app)
+}
+
+/// Checks who asks, and counts and logs the request.
+async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let peer = request.extensions().get::<Peer>().copied();
+    let (uri, headers) = (request.uri(), request.headers());
+    let allowed = app
+        .access
+        .check_host(uri, headers)
+        .and_then(|()| match path.as_str() {
+            "/health" => Ok(()),
+            _ => app.access.check_token(uri, headers),
+        });
+    let mut response = match allowed {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refuse(refused),
+    };
+    let headers = response.headers_mut();
+    let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(header::CONTENT_SECURITY_POLICY, "default-src 'none'");
+    set(header::REFERRER_POLICY, "no-referrer");
+    set(header::CACHE_CONTROL, "no-cache");
+    let (status, time) = (response.status().as_u16(), started.elapsed());
+    let interface = match path.as_str() {
+        "/" => "rpc",
+        "/api" | "/v2/api" => "etherscan",
+        _ => "other",
+    };
+    app.metrics.request(interface, status, time);
+    if let Some(log) = &app.access_log {
+        let asked = response.extensions().get::<Asked>();
+        let asked = asked.map_or("-", |asked| asked.0.as_str());
+        let peer = peer.map_or_else(|| "-".to_owned(), |peer| peer.0.to_string());
+        let milliseconds = time.as_secs_f64() * 1000.0;
+        log(&format_args!(
+            "{peer} {method} {path:.100} {asked} {status} {milliseconds:.1} ms"
+        ));
+    }
+    response
+}
+
+fn refuse((status, why): Refused) -> Response {
+    (status, [(header::CONTENT_TYPE, TEXT)], format!("{why}\n")).into_response()
+}
+
+fn document(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(header::CONTENT_TYPE, JSON)], body).into_response()
+}
+
+/// States the block that an answer is about.
+fn anchored(response: &mut Response, app: &App, anchor: Option<Anchor>) {
+    if let Some(Anchor { number, hash }) = anchor {
+        app.metrics.tip.store(number, Ordering::Relaxed);
+        if let Ok(value) = HeaderValue::from_str(&format!("{number} {hash}")) {
+            response.headers_mut().insert(BLOCK, value);
+        }
+    }
+}
+
+async fn front() -> Response {
+    let text = "txgraph serves JSON-RPC (POST /), Etherscan's API (/v2/api, /api), /health and /metrics.\n";
+    (StatusCode::OK, [(header::CONTENT_TYPE, TEXT)], text).into_response()
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
+}
+
+async fn health(State(app): State<Arc<App>>) -> Response {
+    let tip = app.workers.run(|source, _| source.tip_block()).await;
+    let (status, body) = match tip.and_then(|tip| Ok(tip?)) {
+        Ok((number, hash)) => (
+            StatusCode::OK,
+            json!({ "status": "ok", "block": number, "hash": hash }),
+        ),
+        Err(fault) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            json!({ "status": "failing", "error": fault.message() }),
+        ),
+    };
+    document(status, body.to_string().into_bytes())
+}
+
+/// Reads a body within its limits of bytes and time.
+async fn read_body(app: &App, body: Body) -> Result<Vec<u8>, Refused> {
+    const TOO_LARGE: Refused = (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
+    let most = app.limits.body_bytes;
+    if body.size_hint().lower() > most as u64 {
+        return Err(TOO_LARGE);
+    }
+    let read = to_bytes(body, most);
+    match timeout(app.limits.send_time, read).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        Ok(Err(_)) => Err(TOO_LARGE),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took too long")),
+    }
+}
+
+fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case(wanted)
+}
+
+async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
+    // A page of another site can send other types without a permission.
+    if !has_content_type(&headers, JSON) {
+        let why = "JSON-RPC has the content type application/json";
+        return refuse((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+    }
+    let body = match read_body(&app, body).await {
+        Ok(body) => body,
+        Err(refused) => return refuse(refused),
+    };
+    let parsed: Result<Value, _> = serde_json::from_slice(&body);
+    drop(body);
+    let (questions, is_batch) = match parsed {
+        Ok(Value::Array(all)) if all.is_empty() => (Err(invalid("empty batch")), true),
+        Ok(Value::Array(all)) if all.len() > app.limits.batch => {
+            let most = app.limits.batch;
+            let why = format!("batch too large: at most {most} requests");
+            (Err(invalid(&why)), true)
+        }
+        Ok(Value::Array(all)) => (Ok(all), true),
+        Ok(one) => (Ok(vec![one]), false),
+        Err(error) => {
+            let error = json!({ "code": -32700, "message": format!("parse error: {error}") });
+            (Err(error), false)
+        }
+    };
+    let questions = match questions {
+        Ok(questions) => questions,
+        Err(error) => {
+            let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+            return document(StatusCode::OK, body.to_string().into_bytes());
+        }
+    };
+    let asked = match (questions.first(), questions.len()) {
+        (Some(one), 1) => {
+            let method = one.get("method").and_then(Value::as_str).unwrap_or("-");
+            rpc::known(method).unwrap_or("other").to_owned()
+        }
+        (_, count) => format!("batch({count})"),
+    };
+    let shared = app.clone();
+    let ids: Vec<Value> = questions.iter().map(id_of).collect();
+    let worked = app.workers.run(move |source, deadline| {
+        let head = shared.head.as_deref();
+        Ask::consistent(source, head, &shared.limits, |ask| {
+            answers(&shared, ask, &questions, is_batch, deadline)
+        })
+    });
+    let (anchor, answer) = match worked.await {
+        Ok(worked) => worked,
+        Err(fault) => (None, Err(fault)),
+    };
+    let mut response = match answer {
+        Ok(bytes) => document(StatusCode::OK, bytes),
+        Err(fault) => {
+            let status = match fault {
+                Fault::Busy => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::OK,
+            };
+            let errors = ids.iter().map(|id| refusal(id, &fault));
+            let errors: Vec<_> = errors.collect();
+            let body = match errors.as_slice() {
+                [one] if !is_batch => one.to_string(),
+                all => Value::from(all).to_string(),
+            };
+            document(status, body.into_bytes())
+        }
+    };
+    anchored(&mut response, &app, anchor);
+    response.extensions_mut().insert(Asked(asked));
+    response
+}
+
+fn invalid(why: &str) -> Value {
+    json!({ "code": -32600, "message": why })
+}
+
+fn id_of(question: &Value) -> Value {
+    match question.get("id") {
+        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
+        _ => Value::Null,
+    }
+}
+
+fn refusal(id: &Value, fault: &Fault) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": fault.error() })
+}
+
+/// Answers the questions of one request, in order.
+fn answers(
+    app: &App,
+    ask: &Ask<'_>,
+    questions: &[Value],
+    is_batch: bool,
+    deadline: Instant,
+) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    for question in questions {
+        let Some(answer) = answer(app, ask, question, deadline)? else {
+            continue;
+        };
+        let mut text = answer.to_string();
+        drop(answer);
+        if bytes.len() + text.len() > app.limits.answer_bytes {
+            let most = app.limits.answer_bytes;
+            let fault = Fault::TooMuch(format!("the response has more than {most} bytes"));
+            text = refusal(&id_of(question), &fault).to_string();
+        }
+        bytes.push(if bytes.is_empty() { b'[' } else { b',' });
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    match (is_batch, bytes.is_empty()) {
+        // Only notifications, which have no answer.
+        (_, true) => {}
+        (true, false) => bytes.push(b']'),
+        (false, false) => drop(bytes.remove(0)),
+    }
+    Ok(bytes)
+}
+
+/// Answers one question; `None` for a notification.
+fn answer(
+    app: &App,
+    ask: &Ask<'_>,
+    question: &Value,
+    deadline: Instant,
+) -> Result<Option<Value>, Fault> {
+    let id = id_of(question);
+    let is_version_2 = question.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+    let method = question.get("method").and_then(Value::as_str);
+    let (true, Some(method)) = (is_version_2, method) else {
+        let error = invalid("invalid request");
+        return Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })));
+    };
+    let params = question.get("params").unwrap_or(&Value::Null);
+    let found = match Instant::now() >= deadline {
+        true => Err(Fault::Late),
+        false => rpc::answer(ask, method, params, deadline),
+    };
+    app.metrics
+        .question(rpc::known(method).unwrap_or("other"), found.is_ok());
+    Ok(match found {
+        // Everything is asked again.
+        Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
+            return Err(Fault::Source(error));
+        }
+        _ if question.get("id").is_none() => None,
+        Ok(result) => Some(json!({ "jsonrpc": "2.0", "id": id, "result": result })),
+        Err(fault) => Some(refusal(&id, &fault)),
+    })
+}
+
+async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let is_get = parts.method == Method::GET;
+    let form = has_content_type(&parts.headers, "application/x-www-form-urlencoded");
+    let body = match form && !is_get {
+        true => match read_body(&app, body).await {
+            Ok(body) => body,
+            Err(refused) => return refuse(refused),
+        },
+        false => Vec::new(),
+    };
+    let query = Query::parse(parts.uri.query().unwrap_or_default(), &body);
+    let needs_chain = parts.uri.path() == "/v2/api";
+    let name = etherscan::known(&query);
+    let has_tag = parts.headers.get(header::IF_NONE_MATCH).filter(|_| is_get);
+    let has_tag = has_tag.and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+    let shared = app.clone();
+    let worked = app.workers.run(move |source, deadline| {
+        let head = shared.head.as_deref();
+        Ask::consistent(source, head, &shared.limits, |ask| {
+            // The document of a settled answer, and nothing else, gets a tag.
+            if has_tag.as_deref() == Some(tag(&ask.tip).as_str()) {
+                return Ok(None);
+            }
+            etherscan::answer(ask, &query, needs_chain, deadline).map(Some)
+        })
+    });
+    let (anchor, answer) = match worked.await {
+        Ok(worked) => worked,
+        Err(fault) => (None, Err(fault)),
+    };
+    let is_answered =
+        matches!(&answer, Ok(None)) || matches!(&answer, Ok(Some(it)) if it.is_settled);
+    app.metrics.question(name.unwrap_or("other"), is_answered);
+    let mut response = match answer {
+        Ok(None) => StatusCode::NOT_MODIFIED.into_response(),
+        Ok(Some(found)) => {
+            let mut response = document(StatusCode::OK, found.body.to_string().into_bytes());
+            let headers = response.headers_mut();
+            if found.is_missing {
+                headers.insert(INCOMPLETE, HeaderValue::from_static("1"));
+            }
+            if let Some(anchor) = anchor.filter(|_| found.is_settled && is_get)
+                && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
+            {
+                headers.insert(header::ETAG, value);
+            }
+            response
+        }
+        Err(fault) => {
+            let body = etherscan::refusal(&fault).to_string();
+            document(StatusCode::OK, body.into_bytes())
+        }
+    };
+    anchored(&mut response, &app, anchor);
+    response
+        .extensions_mut()
+        .insert(Asked(name.unwrap_or("other").to_owned()));
+    response
+}
+
+/// The tag of answers about a block.
+fn tag(anchor: &Anchor) -> String {
+    format!("\"{}\"", anchor.hash)
+}

@@ -1,0 +1,196 @@
+//! `eth_*`: blocks, transactions, receipts and logs.
+
+use super::params::{self, Params};
+use crate::{
+    ask::{Ask, Ending, parse_address},
+    fault::{Answer, Fault},
+    json::{self, data, quantity},
+};
+use alloy_primitives::{B256, U256};
+use serde_json::Value;
+use txgraph::{Header, LogFilter, NodeBlock, NodeTransaction};
+
+pub(super) fn block_by_number(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    block(ask, params.block(ask, 0), params)
+}
+
+pub(super) fn block_by_hash(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    block(ask, params.block_hash(ask, 0), params)
+}
+
+fn block(ask: &Ask<'_>, number: Answer<u64>, params: &Params<'_>) -> Answer<Value> {
+    let full = params.flag(1)?;
+    ask.or_null(number.and_then(|number| {
+        let block = ask.source.block(number, false)?;
+        Ok(json::block(&block, full).into())
+    }))
+}
+
+pub(super) fn block_receipts(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    ask.or_null(params.block(ask, 0).and_then(|number| {
+        let block = ask.source.block(number, true)?;
+        let price = blob_price(ask, &block.header, &block.transactions)?;
+        let receipts = block.transactions.iter();
+        Ok(receipts
+            .map(|it| Value::Object(json::receipt(it, price)))
+            .collect())
+    }))
+}
+
+/// The price of blob gas, if one of the transactions needs it.
+pub(super) fn blob_price(
+    ask: &Ask<'_>,
+    header: &Header,
+    transactions: &[NodeTransaction],
+) -> Answer<Option<U256>> {
+    let has_blobs = |it: &NodeTransaction| alloy_consensus::Typed2718::ty(&it.transaction) == 3;
+    match transactions.iter().any(has_blobs) {
+        true => Ok(ask.source.blob_base_fee(header)?),
+        false => Ok(None),
+    }
+}
+
+pub(super) fn count(
+    ask: &Ask<'_>,
+    number: Answer<u64>,
+    count: impl FnOnce(&NodeBlock) -> usize,
+) -> Answer<Value> {
+    ask.or_null(number.and_then(|number| {
+        let block = ask.source.block(number, false)?;
+        Ok(quantity(count(&block)))
+    }))
+}
+
+/// A transaction with its receipt.
+pub(super) fn find(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
+    let place = ask.source.find_transaction(hash)?;
+    let place = place.ok_or_else(|| {
+        let tip = ask.tip.number;
+        Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
+    })?;
+    at(ask, place)
+}
+
+fn at(ask: &Ask<'_>, place: (u64, u32)) -> Answer<NodeTransaction> {
+    let mut found = ask.source.transactions_at(&[place].into_iter().collect())?;
+    let found = found.pop_first().map(|(_, found)| found);
+    found.ok_or_else(|| Fault::NotHere("the transaction was not read".to_owned()))
+}
+
+/// A transaction without its receipt, which may be pruned.
+fn find_plain(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
+    let place = ask.source.find_transaction(hash)?;
+    let (block, index) = place.ok_or_else(|| {
+        let tip = ask.tip.number;
+        Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
+    })?;
+    plain_at(ask, block, u64::from(index))?
+        .ok_or_else(|| Fault::NotHere("the transaction was not read".to_owned()))
+}
+
+fn plain_at(ask: &Ask<'_>, block: u64, index: u64) -> Answer<Option<NodeTransaction>> {
+    let block = ask.source.block(block, false)?;
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    Ok(block.transactions.into_iter().nth(index))
+}
+
+pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    ask.or_null(find_plain(ask, hash).map(|it| json::transaction(&it).into()))
+}
+
+pub(super) fn raw_transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    ask.or_null(find_plain(ask, hash).map(|it| data(it.transaction.envelope())))
+}
+
+pub(super) fn transaction_at(
+    ask: &Ask<'_>,
+    number: Answer<u64>,
+    params: &Params<'_>,
+) -> Answer<Value> {
+    let index = params.number(1)?;
+    ask.or_null(number.and_then(|number| {
+        let found = plain_at(ask, number, index)?;
+        Ok(found.map_or(Value::Null, |it| json::transaction(&it).into()))
+    }))
+}
+
+pub(super) fn receipt(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    ask.or_null(find(ask, hash).and_then(|it| {
+        let price = blob_price(ask, &it.header, std::slice::from_ref(&it))?;
+        Ok(json::receipt(&it, price).into())
+    }))
+}
+
+pub(super) fn logs(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let asked = params.get(0).and_then(Value::as_object);
+    let asked = asked.ok_or_else(|| params::missing(0, "a filter"))?;
+    let get = |name: &str| asked.get(name).filter(|value| !value.is_null());
+    let (first, last) = match (get("blockHash"), get("fromBlock"), get("toBlock")) {
+        (Some(hash), None, None) => {
+            let hash = hash.as_str().and_then(params::hash);
+            let hash = hash.ok_or_else(|| Fault::Params("invalid blockHash".to_owned()))?;
+            let block = ask.block_by_hash(hash)?;
+            (block, block)
+        }
+        (Some(_), ..) => {
+            return Err(Fault::Params(
+                "blockHash excludes fromBlock and toBlock".to_owned(),
+            ));
+        }
+        (None, from, to) => (ask.block(from)?, ask.block(to)?),
+    };
+    let blocks = Ask::range(first, last)?;
+    let filter = log_filter(get("address"), get("topics"))?;
+    let (mut found, mut ending) = (Vec::new(), Ending::new());
+    ask.source.logs(blocks, &filter, |log| {
+        let done = ask.count(json::log_bytes(&log));
+        if done.is_ok() {
+            found.push(json::log(&log));
+        }
+        Ok(ending.note(done))
+    })?;
+    ending.finish()?;
+    Ok(found.into())
+}
+
+/// The filter in the form of `eth_getLogs`.
+fn log_filter(address: Option<&Value>, topics: Option<&Value>) -> Answer<LogFilter> {
+    let wrong = |what: &str| Fault::Params(format!("invalid {what} of the filter"));
+    let mut filter = LogFilter::default();
+    let one_address = |value: &Value| value.as_str().and_then(parse_address);
+    match address {
+        None => {}
+        Some(Value::Array(all)) => {
+            for value in all {
+                let address = one_address(value).ok_or_else(|| wrong("address"))?;
+                filter.addresses.push(address);
+            }
+        }
+        Some(value) => {
+            let address = one_address(value).ok_or_else(|| wrong("address"))?;
+            filter.addresses.push(address);
+        }
+    }
+    let one_topic = |value: &Value| {
+        let topic = value.as_str().and_then(params::hash);
+        topic.ok_or_else(|| wrong("topics"))
+    };
+    let given: &[Value] = match topics {
+        None => &[],
+        Some(Value::Array(all)) if all.len() <= filter.topics.len() => all,
+        Some(_) => return Err(wrong("topics")),
+    };
+    for (wanted, given) in filter.topics.iter_mut().zip(given) {
+        match given {
+            Value::Null => {}
+            // One that is `null` matches everything.
+            Value::Array(all) if all.contains(&Value::Null) => {}
+            Value::Array(all) => *wanted = all.iter().map(one_topic).collect::<Answer<_>>()?,
+            value => wanted.push(one_topic(value)?),
+        }
+    }
+    Ok(filter)
+}

@@ -1,0 +1,209 @@
+//! JSON-RPC: methods by name, and batches.
+
+mod debug;
+mod eth;
+mod ots;
+mod params;
+mod state;
+mod trace;
+
+pub(crate) use trace::{check, no_transaction, one};
+
+use params::Params;
+
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    json::quantity,
+};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// The methods that are answered here, ascending.
+pub const METHODS: &[&str] = &[
+    "debug_traceBlockByHash",
+    "debug_traceBlockByNumber",
+    "debug_traceTransaction",
+    "erigon_getHeaderByNumber",
+    "eth_accounts",
+    "eth_blockNumber",
+    "eth_call",
+    "eth_chainId",
+    "eth_getBalance",
+    "eth_getBlockByHash",
+    "eth_getBlockByNumber",
+    "eth_getBlockReceipts",
+    "eth_getBlockTransactionCountByHash",
+    "eth_getBlockTransactionCountByNumber",
+    "eth_getCode",
+    "eth_getLogs",
+    "eth_getRawTransactionByHash",
+    "eth_getStorageAt",
+    "eth_getTransactionByBlockHashAndIndex",
+    "eth_getTransactionByBlockNumberAndIndex",
+    "eth_getTransactionByHash",
+    "eth_getTransactionCount",
+    "eth_getTransactionReceipt",
+    "eth_getUncleCountByBlockHash",
+    "eth_getUncleCountByBlockNumber",
+    "eth_syncing",
+    "net_version",
+    "ots_getApiLevel",
+    "ots_getBlockDetails",
+    "ots_getBlockDetailsByHash",
+    "ots_getBlockTransactions",
+    "ots_getContractCreator",
+    "ots_getInternalOperations",
+    "ots_getTransactionBySenderAndNonce",
+    "ots_getTransactionError",
+    "ots_hasCode",
+    "ots_searchTransactionsAfter",
+    "ots_searchTransactionsBefore",
+    "ots_traceTransaction",
+    "trace_block",
+    "trace_filter",
+    "trace_transaction",
+    "web3_clientVersion",
+];
+
+/// The name of a method that is answered here, for counts.
+pub(crate) fn known(method: &str) -> Option<&'static str> {
+    let at = METHODS.binary_search(&method).ok()?;
+    METHODS.get(at).copied()
+}
+
+/// Namespaces of nodes, whose other methods a node may answer.
+const NAMESPACES: [&str; 10] = [
+    "debug_", "erigon_", "eth_", "net_", "ots_", "ots2_", "reth_", "trace_", "txpool_", "web3_",
+];
+
+/// Answers a method, or asks the server of the node if there is one and the answer is not here.
+pub(crate) fn answer(
+    ask: &Ask<'_>,
+    method: &str,
+    params: &Value,
+    deadline: Instant,
+) -> Answer<Value> {
+    let list: &[Value] = match params {
+        Value::Null => &[],
+        Value::Array(list) => list,
+        _ => return Err(Fault::Params("the parameters are not an array".to_owned())),
+    };
+    let found = answer_here(ask, method, &Params(list));
+    match (found, ask.head) {
+        (Err(Fault::Method(_) | Fault::NotHere(_)), Some(head)) if may_pass(method) => {
+            head.ask(method, params, deadline)
+        }
+        (found, _) => found,
+    }
+}
+
+/// Answers a method.
+fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value> {
+    match method {
+        "web3_clientVersion" => Ok(format!("txgraph/{}", txgraph::version()).into()),
+        "net_version" => Ok(ask.source.chain()?.chain_id.to_string().into()),
+        "eth_chainId" => Ok(quantity(ask.source.chain()?.chain_id)),
+        "eth_blockNumber" => Ok(quantity(ask.tip.number)),
+        "eth_accounts" => Ok(json!([])),
+        // What is on the disk is in sync with itself; the node's own answer is about its peers.
+        "eth_syncing" => Ok(false.into()),
+        "eth_getBlockByNumber" => eth::block_by_number(ask, params),
+        "eth_getBlockByHash" => eth::block_by_hash(ask, params),
+        "eth_getBlockReceipts" => eth::block_receipts(ask, params),
+        "eth_getBlockTransactionCountByNumber" => {
+            eth::count(ask, params.block(ask, 0), |block| block.transactions.len())
+        }
+        "eth_getBlockTransactionCountByHash" => {
+            eth::count(ask, params.block_hash(ask, 0), |block| {
+                block.transactions.len()
+            })
+        }
+        "eth_getUncleCountByBlockNumber" => {
+            eth::count(ask, params.block(ask, 0), |block| block.ommers.len())
+        }
+        "eth_getUncleCountByBlockHash" => {
+            eth::count(ask, params.block_hash(ask, 0), |block| block.ommers.len())
+        }
+        "eth_getTransactionByHash" => eth::transaction(ask, params),
+        "eth_getRawTransactionByHash" => eth::raw_transaction(ask, params),
+        "eth_getTransactionByBlockNumberAndIndex" => {
+            eth::transaction_at(ask, params.block(ask, 0), params)
+        }
+        "eth_getTransactionByBlockHashAndIndex" => {
+            eth::transaction_at(ask, params.block_hash(ask, 0), params)
+        }
+        "eth_getTransactionReceipt" => eth::receipt(ask, params),
+        "eth_getLogs" => eth::logs(ask, params),
+        "eth_getBalance" => state::balance(ask, params),
+        "eth_getTransactionCount" => state::nonce(ask, params),
+        "eth_getCode" => state::code(ask, params),
+        "eth_getStorageAt" => state::storage(ask, params),
+        "eth_call" => state::call(ask, params),
+        "trace_block" => trace::block(ask, params),
+        "trace_transaction" => trace::transaction(ask, params),
+        "trace_filter" => trace::filter(ask, params),
+        "debug_traceTransaction" => debug::transaction(ask, params),
+        "debug_traceBlockByNumber" => debug::block(ask, params.block(ask, 0)?, params),
+        "debug_traceBlockByHash" => debug::block(ask, params.block_hash(ask, 0)?, params),
+        "erigon_getHeaderByNumber" => ots::header(ask, params),
+        "ots_getApiLevel" => Ok(8.into()),
+        "ots_hasCode" => ots::has_code(ask, params),
+        "ots_getBlockDetails" => ots::block_details(ask, params.block(ask, 0)),
+        "ots_getBlockDetailsByHash" => ots::block_details(ask, params.block_hash(ask, 0)),
+        "ots_getBlockTransactions" => ots::block_transactions(ask, params),
+        "ots_getInternalOperations" => ots::internal_operations(ask, params),
+        "ots_traceTransaction" => ots::trace(ask, params),
+        "ots_getTransactionError" => ots::transaction_error(ask, params),
+        "ots_getTransactionBySenderAndNonce" => ots::by_sender_and_nonce(ask, params),
+        "ots_getContractCreator" => ots::contract_creator(ask, params),
+        "ots_searchTransactionsBefore" => ots::search_before(ask, params),
+        "ots_searchTransactionsAfter" => ots::search_after(ask, params),
+        other => Err(unknown(other)),
+    }
+}
+
+/// The fault of a method that is not answered here.
+fn unknown(method: &str) -> Fault {
+    match method {
+        // In the only words after which ethereum-etl asks in another way.
+        "eth_newFilter" | "eth_newBlockFilter" | "eth_newPendingTransactionFilter" => {
+            Fault::NotHere(format!("the method is currently not implemented: {method}"))
+        }
+        _ => Fault::Method(method.chars().take(100).collect()),
+    }
+}
+
+/// Whether the server of the node may answer a method that has no answer here. Methods of other
+/// namespaces are not passed on: they control the node, or its keys.
+pub(crate) fn may_pass(method: &str) -> bool {
+    NAMESPACES.iter().any(|begin| method.starts_with(begin))
+        && !matches!(method, "debug_setHead" | "debug_chaindbCompact")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_ascending() {
+        assert!(METHODS.is_sorted());
+        assert_eq!(known("eth_call"), Some("eth_call"));
+        assert_eq!(known("eth_sendRawTransaction"), None);
+    }
+
+    #[test]
+    fn only_questions_are_passed_on() {
+        for method in ["eth_gasPrice", "eth_sendRawTransaction", "debug_traceCall"] {
+            assert!(may_pass(method), "{method}");
+        }
+        for method in [
+            "engine_forkchoiceUpdatedV1",
+            "admin_addPeer",
+            "personal_sign",
+            "x",
+        ] {
+            assert!(!may_pass(method), "{method}");
+        }
+    }
+}

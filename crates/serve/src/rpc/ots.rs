@@ -1,0 +1,332 @@
+//! `ots_*`: the interface of Otterscan, level 8, as Erigon answers it.
+
+use super::{
+    eth::blob_price,
+    params::Params,
+    trace::{no_transaction, one, replay},
+};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    frames::{ends, involves, kind, steps},
+    json::{self, address, data, quantity},
+};
+use alloy_primitives::{Address, U256};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use txgraph::{FrameKind, NodeTransaction, Trace};
+
+/// Blocks that are replayed before they are looked at.
+const CHUNK_BLOCKS: u64 = 64;
+
+/// The most transactions of one page.
+const PAGE_MAX: u64 = 1000;
+
+pub(super) fn header(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    ask.or_null(params.block(ask, 0).and_then(|number| {
+        let header = ask.source.header(number)?;
+        Ok(json::header(&header).into())
+    }))
+}
+
+pub(super) fn has_code(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (address, block) = (params.address(0)?, params.block(ask, 1)?);
+    let code = ask
+        .source
+        .with_state(Some(block), |state| state.code(address))?;
+    Ok((!code.is_empty()).into())
+}
+
+pub(super) fn block_details(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
+    ask.or_null(number.and_then(|number| {
+        let block = ask.source.block(number, true)?;
+        let (reward, shares) = ask.source.block_rewards(&block)?;
+        let for_ommers = shares.iter().fold(U256::ZERO, |sum, share| sum + share);
+        let fee = |it: &NodeTransaction| {
+            let gas = it.receipt.as_ref().map_or(0, |receipt| receipt.gas_used);
+            U256::from(gas) * U256::from(it.gas_price())
+        };
+        let fees = block.transactions.iter().map(fee);
+        let fees = fees.fold(U256::ZERO, |sum, fee| sum + fee);
+        let mut shown = json::block_without_transactions(&block);
+        shown.insert(
+            "transactionCount".to_owned(),
+            block.transactions.len().into(),
+        );
+        Ok(json!({
+            "block": shown,
+            "issuance": {
+                "blockReward": quantity(reward),
+                "uncleReward": quantity(for_ommers),
+                "issuance": quantity(reward + for_ommers),
+            },
+            "totalFees": quantity(fees),
+        }))
+    }))
+}
+
+pub(super) fn block_transactions(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (page, size) = (params.number(1)?, params.number(2)?);
+    ask.or_null(params.block(ask, 0).and_then(|number| {
+        let block = ask.source.block(number, true)?;
+        let count = block.transactions.len() as u64;
+        // Pages are counted from the end of the block.
+        let end = count.saturating_sub(page.saturating_mul(size));
+        let start = end.saturating_sub(size.min(PAGE_MAX));
+        let wanted = block.transactions.iter();
+        let wanted: Vec<_> = wanted
+            .filter(|it| (start..end).contains(&u64::from(it.index)))
+            .collect();
+        let transactions = wanted.iter().map(|it| {
+            let mut map = json::transaction(it);
+            let input = json::selector(it.transaction.input());
+            map.insert("input".to_owned(), data(input));
+            Value::Object(map)
+        });
+        let price = blob_price(ask, &block.header, &block.transactions)?;
+        let receipts = wanted.iter().map(|it| {
+            let mut map = receipt(it, price);
+            map.insert("logs".to_owned(), json!([]));
+            map.insert("logsBloom".to_owned(), Value::Null);
+            Value::Object(map)
+        });
+        let receipts: Vec<_> = receipts.collect();
+        let mut shown = json::block_without_transactions(&block);
+        shown.insert("transactions".to_owned(), transactions.collect());
+        shown.insert("transactionCount".to_owned(), count.into());
+        Ok(json!({ "fullblock": shown, "receipts": receipts }))
+    }))
+}
+
+/// A receipt with the time of its block.
+fn receipt(it: &NodeTransaction, price: Option<U256>) -> Map<String, Value> {
+    let mut map = json::receipt(it, price);
+    map.insert("timestamp".to_owned(), quantity(it.header.timestamp));
+    map
+}
+
+pub(super) fn internal_operations(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    let found = one(ask, hash, Trace::Call)?;
+    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    let mut all = Vec::new();
+    for step in steps(&replay).into_iter().skip(1) {
+        let frame = step.frame;
+        let (from, to) = ends(frame);
+        let operation = match (step.is_destruction, frame.destruction, frame.kind) {
+            (true, Some(it), _) => Some((1, frame.address, it.beneficiary, it.amount)),
+            (true, None, _) => None,
+            (false, _, FrameKind::Call) if frame.value.is_zero() => None,
+            (false, _, FrameKind::Call) => Some((0, from, to, frame.value)),
+            (false, _, FrameKind::Create) => Some((2, from, to, frame.value)),
+            (false, _, FrameKind::Create2) => Some((3, from, to, frame.value)),
+            (false, ..) => None,
+        };
+        if let Some((kind, from, to, value)) = operation.filter(|_| !frame.is_reverted) {
+            all.push(json!({
+                "type": kind,
+                "from": address(from),
+                "to": address(to),
+                "value": quantity(value),
+            }));
+        }
+    }
+    Ok(all.into())
+}
+
+pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    let found = one(ask, hash, Trace::Call)?;
+    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    let mut all = Vec::new();
+    for step in steps(&replay) {
+        let (frame, depth) = (step.frame, step.path.len());
+        if let Some(destruction) = frame.destruction.filter(|_| step.is_destruction) {
+            all.push(json!({
+                "type": "SELFDESTRUCT",
+                "depth": depth,
+                "from": address(frame.address),
+                "to": address(destruction.beneficiary),
+                "value": quantity(destruction.amount),
+                "input": "0x",
+                "output": "0x",
+            }));
+            continue;
+        }
+        let (from, to) = ends(frame);
+        let has_value = !matches!(frame.kind, FrameKind::DelegateCall | FrameKind::StaticCall);
+        ask.count(400 + 2 * (frame.input.len() + frame.output.len()))?;
+        all.push(json!({
+            "type": kind(frame),
+            "depth": depth,
+            "from": address(from),
+            "to": address(to),
+            "value": if has_value { quantity(frame.value) } else { Value::Null },
+            "input": data(&frame.input),
+            "output": data(&frame.output),
+        }));
+    }
+    Ok(all.into())
+}
+
+pub(super) fn transaction_error(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    let found = one(ask, hash, Trace::Call)?;
+    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    Ok(match replay.outcome.status {
+        txgraph::Status::Revert => data(&replay.outcome.output),
+        _ => "0x".into(),
+    })
+}
+
+pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (sender, nonce) = (params.address(0)?, params.number(1)?);
+    let after = |block: u64| -> Answer<u64> {
+        let account = ask
+            .source
+            .with_state(Some(block), |state| state.account(sender))?;
+        Ok(account.nonce)
+    };
+    if after(ask.tip.number)? <= nonce {
+        return Ok(Value::Null);
+    }
+    // The first block after which the nonce was used.
+    let (mut first, mut last) = (0, ask.tip.number);
+    while first < last {
+        let middle = first.midpoint(last);
+        match after(middle)? > nonce {
+            true => last = middle,
+            false => first = middle + 1,
+        }
+    }
+    let block = ask.source.block(first, false)?;
+    let found = block.transactions.iter();
+    let mut found = found.filter(|it| it.sender == sender && it.nonce() == nonce);
+    Ok(found.next().map_or(Value::Null, |it| data(it.hash)))
+}
+
+pub(super) fn contract_creator(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let contract = params.address(0)?;
+    let code = ask
+        .source
+        .with_state(Some(ask.tip.number), |state| state.code(contract))?;
+    if code.is_empty() {
+        return Ok(Value::Null);
+    }
+    let Some(creation) = ask.source.creation_of(contract)? else {
+        return Err(Fault::NotHere(format!(
+            "{contract} was created before the first block whose changes the node keeps"
+        )));
+    };
+    match (creation.by, creation.without_creator) {
+        (Some(by), _) => Ok(json!({ "hash": data(by.hash), "creator": address(by.creator) })),
+        // In the genesis.
+        (None, None) => Ok(Value::Null),
+        (None, Some(why)) => Err(Fault::NotHere(why)),
+    }
+}
+
+pub(super) fn search_before(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (wanted, size) = (params.address(0)?, page_size(params)?);
+    let block = params.number(1)?;
+    let tip = ask.tip.number;
+    // 0 is above the tip.
+    let mut next = match block {
+        0 => Some(tip),
+        block => Some(block.saturating_sub(1).min(tip)),
+    };
+    let is_first = block == 0 || block > tip;
+    let mut found: Vec<(u64, u32)> = Vec::new();
+    let mut is_last = true;
+    while let Some(last) = next {
+        let first = last.saturating_sub(CHUNK_BLOCKS - 1);
+        let chunk = participations(ask, wanted, first, last)?;
+        for places in chunk.into_iter().rev() {
+            if found.len() as u64 >= size {
+                is_last = false;
+                break;
+            }
+            found.extend(places.into_iter().rev());
+        }
+        if !is_last {
+            break;
+        }
+        next = first.checked_sub(1);
+    }
+    page(ask, &found, is_first, is_last)
+}
+
+pub(super) fn search_after(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (wanted, size) = (params.address(0)?, page_size(params)?);
+    let block = params.number(1)?;
+    let tip = ask.tip.number;
+    // 0 is before the first block.
+    let mut first = match block {
+        0 => 0,
+        block => block.saturating_add(1),
+    };
+    let mut found: Vec<(u64, u32)> = Vec::new();
+    let mut is_first = true;
+    while first <= tip && is_first {
+        let last = first.saturating_add(CHUNK_BLOCKS - 1).min(tip);
+        for places in participations(ask, wanted, first, last)? {
+            if found.len() as u64 >= size {
+                is_first = false;
+                break;
+            }
+            found.extend(places);
+        }
+        first = last + 1;
+    }
+    // Newest first, in both directions.
+    found.reverse();
+    page(ask, &found, is_first, block == 0)
+}
+
+fn page_size(params: &Params<'_>) -> Answer<u64> {
+    match params.number(2)? {
+        size @ 1..=PAGE_MAX => Ok(size),
+        _ => Err(Fault::Params(format!("the page size is 1 to {PAGE_MAX}"))),
+    }
+}
+
+/// The transactions in which an address takes part, in the order of the chain, in groups of one block.
+fn participations(
+    ask: &Ask<'_>,
+    wanted: Address,
+    first: u64,
+    last: u64,
+) -> Answer<Vec<Vec<(u64, u32)>>> {
+    let mut found = Vec::new();
+    replay(ask, first, last, None, |block| {
+        let involved = block.transactions.iter();
+        let involved = involved.filter(|replay| involves(replay, wanted));
+        let places: Vec<_> = involved.map(|it| (it.block, it.index)).collect();
+        if !places.is_empty() {
+            found.push(places);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn page(ask: &Ask<'_>, found: &[(u64, u32)], is_first: bool, is_last: bool) -> Answer<Value> {
+    let places: BTreeSet<_> = found.iter().copied().collect();
+    let read = ask.source.transactions_at(&places)?;
+    let (mut transactions, mut receipts) = (Vec::new(), Vec::new());
+    for place in found {
+        let Some(it) = read.get(place) else { continue };
+        let logs = it.receipt.iter().flat_map(|receipt| &receipt.logs);
+        let bytes: usize = logs.map(|log| 600 + 2 * log.data.data.len()).sum();
+        ask.count(2000 + 2 * it.transaction.input().len() + bytes)?;
+        let price = blob_price(ask, &it.header, std::slice::from_ref(it))?;
+        transactions.push(Value::Object(json::transaction(it)));
+        receipts.push(Value::Object(receipt(it, price)));
+    }
+    Ok(json!({
+        "txs": transactions,
+        "receipts": receipts,
+        "firstPage": is_first,
+        "lastPage": is_last,
+    }))
+}

@@ -1,0 +1,94 @@
+//! Parameters of methods.
+
+use crate::{
+    ask::{Ask, parse_address, parse_word},
+    fault::{Answer, Fault},
+};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use serde_json::Value;
+
+/// The parameters of a method, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params<'a>(pub(crate) &'a [Value]);
+
+impl Params<'_> {
+    /// A parameter; `None` if it is absent or `null`.
+    pub(crate) fn get(&self, at: usize) -> Option<&Value> {
+        self.0.get(at).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, at: usize, what: &str) -> Answer<&str> {
+        let text = self.get(at).and_then(Value::as_str);
+        text.ok_or_else(|| missing(at, what))
+    }
+
+    /// An address.
+    pub(crate) fn address(&self, at: usize) -> Answer<Address> {
+        let text = self.text(at, "an address")?;
+        parse_address(text).ok_or_else(|| missing(at, "an address"))
+    }
+
+    /// A hash.
+    pub(crate) fn hash(&self, at: usize) -> Answer<B256> {
+        hash(self.text(at, "a hash of 32 bytes")?).ok_or_else(|| missing(at, "a hash of 32 bytes"))
+    }
+
+    /// A word of up to 32 bytes.
+    pub(crate) fn word(&self, at: usize) -> Answer<U256> {
+        let text = self.text(at, "a number in hexadecimal digits")?;
+        parse_word(text).ok_or_else(|| missing(at, "a number in hexadecimal digits"))
+    }
+
+    /// A number in hexadecimal digits, or as JSON writes it.
+    pub(crate) fn number(&self, at: usize) -> Answer<u64> {
+        number(self.get(at)).ok_or_else(|| missing(at, "a number"))
+    }
+
+    /// A flag; absent: `false`.
+    pub(crate) fn flag(&self, at: usize) -> Answer<bool> {
+        match self.get(at) {
+            None => Ok(false),
+            Some(value) => value.as_bool().ok_or_else(|| missing(at, "true or false")),
+        }
+    }
+
+    /// A block by number, tag or hash; absent: the newest.
+    pub(crate) fn block(&self, ask: &Ask<'_>, at: usize) -> Answer<u64> {
+        ask.block(self.get(at))
+    }
+
+    /// A block by hash.
+    pub(crate) fn block_hash(&self, ask: &Ask<'_>, at: usize) -> Answer<u64> {
+        ask.block_by_hash(self.hash(at)?)
+    }
+}
+
+/// A number in hexadecimal digits, or as JSON writes it.
+pub(crate) fn number(value: Option<&Value>) -> Option<u64> {
+    match value? {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => parse_word(text)?.try_into().ok(),
+        _ => None,
+    }
+}
+
+/// A hash of 64 digits.
+pub(crate) fn hash(text: &str) -> Option<B256> {
+    match text.len() {
+        66 if text.starts_with("0x") => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn bytes(value: &Value) -> Option<Bytes> {
+    value
+        .as_str()
+        .filter(|text| text.starts_with("0x"))?
+        .parse()
+        .ok()
+}
+
+pub(crate) fn missing(at: usize, what: &str) -> Fault {
+    Fault::Params(format!("invalid argument {at}: {what} is expected"))
+}

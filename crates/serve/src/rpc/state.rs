@@ -1,0 +1,155 @@
+//! `eth_*`: accounts, code, storage and calls at the end of a block.
+
+use super::params::{self, Params};
+use crate::{
+    ask::{Ask, parse_address, parse_word},
+    fault::{Answer, Fault},
+    json::{data, quantity},
+};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use serde_json::{Map, Value};
+use txgraph::{AccountOverride, BlockState, CallResult, StateOverrides, Status};
+
+/// The most gas of a call, as in nodes.
+const CALL_GAS_MAX: u64 = 50_000_000;
+
+fn at<T>(
+    ask: &Ask<'_>,
+    block: u64,
+    read: impl FnOnce(&BlockState<'_>) -> txgraph::Result<T>,
+) -> Answer<T> {
+    Ok(ask.source.with_state(Some(block), read)?)
+}
+
+pub(super) fn balance(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (address, block) = (params.address(0)?, params.block(ask, 1)?);
+    let account = at(ask, block, |state| state.account(address))?;
+    Ok(quantity(account.balance))
+}
+
+pub(super) fn nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (address, block) = (params.address(0)?, params.block(ask, 1)?);
+    let account = at(ask, block, |state| state.account(address))?;
+    Ok(quantity(account.nonce))
+}
+
+pub(super) fn code(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (address, block) = (params.address(0)?, params.block(ask, 1)?);
+    Ok(data(at(ask, block, |state| state.code(address))?))
+}
+
+pub(super) fn storage(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (address, slot) = (params.address(0)?, params.word(1)?);
+    let block = params.block(ask, 2)?;
+    let slot = at(ask, block, |state| state.storage(address, slot))?;
+    match slot.caveat {
+        None => Ok(data(B256::from(slot.value))),
+        Some(why) => Err(Fault::NotHere(why)),
+    }
+}
+
+pub(super) fn call(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let asked = params.get(0).and_then(Value::as_object);
+    let asked = asked.ok_or_else(|| params::missing(0, "a call"))?;
+    let block = params.block(ask, 1)?;
+    if params.get(3).is_some() {
+        return Err(Fault::NotHere(
+            "overrides of the block are not known here".to_owned(),
+        ));
+    }
+    let overrides = params.get(2).map(overrides).transpose()?;
+    let found = self::run(ask, asked, block, overrides.unwrap_or_default())?;
+    match &found.outcome.status {
+        Status::Success => Ok(data(&found.outcome.output)),
+        Status::Revert => Err(Fault::Reverted {
+            message: match &found.reason {
+                Some(reason) => format!("execution reverted: {reason}"),
+                None => "execution reverted".to_owned(),
+            },
+            data: found.outcome.output.clone(),
+        }),
+        Status::Halt(halt) => Err(Fault::NotHere(format!("the call halted: {halt}"))),
+    }
+}
+
+fn run(
+    ask: &Ask<'_>,
+    asked: &Map<String, Value>,
+    block: u64,
+    overrides: StateOverrides,
+) -> Answer<CallResult> {
+    let wrong = |name: &str| Fault::Params(format!("invalid `{name}` of the call"));
+    let get = |name: &str| asked.get(name).filter(|value| !value.is_null());
+    let address = |name: &str| -> Answer<Option<Address>> {
+        let value = get(name);
+        let parsed = value.map(|value| value.as_str().and_then(parse_address));
+        match parsed {
+            Some(None) => Err(wrong(name)),
+            parsed => Ok(parsed.flatten()),
+        }
+    };
+    let input = match (get("input"), get("data")) {
+        (Some(input), Some(data)) if input != data => {
+            return Err(Fault::Params(
+                "`input` and `data` of the call differ".to_owned(),
+            ));
+        }
+        (Some(input), _) | (None, Some(input)) => {
+            params::bytes(input).ok_or_else(|| wrong("input"))?
+        }
+        (None, None) => Bytes::new(),
+    };
+    let mut call = ask.source.call(address("to")?).data(input).block(block);
+    if let Some(from) = address("from")? {
+        call = call.from(from);
+    }
+    if let Some(value) = get("value") {
+        let value = value.as_str().and_then(parse_word);
+        call = call.value(value.ok_or_else(|| wrong("value"))?);
+    }
+    if let Some(gas) = get("gas") {
+        let gas = params::number(Some(gas)).ok_or_else(|| wrong("gas"))?;
+        call = call.gas(gas.min(CALL_GAS_MAX));
+    }
+    Ok(call.overrides(overrides).run()?)
+}
+
+/// State overrides in the form of nodes.
+fn overrides(value: &Value) -> Answer<StateOverrides> {
+    let wrong = || Fault::Params("invalid state overrides".to_owned());
+    let mut all = StateOverrides::default();
+    for (address, fields) in value.as_object().ok_or_else(wrong)? {
+        let address = parse_address(address).ok_or_else(wrong)?;
+        let mut account = AccountOverride::default();
+        for (name, value) in fields.as_object().ok_or_else(wrong)? {
+            let text = || value.as_str().ok_or_else(wrong);
+            match name.as_str() {
+                _ if value.is_null() => {}
+                "balance" => account.balance = Some(parse_word(text()?).ok_or_else(wrong)?),
+                "nonce" => account.nonce = Some(params::number(Some(value)).ok_or_else(wrong)?),
+                "code" => account.code = Some(params::bytes(value).ok_or_else(wrong)?),
+                "stateDiff" => account.slots = slots(value)?,
+                other => {
+                    return Err(Fault::NotHere(format!(
+                        "state overrides of `{other:.40}` are not known here"
+                    )));
+                }
+            }
+        }
+        all.accounts.insert(address, account);
+    }
+    Ok(all)
+}
+
+fn slots(value: &Value) -> Answer<std::collections::BTreeMap<U256, U256>> {
+    let wrong = || Fault::Params("invalid slots of state overrides".to_owned());
+    let slots = value.as_object().ok_or_else(wrong)?.iter();
+    let slot = |(slot, value): (&String, &Value)| {
+        let value = value.as_str().and_then(parse_word);
+        Ok((
+            parse_word(slot).ok_or_else(wrong)?,
+            value.ok_or_else(wrong)?,
+        ))
+    };
+    slots.map(slot).collect()
+}

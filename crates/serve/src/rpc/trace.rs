@@ -1,0 +1,231 @@
+//! `trace_*`: calls of past transactions as flat lists.
+
+use super::params::{self, Params};
+use crate::{
+    ask::{Ask, parse_address},
+    fault::{Answer, Fault},
+    frames::{FlatTrace, TracePlace, flat},
+};
+use alloy_primitives::{Address, B256};
+use serde_json::Value;
+use txgraph::{BlockReplay, BlockSpec, Mismatch, Trace, TransactionReplay};
+
+/// Refuses a replay that differs from what the node stored.
+pub(crate) fn check(mismatches: &[Mismatch]) -> Answer<()> {
+    match mismatches.first() {
+        None => Ok(()),
+        Some(mismatch) => Err(Fault::NotHere(format!(
+            "the replay disagrees with the node: {mismatch}"
+        ))),
+    }
+}
+
+/// Replays blocks in order, until `each` fails. Block 0 has no transactions.
+pub(crate) fn replay(
+    ask: &Ask<'_>,
+    first: u64,
+    last: u64,
+    trace: Option<Trace>,
+    mut each: impl FnMut(&BlockReplay) -> Answer<()>,
+) -> Answer<()> {
+    let first = first.max(1);
+    if first > last {
+        return Ok(());
+    }
+    let mut question = ask.source.replay().blocks(BlockSpec::through(first, last));
+    if let Some(trace) = trace {
+        question = question.trace(trace);
+    }
+    let mut fault = None;
+    let done = question.for_each(|block| {
+        check(&block.mismatches)
+            .and_then(|()| each(block))
+            .map_err(|found| {
+                fault = Some(found);
+                // Only ends the replay; the fault is the answer.
+                txgraph::Error::new(txgraph::ErrorKind::Interrupted, "enough")
+            })
+    });
+    match fault {
+        Some(fault) => Err(fault),
+        None => Ok(done.map(drop)?),
+    }
+}
+
+/// Replays one transaction; `None` if the chain does not have it.
+pub(crate) fn one(
+    ask: &Ask<'_>,
+    hash: B256,
+    trace: Trace,
+) -> Answer<Option<(TransactionReplay, TracePlace)>> {
+    let Some((block, index)) = ask.source.find_transaction(hash)? else {
+        return Ok(None);
+    };
+    let name = txgraph::TransactionName::Position { block, index };
+    let question = ask.source.replay().transaction(name).trace(trace);
+    let (replay, mismatches) = question.one(None)?;
+    check(&mismatches)?;
+    let block_hash = ask.source.header(block)?.hash;
+    let transaction = Some((replay.hash, index));
+    let place = TracePlace {
+        block,
+        block_hash,
+        transaction,
+    };
+    Ok(Some((replay, place)))
+}
+
+/// The fault of a transaction that is not in the chain.
+pub(crate) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
+    let tip = ask.tip.number;
+    Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
+}
+
+pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let hash = params.hash(0)?;
+    let found = one(ask, hash, Trace::Call)?;
+    let answer = found.map(|(replay, place)| -> Value {
+        let traces = flat(&replay).into_iter();
+        traces.map(|trace| trace.placed(place)).collect()
+    });
+    ask.or_null(answer.ok_or_else(|| no_transaction(ask, hash)))
+}
+
+pub(super) fn block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    ask.or_null(params.block(ask, 0).and_then(|number| {
+        let mut found = Vec::new();
+        replay(ask, number, number, Some(Trace::Call), |block| {
+            each(ask, block, &mut |trace, place| {
+                ask.count(trace.bytes)?;
+                found.push(trace.placed(place));
+                Ok(())
+            })
+        })?;
+        Ok(found.into())
+    }))
+}
+
+/// Passes on the traces of a block, until `deliver` fails: of its transactions, and then of its
+/// rewards.
+fn each(
+    ask: &Ask<'_>,
+    block: &BlockReplay,
+    deliver: &mut dyn FnMut(FlatTrace, TracePlace) -> Answer<()>,
+) -> Answer<()> {
+    let place = |transaction| TracePlace {
+        block: block.number,
+        block_hash: block.hash,
+        transaction,
+    };
+    for replay in &block.transactions {
+        for trace in flat(replay) {
+            deliver(trace, place(Some((replay.hash, replay.index))))?;
+        }
+    }
+    if block.environment.difficulty.is_zero() {
+        return Ok(());
+    }
+    let stored = ask.source.block(block.number, false)?;
+    let (reward, shares) = ask.source.block_rewards(&stored)?;
+    let author = stored.header.beneficiary;
+    deliver(FlatTrace::reward(author, "block", reward), place(None))?;
+    for (ommer, share) in stored.ommers.iter().zip(shares) {
+        let trace = FlatTrace::reward(ommer.beneficiary, "uncle", share);
+        deliver(trace, place(None))?;
+    }
+    Ok(())
+}
+
+/// Which traces.
+struct Filter {
+    from: Vec<Address>,
+    to: Vec<Address>,
+    both: bool,
+}
+
+impl Filter {
+    /// Whether a trace is wanted: without addresses each is; with them one that is from or to one of
+    /// them, or both if both are asked for.
+    fn matches(&self, trace: &FlatTrace) -> bool {
+        let is =
+            |wanted: &[Address], end: Option<Address>| end.is_some_and(|end| wanted.contains(&end));
+        let (from, to) = (is(&self.from, trace.from), is(&self.to, trace.to));
+        match (self.from.is_empty(), self.to.is_empty()) {
+            (true, true) => true,
+            (false, true) => from,
+            (true, false) => to,
+            (false, false) if self.both => from && to,
+            (false, false) => from || to,
+        }
+    }
+}
+
+pub(super) fn filter(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let asked = params.get(0).and_then(Value::as_object);
+    let asked = asked.ok_or_else(|| params::missing(0, "a filter"))?;
+    let get = |name: &str| asked.get(name).filter(|value| !value.is_null());
+    let wrong = |name: &str| Fault::Params(format!("invalid `{name}` of the filter"));
+    let addresses = |name: &str| -> Answer<Vec<Address>> {
+        let all = match get(name) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(all)) => all.iter().collect(),
+            Some(one) => vec![one],
+        };
+        let parsed = all
+            .into_iter()
+            .map(|it| it.as_str().and_then(parse_address));
+        let parsed: Option<Vec<_>> = parsed.collect();
+        parsed.ok_or_else(|| wrong(name))
+    };
+    let number = |name: &str| -> Answer<Option<u64>> {
+        let value = get(name);
+        let number = value.map(|value| params::number(Some(value)));
+        match number {
+            Some(None) => Err(wrong(name)),
+            number => Ok(number.flatten()),
+        }
+    };
+    let filter = Filter {
+        from: addresses("fromAddress")?,
+        to: addresses("toAddress")?,
+        both: match get("mode").map(|mode| mode.as_str()) {
+            None | Some(Some("union")) => false,
+            Some(Some("intersection")) => true,
+            Some(_) => return Err(wrong("mode")),
+        },
+    };
+    let first = match get("fromBlock") {
+        None => 0,
+        from => ask.block(from)?,
+    };
+    let last = ask.block(get("toBlock"))?;
+    Ask::range(first, last)?;
+    let mut skip = number("after")?.unwrap_or(0);
+    let most = number("count")?.unwrap_or(u64::MAX);
+    let mut found = Vec::new();
+    if most == 0 {
+        return Ok(found.into());
+    }
+    let done = replay(ask, first, last, Some(Trace::Call), |block| {
+        each(ask, block, &mut |trace, place| {
+            if !filter.matches(&trace) {
+                return Ok(());
+            }
+            if skip > 0 {
+                skip -= 1;
+                return Ok(());
+            }
+            ask.count(trace.bytes)?;
+            found.push(trace.placed(place));
+            // Any fault ends the replay; this one is not the answer.
+            match found.len() as u64 >= most {
+                true => Err(Fault::Late),
+                false => Ok(()),
+            }
+        })
+    });
+    if (found.len() as u64) < most {
+        done?;
+    }
+    Ok(found.into())
+}

@@ -1,0 +1,198 @@
+//! Connections, from the first to the last.
+
+use crate::{
+    access::Access,
+    head::Head,
+    metrics::Metrics,
+    routes::{App, Peer, router},
+    settings::{Limits, Settings},
+    workers::Workers,
+};
+use axum::Router;
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    runtime,
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+use txgraph::{CancelFlag, Capability, Error, ErrorKind, Result, Source};
+
+/// How often the server looks whether it shall stop.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How long requests may go on after the server was asked to stop.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// Bytes of the head of a request.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// The stack of a thread: the calls of a transaction nest 1,024 deep.
+const STACK_BYTES: usize = 16 << 20;
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Opens the port. Nothing is answered before [`Self::run`].
+    ///
+    /// # Errors
+    ///
+    /// If the source is not the data directory of a node, if it would listen to other machines without a
+    /// token, or if the port cannot be opened.
+    pub fn bind(source: Source, settings: Settings) -> Result<Self> {
+        let Settings {
+            listen,
+            token,
+            hosts,
+            head,
+            limits,
+            access_log,
+        } = settings;
+        source.require(Capability::Blocks)?;
+        source.tip_block()?;
+        source.chain()?;
+        if token.as_deref().is_some_and(|token| token.trim().len() < 8) {
+            return Err(Error::usage("a token has at least 8 characters"));
+        }
+        if !listen.ip().is_loopback() && token.is_none() {
+            return Err(Error::usage(format!(
+                "{listen} is not an address of this machine only: other machines need a token"
+            )));
+        }
+        let metrics = Arc::new(Metrics::default());
+        let head = head.map(|url| Head::new(&url, metrics.clone()));
+        let head = head.transpose().map_err(Error::usage)?.map(Arc::new);
+        let failed = |error: io::Error| {
+            Error::new(ErrorKind::Failed, format!("cannot listen at {listen}")).because(error)
+        };
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let app = Arc::new(App {
+            workers: Workers::new(source, limits.clone(), metrics.clone()),
+            access: Access::new(token.map(|token| token.trim().to_owned()), hosts),
+            head,
+            limits,
+            metrics,
+            access_log,
+        });
+        Ok(Self {
+            listener,
+            address,
+            app,
+        })
+    }
+
+    /// Where it listens. The port is chosen by the system if the settings name port 0.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop` is set. Then no more connections are accepted, and requests that are worked
+    /// on have ten seconds to end.
+    ///
+    /// # Errors
+    ///
+    /// If threads cannot be started.
+    pub fn run(self, stop: &CancelFlag) -> Result<()> {
+        let failed = |error: io::Error| {
+            Error::new(ErrorKind::Failed, "cannot start the server").because(error)
+        };
+        let limits = self.app.limits.clone();
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            // Some may still end after their time limit.
+            .max_blocking_threads(2 * limits.workers.max(1))
+            .thread_name("txgraph-serve")
+            .thread_stack_size(STACK_BYTES)
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(failed)?;
+        let done = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let router = router(self.app);
+            accept(&listener, &router, &limits, stop).await;
+            Ok(())
+        });
+        // Ends what did not stop in time.
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        done.map_err(failed)
+    }
+}
+
+/// Accepts connections until `stop` is set, and waits for those that are open.
+async fn accept(
+    listener: &tokio::net::TcpListener,
+    router: &Router,
+    limits: &Limits,
+    stop: &CancelFlag,
+) {
+    let connections = Arc::new(Semaphore::new(limits.connections.max(1)));
+    let graceful = GracefulShutdown::new();
+    while !stop.is_canceled() {
+        let Ok(permit) = connections.clone().try_acquire_owned() else {
+            sleep(POLL).await;
+            continue;
+        };
+        let (stream, peer) = match timeout(POLL, listener.accept()).await {
+            Ok(Ok(accepted)) => accepted,
+            Ok(Err(error)) => {
+                // For example too many open files.
+                tracing::warn!(%error, "a connection was not accepted");
+                sleep(POLL).await;
+                continue;
+            }
+            Err(_) => continue,
+        };
+        let _ = stream.set_nodelay(true);
+        let routed = TowerToHyperService::new(router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            routed.call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.send_time)
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            let _permit = permit;
+            if let Err(error) = connection.await {
+                tracing::debug!(%peer, %error, "a connection ended");
+            }
+        });
+    }
+    if timeout(SHUTDOWN, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests were still worked on at the end");
+    }
+}

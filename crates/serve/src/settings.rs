@@ -1,0 +1,88 @@
+//! How a server listens, and its limits.
+
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+
+/// Receives a line for every request.
+pub type AccessLog = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
+
+/// How a server listens and answers.
+#[derive(Clone)]
+pub struct Settings {
+    /// The address and port.
+    pub listen: SocketAddr,
+    /// The token that every client must send. Required if `listen` is not a loopback address.
+    pub token: Option<String>,
+    /// Names of this host that clients may use, beside `localhost` and addresses.
+    pub hosts: Vec<String>,
+    /// The JSON-RPC server that is asked what the data directory does not contain.
+    pub head: Option<String>,
+    /// The limits.
+    pub limits: Limits,
+    /// Receives a line for every request.
+    pub access_log: Option<AccessLog>,
+}
+
+impl Settings {
+    /// Listens at an address, with the default limits.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            token: None,
+            hosts: Vec::new(),
+            head: None,
+            limits: Limits::default(),
+            access_log: None,
+        }
+    }
+}
+
+/// Without the token.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("listen", &self.listen)
+            .field("hosts", &self.hosts)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The limits of requests and answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The time of one request, from its last byte on.
+    pub time: Duration,
+    /// Requests that are worked on at a time.
+    pub workers: usize,
+    /// Requests that wait for one of the workers; more are refused.
+    pub waiting: usize,
+    /// Open connections; more wait until one is closed.
+    pub connections: usize,
+    /// Bytes of the body of a request.
+    pub body_bytes: usize,
+    /// The time in which a client sends the head of a request, and again its body.
+    pub send_time: Duration,
+    /// Requests in a batch.
+    pub batch: usize,
+    /// Logs, traces or other rows of one answer.
+    pub rows: usize,
+    /// Bytes of one answer, and of the rows that it is made of.
+    pub answer_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            time: Duration::from_secs(30),
+            workers: (2 * cores).max(4),
+            waiting: 256,
+            connections: 1024,
+            body_bytes: 1 << 20,
+            send_time: Duration::from_secs(10),
+            batch: 1000,
+            rows: 100_000,
+            answer_bytes: 64 << 20,
+        }
+    }
+}

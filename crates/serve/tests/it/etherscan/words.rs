@@ -1,0 +1,142 @@
+//! The words and types that clients parse.
+
+use super::Chain;
+use crate::harness::{Served, small};
+use serde_json::json;
+
+/// Every field is text, and none is `null`: clients parse them strictly.
+#[test]
+fn all_fields_are_text() {
+    let fixture = small();
+    let (served, chain) = (Served::new(&fixture), Chain::of(&fixture));
+    let deployer = fixture.truth["accounts"]["deployer"].as_str().unwrap();
+    let mut creations = 0;
+    for action in [
+        "txlist",
+        "txlistinternal",
+        "tokentx",
+        "tokennfttx",
+        "token1155tx",
+    ] {
+        for address in chain.busy(4).iter().map(String::as_str).chain([deployer]) {
+            let query = format!("module=account&action={action}&address={address}");
+            for row in served.rows(&query) {
+                for (name, value) in row.as_object().unwrap() {
+                    assert!(value.is_string(), "{action} {name}: {value}");
+                }
+                if action == "txlist" && row["to"] == "" {
+                    creations += 1;
+                    assert!(row["contractAddress"].as_str().unwrap().starts_with("0x"));
+                }
+                if action == "txlist" {
+                    assert!(["0", "1"].contains(&row["isError"].as_str().unwrap()));
+                }
+            }
+        }
+    }
+    assert!(creations > 0);
+}
+
+/// The words that clients look for when there is nothing, or when something is wrong.
+#[test]
+fn words_are_those_of_etherscan() {
+    let served = Served::new(&small());
+    let address = "0x000000000000000000000000000000000000dead";
+    for action in [
+        "txlist",
+        "txlistinternal",
+        "tokentx",
+        "tokennfttx",
+        "token1155tx",
+        "txsBeaconWithdrawal",
+    ] {
+        let found = served.query(&format!("module=account&action={action}&address={address}"));
+        let none = json!({ "status": "0", "message": "No transactions found", "result": [] });
+        assert_eq!(found, none, "{action}");
+        // Above the newest block.
+        let found = served.query(&format!(
+            "module=account&action={action}&address={address}&startblock=41"
+        ));
+        assert_eq!(found, none, "{action}");
+        let wrong = served.query(&format!("module=account&action={action}&address=0x12"));
+        let words =
+            json!({ "status": "0", "message": "NOTOK", "result": "Error! Invalid address format" });
+        assert_eq!(wrong, words, "{action}");
+    }
+    for (query, words) in [
+        (
+            "module=account&action=nothing",
+            "Error! Missing Or invalid Action name",
+        ),
+        ("module=account", "Error! Missing Or invalid Action name"),
+        (
+            "module=stats&action=ethprice",
+            "Error! Missing Or invalid Module name",
+        ),
+        ("", "Error! Missing Or invalid Module name"),
+    ] {
+        let found = served.query(query);
+        assert_eq!(
+            found,
+            json!({ "status": "0", "message": "NOTOK", "result": words }),
+            "{query}"
+        );
+    }
+    // Version 2 names the chain.
+    let path = format!("/v2/api?module=account&action=balance&address={address}");
+    let without = served.get(&path).json();
+    assert_eq!(without["message"], "NOTOK");
+    let why = without["result"].as_str().unwrap();
+    assert!(
+        why.starts_with("Missing or unsupported chainid parameter (required for v2 api)"),
+        "{why}"
+    );
+    assert_eq!(
+        served.get(&format!("{path}&chainid=1")).json()["message"],
+        "NOTOK"
+    );
+    let right = served
+        .get(&format!("{path}&chainId=735703&apikey=x"))
+        .json();
+    assert_eq!(
+        right,
+        json!({ "status": "1", "message": "OK", "result": "0" })
+    );
+}
+
+/// Methods of JSON-RPC as actions, by GET and by POST of a form.
+#[test]
+fn methods_are_actions_of_the_proxy() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let frame = served.query("module=proxy&action=eth_blockNumber");
+    assert_eq!(
+        frame,
+        json!({ "jsonrpc": "2.0", "id": 1, "result": "0x28" })
+    );
+    let block = served.query("module=proxy&action=eth_getBlockByNumber&tag=0x5&boolean=true");
+    let expected = served.result("eth_getBlockByNumber", json!(["0x5", true]));
+    assert_eq!(block["result"], expected);
+    let hash = expected["transactions"][0]["hash"].as_str().unwrap();
+    let receipt = served.query(&format!(
+        "module=proxy&action=eth_getTransactionReceipt&txhash={hash}"
+    ));
+    assert_eq!(
+        receipt["result"],
+        served.result("eth_getTransactionReceipt", json!([hash]))
+    );
+    let token = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
+    let form = format!("module=proxy&action=eth_call&to={token}&data=0x313ce567&tag=latest");
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    let posted = served.send("POST", "/api", &[kind], &form).json();
+    assert_eq!(posted["result"], format!("0x{:064x}", 6));
+    let slot = served.query(&format!(
+        "module=proxy&action=eth_getStorageAt&address={token}&position=0x0&tag=latest"
+    ));
+    assert_eq!(
+        slot["result"],
+        served.result("eth_getStorageAt", json!([token, "0x0", "latest"]))
+    );
+    let unknown = served.query("module=proxy&action=eth_sendRawTransaction&hex=0x00");
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}

@@ -1,0 +1,228 @@
+//! A server on a copy of a data directory, and a client that sends exact bytes.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::PathBuf,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+use txgraph::{CancelFlag, IndexChoice, Source};
+use txgraph_serve::{Server, Settings};
+use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
+
+/// A server in this process.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    stop: CancelFlag,
+    thread: Option<JoinHandle<()>>,
+    _directory: Unpacked,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// By name in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
+}
+
+impl Response {
+    pub(crate) fn json(&self) -> Value {
+        let mut json = serde_json::Deserializer::from_str(&self.body);
+        // Calls nest 1,024 deep.
+        json.disable_recursion_limit();
+        let value = Value::deserialize(&mut json);
+        value.unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+/// The file with the rules of a fixture's chain.
+pub(crate) fn chain_file(fixture: &Fixture) -> PathBuf {
+    let name = match fixture.full_chain() {
+        Some(full) => full.name,
+        None => fixture.name.clone(),
+    };
+    let committed = fixtures::testdata().join(&name).join("genesis.json");
+    match committed.is_file() {
+        true => committed,
+        false => fixtures::root().unwrap().join(name).join("genesis.json"),
+    }
+}
+
+pub(crate) fn small() -> Fixture {
+    let [_v1, v2] = fixtures::committed();
+    v2
+}
+
+/// The settings of most tests: any port.
+pub(crate) fn settings() -> Settings {
+    Settings::new((Ipv4Addr::LOCALHOST, 0).into())
+}
+
+impl Served {
+    pub(crate) fn new(fixture: &Fixture) -> Self {
+        Self::with(fixture, settings())
+    }
+
+    pub(crate) fn with(fixture: &Fixture, settings: Settings) -> Self {
+        let directory = fixture.unpack();
+        let source = Source::builder(directory.path())
+            .threads(2)
+            .index(IndexChoice::Off)
+            .chain_file(chain_file(fixture))
+            .open()
+            .unwrap();
+        let server = Server::bind(source, settings).unwrap();
+        let (address, stop) = (server.address(), CancelFlag::new());
+        let flag = stop.clone();
+        Self {
+            address,
+            stop,
+            thread: Some(thread::spawn(move || server.run(&flag).unwrap())),
+            _directory: directory,
+        }
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        stream
+    }
+
+    /// Sends bytes and reads the answer, of a connection that ends with it.
+    pub(crate) fn raw(&self, request: &[u8]) -> Response {
+        let mut stream = self.connect();
+        // A server may answer and close before it has read everything.
+        let _ = stream.write_all(request);
+        read_response(&mut stream).unwrap_or_else(|_| Response {
+            status: 0,
+            headers: BTreeMap::new(),
+            body: String::new(),
+        })
+    }
+
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request += &format!("host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        request += &format!("content-length: {}\r\n\r\n{body}", body.len());
+        self.raw(request.as_bytes())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Response {
+        self.send("GET", path, &[], "")
+    }
+
+    /// Sends a JSON-RPC body.
+    pub(crate) fn post(&self, body: &str) -> Response {
+        self.send("POST", "/", &[("content-type", "application/json")], body)
+    }
+
+    /// The whole answer to a method.
+    pub(crate) fn ask(&self, method: &str, params: &Value) -> Value {
+        let question = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        let answer = self.post(&question.to_string()).json();
+        assert_eq!(answer["id"], 7, "{answer}");
+        answer
+    }
+
+    /// The result of a method.
+    pub(crate) fn result(&self, method: &str, params: Value) -> Value {
+        let answer = self.ask(method, &params);
+        assert!(
+            answer.get("result").is_some(),
+            "{method} {params}: {answer}"
+        );
+        answer["result"].clone()
+    }
+
+    /// The error of a method: its code and its message.
+    pub(crate) fn error(&self, method: &str, params: Value) -> (i64, String) {
+        let answer = self.ask(method, &params);
+        let error = &answer["error"];
+        assert!(error.is_object(), "{method} {params}: {answer}");
+        let message = error["message"].as_str().unwrap().to_owned();
+        (error["code"].as_i64().unwrap(), message)
+    }
+
+    /// The document of a query to Etherscan's interface.
+    pub(crate) fn query(&self, query: &str) -> Value {
+        let response = self.get(&format!("/api?{query}"));
+        assert_eq!(response.status, 200, "{}", response.body);
+        response.json()
+    }
+
+    /// The rows of a query.
+    pub(crate) fn rows(&self, query: &str) -> Vec<Value> {
+        let document = self.query(query);
+        match document["status"].as_str() {
+            Some("1") => {
+                assert_eq!(document["message"], "OK");
+                document["result"].as_array().unwrap().clone()
+            }
+            _ => {
+                let message = document["message"].as_str().unwrap();
+                assert!(message.starts_with("No "), "{query}: {document}");
+                assert_eq!(document["result"], json!([]));
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Reads an answer up to the end of its connection.
+pub(crate) fn read_response(stream: &mut TcpStream) -> io::Result<Response> {
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        // What was read before the connection broke is the answer.
+        Err(error) if bytes.is_empty() => return Err(error),
+        _ => {}
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let mut lines = head.lines();
+    let status = lines
+        .next()
+        .and_then(|line| line.split(' ').nth(1)?.parse().ok());
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    Ok(Response {
+        status: status.unwrap_or(0),
+        headers: headers
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect(),
+        body: body.to_owned(),
+    })
+}
+
+/// A number that JSON-RPC writes.
+pub(crate) fn number(value: &Value) -> u128 {
+    let text = value.as_str().unwrap_or_else(|| panic!("no text: {value}"));
+    let digits = text.strip_prefix("0x").unwrap();
+    u128::from_str_radix(digits, 16).unwrap()
+}

@@ -1,0 +1,458 @@
+//! Requests that want to do harm, and clients that leave.
+
+use crate::harness::{Served, read_response, settings, small};
+use serde_json::{Value, json};
+use std::{
+    io::Write,
+    net::Ipv4Addr,
+    thread,
+    time::{Duration, Instant},
+};
+use txgraph::Source;
+use txgraph_serve::{ACTIONS, Limits, METHODS, Server, Settings};
+use txgraph_testkit::fixtures;
+
+const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
+
+fn limited(limits: Limits) -> Settings {
+    Settings {
+        limits,
+        ..settings()
+    }
+}
+
+#[test]
+fn other_names_of_the_host_are_refused() {
+    let served = Served::new(&small());
+    let kind = ("content-type", "application/json");
+    let with = |headers: &[(&str, &str)]| {
+        let mut all = vec![kind];
+        all.extend_from_slice(headers);
+        served.send("POST", "/", &all, QUESTION).status
+    };
+    assert_eq!(with(&[]), 200);
+    assert_eq!(with(&[("host", "localhost:8600")]), 200);
+    assert_eq!(with(&[("host", "evil.example")]), 403);
+    assert_eq!(with(&[("host", "127.0.0.1.evil.example:8600")]), 403);
+    assert_eq!(with(&[("origin", "https://evil.example")]), 403);
+    assert_eq!(with(&[("sec-fetch-site", "cross-site")]), 403);
+    let none = served.raw(b"GET /health HTTP/1.1\r\nconnection: close\r\n\r\n");
+    assert_eq!(none.status, 400);
+    let two = "GET /health HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
+    assert_eq!(served.raw(two.as_bytes()).status, 400);
+    let elsewhere =
+        "GET http://evil.example/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    assert_eq!(served.raw(elsewhere.as_bytes()).status, 403);
+    // No page of another site gets a permission.
+    let asked = served.send("OPTIONS", "/", &[("origin", "http://localhost:1")], "");
+    assert!(
+        asked
+            .headers
+            .keys()
+            .all(|name| !name.starts_with("access-control"))
+    );
+    // A form of another site cannot have this type.
+    let plain = served.send("POST", "/", &[("content-type", "text/plain")], QUESTION);
+    assert_eq!(plain.status, 415);
+}
+
+#[test]
+fn a_token_is_needed_where_there_is_one() {
+    let served = Served::with(
+        &small(),
+        Settings {
+            token: Some("a long secret".to_owned()),
+            ..settings()
+        },
+    );
+    assert_eq!(
+        served
+            .get("/api?module=proxy&action=eth_blockNumber")
+            .status,
+        401
+    );
+    assert_eq!(served.get("/metrics").status, 401);
+    assert_eq!(served.get("/health").status, 200);
+    let query = "/api?module=proxy&action=eth_blockNumber&ApiKey=a%20long%20secret";
+    assert_eq!(served.get(query).status, 200);
+    let headers = [
+        ("content-type", "application/json"),
+        ("authorization", "Bearer a long secret"),
+    ];
+    assert_eq!(served.send("POST", "/", &headers, QUESTION).status, 200);
+}
+
+#[test]
+fn other_machines_need_a_token() {
+    let fixture = small();
+    let open = || Source::open(fixture.path()).unwrap();
+    let everywhere = || Settings::new((Ipv4Addr::UNSPECIFIED, 0).into());
+    let refused = Server::bind(open(), everywhere()).unwrap_err();
+    assert!(refused.message.contains("token"), "{refused}");
+    let short = Settings {
+        token: Some("short".to_owned()),
+        ..everywhere()
+    };
+    assert!(Server::bind(open(), short).is_err());
+    let long = Settings {
+        token: Some("a long secret".to_owned()),
+        ..everywhere()
+    };
+    assert!(Server::bind(open(), long).is_ok());
+}
+
+#[test]
+fn bodies_and_heads_are_bounded() {
+    let served = Served::new(&small());
+    let large = format!("[{}]", "1,".repeat(1 << 20));
+    // The answer is lost if the connection is closed while the body is still sent.
+    let status = served.post(&large).status;
+    assert!([0, 413].contains(&status), "{status}");
+    // A length that is not true is not believed.
+    let request = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 99999999999\r\n\r\n";
+    assert_eq!(served.raw(request.as_bytes()).status, 413);
+    let long = format!("/{}", "x".repeat(100_000));
+    let status = served.get(&long).status;
+    assert!([0, 414, 431].contains(&status), "{status}");
+    let header = "x".repeat(200_000);
+    let status = served
+        .send("GET", "/health", &[("x-long", &header)], "")
+        .status;
+    assert!([0, 431].contains(&status), "{status}");
+    assert_eq!(served.get("/health").status, 200);
+}
+
+#[test]
+fn malformed_requests_are_errors_of_json_rpc() {
+    let served = Served::new(&small());
+    for (body, code) in [
+        ("", -32700),
+        ("{", -32700),
+        ("[1,2", -32700),
+        ("\u{0}", -32700),
+        ("[]", -32600),
+        ("1", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainIdx"}"#,
+            -32601,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":{"a":1}}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x1","latest"]}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x","x"]}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0xffffffffffffffffff",true]}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"topics":[[[1]]]}]}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"topics":[null,null,null,null,null]}]}"#,
+            -32602,
+        ),
+    ] {
+        let answer = served.post(body).json();
+        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+    }
+    // Nesting that would overflow a stack.
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(served.post(&deep).json()["error"]["code"], -32700);
+    let (paths, none) = (["/x", "/api/../etc/passwd", "/%2e%2e/x", "/v2", "//"], 404);
+    for path in paths {
+        assert_eq!(served.get(path).status, none, "{path}");
+    }
+    assert_eq!(served.send("DELETE", "/api", &[], "").status, 405);
+}
+
+#[test]
+fn batches_are_answered_in_order_and_bounded() {
+    let served = Served::new(&small());
+    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_chainId" });
+    let batch: Vec<Value> = (0..500).map(one).collect();
+    let answers = served.post(&json!(batch).to_string()).json();
+    let ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["id"].clone())
+        .collect();
+    assert_eq!(ids, (0..500).map(|id| json!(id)).collect::<Vec<_>>());
+    let batch: Vec<Value> = (0..10_000).map(one).collect();
+    let refused = served.post(&json!(batch).to_string()).json();
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    // Each has an answer of its own; notifications have none.
+    let mixed = json!([one(1), 7, { "jsonrpc": "2.0", "method": "eth_chainId" }, one(2)]);
+    let answers = served.post(&mixed.to_string()).json();
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 3);
+    assert_eq!(answers[1]["error"]["code"], -32600);
+    assert_eq!(answers[2]["result"], "0xb39d7");
+    let quiet = r#"{"jsonrpc":"2.0","method":"eth_chainId"}"#;
+    assert_eq!(served.post(quiet).body, "");
+}
+
+#[test]
+fn answers_are_bounded() {
+    let served = Served::with(
+        &small(),
+        limited(Limits {
+            rows: 50,
+            ..Limits::default()
+        }),
+    );
+    let filter = json!([{ "fromBlock": "0x0" }]);
+    let (code, message) = served.error("eth_getLogs", filter);
+    assert_eq!(code, -32005, "{message}");
+    assert!(
+        message.starts_with("query returned more than 50 results"),
+        "{message}"
+    );
+    let (code, _) = served.error("trace_filter", json!([{ "fromBlock": "0x0" }]));
+    assert_eq!(code, -32005);
+    let split = served.query("module=logs&action=getLogs&offset=1000");
+    let message = "Query Timeout occured. Please select a smaller result dataset";
+    assert_eq!(
+        split,
+        json!({ "status": "0", "message": message, "result": null })
+    );
+    let served = Served::with(
+        &small(),
+        limited(Limits {
+            answer_bytes: 20_000,
+            ..Limits::default()
+        }),
+    );
+    let (code, _) = served.error("eth_getLogs", json!([{ "fromBlock": "0x0" }]));
+    assert_eq!(code, -32005);
+    let (code, _) = served.error("eth_getBlockByNumber", json!(["0x4", true]));
+    assert_eq!(code, -32005);
+}
+
+#[test]
+fn slow_clients_are_closed() {
+    let served = Served::with(
+        &small(),
+        limited(Limits {
+            send_time: Duration::from_millis(300),
+            ..Limits::default()
+        }),
+    );
+    let started = Instant::now();
+    let mut heads = served.connect();
+    heads.write_all(b"GET /health HT").unwrap();
+    let mut bodies = served.connect();
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 100\r\n\r\n{";
+    bodies.write_all(head.as_bytes()).unwrap();
+    let status = read_response(&mut bodies).unwrap().status;
+    assert_eq!(status, 408);
+    let status = read_response(&mut heads).map_or(0, |response| response.status);
+    assert!([0, 408].contains(&status), "{status}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(served.get("/health").status, 200);
+}
+
+/// Work that takes long ends with its time limit, and with its client.
+#[test]
+fn long_work_ends_with_its_time_or_its_client() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let served = Served::with(
+        &fixture,
+        limited(Limits {
+            time: Duration::from_millis(400),
+            workers: 1,
+            ..Limits::default()
+        }),
+    );
+    // Replays the whole chain, which takes seconds.
+    let account = "0x00000000000000000000000000000000beef0001";
+    let started = Instant::now();
+    let (code, message) = served.error("ots_searchTransactionsBefore", json!([account, 0, 25]));
+    assert_eq!(code, -32002, "{message}");
+    assert!(started.elapsed() < Duration::from_secs(5));
+    let split = served.query(&format!(
+        "module=account&action=txlistinternal&address={account}"
+    ));
+    let message = "Query Timeout occured. Please select a smaller result dataset";
+    assert_eq!(split["message"], message, "{split}");
+
+    let served = Served::with(
+        &fixture,
+        limited(Limits {
+            workers: 1,
+            ..Limits::default()
+        }),
+    );
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ots_searchTransactionsBefore", "params": [account, 0, 25] }).to_string();
+    let request = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut leaves = served.connect();
+    leaves.write_all(request.as_bytes()).unwrap();
+    thread::sleep(Duration::from_millis(200));
+    drop(leaves);
+    // The only worker is free again long before the work would have been done.
+    let started = Instant::now();
+    assert_eq!(served.get("/health").status, 200);
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
+    let metrics = served.get("/metrics").body;
+    assert!(metrics.contains("\ntxgraph_left_total 1\n"), "{metrics}");
+}
+
+#[test]
+fn too_many_requests_at_a_time_are_refused() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let served = Served::with(
+        &fixture,
+        limited(Limits {
+            time: Duration::from_secs(2),
+            workers: 1,
+            waiting: 2,
+            ..Limits::default()
+        }),
+    );
+    let account = "0x00000000000000000000000000000000beef0001";
+    let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "ots_searchTransactionsBefore", "params": [account, 0, 25] });
+    let question = question.to_string();
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let ask = || served.post(&question).status;
+        let threads: Vec<_> = (0..12).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert!(statuses.contains(&503), "{statuses:?}");
+    assert!(statuses.contains(&200), "{statuses:?}");
+    assert_eq!(served.get("/health").status, 200);
+}
+
+/// Every method and action that is listed has an answer other than "unknown".
+#[test]
+fn everything_listed_exists() {
+    let served = Served::new(&small());
+    for method in METHODS {
+        let answer = served.ask(method, &json!([]));
+        assert_ne!(answer["error"]["code"], -32601, "{method}");
+    }
+    for action in ACTIONS {
+        let (module, action) = action.split_once('.').unwrap();
+        let answer = served
+            .query(&format!("module={module}&action={action}"))
+            .to_string();
+        assert!(
+            !answer.contains("invalid Action name"),
+            "{module} {action}: {answer}"
+        );
+    }
+}
+
+/// Random requests never end the server, and always have an answer.
+#[test]
+fn random_requests_are_answered() {
+    let served = Served::new(&small());
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % below as u64).unwrap()
+    };
+    let words = [
+        "\"latest\"",
+        "\"0x1\"",
+        "\"0x\"",
+        "null",
+        "[]",
+        "{}",
+        "-1",
+        "1e99",
+        "\"\\u0000\"",
+        "true",
+        "\"0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529\"",
+        "18446744073709551615",
+        "{\"fromBlock\":\"earliest\",\"toBlock\":\"0x5\"}",
+        "[[[]]]",
+        "\"0xffffffffffffffff\"",
+        "\"0x0000000000000000000000000000000000000000000000000000000000000001\"",
+        "{\"tracer\":\"callTracer\"}",
+        "{\"to\":null,\"data\":\"0x6000\"}",
+    ];
+    for _ in 0..400 {
+        let method = METHODS[next(METHODS.len())];
+        let params: Vec<_> = (0..next(5)).map(|_| words[next(words.len())]).collect();
+        let params = params.join(",");
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[{params}]}}"#);
+        let response = served.post(&body);
+        assert_eq!(response.status, 200, "{body}");
+        let answer = response.json();
+        assert!(
+            answer.get("result").is_some() || answer["error"].is_object(),
+            "{body}: {answer}"
+        );
+    }
+    let values = [
+        "",
+        "0",
+        "-1",
+        "99999999999999999999",
+        "0x",
+        "%00",
+        "latest",
+        "desc",
+        "%ff",
+        "a,b",
+        "1.5",
+        "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529",
+        "%3Cscript%3E",
+    ];
+    let names = [
+        "address",
+        "contractaddress",
+        "startblock",
+        "endblock",
+        "page",
+        "offset",
+        "sort",
+        "tag",
+        "txhash",
+        "topic0",
+        "topic0_1_opr",
+        "blockno",
+        "timestamp",
+        "closest",
+        "contractaddresses",
+    ];
+    for _ in 0..400 {
+        let (module, action) = ACTIONS[next(ACTIONS.len())].split_once('.').unwrap();
+        let mut query = format!("module={module}&action={action}");
+        for _ in 0..next(6) {
+            query += &format!(
+                "&{}={}",
+                names[next(names.len())],
+                values[next(values.len())]
+            );
+        }
+        let response = served.get(&format!("/api?{query}"));
+        assert_eq!(response.status, 200, "{query}");
+        assert!(response.json().is_object(), "{query}");
+    }
+}

@@ -1,0 +1,326 @@
+//! `eth_*` equals the answers of the node that wrote the fixtures, value by value.
+
+use crate::harness::{Served, number, small};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use txgraph_testkit::fixtures::{self, Fixture};
+
+/// The chains with the answers of their node.
+fn chains() -> Vec<Fixture> {
+    let large = ["dev-v1", "dev-v2", "long-v2"].into_iter();
+    fixtures::committed()
+        .into_iter()
+        .chain(large.filter_map(fixtures::fixture))
+        .collect()
+}
+
+/// The step with which long chains are compared.
+fn step(fixture: &Fixture) -> usize {
+    usize::try_from(fixture.tip().unwrap() / 200 + 1).unwrap()
+}
+
+#[test]
+fn blocks_and_transactions_are_those_of_the_node() {
+    for fixture in chains().into_iter().filter(|it| it.has("blocks")) {
+        let served = Served::new(&fixture);
+        let tip = fixture.tip().unwrap();
+        assert_eq!(
+            number(&served.result("eth_blockNumber", json!([]))),
+            u128::from(tip)
+        );
+        let chain_id = fixture.chain_id().unwrap();
+        assert_eq!(
+            number(&served.result("eth_chainId", json!([]))),
+            u128::from(chain_id)
+        );
+        assert_eq!(
+            served.result("net_version", json!([])),
+            chain_id.to_string()
+        );
+        let mut kinds = BTreeSet::new();
+        for block in fixture.lines("blocks").step_by(step(&fixture)) {
+            let (at, hash) = (&block["number"], &block["hash"]);
+            assert_eq!(
+                served.result("eth_getBlockByNumber", json!([at, true])),
+                block
+            );
+            assert_eq!(
+                served.result("eth_getBlockByHash", json!([hash, true])),
+                block
+            );
+            let transactions = block["transactions"].as_array().unwrap();
+            let hashes: Vec<_> = transactions.iter().map(|it| it["hash"].clone()).collect();
+            let short = served.result("eth_getBlockByNumber", json!([at, false]));
+            assert_eq!(short["transactions"], json!(hashes));
+            let count = format!("{:#x}", hashes.len());
+            let counted = served.result("eth_getBlockTransactionCountByHash", json!([hash]));
+            assert_eq!(counted, count);
+            assert_eq!(
+                served.result("eth_getUncleCountByBlockNumber", json!([at])),
+                "0x0"
+            );
+            for it in transactions {
+                // One of each kind, and the first of each block.
+                let kind = (it["type"].clone().to_string(), it["to"].is_null());
+                if !kinds.insert(kind) && it["transactionIndex"] != "0x0" {
+                    continue;
+                }
+                let (hash, index) = (&it["hash"], &it["transactionIndex"]);
+                assert_eq!(
+                    served.result("eth_getTransactionByHash", json!([hash])),
+                    *it
+                );
+                let by_place = "eth_getTransactionByBlockNumberAndIndex";
+                assert_eq!(served.result(by_place, json!([at, index])), *it);
+                let by_hash = "eth_getTransactionByBlockHashAndIndex";
+                assert_eq!(served.result(by_hash, json!([block["hash"], index])), *it);
+            }
+        }
+    }
+}
+
+#[test]
+fn receipts_are_those_of_the_node() {
+    for fixture in chains() {
+        let served = Served::new(&fixture);
+        let mut kinds = BTreeSet::new();
+        for line in fixture.lines("receipts").step_by(step(&fixture)) {
+            let block = format!("{:#x}", line["block"].as_u64().unwrap());
+            let found = served.result("eth_getBlockReceipts", json!([block]));
+            assert_eq!(found, line["receipts"], "{} {block}", fixture.name);
+            for it in line["receipts"].as_array().unwrap() {
+                let kind = (
+                    it["type"].to_string(),
+                    it["status"].to_string(),
+                    it["to"].is_null(),
+                );
+                if kinds.insert(kind) {
+                    let hash = &it["transactionHash"];
+                    assert_eq!(
+                        served.result("eth_getTransactionReceipt", json!([hash])),
+                        *it
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn logs_are_those_of_the_node() {
+    for fixture in chains() {
+        let served = Served::new(&fixture);
+        for line in fixture.lines("logs") {
+            let found = served.result("eth_getLogs", json!([line["params"]]));
+            assert_eq!(found, line["result"], "{} {}", fixture.name, line["params"]);
+        }
+    }
+}
+
+#[test]
+fn states_are_those_of_the_node() {
+    for fixture in chains() {
+        let served = Served::new(&fixture);
+        let wrong = fixture.chain_info["node_answers_that_are_wrong"].as_array();
+        let wrong = wrong.cloned().unwrap_or_default();
+        let mut compared = 0;
+        for line in fixture.lines("state").step_by(7) {
+            let (method, params) = (line["method"].as_str().unwrap(), &line["params"]);
+            let is_wrong = wrong.iter().any(|it| {
+                it["address"] == params[0]
+                    && it["block"].as_u64().map(|at| format!("{at:#x}").into())
+                        == Some(params[params.as_array().unwrap().len() - 1].clone())
+            });
+            if is_wrong {
+                continue;
+            }
+            let found = served.result(method, params.clone());
+            assert_eq!(found, line["result"], "{} {method} {params}", fixture.name);
+            compared += 1;
+        }
+        assert!(compared > 100, "{compared}");
+    }
+}
+
+/// Calls of tokens, at the tip and in the past, and what reverts.
+#[test]
+fn calls_run_on_the_state_of_any_block() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let token = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
+    let decimals = json!({ "to": token, "data": "0x313ce567" });
+    let six = format!("0x{:064x}", 6);
+    assert_eq!(served.result("eth_call", json!([decimals, "latest"])), six);
+    assert_eq!(served.result("eth_call", json!([decimals])), six);
+    // Before the contract.
+    assert_eq!(served.result("eth_call", json!([decimals, "0x0"])), "0x");
+    let hash = served.result("eth_getBlockByNumber", json!(["latest", false]))["hash"].clone();
+    assert_eq!(
+        served.result("eth_call", json!([decimals, { "blockHash": hash }])),
+        six
+    );
+    // A transfer without a balance.
+    let to = "0000000000000000000000000000000000000000000000000000000000000001";
+    let transfer = json!({ "to": token, "input": format!("0xa9059cbb{to}{to}") });
+    let answer = served.ask("eth_call", &json!([transfer, "latest"]));
+    assert_eq!(answer["error"]["code"], 3, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("execution reverted"), "{message}");
+    assert!(answer["error"]["data"].as_str().unwrap().starts_with("0x"));
+    // Another code for one call.
+    let five = "0x600560005260206000f3";
+    let overrides = json!({ token: { "code": five } });
+    let found = served.result("eth_call", json!([decimals, "latest", overrides]));
+    assert_eq!(found, format!("0x{:064x}", 5));
+    let (code, _) = served.error("eth_call", json!([{ "to": "0x12" }, "latest"]));
+    assert_eq!(code, -32602);
+}
+
+/// The answer is `null` for what the chain does not have, and an error for what cannot be known.
+#[test]
+fn what_is_not_there_is_null_or_an_error() {
+    let served = Served::new(&small());
+    let none = format!("0x{:064x}", 1);
+    for method in [
+        "eth_getBlockByHash",
+        "eth_getTransactionByHash",
+        "eth_getTransactionReceipt",
+        "trace_transaction",
+    ] {
+        let params = match method {
+            "eth_getBlockByHash" => json!([none, false]),
+            _ => json!([none]),
+        };
+        assert_eq!(served.result(method, params), Value::Null, "{method}");
+    }
+    assert_eq!(
+        served.result("eth_getBlockByNumber", json!(["0x29", true])),
+        Value::Null
+    );
+    let logs = |from: &str, to: &str| json!([{ "fromBlock": from, "toBlock": to }]);
+    let (code, message) = served.error("eth_getLogs", logs("0x0", "0x29"));
+    assert_eq!(code, -32000);
+    assert!(message.contains("block 41 is above 40"), "{message}");
+    assert_eq!(served.error("eth_getLogs", logs("0x5", "0x4")).0, -32602);
+    let account = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
+    assert_eq!(
+        served.error("eth_getBalance", json!([account, "0x29"])).0,
+        -32000
+    );
+    assert_eq!(
+        served
+            .error("eth_getBalance", json!([account, "pending"]))
+            .0,
+        -32000
+    );
+    assert_eq!(
+        served.error("eth_sendRawTransaction", json!(["0x00"])).0,
+        -32601
+    );
+    // ethereum-etl asks in another way after exactly these words.
+    let (code, message) = served.error("eth_newFilter", json!([{}]));
+    assert_eq!(code, -32000);
+    assert_eq!(
+        message,
+        "the method is currently not implemented: eth_newFilter"
+    );
+}
+
+/// A range without its receipts is an error, whatever is asked.
+#[test]
+fn pruned_blocks_are_an_error_and_never_an_empty_list() {
+    for name in [
+        "pruned/dev-v1-receipts",
+        "pruned/dev-v2-distance",
+        "pruned/small-v2-logfilter",
+    ] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            return;
+        };
+        let served = Served::new(&fixture);
+        let filter = json!([{ "fromBlock": "0x0", "toBlock": "latest" }]);
+        let (code, message) = served.error("eth_getLogs", filter);
+        assert_eq!(code, 4444, "{name}: {message}");
+        assert!(message.contains("receipts"), "{name}: {message}");
+        let (code, _) = served.error("eth_getBlockReceipts", json!(["0x14"]));
+        assert_eq!(code, 4444, "{name}");
+        let account = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
+        for query in [
+            format!("module=account&action=tokentx&address={account}"),
+            format!("module=account&action=txlist&address={account}"),
+            "module=logs&action=getLogs".to_owned(),
+        ] {
+            let response = served.get(&format!("/api?{query}"));
+            let document = response.json();
+            assert_eq!(document["status"], "0", "{name} {query}: {document}");
+            assert_eq!(document["message"], "NOTOK", "{name} {query}: {document}");
+            let why = document["result"].as_str().unwrap();
+            assert!(why.contains("not available"), "{name} {query}: {why}");
+            assert_eq!(response.headers["x-txgraph-incomplete"], "1");
+            assert_eq!(response.headers.get("etag"), None);
+        }
+    }
+    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
+        return;
+    };
+    // What is left equals the node's answers.
+    let served = Served::new(&fixture);
+    let full = fixture.full_chain().unwrap();
+    let kept = full.lines("receipts").skip(600).step_by(20);
+    for line in kept {
+        let block = format!("{:#x}", line["block"].as_u64().unwrap());
+        assert_eq!(
+            served.result("eth_getBlockReceipts", json!([block])),
+            line["receipts"]
+        );
+    }
+    let account = fixture.truth["accounts"]["deployer"].as_str();
+    let account = account.unwrap_or("0x1b22c096214781abb941b35f9bebd1382aa279ba");
+    assert_eq!(
+        served.error("eth_getBalance", json!([account, "0x5"])).0,
+        4444
+    );
+}
+
+/// A node that stores its state later than its blocks answers at its newest block all the same.
+#[test]
+fn states_of_blocks_without_a_stored_state_are_executed() {
+    let Some(fixture) = fixtures::fixture("masked/v2") else {
+        return;
+    };
+    let served = Served::new(&fixture);
+    let account = fixture.lines("state").next();
+    let Some(line) = account else { return };
+    let balance = served.result("eth_getBalance", json!([line["params"][0], "latest"]));
+    assert!(balance.as_str().unwrap().starts_with("0x"));
+}
+
+/// Each answer says which block it is about.
+#[test]
+fn answers_state_their_block() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let hash = fixture.chain_info["tip_on_disk"]["hash"].as_str().unwrap();
+    let block = format!("40 {hash}");
+    let question = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
+    assert_eq!(served.post(question).headers["x-txgraph-block"], block);
+    let path = "/api?module=proxy&action=eth_blockNumber";
+    let first = served.get(path);
+    assert_eq!(first.headers["x-txgraph-block"], block);
+    assert_eq!(first.json()["result"], "0x28");
+    let tag = first.headers["etag"].clone();
+    assert_eq!(tag, format!("\"{hash}\""));
+    let again = served.send("GET", path, &[("if-none-match", &tag)], "");
+    assert_eq!((again.status, again.body.as_str()), (304, ""));
+    let other = served.send("GET", path, &[("if-none-match", "\"0x00\"")], "");
+    assert_eq!(other.status, 200);
+    // An error is no document to be kept.
+    let wrong = served.get("/api?module=account&action=balance&address=0x12");
+    assert_eq!(wrong.headers.get("etag"), None);
+    let health = served.get("/health");
+    assert_eq!((health.status, &health.json()["block"]), (200, &json!(40)));
+    let metrics = served.get("/metrics").body;
+    let line = "txgraph_questions_total{name=\"eth_blockNumber\",answered=\"true\"} 1";
+    assert!(metrics.lines().any(|found| found == line), "{metrics}");
+    assert!(metrics.contains("\ntxgraph_tip_block 40\n"), "{metrics}");
+}

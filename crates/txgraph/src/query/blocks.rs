@@ -1,0 +1,416 @@
+//! Blocks and transactions of a node, whole, as it stores them.
+
+mod content;
+
+pub use content::{NodeBlock, NodeReceipt, NodeTransaction};
+
+use content::{count, some, touches, whole};
+
+use crate::{Capability, Error, Result, Source, error::list_gaps, source::RethNode};
+use alloy_primitives::{Address, B256};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
+use txgraph_nodedb::{Block, Error as NodeError, Header, Parts, Scratch};
+use txgraph_transfers::{BlockRange, SourceError, Unavailable};
+use txgraph_work::{Ordered, Retry, ordered};
+
+/// Blocks that a thread reads at a time, under one snapshot.
+const CHUNK_BLOCKS: u64 = 128;
+
+/// Chunks that are read before the first of them is delivered, for each thread. The largest result of
+/// a chunk is the whole content of its blocks.
+const CHUNKS_AHEAD_PER_THREAD: usize = 2;
+
+/// The order in which blocks are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The lowest block first.
+    #[default]
+    OldestFirst,
+    /// The highest block first, and its last transaction before the others.
+    NewestFirst,
+}
+
+impl Source {
+    /// The hash of the newest block that is stored, and its number.
+    ///
+    /// # Errors
+    ///
+    /// If the source is not a node, or cannot be read.
+    pub fn tip_block(&self) -> Result<(u64, B256)> {
+        let node = self.node(Capability::Blocks)?;
+        Ok(reread("the tip", || {
+            let snapshot = node.db().snapshot()?;
+            let tip = snapshot.tip();
+            Ok((tip, snapshot.block_hash(tip)?))
+        })?)
+    }
+
+    /// The hash of a block; `None` above the tip.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tip_block`], and if the node no longer has the block.
+    pub fn block_hash(&self, block: u64) -> Result<Option<B256>> {
+        let node = self.node(Capability::Blocks)?;
+        Ok(reread("the hash of a block", || {
+            let snapshot = node.db().snapshot()?;
+            match snapshot.tip() < block {
+                true => Ok(None),
+                false => snapshot.block_hash(block).map(Some),
+            }
+        })?)
+    }
+
+    /// The number of the block with this hash; `None` if the chain does not have it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tip_block`].
+    pub fn block_number(&self, hash: B256) -> Result<Option<u64>> {
+        let node = self.node(Capability::Blocks)?;
+        Ok(reread("the number of a block", || {
+            node.db().snapshot()?.block_with_hash(hash)
+        })?)
+    }
+
+    /// Where a transaction is; `None` if the chain does not have it.
+    ///
+    /// # Errors
+    ///
+    /// If the source is not a node, cannot be read, or lacks transactions that would have to be looked
+    /// at.
+    pub fn find_transaction(&self, hash: B256) -> Result<Option<(u64, u32)>> {
+        let node = self.node(Capability::Blocks)?;
+        let options = txgraph_reader::ScanOptions {
+            threads: self.control.threads.clone(),
+            cancel: self.control.cancel.clone(),
+            ..txgraph_reader::ScanOptions::default()
+        };
+        Ok(txgraph_reader::look_for_transaction(
+            node.db(),
+            hash,
+            &options,
+        )?)
+    }
+
+    /// The header of a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tip_block`], and if there is no such block.
+    pub fn header(&self, block: u64) -> Result<Header> {
+        let node = self.node(Capability::Blocks)?;
+        Ok(reread("a header", || node.db().snapshot()?.header(block))?)
+    }
+
+    /// A block with its transactions, and with their receipts if `receipts`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::header`], and if a part of it is not stored.
+    pub fn block(&self, block: u64, receipts: bool) -> Result<NodeBlock> {
+        let node = self.node(Capability::Blocks)?;
+        let mut found = reread("a block", || {
+            let mut found = Vec::new();
+            let blocks = BlockRange::one(block);
+            let parts = Parts { receipts, ..WHOLE };
+            let read = &mut |block: &mut Block<'_>| {
+                found.push(whole(block, receipts)?);
+                Ok(ControlFlow::Continue(()))
+            };
+            let snapshot = node.db().snapshot()?;
+            snapshot.for_each_block(blocks, parts, &mut Scratch::default(), read)?;
+            Ok(found)
+        })?;
+        let found = found.pop();
+        found.ok_or_else(|| Error::unavailable(format!("block {block} was not read")))
+    }
+
+    /// Blocks with their transactions and receipts, in order, until `each` breaks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::block`], if a block of the range is missing, if the chain is reorganized in the meantime,
+    /// and the error of `each`.
+    pub fn for_each_block(
+        &self,
+        blocks: BlockRange,
+        order: Order,
+        each: impl FnMut(NodeBlock) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let read = |block: &mut Block<'_>| whole(block, true).map(Some);
+        self.scan_blocks(blocks, order, WHOLE, read, each)
+    }
+
+    /// The transactions that an address sends, receives, or is created by, with their receipts, in
+    /// order, until `each` breaks. Calls inside of transactions are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::for_each_block`].
+    pub fn transactions_of(
+        &self,
+        address: Address,
+        blocks: BlockRange,
+        order: Order,
+        mut each: impl FnMut(NodeTransaction) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let read = |block: &mut Block<'_>| {
+            let mut indices = BTreeSet::new();
+            for index in 0..count(block)? {
+                if touches(block, index, address)? {
+                    indices.insert(index);
+                }
+            }
+            match indices.is_empty() {
+                true => Ok(None),
+                false => some(block, &indices).map(Some),
+            }
+        };
+        self.scan_blocks(blocks, order, TRANSACTIONS, read, |mut found: Vec<_>| {
+            if order == Order::NewestFirst {
+                found.reverse();
+            }
+            for transaction in found {
+                if each(transaction)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The blocks whose beneficiary is an address, with their transactions and receipts, in order, until
+    /// `each` breaks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::for_each_block`].
+    pub fn blocks_of(
+        &self,
+        beneficiary: Address,
+        blocks: BlockRange,
+        order: Order,
+        each: impl FnMut(NodeBlock) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let read = |block: &mut Block<'_>| match block.header()?.beneficiary == beneficiary {
+            true => whole(block, true).map(Some),
+            false => Ok(None),
+        };
+        self.scan_blocks(blocks, order, WHOLE, read, each)
+    }
+
+    /// Transactions by block and index, with their receipts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::block`], and if a block has fewer transactions.
+    pub fn transactions_at(
+        &self,
+        places: &BTreeSet<(u64, u32)>,
+    ) -> Result<BTreeMap<(u64, u32), NodeTransaction>> {
+        let node = self.node(Capability::Blocks)?;
+        let mut by_block: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+        for (block, index) in places {
+            by_block.entry(*block).or_default().insert(*index);
+        }
+        let mut all = BTreeMap::new();
+        let read = |(block, indices): (u64, BTreeSet<u32>), scratch: &mut Scratch| {
+            reread("transactions", || {
+                let mut found = Vec::new();
+                let blocks = BlockRange::one(block);
+                let read = &mut |block: &mut Block<'_>| {
+                    found = some(block, &indices)?;
+                    Ok(ControlFlow::Continue(()))
+                };
+                let snapshot = node.db().snapshot()?;
+                snapshot.for_each_block(blocks, TRANSACTIONS, scratch, read)?;
+                Ok(found)
+            })
+        };
+        self.in_order(by_block, read, |found| {
+            for transaction in found {
+                let place = (transaction.header.number, transaction.index);
+                all.insert(place, transaction);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        match places.iter().find(|place| !all.contains_key(place)) {
+            None => Ok(all),
+            Some((block, index)) => Err(Error::unavailable(format!(
+                "block {block} has no transaction {index}"
+            ))),
+        }
+    }
+
+    /// Reads blocks on all threads and passes the results to `each`, in order. Blocks for which `read`
+    /// returns `None` are left out.
+    pub(super) fn scan_blocks<T: Send>(
+        &self,
+        blocks: BlockRange,
+        order: Order,
+        parts: Parts,
+        read: impl Fn(&mut Block<'_>) -> txgraph_nodedb::Result<Option<T>> + Sync,
+        mut each: impl FnMut(T) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let node = self.node(Capability::Blocks)?;
+        check_available(node, blocks, parts)?;
+        // The hash of a block fixes all blocks below it.
+        let hash = self.block_hash(blocks.last)?;
+        let read = |chunk: BlockRange, scratch: &mut Scratch| {
+            reread("blocks", || {
+                let mut found = Vec::new();
+                let visit = &mut |block: &mut Block<'_>| {
+                    found.extend(read(block)?);
+                    // A chunk is short, but its blocks may be full.
+                    Ok(match node.control.cancel.is_canceled() {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    })
+                };
+                let snapshot = node.db().snapshot()?;
+                snapshot.for_each_block(chunk, parts, scratch, visit)?;
+                Ok(found)
+            })
+        };
+        self.in_order(chunks(blocks, order), read, |mut found| {
+            if order == Order::NewestFirst {
+                found.reverse();
+            }
+            for found in found {
+                if each(found)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        match self.block_hash(blocks.last)? == hash {
+            true => Ok(()),
+            false => Err(SourceError::Reorged { block: blocks.last }.into()),
+        }
+    }
+
+    fn in_order<T: Send, R: Send>(
+        &self,
+        tasks: impl IntoIterator<Item = T>,
+        read: impl Fn(T, &mut Scratch) -> txgraph_nodedb::Result<R> + Sync,
+        mut each: impl FnMut(R) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let control = &self.control;
+        let end = ordered(
+            &control.threads,
+            control
+                .threads
+                .count()
+                .saturating_mul(CHUNKS_AHEAD_PER_THREAD),
+            &control.cancel,
+            tasks,
+            Scratch::default,
+            |scratch, task| match read(task, scratch) {
+                Ok(found) => ControlFlow::Continue(Ok(found)),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+            |found: txgraph_nodedb::Result<R>| {
+                if control.cancel.is_canceled() {
+                    return ControlFlow::Break(Err(SourceError::Interrupted.into()));
+                }
+                match found.map_err(Error::from).and_then(&mut each) {
+                    Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                    Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+                    Err(error) => ControlFlow::Break(Err(error)),
+                }
+            },
+        );
+        match end.map_err(|error| Error::new(crate::ErrorKind::Failed, error.to_string()))? {
+            Ordered::Done => Ok(()),
+            Ordered::Broken(end) => end,
+            Ordered::Canceled => Err(SourceError::Interrupted.into()),
+        }
+    }
+}
+
+/// Parts of a range, in order.
+fn chunks(blocks: BlockRange, order: Order) -> impl Iterator<Item = BlockRange> {
+    let mut rest = BlockRange::new(blocks.first, blocks.last);
+    std::iter::from_fn(move || {
+        let left = rest?;
+        let (chunk, others) = match order {
+            Order::OldestFirst => {
+                let last = left.first.saturating_add(CHUNK_BLOCKS - 1).min(left.last);
+                let others = (last < left.last).then(|| (last + 1, left.last));
+                ((left.first, last), others)
+            }
+            Order::NewestFirst => {
+                let first = left.last.saturating_sub(CHUNK_BLOCKS - 1).max(left.first);
+                let others = (first > left.first).then(|| (left.first, first - 1));
+                ((first, left.last), others)
+            }
+        };
+        rest = others.and_then(|(first, last)| BlockRange::new(first, last));
+        BlockRange::new(chunk.0, chunk.1)
+    })
+}
+
+/// Reads again under a new snapshot what changed while it was read.
+fn reread<T>(
+    what: &str,
+    attempt: impl FnMut() -> txgraph_nodedb::Result<T>,
+) -> txgraph_nodedb::Result<T> {
+    Retry::REREAD.run(what, NodeError::is_stale, attempt)
+}
+
+/// Refuses a range of which a part is missing.
+fn check_available(node: &RethNode, blocks: BlockRange, parts: Parts) -> Result<()> {
+    let gaps = reread("availability", || node.db().snapshot()?.gaps(blocks, parts))?;
+    let missing: Vec<_> = gaps
+        .into_iter()
+        .map(|gap| Unavailable {
+            blocks: gap.blocks,
+            reason: gap.reason,
+        })
+        .collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::unavailable(format!(
+            "blocks not available: {}",
+            list_gaps(&missing)
+        ))),
+    }
+}
+
+/// Everything but headers, which are read where they are needed.
+const WHOLE: Parts = Parts {
+    headers: false,
+    ..Parts::ALL
+};
+
+/// Withdrawals need the header of every block.
+const TRANSACTIONS: Parts = Parts {
+    withdrawals: false,
+    ..WHOLE
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_a_range_once_in_both_orders() {
+        for (first, last) in [(0, 0), (5, 5), (0, 127), (0, 128), (7, 1000), (3, 130)] {
+            let blocks = BlockRange::new(first, last).unwrap();
+            let mut up: Vec<_> = chunks(blocks, Order::OldestFirst).collect();
+            let seen: Vec<u64> = up.iter().flat_map(|it| it.first..=it.last).collect();
+            assert_eq!(seen, (first..=last).collect::<Vec<_>>());
+            assert!(up.iter().all(|it| it.blocks() <= CHUNK_BLOCKS));
+            let mut down: Vec<_> = chunks(blocks, Order::NewestFirst).collect();
+            assert_eq!(down[0].last, last);
+            down.reverse();
+            let seen: Vec<u64> = down.iter().flat_map(|it| it.first..=it.last).collect();
+            assert_eq!(seen, (first..=last).collect::<Vec<_>>());
+            up.clear();
+        }
+    }
+}

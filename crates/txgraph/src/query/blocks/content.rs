@@ -1,0 +1,229 @@
+//! The content of a block, and how it is read.
+
+use alloy_eips::Encodable2718;
+use alloy_primitives::{Address, B256, Log};
+use alloy_rlp::Encodable;
+use std::{collections::BTreeSet, sync::Arc};
+use txgraph_nodedb::{Block, Error as NodeError, Header, StoredTransaction, Withdrawal};
+
+/// A block of a node.
+#[derive(Clone, Debug)]
+pub struct NodeBlock {
+    /// The header, which has the hash of the block.
+    pub header: Arc<Header>,
+    /// The headers of the ommers; none since the merge.
+    pub ommers: Vec<Header>,
+    /// The withdrawals; `None` before Shanghai.
+    pub withdrawals: Option<Vec<Withdrawal>>,
+    /// The transactions, in order.
+    pub transactions: Vec<NodeTransaction>,
+    /// The bytes of the block in RLP.
+    pub size: u64,
+}
+
+/// A transaction of a block.
+#[derive(Clone, Debug)]
+pub struct NodeTransaction {
+    /// The header of its block.
+    pub header: Arc<Header>,
+    /// Its index in the block.
+    pub index: u32,
+    /// Its hash.
+    pub hash: B256,
+    /// Who signed it; of a deposit of the OP stack, its sender.
+    pub sender: Address,
+    /// The transaction.
+    pub transaction: StoredTransaction,
+    /// Its receipt, if that was asked for.
+    pub receipt: Option<NodeReceipt>,
+}
+
+/// The receipt of a transaction.
+#[derive(Clone, Debug)]
+pub struct NodeReceipt {
+    /// Whether it succeeded.
+    pub success: bool,
+    /// The gas used by this and all earlier transactions of the block.
+    pub cumulative_gas_used: u64,
+    /// The gas used.
+    pub gas_used: u64,
+    /// The index in the block of its first log.
+    pub first_log: u32,
+    /// Its logs, in order.
+    pub logs: Vec<Log>,
+    /// The nonce of the sender before a deposit of the OP stack.
+    pub deposit_nonce: Option<u64>,
+    /// The version of the receipt of a deposit of the OP stack.
+    pub deposit_version: Option<u64>,
+}
+
+impl NodeTransaction {
+    /// The price in wei of a unit of gas.
+    pub fn gas_price(&self) -> u128 {
+        let base_fee = self.header.base_fee.unwrap_or_default();
+        self.transaction.gas_price(base_fee)
+    }
+
+    /// The nonce of the sender before the transaction.
+    pub fn nonce(&self) -> u64 {
+        match &self.transaction {
+            StoredTransaction::Signed(_) => self.transaction.nonce(),
+            StoredTransaction::Deposit(_) | StoredTransaction::PostExec(_) => {
+                let receipt = self.receipt.as_ref();
+                receipt
+                    .and_then(|receipt| receipt.deposit_nonce)
+                    .unwrap_or_default()
+            }
+        }
+    }
+
+    /// The contract that the transaction creates, whether it succeeds or not.
+    pub fn created(&self) -> Option<Address> {
+        match self.transaction.to() {
+            Some(_) => None,
+            None => Some(self.sender.create(self.nonce())),
+        }
+    }
+}
+
+pub(super) fn count(block: &Block<'_>) -> txgraph_nodedb::Result<u32> {
+    u32::try_from(block.body.tx_count).map_err(|_| NodeError::Inconsistent {
+        block: block.number,
+        what: format!("it has {} transactions", block.body.tx_count),
+    })
+}
+
+/// Whether an address is an end of a transaction.
+pub(super) fn touches(
+    block: &mut Block<'_>,
+    index: u32,
+    address: Address,
+) -> txgraph_nodedb::Result<bool> {
+    let sender = block.sender(index)?;
+    if sender == address {
+        return Ok(true);
+    }
+    let transaction = block.transaction(index)?;
+    Ok(match transaction.to {
+        Some(to) => to == address,
+        None => sender.create(transaction.nonce) == address,
+    })
+}
+
+/// Reads a whole block.
+pub(super) fn whole(block: &mut Block<'_>, receipts: bool) -> txgraph_nodedb::Result<NodeBlock> {
+    let header = Arc::new(block.check_header()?.clone());
+    let ommers = block.ommers()?;
+    let withdrawals = (header.withdrawals_root.is_some()).then(|| block.withdrawals().to_vec());
+    let mut receipts = match receipts {
+        true => self::receipts(block, u32::MAX)?
+            .into_iter()
+            .map(Some)
+            .collect(),
+        false => Vec::new(),
+    };
+    receipts.resize(count(block)? as usize, None);
+    let mut transactions = Vec::with_capacity(receipts.len());
+    for (index, receipt) in (0..).zip(receipts) {
+        transactions.push(one(block, &header, index, receipt)?);
+    }
+    let size = size(&header, &transactions, &ommers, withdrawals.as_deref());
+    Ok(NodeBlock {
+        header,
+        ommers,
+        withdrawals,
+        transactions,
+        size,
+    })
+}
+
+/// Reads some transactions of a block; indices that it does not have are left out.
+pub(super) fn some(
+    block: &mut Block<'_>,
+    indices: &BTreeSet<u32>,
+) -> txgraph_nodedb::Result<Vec<NodeTransaction>> {
+    let count = count(block)?;
+    let Some(last) = indices.range(..count).next_back() else {
+        return Ok(Vec::new());
+    };
+    let header = Arc::new(block.check_header()?.clone());
+    let receipts = receipts(block, *last)?;
+    let mut found = Vec::new();
+    for (index, receipt) in (0..).zip(receipts) {
+        if indices.contains(&index) {
+            found.push(one(block, &header, index, Some(receipt))?);
+        }
+    }
+    Ok(found)
+}
+
+fn one(
+    block: &mut Block<'_>,
+    header: &Arc<Header>,
+    index: u32,
+    receipt: Option<NodeReceipt>,
+) -> txgraph_nodedb::Result<NodeTransaction> {
+    let transaction = block.stored_transaction(index)?;
+    Ok(NodeTransaction {
+        header: header.clone(),
+        index,
+        hash: transaction.hash(),
+        sender: block.sender(index)?,
+        transaction,
+        receipt,
+    })
+}
+
+/// Reads the receipts of a block up to one of them.
+fn receipts(block: &mut Block<'_>, last: u32) -> txgraph_nodedb::Result<Vec<NodeReceipt>> {
+    let mut read = Vec::new();
+    let (mut gas_before, mut first_log) = (0, 0);
+    while let Some(receipt) = block.next_receipt()? {
+        let logs = receipt.to_logs()?;
+        let index = receipt.index;
+        read.push(NodeReceipt {
+            success: receipt.success,
+            cumulative_gas_used: receipt.cumulative_gas_used,
+            gas_used: receipt.cumulative_gas_used - gas_before,
+            first_log,
+            deposit_nonce: receipt.deposit_nonce,
+            deposit_version: receipt.deposit_version,
+            logs,
+        });
+        gas_before = receipt.cumulative_gas_used;
+        first_log += receipt.log_count;
+        if index == last {
+            break;
+        }
+    }
+    Ok(read)
+}
+
+/// The bytes of a block in RLP.
+fn size(
+    header: &Header,
+    transactions: &[NodeTransaction],
+    ommers: &[Header],
+    withdrawals: Option<&[Withdrawal]>,
+) -> u64 {
+    let list = |payload: usize| payload + alloy_rlp::length_of_length(payload);
+    let transactions = transactions.iter();
+    let transactions = transactions.map(|it| it.transaction.network_len()).sum();
+    let ommers = ommers.iter().map(|ommer| ommer.to_alloy().length()).sum();
+    let withdrawals = withdrawals.map(|withdrawals| {
+        let one = |it: &Withdrawal| {
+            list(
+                it.index.length()
+                    + it.validator_index.length()
+                    + it.address.length()
+                    + it.amount_gwei.length(),
+            )
+        };
+        list(withdrawals.iter().map(one).sum())
+    });
+    let payload = header.to_alloy().length()
+        + list(transactions)
+        + list(ommers)
+        + withdrawals.unwrap_or_default();
+    list(payload) as u64
+}
