@@ -115,6 +115,12 @@ impl From<&str> for SourceSpec {
     }
 }
 
+impl From<&String> for SourceSpec {
+    fn from(text: &String) -> Self {
+        OsStr::new(text).into()
+    }
+}
+
 impl From<String> for SourceSpec {
     fn from(text: String) -> Self {
         OsStr::new(&text).into()

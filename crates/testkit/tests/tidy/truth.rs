@@ -366,6 +366,22 @@ fn pages_are_true() {
     );
 }
 
+/// Features of a manifest that are on by default, as a page lists them.
+#[test]
+fn default_features_are_listed() {
+    let manifest = read(&workspace().join("crates/txgraph/Cargo.toml"));
+    let (_, list) = manifest.split_once("\ndefault = [").unwrap();
+    let (list, _) = list.split_once(']').unwrap();
+    let on: BTreeSet<&str> = list
+        .split(", ")
+        .map(|name| name.trim_matches('"'))
+        .collect();
+    let page = read(&workspace().join("docs/library.md"));
+    let rows = page.lines().filter(|line| line.contains("` | yes |"));
+    let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    assert_eq!(listed, on);
+}
+
 #[test]
 fn planted_faults_are_found() {
     let truth = Truth::read();
