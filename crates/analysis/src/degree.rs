@@ -101,8 +101,8 @@ const MEASURES: [&str; 5] = [
     "transfers",
 ];
 
-/// Distinct senders and receivers of a vertex, and its transfers received, sent, and either. Those
-/// of graphs without a common (sender, receiver) add up.
+/// Distinct senders and receivers of a vertex, and its transfers received, sent, and either.
+/// Degrees in graphs without a common (sender, receiver) add up.
 pub type VertexDegrees = [u64; MEASURES.len()];
 
 /// Counts the degrees of each vertex of `graph`, by number.
@@ -132,7 +132,7 @@ pub fn degrees(graph: &MergedGraph, hubs_max: usize) -> Degrees {
     DegreeCounts::of(&graph.addresses, &vertex_degrees(graph), hubs_max).finish()
 }
 
-/// The degrees of some vertices. Those of distinct vertices are merged.
+/// The degrees of some vertices. Counts of distinct vertices are merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DegreeCounts {
     /// The number of vertices.

@@ -50,10 +50,8 @@ pub use value::{Attribute, Column, ColumnType, Value};
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::Address;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
-    use txgraph_graph::{AmountSum, MergedGraph, Merger, StoredEdge, testing};
+    use txgraph_graph::{MergedGraph, Merger, testing};
 
     /// The measures of a merged graph, as text.
     fn measured(graph: &MergedGraph) -> [String; 4] {
@@ -80,103 +78,6 @@ mod tests {
             }
             let streamed = measured(&merger.finish().unwrap());
             prop_assert_eq!(streamed, measured(&MergedGraph::of(&testing::graph(transfers))));
-        }
-    }
-
-    /// A part of a graph: its edges as they are stored, without some facts.
-    fn graph_of(edges: &[StoredEdge]) -> MergedGraph {
-        let mut merger = Merger::default();
-        merger.add_stored(edges).unwrap();
-        merger.finish().unwrap()
-    }
-
-    proptest! {
-        /// Edges, then vertices, assets and sides in parts of any number have the measures of the
-        /// whole graph.
-        #[test]
-        fn measures_of_parts_equal_those_of_the_whole(
-            transfers in oracle::some_transfers(),
-            parts in 1usize..6,
-            chunk in 1u64..30,
-        ) {
-            let graph = MergedGraph::of(&testing::graph(transfers.clone()));
-            let settings = SummarySettings { top: 3, assets: 2 };
-            let part_of = |bytes: &[u8]| bytes.iter().map(|byte| usize::from(*byte)).sum::<usize>() % parts;
-
-            // Chunks of blocks, with their edges by pair, and their assets.
-            let mut edges = vec![Vec::new(); parts];
-            let mut assets = vec![BTreeMap::new(); parts];
-            let mut counts = SummaryCounts::default();
-            for chunk in transfers.chunk_by(|a, b| a.block_number / chunk == b.block_number / chunk) {
-                let mut merger = Merger::default();
-                merger.add(chunk).unwrap();
-                let graph = merger.finish().unwrap();
-                for edge in graph.edges().map(|edge| graph.stored(&edge)) {
-                    let ends = [edge.from.min(edge.to), edge.from.max(edge.to)].concat();
-                    edges[part_of(&ends)].push(edge);
-                }
-                for counts in asset_counts(&graph) {
-                    let part = part_of(counts.asset.token_address.unwrap_or_default().as_slice());
-                    let counts = AssetCounts { pairs: 0, ..counts };
-                    let known = assets[part].entry(counts.asset);
-                    known.or_insert(AssetCounts::none(counts.asset)).add(&counts);
-                }
-                counts.transfers += graph.transfers;
-                for (ours, theirs) in counts.kinds.iter_mut().zip(graph.kinds) {
-                    *ours += theirs;
-                }
-            }
-            for assets in assets {
-                let assets = assets.into_values().collect();
-                counts.merge(SummaryCounts::of_assets(assets, &settings), &settings);
-            }
-
-            // Edges, with their vertices by address, and their sides by address.
-            let listed: Vec<_> = counts.listed().collect();
-            let mut vertices = vec![BTreeMap::<Address, VertexDegrees>::new(); parts];
-            let mut sides = vec![BTreeMap::<_, BTreeMap<Address, Participant>>::new(); parts];
-            let mut listed_pairs = Vec::new();
-            let by_sum = PairSettings { order: PairOrder::Amount, limit: Some(2) };
-            for edges in &edges {
-                let graph = graph_of(edges);
-                for (address, degrees) in graph.addresses.iter().zip(vertex_degrees(&graph)) {
-                    let known = vertices[part_of(address.as_slice())].entry(*address).or_default();
-                    known.iter_mut().zip(degrees).for_each(|(known, more)| *known += more);
-                }
-                counts.merge(SummaryCounts::of_edges(&graph, &listed), &settings);
-                each_side(&graph, &listed, |asset, end, participants| {
-                    for one in participants {
-                        let side = sides[part_of(one.address.as_slice())].entry((asset, end)).or_default();
-                        let known = side.entry(one.address);
-                        let known = known.or_insert(Participant { transfers: 0, amount: AmountSum::ZERO, ..one });
-                        known.transfers += one.transfers;
-                        known.amount += one.amount;
-                    }
-                });
-                let of_part = graph.edges().map(|edge| graph.stored(&edge));
-                listed_pairs.extend(first_pairs(of_part.collect(), &by_sum));
-            }
-            let mut degree_counts = DegreeCounts::default();
-            for vertices in vertices {
-                let (addresses, degrees): (Vec<_>, Vec<_>) = vertices.into_iter().unzip();
-                counts.merge(SummaryCounts::of_vertices(&addresses, &degrees, &settings), &settings);
-                degree_counts.merge(DegreeCounts::of(&addresses, &degrees, 3), 3);
-            }
-            let mut lengths = BTreeMap::<_, Vec<_>>::new();
-            for ((asset, end), side) in sides.into_iter().flatten() {
-                for one in side.into_values() {
-                    lengths.entry((asset, end, SideCounts::length(one.amount))).or_default().push(one);
-                }
-            }
-            for ((asset, end, _), participants) in lengths {
-                counts.add_side(asset, end, participants, &settings);
-            }
-
-            prop_assert_eq!(counts.finish_scan(&settings), summary(&graph, &settings));
-            prop_assert_eq!(degree_counts.finish(), degrees(&graph, 3));
-            let listed_pairs = first_pairs(listed_pairs, &by_sum).into_iter();
-            let listed_pairs: Vec<_> = listed_pairs.map(|edge| Pair::new(edge, 1)).collect();
-            prop_assert_eq!(listed_pairs, pairs(&graph, &by_sum).pairs);
         }
     }
 

@@ -117,8 +117,8 @@ impl Pair {
     }
 }
 
-/// Puts edges in the order of pairs, and keeps the first. Those of several graphs without a common
-/// edge are the first of all.
+/// Puts edges in the order of pairs, and keeps the first. The first edges of several graphs without
+/// a common edge contain the first of all.
 pub fn first_pairs(mut edges: Vec<StoredEdge>, settings: &PairSettings) -> Vec<StoredEdge> {
     let limit = settings.limit.unwrap_or(usize::MAX);
     let ends = |edge: &StoredEdge| (edge.from, edge.to, edge.asset);

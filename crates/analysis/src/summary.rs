@@ -165,7 +165,7 @@ pub fn summary(graph: &MergedGraph, settings: &SummarySettings) -> Summary {
     counts.finish(graph.roots, &graph.hops, &graph.expansions, settings)
 }
 
-/// All transfers of one asset. Those of graphs without a common (sender, receiver) add up.
+/// All transfers of one asset. Counts of graphs without a common (sender, receiver) add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssetCounts {
     /// The asset.

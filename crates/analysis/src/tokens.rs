@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_graph::{AmountSum, MergedGraph};
 
-/// Counts of a token, of all standards. Those of graphs without a common (sender, receiver) add up,
+/// Counts of a token, of all standards. Counts of graphs without a common (sender, receiver) add up,
 /// except for what is of addresses: that is counted by [`TokenCounts::add_end`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
@@ -147,7 +147,7 @@ pub fn tokens(graph: &MergedGraph) -> (Vec<TokenCounts>, Vec<TokenEnd>) {
     (counts, ends)
 }
 
-/// Counts of motifs. Those of loops and two-cycles of graphs without common pairs add up.
+/// Counts of motifs. Loops and two-cycles of graphs without common pairs add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MotifCounts {
     /// Addresses with ten or more senders.

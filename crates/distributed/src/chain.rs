@@ -3,6 +3,7 @@
 use crate::{
     Driver, Error, Result,
     measure::{decode, decode_counts},
+    parts::flattened,
     rows::BATCH_ROWS,
     run::Committed,
     wire::{Chunk, Earlier, Mode, Request, Task},
@@ -80,7 +81,7 @@ impl Steps for RunSteps<'_> {
             inputs: tables.iter().map(earlier).collect(),
             ..self.task(stage)
         };
-        // Those of all tables are read by the same tasks.
+        // A task reads the same part of all tables.
         let (each, all) = match tables.first().map(|table| (table.part, table.step)) {
             Some((Part::Tasks(each), step)) => (each, step.step.chunks.len()),
             _ => (1, tasks),
@@ -130,15 +131,12 @@ impl Steps for RunSteps<'_> {
         step: &'a Committed,
     ) -> Vec<impl Iterator<Item = Result<Record<K, N, A>>> + 'a> {
         let of_batch = |batch: Result<RecordBatch>| {
-            let (rows, failed) = match batch.and_then(|batch| decode(&batch)) {
-                Ok(rows) => (rows, None),
-                Err(error) => (Vec::new(), Some(Err(error))),
-            };
-            failed.into_iter().chain(rows.into_iter().map(Ok))
+            let rows = batch.and_then(|batch| decode(&batch));
+            flattened(rows.map(|rows| rows.into_iter().map(Ok)))
         };
         let tasks = step.step.chunks.iter();
         tasks
-            .map(|chunk| step.batches(&chunk.parts).flat_map(of_batch))
+            .map(|chunk| step.batches(&chunk.parts, None).flat_map(of_batch))
             .collect()
     }
 }

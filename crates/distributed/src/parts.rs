@@ -253,14 +253,21 @@ pub(crate) fn read(
         file.with_batch_size(BATCH_ROWS).build().map_err(encoding)
     };
     let rows = wanted.into_iter().flat_map(move |section| {
-        let (rows, failed) = match open(section) {
-            Ok(rows) => (Some(rows), None),
-            Err(error) => (None, Some(Err(error))),
-        };
-        let rows = rows.into_iter().flatten().map(|batch| Ok(batch?));
-        failed.into_iter().chain(rows)
+        let rows = open(section);
+        flattened(rows.map(|rows| rows.map(|batch| Ok(batch?))))
     });
     Ok(rows)
+}
+
+/// The items of a result, or its error instead of them.
+pub(crate) fn flattened<T>(
+    items: Result<impl IntoIterator<Item = Result<T>>>,
+) -> impl Iterator<Item = Result<T>> {
+    let (items, failed) = match items {
+        Ok(items) => (Some(items), None),
+        Err(error) => (None, Some(Err(error))),
+    };
+    failed.into_iter().chain(items.into_iter().flatten())
 }
 
 /// Shows the driver now and then that a task goes on: an object that changes.

@@ -419,31 +419,16 @@ pub(crate) fn key(of: &impl Serialize) -> Result<String> {
 }
 
 impl Committed {
-    /// The rows of some of its files.
-    pub(crate) fn batches(&self, of: &[Part]) -> impl Iterator<Item = Result<RecordBatch>> {
-        let (store, folder, parts) = (self.store.clone(), self.folder.clone(), of.to_vec());
-        parts.into_iter().flat_map(move |part| {
-            let (rows, failed) = match parts::read(&store, &folder, &part, ALL_SECTIONS, None) {
-                Ok(rows) => (Some(rows), None),
-                Err(error) => (None, Some(Err(error))),
-            };
-            failed.into_iter().chain(rows.into_iter().flatten())
-        })
-    }
-
-    /// Passes the rows of a file to `each`, or some of their columns.
-    pub(crate) fn read_part(
+    /// The rows of some of its files, or some of their columns.
+    pub(crate) fn batches(
         &self,
-        part: &Part,
-        columns: Option<&[usize]>,
-        each: &mut dyn FnMut(RecordBatch) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
-        for batch in parts::read(&self.store, &self.folder, part, ALL_SECTIONS, columns)? {
-            if each(batch?)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+        of: &[Part],
+        columns: Option<&'static [usize]>,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+        let (store, folder) = (self.store.clone(), self.folder.clone());
+        of.to_vec().into_iter().flat_map(move |part| {
+            parts::flattened(parts::read(&store, &folder, &part, ALL_SECTIONS, columns))
+        })
     }
 
     /// The sum of the reports on its chunks.
@@ -484,8 +469,9 @@ impl Committed {
         &self,
         mut each: impl FnMut(RecordBatch) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        for (_, part) in self.step.parts() {
-            if self.read_part(part, None, &mut each)?.is_break() {
+        let parts: Vec<_> = self.step.parts().map(|(_, part)| part.clone()).collect();
+        for batch in self.batches(&parts, None) {
+            if each(batch?)?.is_break() {
                 break;
             }
         }

@@ -121,12 +121,10 @@ fn deliver(
             pending: Vec::new(),
             blocks,
         };
-        for part in &chunk.parts {
-            let read = step.read_part(part, None, &mut |batch| {
-                let mut transfers = rows::decode(&batch)?.into_iter();
-                Ok(transfers.try_for_each(|transfer| delivery.push(transfer)))
-            });
-            if read?.is_break() {
+        for batch in step.batches(&chunk.parts, None) {
+            let mut transfers = rows::decode(&batch?)?.into_iter();
+            let passed = transfers.try_for_each(|transfer| delivery.push(transfer));
+            if passed.is_break() {
                 return Ok(());
             }
         }
@@ -210,17 +208,16 @@ impl TransferSource for ClusterSource<'_> {
                     let keys = (blocks.first, 0)..=(blocks.last, u32::MAX);
                     wanted.range(keys).next().is_some()
                 });
-                let parts = chunk.parts.iter().filter(|_| is_wanted);
-                for part in parts {
-                    let _ = step.read_part(part, Some(&rows::HASH_COLUMNS), &mut |batch| {
-                        for (key, hash, time) in rows::decode_hashes(&batch)? {
-                            for transfer in wanted.remove(&key).unwrap_or_default() {
-                                transfer.transaction_hash = hash;
-                                transfer.block_timestamp = time;
-                            }
+                if !is_wanted {
+                    continue;
+                }
+                for batch in step.batches(&chunk.parts, Some(&rows::HASH_COLUMNS)) {
+                    for (key, hash, time) in rows::decode_hashes(&batch?)? {
+                        for transfer in wanted.remove(&key).unwrap_or_default() {
+                            transfer.transaction_hash = hash;
+                            transfer.block_timestamp = time;
                         }
-                        Ok(ControlFlow::Continue(()))
-                    })?;
+                    }
                 }
             }
         }

@@ -299,13 +299,13 @@ pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// Of the bytes, or of the index.
+    /// The checksum of the bytes, or of the index.
     pub(crate) crc32: u32,
     /// The bytes of the index at its end; 0 if it has no sections.
     pub(crate) index: u64,
 }
 
-/// What a task wrote.
+/// The output of a task.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Its files.

@@ -76,9 +76,9 @@ pub(crate) fn header(header: &Header) -> Map<String, Value> {
     put("timestamp", quantity(header.timestamp));
     put("extraData", data(&header.extra_data));
     put("mixHash", data(header.mix_hash));
-    put("nonce", data(B64::from(header.nonce)));
+    put("nonce", data(header.nonce));
     for (name, number) in [
-        ("baseFeePerGas", header.base_fee),
+        ("baseFeePerGas", header.base_fee_per_gas),
         ("blobGasUsed", header.blob_gas_used),
         ("excessBlobGas", header.excess_blob_gas),
         ("slotNumber", header.slot_number),

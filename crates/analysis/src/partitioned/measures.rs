@@ -264,7 +264,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
     ///
     /// # Errors
     ///
-    /// If a step fails, and those of `each`.
+    /// If a step fails, and the errors of `each`.
     pub fn pagerank(
         &self,
         rounds: usize,

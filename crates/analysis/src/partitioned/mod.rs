@@ -11,6 +11,7 @@
 
 mod measures;
 mod record;
+mod rows;
 mod stage;
 mod task;
 #[cfg(test)]
@@ -38,7 +39,7 @@ pub trait Tables {
     ///
     /// # Errors
     ///
-    /// If they cannot be read, or are of another kind, and those of `each`.
+    /// If they cannot be read, or are of another kind, and the errors of `each`.
     fn read<const K: usize, const N: usize, const A: usize>(
         &self,
         input: usize,
@@ -129,7 +130,7 @@ pub trait Steps {
     /// The number of tasks of a step.
     fn tasks(&self, step: &Self::Step) -> usize;
 
-    /// What the tasks of a step reported.
+    /// The reports of the tasks of a step.
     ///
     /// # Errors
     ///
@@ -154,14 +155,14 @@ pub trait Steps {
     ) -> Vec<impl Iterator<Item = Result<Record<K, N, A>, Self::Error>> + 'a>;
 }
 
-/// A table of an earlier step, and what the tasks of a step read of it.
+/// A table of an earlier step, and the part of it that a task reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a, S> {
     /// The step.
     pub step: &'a S,
     /// The number of the table.
     pub table: u32,
-    /// What a task reads.
+    /// The part that a task reads.
     pub part: Part,
 }
 
@@ -176,6 +177,6 @@ impl<'a, S> Table<'a, S> {
 pub enum Part {
     /// The partition with the number of the task.
     Partition,
-    /// What these many tasks wrote: the first task reads the first of them.
+    /// The rows of this many tasks: the first task reads the first of them.
     Tasks(usize),
 }

@@ -12,7 +12,7 @@ pub(crate) const ASSET: usize = 1 + ADDRESS;
 /// A row with a key of `K` bytes, `N` numbers and `A` amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<const K: usize, const N: usize, const A: usize> {
-    /// What identifies the row.
+    /// The part that identifies the row.
     pub key: [u8; K],
     /// Counts, and other numbers.
     pub numbers: [u64; N],
@@ -25,7 +25,7 @@ pub struct Record<const K: usize, const N: usize, const A: usize> {
 pub(crate) type EdgeRecord = Record<{ 2 * ADDRESS + ASSET }, 5, 1>;
 /// A branch: address and root; transfers, first and last block.
 pub(crate) type BranchRecord = Record<{ 2 * ADDRESS }, 3, 0>;
-/// Counts of an asset: transfers, those of amount zero, those of addresses to themselves, first and
+/// Counts of an asset: transfers, transfers of amount zero, transfers to the sender itself, first and
 /// last block; sum, minted, burned.
 pub(crate) type AssetRecord = Record<ASSET, 5, 3>;
 

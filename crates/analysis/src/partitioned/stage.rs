@@ -4,7 +4,7 @@ use crate::{PairSettings, SummarySettings};
 use serde::{Deserialize, Serialize};
 use txgraph_graph::Asset;
 
-/// What the tasks of a step do.
+/// The work of the tasks of a step.
 ///
 /// The first step of a measure reads transfers. A task of a later one reads a partition of the rows
 /// that all tasks of an earlier step wrote, or the rows of some tasks. *By pair* means that all

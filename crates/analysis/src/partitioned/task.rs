@@ -3,26 +3,27 @@
 use super::{
     Stage, Tables,
     record::{
-        ADDRESS, ASSET, AssetRecord, BranchRecord, EdgeRecord, Record, address, asset, asset_key,
-        token, token_key,
+        ADDRESS, ASSET, AssetRecord, EdgeRecord, Record, address, asset, asset_key, token,
+        token_key,
+    },
+    rows::{
+        ROWS, each, fold, forest, graph, merged, scatter, sums, vertices, write_edges,
+        write_forest, write_pairs, write_vertices,
     },
 };
 use crate::{
     AssetCounts, Connected, DegreeCounts, End, MotifCounts, Participant, SideCounts, SummaryCounts,
-    SummarySettings, TokenCounts, VertexDegrees, asset_counts, each_side, first_pairs, rank_tokens,
-    tokens, vertex_degrees,
+    SummarySettings, TokenCounts, asset_counts, each_side, first_pairs, rank_tokens, tokens,
 };
 use alloy_primitives::Address;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::{Asset, Csr, Interner, MergedGraph, Merger, SearchError, StoredEdge};
+use txgraph_graph::{Asset, Interner, Merger, SearchError};
 use txgraph_transfers::{Kind, QueriedNames, Transfer, TransferFilter};
 
 /// The damping factor of PageRank, as in the paper (Brin and Page, 1998).
 pub(super) const DAMPING: f64 = 0.85;
 
-/// Degrees of a vertex.
-type VertexRecord = Record<ADDRESS, 5, 0>;
 /// A participant: asset, side, address, and the length of the amount or 0; transfers; amount.
 type ParticipantRecord = Record<{ ASSET + 1 + ADDRESS }, 1, 1>;
 /// A token: transfers, edges, addresses, most counterparties; amount, squares.
@@ -56,7 +57,7 @@ impl ScanFacts {
         }
     }
 
-    /// Adds those of another chunk.
+    /// Adds the facts about another chunk.
     pub(super) fn merge(&mut self, other: &Self) {
         self.unseen.merge(&other.unseen);
         for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
@@ -112,7 +113,7 @@ impl ScanTask {
     ///
     /// # Errors
     ///
-    /// Those of `to`.
+    /// The errors of `to`.
     pub fn finish<T: Tables>(self, to: &mut T) -> Result<(), T::Error> {
         match self.into {
             Merged::Forest(connected) => write_forest(connected, to)?,
@@ -134,7 +135,7 @@ impl ScanTask {
 ///
 /// # Errors
 ///
-/// Those of `to`, [`SearchError::TooLarge`], and if the rows are not of this step.
+/// The errors of `to`, [`SearchError::TooLarge`], and if the rows are not of this step.
 pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
     match stage {
         // Nothing without transfers.
@@ -206,178 +207,6 @@ pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
         Stage::Ranks(base) => ranks(f64::from_bits(*base), to),
         Stage::Highest(limit) => highest(*limit, to),
     }
-}
-
-/// Rows that are written at a time.
-const ROWS: usize = 1 << 13;
-
-/// Writes the rows of a table, each into the partition of the bytes that `by` returns.
-fn scatter<const K: usize, const N: usize, const A: usize, const B: usize, T: Tables>(
-    to: &mut T,
-    table: u32,
-    records: &[Record<K, N, A>],
-    by: impl Fn(&Record<K, N, A>) -> [u8; B],
-) -> Result<(), T::Error> {
-    let partitions = records.iter().map(|record| to.partition(&by(record)));
-    let places = grouped(to.partitions(), partitions.collect());
-    write_grouped(to, table, &places, |places| {
-        let some = places.iter().map(|place| records[*place as usize]);
-        some.collect()
-    })
-}
-
-/// The places of the rows of each partition.
-fn grouped(count: u32, partitions: Vec<u32>) -> Csr {
-    let places = || partitions.iter().copied().zip(0u32..);
-    Csr::group(count as usize, places)
-}
-
-fn write_grouped<const K: usize, const N: usize, const A: usize, T: Tables>(
-    to: &mut T,
-    table: u32,
-    places: &Csr,
-    records: impl Fn(&[u32]) -> Vec<Record<K, N, A>>,
-) -> Result<(), T::Error> {
-    for partition in 0..to.partitions() {
-        for places in places.of(partition).chunks(ROWS) {
-            to.write(table, partition, &records(places))?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes the edges of a graph, by pair.
-fn write_edges<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
-    let partition = |from: u32, to_vertex: u32| {
-        let ends = [graph.address(from), graph.address(to_vertex)];
-        let ends = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-        to.partition(&ends.map(|end| end.0.0).concat())
-    };
-    let partitions = graph.edges().map(|edge| partition(edge.from, edge.to));
-    let places = grouped(to.partitions(), partitions.collect());
-    write_grouped(to, 0, &places, |places| {
-        let edges = graph.edges_at(places);
-        let edges = edges.map(|edge| EdgeRecord::from(&graph.stored(&edge)));
-        edges.collect()
-    })
-}
-
-fn write_pairs<T: Tables>(edges: Vec<StoredEdge>, to: &mut T) -> Result<(), T::Error> {
-    for some in edges.chunks(ROWS) {
-        let records: Vec<_> = some.iter().map(EdgeRecord::from).collect();
-        to.write(0, 0, &records)?;
-    }
-    Ok(())
-}
-
-/// Writes the vertices of a graph, by address.
-fn write_vertices<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
-    let degrees = graph.addresses.iter().zip(vertex_degrees(graph));
-    let records =
-        degrees.map(|(address, degrees)| VertexRecord::new(&[address.as_slice()], degrees, []));
-    scatter(to, 0, &records.collect::<Vec<_>>(), |record| record.key)
-}
-
-fn write_forest<T: Tables>(connected: Connected, to: &mut T) -> Result<(), T::Error> {
-    let mut branches = connected.into_forest();
-    loop {
-        let some = branches.by_ref().take(ROWS);
-        let some: Vec<_> = some.map(|branch| BranchRecord::from(&branch)).collect();
-        if some.is_empty() {
-            return Ok(());
-        }
-        to.write(0, 0, &some)?;
-    }
-}
-
-/// Passes the rows of an input.
-fn each<const K: usize, const N: usize, const A: usize, T: Tables>(
-    from: &T,
-    input: usize,
-    mut each: impl FnMut(Record<K, N, A>) -> Result<(), SearchError>,
-) -> Result<(), T::Error> {
-    from.read(input, |_, records| {
-        Ok(records.into_iter().try_for_each(&mut each)?)
-    })
-}
-
-/// Merges the counts of an input.
-fn fold<S: Default + DeserializeOwned, T: Tables>(
-    from: &T,
-    input: usize,
-    mut merge: impl FnMut(&mut S, S),
-) -> Result<S, T::Error> {
-    let mut all = S::default();
-    from.read_counts(input, |one| merge(&mut all, one))?;
-    Ok(all)
-}
-
-/// Merges the rows with equal keys, by `add`. In the order in which their keys came.
-fn merged<const K: usize, const N: usize, const A: usize, T: Tables>(
-    from: &T,
-    input: usize,
-    add: impl Fn(&mut Record<K, N, A>, &Record<K, N, A>),
-) -> Result<Vec<Record<K, N, A>>, T::Error> {
-    let mut keys = Interner::default();
-    let mut records: Vec<Record<K, N, A>> = Vec::new();
-    each(from, input, |record: Record<K, N, A>| {
-        let place = keys.intern(record.key)? as usize;
-        match records.get_mut(place) {
-            Some(known) => add(known, &record),
-            None => records.push(record),
-        }
-        Ok(())
-    })?;
-    Ok(records)
-}
-
-/// Adds up the rows with equal keys.
-fn sums<const K: usize, const N: usize, const A: usize, T: Tables>(
-    from: &T,
-    input: usize,
-) -> Result<Vec<Record<K, N, A>>, T::Error> {
-    merged(from, input, Record::add)
-}
-
-/// The graph of a partition of edges.
-fn graph<T: Tables>(from: &T) -> Result<MergedGraph, T::Error> {
-    let mut merger = Merger::default();
-    let (mut edges, mut of) = (Vec::new(), 0);
-    from.read(0, |task, records: Vec<EdgeRecord>| {
-        // The blocks of a task are after those of the tasks before it.
-        if task != of {
-            merger.add_stored(&edges)?;
-            edges.clear();
-            of = task;
-        }
-        for record in records {
-            edges.push(record.edge()?);
-        }
-        Ok(())
-    })?;
-    merger.add_stored(&edges)?;
-    Ok(merger.finish()?)
-}
-
-/// Addresses and their degrees.
-type Vertices = (Vec<Address>, Vec<VertexDegrees>);
-
-/// The vertices of a partition.
-fn vertices<T: Tables>(from: &T) -> Result<Vertices, T::Error> {
-    let records: Vec<VertexRecord> = sums(from, 0)?;
-    let vertices = records.iter();
-    Ok(vertices
-        .map(|record| (address(&record.key, 0), record.numbers))
-        .unzip())
-}
-
-fn forest<T: Tables>(from: &T) -> Result<Connected, T::Error> {
-    let mut connected = Connected::default();
-    from.read(0, |_, records: Vec<BranchRecord>| {
-        let branches: Vec<_> = records.iter().map(BranchRecord::branch).collect();
-        Ok(connected.merge(&branches)?)
-    })?;
-    Ok(connected)
 }
 
 fn assets<T: Tables>(from: &T) -> Result<Vec<AssetCounts>, T::Error> {

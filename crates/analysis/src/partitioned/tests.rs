@@ -1,4 +1,4 @@
-//! Measures in any number of parts equal those of the whole graph. Tables are in memory.
+//! Measures in any number of parts equal the measures of the whole graph. Tables are in memory.
 
 use super::*;
 use crate::{
@@ -18,7 +18,7 @@ use txgraph_transfers::{Transfer, TransferFilter};
 
 type Row = (Vec<u8>, Vec<u64>, Vec<AmountSum>);
 
-/// What a task wrote.
+/// The output of a task.
 #[derive(Debug, Default)]
 struct Written {
     rows: BTreeMap<(u32, u32), Vec<Row>>,

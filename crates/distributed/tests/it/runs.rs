@@ -1,12 +1,16 @@
 //! The folder of a run, and runs that are continued.
 
 use crate::harness::{Cluster, driver, run, settings};
+use alloy_primitives::B256;
+use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
     collections::BTreeSet,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
 use txgraph_testkit::fixtures;
+use txgraph_transfers::{BlockRange, BlockRanges};
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
@@ -222,14 +226,61 @@ pub(crate) fn check_received(cluster: &Cluster) {
     }
 }
 
+/// The transfers of the chain below; `TXGRAPH_CLUSTER_TRANSFERS` sets another number.
+const TRANSFERS: u64 = 200_000;
+
+/// Writes a chain as a table of transfers, which executors read as their source.
+fn write_chain(folder: &Path, transfers: u64) -> PathBuf {
+    let per_block = 20;
+    let mut chance = SmallRng::seed_from_u64(1);
+    let mut table = "block_number,block_timestamp,transaction_index,log_index,sub_index,\
+                     transaction_hash,token_address,from_address,to_address,value,token_id,\
+                     token_standard,kind,chain_id\n"
+        .to_owned();
+    for number in 0..transfers {
+        let (block, index) = (number / per_block, number % per_block);
+        let time = 1_700_000_000 + 12 * block;
+        let token = 1 + chance.random_range(0..9) * chance.random_range(0..2);
+        // A few addresses have most of the transfers.
+        let mut end = || 1 + (chance.random_range(0.0..1.0_f64).powi(3) * transfers as f64) as u64;
+        let (from, to, value) = (end(), end(), end());
+        writeln!(
+            table,
+            "{block},{time},{index},{index},0,0x{number:064x},0x70{token:038x},0xaa{from:038x},\
+             0xaa{to:038x},{value},,erc20,transfer,1337"
+        )
+        .unwrap();
+    }
+    let path = folder.join("chain.csv");
+    fs::write(&path, table).unwrap();
+    let blocks = BlockRanges::from(BlockRange::up_to(transfers.div_ceil(per_block) - 1));
+    let metadata = serde_json::json!({
+        "command": "transfers",
+        "chain": { "chain_id": 1337, "genesis_hash": B256::repeat_byte(7), "name": null },
+        "scan": { "covered": blocks },
+    });
+    fs::write(folder.join("chain.csv.meta.json"), metadata.to_string()).unwrap();
+    PathBuf::from(format!("csv:{}", path.display()))
+}
+
 #[test]
 fn drivers_receive_little_more_than_the_answer() {
-    let fixture = fixtures::fixture("dev-v2");
-    let [_, small] = fixtures::committed();
-    let source = fixture
-        .as_ref()
-        .map_or(small.path(), |fixture| fixture.path());
-    check_received(&Cluster::start(&[Some(source), Some(source)]));
+    let transfers = std::env::var("TXGRAPH_CLUSTER_TRANSFERS");
+    let transfers = transfers.map_or(TRANSFERS, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let source = write_chain(folder.path(), transfers);
+    let cluster = Cluster::start(&[Some(&source), Some(&source)]);
+    check_received(&cluster);
+    for line in [
+        "analyze degrees -q --format json",
+        "analyze pairs -q --limit 20 --format json",
+        "analyze summary -q --format json",
+    ] {
+        let local = format!("{line} --source {}", source.display());
+        let expected = run(&mut driver(folder.path(), &local));
+        assert_eq!(expected.status, 0, "{line}: {expected:?}");
+        assert!(cluster.ok(line).stdout == expected.stdout, "{line}");
+    }
 }
 
 #[test]

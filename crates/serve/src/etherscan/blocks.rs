@@ -98,7 +98,7 @@ pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 
 /// The part of the fees that the beneficiary of a block gets.
 fn tips(block: &NodeBlock) -> U256 {
-    let base_fee = u128::from(block.header.base_fee.unwrap_or_default());
+    let base_fee = u128::from(block.header.base_fee_per_gas.unwrap_or_default());
     let tip = |it: &txgraph::NodeTransaction| {
         let gas = it.receipt.as_ref().map_or(0, |receipt| receipt.gas_used);
         U256::from(it.gas_price().saturating_sub(base_fee)) * U256::from(gas)

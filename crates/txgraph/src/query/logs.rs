@@ -167,7 +167,7 @@ fn logs(block: &mut Block<'_>, filter: &LogFilter) -> txgraph_nodedb::Result<Vec
     }
     let header = block.check_header()?;
     let (block_hash, timestamp) = (header.hash, header.timestamp);
-    let base_fee = header.base_fee.unwrap_or_default();
+    let base_fee = header.base_fee_per_gas.unwrap_or_default();
     let mut placed = Vec::new();
     for Found {
         transaction: index,

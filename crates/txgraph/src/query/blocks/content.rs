@@ -60,7 +60,7 @@ pub struct NodeReceipt {
 impl NodeTransaction {
     /// The price in wei of a unit of gas.
     pub fn gas_price(&self) -> u128 {
-        let base_fee = self.header.base_fee.unwrap_or_default();
+        let base_fee = self.header.base_fee_per_gas.unwrap_or_default();
         self.transaction.gas_price(base_fee)
     }
 
@@ -209,7 +209,7 @@ fn size(
     let list = |payload: usize| payload + alloy_rlp::length_of_length(payload);
     let transactions = transactions.iter();
     let transactions = transactions.map(|it| it.transaction.network_len()).sum();
-    let ommers = ommers.iter().map(|ommer| ommer.to_alloy().length()).sum();
+    let ommers = ommers.iter().map(|ommer| ommer.fields.length()).sum();
     let withdrawals = withdrawals.map(|withdrawals| {
         let one = |it: &Withdrawal| {
             list(
@@ -221,7 +221,7 @@ fn size(
         };
         list(withdrawals.iter().map(one).sum())
     });
-    let payload = header.to_alloy().length()
+    let payload = header.fields.length()
         + list(transactions)
         + list(ommers)
         + withdrawals.unwrap_or_default();
