@@ -426,7 +426,8 @@ impl Committed {
         columns: Option<&'static [usize]>,
     ) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         let (store, folder) = (self.store.clone(), self.folder.clone());
-        of.to_vec().into_iter().flat_map(move |part| {
+        let files = of.to_vec();
+        files.into_iter().flat_map(move |part| {
             parts::flattened(parts::read(&store, &folder, &part, ALL_SECTIONS, columns))
         })
     }

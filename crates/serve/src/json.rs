@@ -1,7 +1,7 @@
 //! Blocks, transactions, receipts and logs as nodes write them in JSON.
 
 use alloy_consensus::Transaction;
-use alloy_primitives::{Address, B64, B256, Bloom, Bytes, Log, U256, logs_bloom};
+use alloy_primitives::{Address, B256, Bloom, Bytes, Log, U256, logs_bloom};
 use serde_json::{Map, Value, json};
 use std::fmt::LowerHex;
 use txgraph::{
