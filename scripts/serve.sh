@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Clients that know nothing of txgraph ask `txgraph serve`: ethers, viem, micro-eth-signer, cast, web3.py and
+# typed-etherscan. Their answers are compared with those of the node that wrote the small chain of testdata.
+#
+#   scripts/serve.sh [PROGRAM]    asks PROGRAM, or TXGRAPH, or builds txgraph
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_txgraph "${1:-}"
+need tar tar
+need zstd zstd
+command -v npm >/dev/null 2>&1 || die "Node.js is missing: https://nodejs.org"
+make_scratch
+
+clients=$tools/serve-clients
+wanted="ethers@6.17.0 viem@2.57.20 micro-eth-signer@0.20.1 @foundry-rs/cast@1.7.1"
+if [ "$(cat "$clients/.wanted" 2>/dev/null)" != "$wanted" ]; then
+    say "installing $wanted in $clients"
+    mkdir -p "$clients"
+    # shellcheck disable=SC2086
+    npm install --prefix "$clients" --no-audit --no-fund --silent $wanted >&2
+    echo "$wanted" >"$clients/.wanted"
+fi
+need_venv "$clients/venv" typed-etherscan==0.4.1 web3==8.0.0
+
+tar --zstd -xSf testdata/small/v2/datadir.tar.zst --no-same-owner -C "$scratch"
+for name in blocks receipts logs state; do
+    zstd -dq "testdata/small/v2/$name.jsonl.zst" -o "$scratch/$name.jsonl"
+done
+
+# The chain specification supplies the rules, so that blocks can be replayed.
+"$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/datadir" --chain testdata/small/v2/genesis.json \
+    2>"$scratch/log" &
+server=$!
+trap 'kill $server 2>/dev/null; rm -rf "$scratch"' EXIT
+for _ in $(seq 100); do
+    url=$(sed -n 's/^listening at //p' "$scratch/log")
+    [ -z "$url" ] || break
+    kill -0 $server 2>/dev/null || die "the server ended: $(cat "$scratch/log")"
+    sleep 0.1
+done
+say "asking $url"
+
+# Modules are found beside the file that imports them.
+cp scripts/serve/clients.mjs "$clients/clients.mjs"
+node "$clients/clients.mjs" "$url" "$scratch"
+"$clients/venv/bin/python" scripts/serve/clients.py "$url" "$scratch"
+
+cast=$clients/node_modules/@foundry-rs/cast-linux-amd64/bin/cast
+first=$(sed -n 3p "$scratch/receipts.jsonl" | grep -o '"transactionHash": *"0x[0-9a-f]*"' | head -1 | cut -d'"' -f4)
+[ "$("$cast" block-number --rpc-url "$url")" = 40 ] || die "cast block-number"
+[ "$("$cast" receipt --rpc-url "$url" "$first" status --json)" != "" ] || die "cast receipt"
+"$cast" logs --rpc-url "$url" --from-block 0 --to-block 40 'Transfer(address,address,uint256)' --json \
+    >"$scratch/cast.json"
+[ "$(grep -o '"logIndex"' "$scratch/cast.json" | wc -l)" -gt 100 ] || die "cast logs: $(head -c 300 "$scratch/cast.json")"
+say "all clients got the node's answers"
