@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Look up", &["info", "address", "tx", "token"]),
     ("State", &["balance", "nonce", "code", "storage", "call"]),
     ("Execute", &["replay", "evm"]),
-    ("Store", &["index", "lake", "era"]),
+    ("Store and serve", &["index", "lake", "era", "serve"]),
     ("Setup", &["completions", "man"]),
 ];
 

@@ -32,7 +32,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Name of this machine that clients may use; addresses and `localhost` always can
+    /// Name of this machine that clients may use
+    ///
+    /// Addresses and `localhost` need no entry.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     allow_host: Vec<String>,
 
