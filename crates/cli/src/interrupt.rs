@@ -30,12 +30,7 @@ const MESSAGE_TIME_MAX: Duration = Duration::from_millis(200);
 ///
 /// If the system refuses signal handlers or a thread.
 pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
-    let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-    let cancel = CancelFlag::new();
-    let flag = cancel.clone();
-    let watcher = thread::Builder::new().name("signals".into());
-    let watch = move || {
+    watch(move |mut signals, flag| {
         // `wait` may also return without a signal.
         let first = loop {
             if let Some(signal) = signals.wait().next() {
@@ -45,8 +40,7 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
         if first == SIGTERM {
             exit();
         }
-        flag.cancel();
-        say(format_args!("stopping (once more to stop at once)"));
+        stop(&flag);
         let (mut blocks, mut since) = (progress::blocks_done(), Instant::now());
         loop {
             thread::sleep(POLL);
@@ -60,9 +54,7 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
                 exit();
             }
         }
-    };
-    watcher.spawn(watch).map_err(failed)?;
-    Ok(cancel)
+    })
 }
 
 /// Watches SIGINT and SIGTERM, and returns a flag that the first of them sets. A second one ends the
@@ -72,22 +64,32 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
 ///
 /// As [`watch_signals`].
 pub(crate) fn watch_signals_to_end() -> Result<CancelFlag> {
-    let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-    let cancel = CancelFlag::new();
-    let flag = cancel.clone();
-    let watcher = thread::Builder::new().name("signals".into());
-    let watch = move || {
+    watch(|mut signals, flag| {
         for _ in signals.forever() {
             if flag.is_canceled() {
                 exit();
             }
-            flag.cancel();
-            say(format_args!("stopping (once more to stop at once)"));
+            stop(&flag);
         }
-    };
-    watcher.spawn(watch).map_err(failed)?;
+    })
+}
+
+/// Passes SIGINT and SIGTERM to a thread that runs `watcher`, with the flag that this returns.
+fn watch(watcher: impl FnOnce(Signals, CancelFlag) + Send + 'static) -> Result<CancelFlag> {
+    let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
+    let signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let cancel = CancelFlag::new();
+    let flag = cancel.clone();
+    let thread = thread::Builder::new().name("signals".into());
+    thread
+        .spawn(move || watcher(signals, flag))
+        .map_err(failed)?;
     Ok(cancel)
+}
+
+fn stop(flag: &CancelFlag) {
+    flag.cancel();
+    say(format_args!("stopping (once more to stop at once)"));
 }
 
 /// Ends the process with status 130, whatever its threads are blocked by.
