@@ -13,7 +13,7 @@ use txgraph_graph::{Csr, Interner, MergedGraph, Merger, SearchError, StoredEdge}
 type VertexRecord = Record<ADDRESS, 5, 0>;
 
 /// Rows that are written at a time.
-pub(super) const ROWS: usize = 1 << 13;
+const ROWS: usize = 1 << 13;
 
 /// Writes the rows of a table, each into the partition of the bytes that `by` returns.
 pub(super) fn scatter<const K: usize, const N: usize, const A: usize, const B: usize, T: Tables>(
@@ -74,6 +74,16 @@ pub(super) fn write_pairs<T: Tables>(edges: Vec<StoredEdge>, to: &mut T) -> Resu
     Ok(())
 }
 
+/// Writes the rows of a table without a hash.
+pub(super) fn write_all<const K: usize, const N: usize, const A: usize, T: Tables>(
+    to: &mut T,
+    table: u32,
+    records: &[Record<K, N, A>],
+) -> Result<(), T::Error> {
+    let mut chunks = records.chunks(ROWS);
+    chunks.try_for_each(|some| to.write(table, 0, some))
+}
+
 /// Writes the vertices of a graph, by address.
 pub(super) fn write_vertices<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
     let degrees = graph.addresses.iter().zip(vertex_degrees(graph));
@@ -103,6 +113,19 @@ pub(super) fn each<const K: usize, const N: usize, const A: usize, T: Tables>(
     from.read(input, |_, records| {
         Ok(records.into_iter().try_for_each(&mut each)?)
     })
+}
+
+/// The rows of an input.
+pub(super) fn all<const K: usize, const N: usize, const A: usize, T: Tables>(
+    from: &T,
+    input: usize,
+) -> Result<Vec<Record<K, N, A>>, T::Error> {
+    let mut all = Vec::new();
+    from.read(input, |_, records| {
+        all.extend(records);
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// Merges the counts of an input.

@@ -7,7 +7,7 @@ use super::{
         token_key,
     },
     rows::{
-        ROWS, each, fold, forest, graph, merged, scatter, sums, vertices, write_edges,
+        all, each, fold, forest, graph, merged, scatter, sums, vertices, write_all, write_edges,
         write_forest, write_pairs, write_vertices,
     },
 };
@@ -367,19 +367,11 @@ fn links<T: Tables>(to: &mut T) -> Result<(), T::Error> {
 
 /// Writes the links of a partition by sender, and its vertices, each once. Returns their number.
 fn adjacency<T: Tables>(to: &mut T) -> Result<(), T::Error> {
-    let mut links: Vec<LinkRecord> = Vec::new();
-    each(to, 0, |record| {
-        links.push(record);
-        Ok(())
-    })?;
+    let mut links: Vec<LinkRecord> = all(to, 0)?;
     links.sort_unstable_by_key(|record| record.key);
-    for some in links.chunks(ROWS) {
-        to.write(0, 0, some)?;
-    }
+    write_all(to, 0, &links)?;
     let vertices: Vec<NumberRecord> = sums(to, 1)?;
-    for some in vertices.chunks(ROWS) {
-        to.write(1, 0, some)?;
-    }
+    write_all(to, 1, &vertices)?;
     to.report(&vertices.len())
 }
 
@@ -408,9 +400,7 @@ fn ranks<T: Tables>(base: f64, to: &mut T) -> Result<(), T::Error> {
         ranks.push(NumberRecord::new(&[&vertex.key], [rank.to_bits()], []));
         Ok(())
     })?;
-    for some in ranks.chunks(ROWS) {
-        to.write(0, 0, some)?;
-    }
+    write_all(to, 0, &ranks)?;
     let (mut receivers, mut sums) = (Interner::default(), Vec::<NumberRecord>::new());
     each(to, 0, |link: LinkRecord| {
         let [from, to] = [0, ADDRESS].map(|at| address(&link.key, at).0.0);
@@ -430,16 +420,9 @@ fn ranks<T: Tables>(base: f64, to: &mut T) -> Result<(), T::Error> {
 
 /// Writes the ranks of a partition in order: highest first, then by address.
 fn highest<T: Tables>(limit: Option<usize>, to: &mut T) -> Result<(), T::Error> {
-    let mut ranks: Vec<NumberRecord> = Vec::new();
-    each(to, 0, |record| {
-        ranks.push(record);
-        Ok(())
-    })?;
+    let mut ranks: Vec<NumberRecord> = all(to, 0)?;
     // No rank is negative, so the order of bits is the order of ranks.
     ranks.sort_unstable_by_key(|record| (Reverse(record.numbers[0]), record.key));
     ranks.truncate(limit.unwrap_or(usize::MAX));
-    for some in ranks.chunks(ROWS) {
-        to.write(0, 0, some)?;
-    }
-    Ok(())
+    write_all(to, 0, &ranks)
 }
