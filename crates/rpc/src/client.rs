@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use std::{io::Read, sync::Arc, time::Duration};
 use txgraph_work::{Attempts, CancelFlag, Retry, RetryStep};
 use ureq::{
-    Agent,
+    Agent, RequestBuilder,
     tls::{Certificate, RootCerts, TlsConfig},
+    typestate::WithBody,
 };
 
 /// The attempts at a request, within 31 s and half as long again: servers limit the rate for
@@ -256,14 +257,7 @@ impl Client {
         group: &Group<'_>,
         body: &[u8],
     ) -> Result<(u16, Duration, Vec<u8>), Trouble> {
-        let mut request = self
-            .agent
-            .post(&self.endpoint.url)
-            .header("content-type", "application/json")
-            .header("accept", "application/json");
-        if let Some(authorization) = &self.endpoint.authorization {
-            request = request.header("authorization", authorization);
-        }
+        let request = post(&self.agent, &self.endpoint);
         let mut response = request.send(body).map_err(|error| match error {
             ureq::Error::Timeout(_) => Trouble::TooMuch(self.late()),
             error => match certificate_problem(&error) {
@@ -453,7 +447,6 @@ fn certificate_problem(error: &ureq::Error) -> Option<String> {
     }
 }
 
-/// TLS with the certificates of the system. The environment variable `SSL_CERT_FILE` names others.
 /// What connects to a server.
 pub(crate) fn agent(endpoint: &Endpoint) -> Agent {
     let settings = &endpoint.settings;
@@ -469,6 +462,19 @@ pub(crate) fn agent(endpoint: &Endpoint) -> Agent {
     config.build().new_agent()
 }
 
+/// A request with JSON to a server.
+pub(crate) fn post(agent: &Agent, endpoint: &Endpoint) -> RequestBuilder<WithBody> {
+    let request = agent
+        .post(&endpoint.url)
+        .header("content-type", "application/json")
+        .header("accept", "application/json");
+    match &endpoint.authorization {
+        Some(authorization) => request.header("authorization", authorization),
+        None => request,
+    }
+}
+
+/// TLS with the certificates of the system. The environment variable `SSL_CERT_FILE` names others.
 fn tls() -> TlsConfig {
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {

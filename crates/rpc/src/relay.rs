@@ -1,6 +1,9 @@
 //! Questions of others, passed on to a server as they are.
 
-use crate::{client::agent, endpoint::Endpoint};
+use crate::{
+    client::{agent, post},
+    endpoint::Endpoint,
+};
 use std::{io::Read, time::Duration};
 use ureq::Agent;
 
@@ -29,25 +32,12 @@ impl Relay {
     ///
     /// In words without keys, if the server does not answer in `time`, or with too many bytes.
     pub fn pass(&self, body: &[u8], time: Duration) -> Result<Vec<u8>, String> {
-        let Endpoint {
-            url,
-            authorization,
-            settings,
-            ..
-        } = &self.endpoint;
+        let settings = &self.endpoint.settings;
         let failed = |what: &dyn std::fmt::Display| {
             let what = self.endpoint.secrets.masked(&what.to_string());
             format!("{}: {what}", self.endpoint)
         };
-        let mut request = self
-            .agent
-            .post(url)
-            .header("content-type", "application/json")
-            .header("accept", "application/json");
-        if let Some(authorization) = authorization {
-            request = request.header("authorization", authorization);
-        }
-        let request = request
+        let request = post(&self.agent, &self.endpoint)
             .config()
             .timeout_global(Some(time.min(settings.timeout)))
             .build();
