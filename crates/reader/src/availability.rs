@@ -56,6 +56,20 @@ pub(crate) fn survey(
     Ok(Survey { missing, present })
 }
 
+/// Returns the blocks of a range whose `parts` cannot be read at present, ascending, with the reasons.
+///
+/// # Errors
+///
+/// If the directory cannot be read, and [`SourceError::Interrupted`].
+pub fn missing(
+    db: &NodeDb,
+    blocks: BlockRange,
+    parts: Parts,
+    cancel: &CancelFlag,
+) -> Result<Vec<Unavailable>, SourceError> {
+    survey(db, &blocks.into(), parts, cancel).map(|survey| survey.missing)
+}
+
 /// Returns all blocks that the directory contains completely.
 pub(crate) fn everything(
     db: &NodeDb,

@@ -36,6 +36,7 @@ mod scan;
 mod source;
 mod workers;
 
+pub use availability::missing;
 pub use error::{Error, Result};
 pub use find::{find_transaction, look_for_transaction};
 pub use options::{Explain, ScanOptions};

@@ -13,8 +13,8 @@ use std::{
     ops::ControlFlow,
 };
 use txgraph_nodedb::{Block, Error as NodeError, Header, Parts, Scratch};
-use txgraph_transfers::{BlockRange, SourceError, Unavailable};
-use txgraph_work::{Ordered, Retry, ordered};
+use txgraph_transfers::{BlockRange, SourceError};
+use txgraph_work::Retry;
 
 /// Blocks that a thread reads at a time, under one snapshot.
 const CHUNK_BLOCKS: u64 = 128;
@@ -299,36 +299,17 @@ impl Source {
         read: impl Fn(T, &mut Scratch) -> txgraph_nodedb::Result<R> + Sync,
         mut each: impl FnMut(R) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let control = &self.control;
-        let end = ordered(
-            &control.threads,
-            control
-                .threads
-                .count()
-                .saturating_mul(CHUNKS_AHEAD_PER_THREAD),
-            &control.cancel,
+        self.control.in_order(
+            CHUNKS_AHEAD_PER_THREAD,
             tasks,
             Scratch::default,
-            |scratch, task| match read(task, scratch) {
-                Ok(found) => ControlFlow::Continue(Ok(found)),
-                Err(error) => ControlFlow::Break(Err(error)),
+            |task, scratch| Ok(read(task, scratch)?),
+            |found| {
+                // A chunk that was canceled is not whole.
+                self.check_interrupted()?;
+                each(found)
             },
-            |found: txgraph_nodedb::Result<R>| {
-                if control.cancel.is_canceled() {
-                    return ControlFlow::Break(Err(SourceError::Interrupted.into()));
-                }
-                match found.map_err(Error::from).and_then(&mut each) {
-                    Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-                    Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
-                    Err(error) => ControlFlow::Break(Err(error)),
-                }
-            },
-        );
-        match end.map_err(|error| Error::new(crate::ErrorKind::Failed, error.to_string()))? {
-            Ordered::Done => Ok(()),
-            Ordered::Broken(end) => end,
-            Ordered::Canceled => Err(SourceError::Interrupted.into()),
-        }
+        )
     }
 }
 
@@ -355,7 +336,7 @@ fn chunks(blocks: BlockRange, order: Order) -> impl Iterator<Item = BlockRange> 
 }
 
 /// Reads again under a new snapshot what changed while it was read.
-fn reread<T>(
+pub(super) fn reread<T>(
     what: &str,
     attempt: impl FnMut() -> txgraph_nodedb::Result<T>,
 ) -> txgraph_nodedb::Result<T> {
@@ -364,14 +345,7 @@ fn reread<T>(
 
 /// Refuses a range of which a part is missing.
 fn check_available(node: &RethNode, blocks: BlockRange, parts: Parts) -> Result<()> {
-    let gaps = reread("availability", || node.db().snapshot()?.gaps(blocks, parts))?;
-    let missing: Vec<_> = gaps
-        .into_iter()
-        .map(|gap| Unavailable {
-            blocks: gap.blocks,
-            reason: gap.reason,
-        })
-        .collect();
+    let missing = txgraph_reader::missing(node.db(), blocks, parts, &node.control.cancel)?;
     match missing.is_empty() {
         true => Ok(()),
         false => Err(Error::unavailable(format!(
@@ -401,7 +375,7 @@ mod tests {
     fn chunks_cover_a_range_once_in_both_orders() {
         for (first, last) in [(0, 0), (5, 5), (0, 127), (0, 128), (7, 1000), (3, 130)] {
             let blocks = BlockRange::new(first, last).unwrap();
-            let mut up: Vec<_> = chunks(blocks, Order::OldestFirst).collect();
+            let up: Vec<_> = chunks(blocks, Order::OldestFirst).collect();
             let seen: Vec<u64> = up.iter().flat_map(|it| it.first..=it.last).collect();
             assert_eq!(seen, (first..=last).collect::<Vec<_>>());
             assert!(up.iter().all(|it| it.blocks() <= CHUNK_BLOCKS));
@@ -410,7 +384,6 @@ mod tests {
             down.reverse();
             let seen: Vec<u64> = down.iter().flat_map(|it| it.first..=it.last).collect();
             assert_eq!(seen, (first..=last).collect::<Vec<_>>());
-            up.clear();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Blocks of a node, written as an archive.
 
-use crate::{BlockSpec, Capability, Error, ErrorKind, Result, Source, select};
+use crate::{BlockSpec, Capability, Error, Result, Source, select};
 use alloy_eips::{Encodable2718, eip4895};
 use alloy_rlp::Encodable;
 use std::{
@@ -13,8 +13,8 @@ use txgraph_era::{
     encode_slim_receipts,
 };
 use txgraph_nodedb::{Block, NodeDb, Parts, Scratch};
-use txgraph_transfers::{BlockRange, SourceError};
-use txgraph_work::{Ordered, ProgressGuard, ordered};
+use txgraph_transfers::BlockRange;
+use txgraph_work::ProgressGuard;
 
 /// The blocks that a thread reads at a time, under one snapshot.
 const CHUNK_BLOCKS: u64 = 64;
@@ -46,8 +46,6 @@ struct EncodedBlock {
     body: Vec<u8>,
     receipts: Vec<u8>,
 }
-
-type Chunk = Result<Vec<EncodedBlock>>;
 
 impl Source {
     /// Writes blocks of a node as `.ere` files of up to 8,192 blocks: headers, bodies and
@@ -103,36 +101,18 @@ impl ExportEra<'_> {
             open: None,
             done: Vec::new(),
         };
-        let end = ordered(
-            &control.threads,
-            control
-                .threads
-                .count()
-                .saturating_mul(CHUNKS_AHEAD_PER_THREAD),
-            &control.cancel,
+        control.in_order(
+            CHUNKS_AHEAD_PER_THREAD,
             chunks,
             Scratch::default,
-            |scratch, range| -> ControlFlow<(BlockRange, Chunk), (BlockRange, Chunk)> {
-                match read(node.db(), range, scratch) {
-                    Ok(chunk) => ControlFlow::Continue((range, Ok(chunk))),
-                    Err(error) => ControlFlow::Break((range, Err(error))),
-                }
-            },
+            |range, scratch| Ok((range, read(node.db(), range, scratch)?)),
             |(range, chunk)| {
-                let written = chunk.and_then(|chunk| files.add(range, &chunk));
+                let written = files.add(range, &chunk);
                 progress.advance(range.blocks(), range.blocks());
-                match written {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => ControlFlow::Break(error),
-                }
+                written.map(ControlFlow::Continue)
             },
-        );
-        let end = end.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
-        match end {
-            Ordered::Done => files.finish()?,
-            Ordered::Broken(error) => return Err(error),
-            Ordered::Canceled => return Err(SourceError::Interrupted.into()),
-        }
+        )?;
+        files.finish()?;
         Ok(ExportedEra {
             files: files.done,
             blocks: blocks.blocks(),
@@ -154,7 +134,7 @@ fn chunks_of(range: BlockRange) -> impl Iterator<Item = BlockRange> {
 }
 
 /// Reads and encodes blocks.
-fn read(db: &NodeDb, range: BlockRange, scratch: &mut Scratch) -> Chunk {
+fn read(db: &NodeDb, range: BlockRange, scratch: &mut Scratch) -> Result<Vec<EncodedBlock>> {
     let parts = Parts {
         headers: true,
         receipts: true,

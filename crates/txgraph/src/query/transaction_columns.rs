@@ -1,5 +1,6 @@
 //! The transactions of transfers, for columns on request.
 
+use super::blocks::reread;
 #[cfg(feature = "rpc")]
 use crate::Error;
 use crate::{Capability, Result, Source};
@@ -8,7 +9,6 @@ use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_export::{TransactionFacts, Transactions};
 use txgraph_nodedb::{Block, Parts, Scratch};
 use txgraph_transfers::{BlockRange, SourceError, Transfer};
-use txgraph_work::Retry;
 
 /// The columns of transfers that state something of their transaction.
 pub(crate) const COLUMNS: [&str; 4] = ["transaction_from", "transaction_to", "status", "method"];
@@ -56,18 +56,14 @@ impl Source {
             self.check_interrupted()?;
             let blocks = BlockRange::one(number);
             let mut read = Vec::new();
-            Retry::REREAD.run(
-                "reading transactions",
-                txgraph_nodedb::Error::is_stale,
-                || {
-                    read.clear();
-                    let snapshot = node.db().snapshot()?;
-                    snapshot.for_each_block(blocks, parts, &mut scratch, &mut |block| {
-                        read = of_transactions(block, &of_block)?;
-                        Ok(ControlFlow::Continue(()))
-                    })
-                },
-            )?;
+            reread("reading transactions", || {
+                read.clear();
+                let snapshot = node.db().snapshot()?;
+                snapshot.for_each_block(blocks, parts, &mut scratch, &mut |block| {
+                    read = of_transactions(block, &of_block)?;
+                    Ok(ControlFlow::Continue(()))
+                })
+            })?;
             if read.len() != of_block.len() || read.iter().any(|(.., is_same)| !is_same) {
                 return Err(SourceError::Reorged { block: number }.into());
             }

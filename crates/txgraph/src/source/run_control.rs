@@ -1,8 +1,9 @@
 //! How a caller observes and stops work.
 
-use crate::{CancelFlag, Config, Progress, Result, Threads};
-use std::{fmt, sync::Arc};
-use txgraph_work::WorkContext;
+use crate::{CancelFlag, Config, Error, ErrorKind, Progress, Result, Threads};
+use std::{fmt, ops::ControlFlow, sync::Arc};
+use txgraph_transfers::SourceError;
+use txgraph_work::{Ordered, WorkContext, ordered};
 
 /// Receives one line for each decision about how a query is answered.
 pub type Explain = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
@@ -32,6 +33,40 @@ impl RunControl {
             self.threads = threads;
         }
         Ok(self)
+    }
+
+    /// Does `work` on all threads, each with a `state` of its own, and passes the results to
+    /// `deliver` in the order of `items`, until it breaks. The first error in that order ends it.
+    /// At most `ahead` results for each thread wait for `deliver`.
+    pub(crate) fn in_order<T: Send, S: Send, R: Send>(
+        &self,
+        ahead: usize,
+        items: impl IntoIterator<Item = T>,
+        state: impl Fn() -> S + Sync,
+        work: impl Fn(T, &mut S) -> Result<R> + Sync,
+        mut deliver: impl FnMut(R) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let end = ordered(
+            &self.threads,
+            self.threads.count().saturating_mul(ahead),
+            &self.cancel,
+            items,
+            state,
+            |state, item| match work(item, state) {
+                Ok(result) => ControlFlow::Continue(Ok(result)),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+            |result: Result<R>| match result.and_then(&mut deliver) {
+                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+        );
+        match end.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))? {
+            Ordered::Done => Ok(()),
+            Ordered::Broken(end) => end,
+            Ordered::Canceled => Err(SourceError::Interrupted.into()),
+        }
     }
 
     /// The threads, the flag and the progress.

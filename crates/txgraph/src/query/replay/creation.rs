@@ -1,13 +1,13 @@
 //! Where a contract was created: in the change sets of accounts, and by replay of one block.
 
 use super::Trace;
-use crate::{BlockSpec, Capability, Result, Source, source::RethNode};
+use crate::{BlockSpec, Capability, Result, Source, query::blocks::reread, source::RethNode};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
 use std::ops::ControlFlow;
 use txgraph_nodedb::{Account, Scratch, Snapshot};
 use txgraph_replay::StoredBlock;
 use txgraph_transfers::{BlockRange, SourceError};
-use txgraph_work::{Ordered, Retry, ordered};
+use txgraph_work::{Ordered, ordered};
 
 /// Blocks whose change sets are searched by one thread at a time.
 const CHUNK_BLOCKS: u64 = 20_000;
@@ -100,11 +100,9 @@ impl Source {
         });
         let control = &node.control;
         let search = |(): &mut (), blocks: BlockRange| {
-            let found = Retry::REREAD.run(
-                "reading change sets",
-                txgraph_nodedb::Error::is_stale,
-                || without_code(&node.db().snapshot()?, contract, blocks),
-            );
+            let found = reread("reading change sets", || {
+                without_code(&node.db().snapshot()?, contract, blocks)
+            });
             match &found {
                 Ok(None) => ControlFlow::Continue(found),
                 _ => ControlFlow::Break(found),

@@ -19,7 +19,7 @@ use txgraph_replay::{
 };
 use txgraph_state::StateRange;
 use txgraph_transfers::BlockRanges;
-use txgraph_work::{Ordered, ProgressGuard, ordered};
+use txgraph_work::ProgressGuard;
 
 /// Blocks that are replayed and not yet delivered, per thread.
 const BLOCKS_AHEAD: usize = 4;
@@ -135,27 +135,13 @@ pub(super) fn in_order<T: Send, R: Send>(
     replay: impl Fn(T) -> Result<R> + Sync,
     mut deliver: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
-    let end = ordered(
-        &control.threads,
-        BLOCKS_AHEAD * control.threads.count(),
-        &control.cancel,
+    control.in_order(
+        BLOCKS_AHEAD,
         items,
         || (),
-        |(), item| match replay(item) {
-            Ok(replayed) => ControlFlow::Continue(Ok(replayed)),
-            Err(error) => ControlFlow::Break(Err(error)),
-        },
-        |replayed: Result<R>| match replayed.and_then(&mut deliver) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        },
+        |item, ()| replay(item),
+        |replayed| deliver(replayed).map(ControlFlow::Continue),
     )
-    .map_err(txgraph_replay::Error::from)?;
-    match end {
-        Ordered::Done => Ok(()),
-        Ordered::Broken(error) => Err(error),
-        Ordered::Canceled => Err(txgraph_replay::Error::Interrupted.into()),
-    }
 }
 
 impl Replay<'_> {
