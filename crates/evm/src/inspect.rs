@@ -80,6 +80,20 @@ pub enum FrameKind {
     Create2,
 }
 
+impl FrameKind {
+    /// The instruction that begins such a frame, as call tracers name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Call => "CALL",
+            Self::CallCode => "CALLCODE",
+            Self::DelegateCall => "DELEGATECALL",
+            Self::StaticCall => "STATICCALL",
+            Self::Create => "CREATE",
+            Self::Create2 => "CREATE2",
+        }
+    }
+}
+
 /// A frame that begins.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameStart<'a> {

@@ -119,14 +119,7 @@ fn convert(fork: Fork, frame: &Frame, mut calls: Vec<CallFrame>) -> CallFrame {
         calls,
         logs: Vec::new(),
         value: (frame.kind != FrameKind::StaticCall).then_some(frame.value),
-        kind: match frame.kind {
-            FrameKind::Call => "CALL",
-            FrameKind::CallCode => "CALLCODE",
-            FrameKind::DelegateCall => "DELEGATECALL",
-            FrameKind::StaticCall => "STATICCALL",
-            FrameKind::Create => "CREATE",
-            FrameKind::Create2 => "CREATE2",
-        },
+        kind: frame.kind.name(),
     }
 }
 

@@ -128,14 +128,10 @@ fn call(frame: &Frame, path: &[u32], subtraces: usize) -> FlatTrace {
     let (from, to) = ends(frame);
     let failed = frame.status != Status::Success;
     let has_result = matches!(frame.status, Status::Success | Status::Revert);
-    let (kind, action, result) = if frame.is_creation() {
-        let method = match frame.kind {
-            FrameKind::Create2 => "create2",
-            _ => "create",
-        };
+    let (traced, action, result) = if frame.is_creation() {
         let action = json!({
             "from": address(from),
-            "creationMethod": method,
+            "creationMethod": kind(frame),
             "gas": quantity(frame.gas_limit),
             "init": data(&frame.input),
             "value": quantity(frame.value),
@@ -147,15 +143,9 @@ fn call(frame: &Frame, path: &[u32], subtraces: usize) -> FlatTrace {
         });
         ("create", action, result)
     } else {
-        let call_type = match frame.kind {
-            FrameKind::CallCode => "callcode",
-            FrameKind::DelegateCall => "delegatecall",
-            FrameKind::StaticCall => "staticcall",
-            _ => "call",
-        };
         let action = json!({
             "from": address(from),
-            "callType": call_type,
+            "callType": kind(frame),
             "gas": quantity(frame.gas_limit),
             "input": data(&frame.input),
             "to": address(to),
@@ -168,7 +158,7 @@ fn call(frame: &Frame, path: &[u32], subtraces: usize) -> FlatTrace {
         ("call", action, result)
     };
     let mut body = json!({
-        "type": kind,
+        "type": traced,
         "action": action,
         "result": if has_result { result } else { Value::Null },
         "subtraces": subtraces,
@@ -238,16 +228,9 @@ pub(crate) fn error(status: Status) -> Option<String> {
     Some(words.to_owned())
 }
 
-/// The name of a frame's kind.
-pub(crate) const fn kind(frame: &Frame) -> &'static str {
-    match frame.kind {
-        FrameKind::Call => "CALL",
-        FrameKind::CallCode => "CALLCODE",
-        FrameKind::DelegateCall => "DELEGATECALL",
-        FrameKind::StaticCall => "STATICCALL",
-        FrameKind::Create => "CREATE",
-        FrameKind::Create2 => "CREATE2",
-    }
+/// The kind of a frame in the words of Parity.
+pub(crate) fn kind(frame: &Frame) -> String {
+    frame.kind.name().to_ascii_lowercase()
 }
 
 /// Whether an address takes part in a transaction: as an end of one of its calls.

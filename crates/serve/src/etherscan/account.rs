@@ -2,15 +2,14 @@
 
 use super::{
     query::Query,
-    reply::{NO_TRANSACTIONS, Reply, confirmations, text},
+    reply::{NO_TRANSACTIONS, PageRows, Reply, confirmations, text},
 };
 use crate::{
-    ask::{Ask, Ending},
+    ask::Ask,
     fault::{Answer, Fault},
     json::{address, data, selector},
 };
 use serde_json::{Value, json};
-use std::ops::ControlFlow;
 use txgraph::{BlockSpec, Direction, NodeTransaction};
 
 /// The most addresses of one query.
@@ -65,29 +64,16 @@ pub(super) fn token_balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let wanted = query.address("address")?;
     let page = query.page(ROWS)?;
-    let mut rows = Vec::new();
+    let mut rows = PageRows::new(page);
     if let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? {
         let blocks = Ask::range(first, last)?;
-        let (mut skip, mut ending) = (page.skip, Ending::new());
         ask.source
             .transactions_of(wanted, blocks, page.order, |it| {
-                if skip > 0 {
-                    skip -= 1;
-                    return Ok(ControlFlow::Continue(()));
-                }
-                let done = ask.count(1000 + 2 * it.transaction.input().len());
-                if ending.note(done).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                rows.push(transaction(ask, &it));
-                Ok(match rows.len() < page.rows {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
-                })
+                let bytes = 1000 + 2 * it.transaction.input().len();
+                rows.add(ask, bytes, || Ok(transaction(ask, &it)))
             })?;
-        ending.finish()?;
     }
-    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+    Ok(Reply::Rows(rows.finish()?, NO_TRANSACTIONS))
 }
 
 fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {

@@ -3,7 +3,7 @@
 use super::{
     account::ROWS,
     query::Query,
-    reply::{NO_TRANSACTIONS, Reply, text},
+    reply::{NO_TRANSACTIONS, PageRows, Reply, text},
     tokens::collect,
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use alloy_primitives::U256;
 use serde_json::json;
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::collections::BTreeMap;
 use txgraph::{BlockSpec, Direction, ErrorKind, Kind, NodeBlock, Order};
 
 /// No blocks.
@@ -76,24 +76,18 @@ pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         Some(_) => page.order,
     };
     let blocks = Ask::range(0, ask.tip.number)?;
-    let (mut skip, mut found) = (page.skip, Vec::new());
+    let mut rows = PageRows::new(page);
     ask.source.blocks_of(miner, blocks, order, |block| {
-        if skip > 0 {
-            skip -= 1;
-            return Ok(ControlFlow::Continue(()));
-        }
-        let (reward, _) = ask.source.block_rewards(&block)?;
-        found.push(json!({
-            "blockNumber": text(block.header.number),
-            "timeStamp": text(block.header.timestamp),
-            "blockReward": text(reward + tips(&block)),
-        }));
-        Ok(match found.len() < page.rows {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        rows.add(ask, 200, || {
+            let (reward, _) = ask.source.block_rewards(&block)?;
+            Ok(json!({
+                "blockNumber": text(block.header.number),
+                "timeStamp": text(block.header.timestamp),
+                "blockReward": text(reward + tips(&block)),
+            }))
         })
     })?;
-    Ok(Reply::Rows(found, NO_BLOCKS))
+    Ok(Reply::Rows(rows.finish()?, NO_BLOCKS))
 }
 
 /// The part of the fees that the beneficiary of a block gets.

@@ -6,12 +6,13 @@ use super::{
 };
 use crate::{
     ask::Ask,
-    fault::{Answer, Fault},
+    fault::Answer,
     frames::init_code,
     json::{address, data},
+    rpc,
 };
 use serde_json::{Value, json};
-use txgraph::{Trace, TransactionName};
+use txgraph::Trace;
 
 /// The most contracts of one query.
 const CONTRACTS_MAX: usize = 5;
@@ -20,32 +21,18 @@ pub(super) fn creations(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let contracts = query.addresses("contractaddresses", CONTRACTS_MAX)?;
     let mut rows = Vec::new();
     for contract in contracts {
-        let code = ask
-            .source
-            .with_state(Some(ask.tip.number), |state| state.code(contract))?;
-        if code.is_empty() {
+        let Some(creation) = rpc::creation(ask, contract)? else {
             continue;
-        }
-        let Some(creation) = ask.source.creation_of(contract)? else {
-            return Err(Fault::NotHere(format!(
-                "{contract} was created before the first block whose changes the node keeps"
-            )));
         };
         let time = ask.source.header(creation.block)?.timestamp;
-        let (by, init) = match (creation.by, creation.without_creator) {
-            (Some(by), _) => {
-                let name = TransactionName::Position {
-                    block: creation.block,
-                    index: by.index,
-                };
-                let question = ask.source.replay().transaction(name).trace(Trace::Call);
-                let (replay, mismatches) = question.one(None)?;
-                crate::rpc::check(&mismatches)?;
-                (Some(by), init_code(&replay, contract).unwrap_or_default())
+        let by = creation.by;
+        let init = match by {
+            Some(by) => {
+                let replay = rpc::at(ask, (creation.block, by.index), Trace::Call)?;
+                init_code(&replay, contract).unwrap_or_default()
             }
             // In the genesis.
-            (None, None) => (None, Default::default()),
-            (None, Some(why)) => return Err(Fault::NotHere(why)),
+            None => Default::default(),
         };
         let empty = || Value::from("");
         let factory = by.filter(|by| by.creator != by.sender);

@@ -9,15 +9,13 @@ use super::{
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    frames::{ends, error, steps},
+    frames::{ends, error, kind, steps},
     json::{address, data},
+    rpc,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use txgraph::{
-    BlockSpec, Direction, Frame, FrameKind, Kind, Trace, TransactionName, TransactionReplay,
-    Transfer,
-};
+use txgraph::{BlockSpec, Direction, Frame, FrameKind, Kind, Trace, TransactionReplay, Transfer};
 
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     if let Some(hash) = query.hash("txhash")? {
@@ -47,19 +45,11 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         }
         // Transfers of a transaction follow each other.
         replayed.clear();
-        let replay = replay(ask, place(transfer))?;
+        let replay = rpc::at(ask, place(transfer), Trace::Call)?;
         rows.push(of_transfer(&replay, transfer)?);
         replayed.insert(place(transfer), replay);
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
-}
-
-fn replay(ask: &Ask<'_>, (block, index): (u64, u32)) -> Answer<TransactionReplay> {
-    let name = TransactionName::Position { block, index };
-    let question = ask.source.replay().transaction(name).trace(Trace::Call);
-    let (replay, mismatches) = question.one(None)?;
-    crate::rpc::check(&mismatches)?;
-    Ok(replay)
 }
 
 /// The row of a transfer, with the call that made it.
@@ -115,8 +105,7 @@ fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value>
 }
 
 fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
-    let found = crate::rpc::one(ask, hash, Trace::Call)?;
-    let (replay, place) = found.ok_or_else(|| crate::rpc::no_transaction(ask, hash))?;
+    let (replay, place) = rpc::found(ask, hash, Trace::Call)?;
     let time = ask.source.header(place.block)?.timestamp;
     let mut rows = Vec::new();
     for step in steps(&replay).into_iter().skip(1) {
@@ -159,18 +148,7 @@ fn call(frame: &Frame) -> Map<String, Value> {
         if created { address(to) } else { empty() },
     );
     put("input", empty());
-    put(
-        "type",
-        match frame.kind {
-            FrameKind::Create => "create",
-            FrameKind::Create2 => "create2",
-            FrameKind::CallCode => "callcode",
-            FrameKind::DelegateCall => "delegatecall",
-            FrameKind::StaticCall => "staticcall",
-            FrameKind::Call => "call",
-        }
-        .into(),
-    );
+    put("type", kind(frame).into());
     put("gas", text(frame.gas_limit));
     put("gasUsed", text(frame.gas_used));
     put("isError", if frame.is_reverted { "1" } else { "0" }.into());

@@ -1,8 +1,11 @@
 //! `logs`: events by contract and topics.
 
-use super::{query::Query, reply::Reply};
+use super::{
+    query::Query,
+    reply::{PageRows, Reply},
+};
 use crate::{
-    ask::{Ask, Ending},
+    ask::Ask,
     fault::{Answer, Fault},
     json::{address, data, log_bytes, quantity},
 };
@@ -26,26 +29,14 @@ pub(super) fn logs(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         return Ok(Reply::Rows(Vec::new(), NONE));
     };
     let blocks = Ask::range(first, last)?;
-    let (mut skip, mut rows, mut ending) = (page.skip, Vec::new(), Ending::new());
+    let mut rows = PageRows::new(page);
     ask.source.logs(blocks, &filter, |log| {
-        if !topics.match_log(log.log.topics()) {
-            return Ok(ControlFlow::Continue(()));
+        match topics.match_log(log.log.topics()) {
+            true => rows.add(ask, log_bytes(&log), || Ok(row(&log))),
+            false => Ok(ControlFlow::Continue(())),
         }
-        if skip > 0 {
-            skip -= 1;
-            return Ok(ControlFlow::Continue(()));
-        }
-        if ending.note(ask.count(log_bytes(&log))).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        rows.push(row(&log));
-        Ok(match rows.len() < page.rows {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        })
     })?;
-    ending.finish()?;
-    Ok(Reply::Rows(rows, NONE))
+    Ok(Reply::Rows(rows.finish()?, NONE))
 }
 
 fn row(it: &NodeLog) -> Value {

@@ -1,7 +1,12 @@
 //! The parts of an answer.
 
-use crate::ask::Ask;
+use super::query::Page;
+use crate::{
+    ask::{Ask, Ending},
+    fault::Answer,
+};
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 /// An answer, which the envelope is made for.
 pub(super) enum Reply {
@@ -9,6 +14,52 @@ pub(super) enum Reply {
     Rows(Vec<Value>, &'static str),
     /// One value.
     Value(Value),
+}
+
+/// The rows of a page, which a scan finds in order.
+pub(super) struct PageRows {
+    page: Page,
+    found: usize,
+    rows: Vec<Value>,
+    ending: Ending,
+}
+
+impl PageRows {
+    pub(super) const fn new(page: Page) -> Self {
+        Self {
+            page,
+            found: 0,
+            rows: Vec::new(),
+            ending: Ending::new(),
+        }
+    }
+
+    /// Adds a row of about this many bytes, unless it is before the page. Breaks after the last.
+    pub(super) fn add(
+        &mut self,
+        ask: &Ask<'_>,
+        bytes: usize,
+        row: impl FnOnce() -> txgraph::Result<Value>,
+    ) -> txgraph::Result<ControlFlow<()>> {
+        self.found += 1;
+        if self.found <= self.page.skip {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if self.ending.note(ask.count(bytes)).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.rows.push(row()?);
+        Ok(match self.rows.len() < self.page.rows {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        })
+    }
+
+    /// The rows, or why there are too many.
+    pub(super) fn finish(self) -> Answer<Vec<Value>> {
+        self.ending.finish()?;
+        Ok(self.rows)
+    }
 }
 
 /// No transactions, transfers or withdrawals.

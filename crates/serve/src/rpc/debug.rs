@@ -2,7 +2,7 @@
 
 use super::{
     params::Params,
-    trace::{no_transaction, one, replay},
+    trace::{found, replay},
 };
 use crate::{
     ask::Ask,
@@ -84,8 +84,7 @@ fn bytes(replay: &TransactionReplay) -> usize {
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (hash, tracer) = (params.hash(0)?, Tracer::of(params.get(1))?);
-    let found = one(ask, hash, tracer.trace())?;
-    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    let (replay, _) = found(ask, hash, tracer.trace())?;
     ask.count(bytes(&replay))?;
     tracer.result(&replay)
 }

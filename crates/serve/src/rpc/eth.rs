@@ -1,8 +1,11 @@
 //! `eth_*`: blocks, transactions, receipts and logs.
 
-use super::params::{self, Params};
+use super::{
+    params::{self, Params},
+    trace::no_transaction,
+};
 use crate::{
-    ask::{Ask, Ending, parse_address},
+    ask::{Ask, Ending},
     fault::{Answer, Fault},
     json::{self, data, quantity},
 };
@@ -61,14 +64,14 @@ pub(super) fn count(
     }))
 }
 
+fn place(ask: &Ask<'_>, hash: B256) -> Answer<(u64, u32)> {
+    let place = ask.source.find_transaction(hash)?;
+    place.ok_or_else(|| no_transaction(ask, hash))
+}
+
 /// A transaction with its receipt.
 pub(super) fn find(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
-    let place = ask.source.find_transaction(hash)?;
-    let place = place.ok_or_else(|| {
-        let tip = ask.tip.number;
-        Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
-    })?;
-    at(ask, place)
+    at(ask, place(ask, hash)?)
 }
 
 fn at(ask: &Ask<'_>, place: (u64, u32)) -> Answer<NodeTransaction> {
@@ -79,11 +82,7 @@ fn at(ask: &Ask<'_>, place: (u64, u32)) -> Answer<NodeTransaction> {
 
 /// A transaction without its receipt, which may be pruned.
 fn find_plain(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
-    let place = ask.source.find_transaction(hash)?;
-    let (block, index) = place.ok_or_else(|| {
-        let tip = ask.tip.number;
-        Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
-    })?;
+    let (block, index) = place(ask, hash)?;
     plain_at(ask, block, u64::from(index))?
         .ok_or_else(|| Fault::NotHere("the transaction was not read".to_owned()))
 }
@@ -159,21 +158,10 @@ pub(super) fn logs(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 /// The filter in the form of `eth_getLogs`.
 fn log_filter(address: Option<&Value>, topics: Option<&Value>) -> Answer<LogFilter> {
     let wrong = |what: &str| Fault::Params(format!("invalid {what} of the filter"));
-    let mut filter = LogFilter::default();
-    let one_address = |value: &Value| value.as_str().and_then(parse_address);
-    match address {
-        None => {}
-        Some(Value::Array(all)) => {
-            for value in all {
-                let address = one_address(value).ok_or_else(|| wrong("address"))?;
-                filter.addresses.push(address);
-            }
-        }
-        Some(value) => {
-            let address = one_address(value).ok_or_else(|| wrong("address"))?;
-            filter.addresses.push(address);
-        }
-    }
+    let mut filter = LogFilter {
+        addresses: params::addresses(address).ok_or_else(|| wrong("address"))?,
+        ..LogFilter::default()
+    };
     let one_topic = |value: &Value| {
         let topic = value.as_str().and_then(params::hash);
         topic.ok_or_else(|| wrong("topics"))

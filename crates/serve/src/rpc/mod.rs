@@ -7,7 +7,8 @@ mod params;
 mod state;
 mod trace;
 
-pub(crate) use trace::{check, no_transaction, one};
+pub(crate) use ots::creation;
+pub(crate) use trace::{at, found};
 
 use params::Params;
 

@@ -3,18 +3,18 @@
 use super::{
     eth::blob_price,
     params::Params,
-    trace::{no_transaction, one, replay},
+    trace::{found, replay},
 };
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    frames::{ends, involves, kind, steps},
+    frames::{ends, involves, steps},
     json::{self, address, data, quantity},
 };
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use txgraph::{FrameKind, NodeTransaction, Trace};
+use txgraph::{Creation, FrameKind, NodeTransaction, Trace};
 
 /// Blocks that are replayed before they are looked at.
 const CHUNK_BLOCKS: u64 = 64;
@@ -107,8 +107,7 @@ fn receipt(it: &NodeTransaction, price: Option<U256>) -> Map<String, Value> {
 
 pub(super) fn internal_operations(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let found = one(ask, hash, Trace::Call)?;
-    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    let (replay, _) = found(ask, hash, Trace::Call)?;
     let mut all = Vec::new();
     for step in steps(&replay).into_iter().skip(1) {
         let frame = step.frame;
@@ -136,8 +135,7 @@ pub(super) fn internal_operations(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
 
 pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let found = one(ask, hash, Trace::Call)?;
-    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    let (replay, _) = found(ask, hash, Trace::Call)?;
     let mut all = Vec::new();
     for step in steps(&replay) {
         let (frame, depth) = (step.frame, step.path.len());
@@ -157,7 +155,7 @@ pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         let has_value = !matches!(frame.kind, FrameKind::DelegateCall | FrameKind::StaticCall);
         ask.count(400 + 2 * (frame.input.len() + frame.output.len()))?;
         all.push(json!({
-            "type": kind(frame),
+            "type": frame.kind.name(),
             "depth": depth,
             "from": address(from),
             "to": address(to),
@@ -171,8 +169,7 @@ pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 
 pub(super) fn transaction_error(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let found = one(ask, hash, Trace::Call)?;
-    let (replay, _) = found.ok_or_else(|| no_transaction(ask, hash))?;
+    let (replay, _) = found(ask, hash, Trace::Call)?;
     Ok(match replay.outcome.status {
         txgraph::Status::Revert => data(&replay.outcome.output),
         _ => "0x".into(),
@@ -207,22 +204,30 @@ pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
 
 pub(super) fn contract_creator(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let contract = params.address(0)?;
+    // Contracts of the genesis have no creator.
+    let by = creation(ask, contract)?.and_then(|creation| creation.by);
+    Ok(by.map_or(
+        Value::Null,
+        |by| json!({ "hash": data(by.hash), "creator": address(by.creator) }),
+    ))
+}
+
+/// Where a contract was created, and by what unless it is in the genesis; `None` if it has no code.
+pub(crate) fn creation(ask: &Ask<'_>, contract: Address) -> Answer<Option<Creation>> {
     let code = ask
         .source
         .with_state(Some(ask.tip.number), |state| state.code(contract))?;
     if code.is_empty() {
-        return Ok(Value::Null);
+        return Ok(None);
     }
     let Some(creation) = ask.source.creation_of(contract)? else {
         return Err(Fault::NotHere(format!(
             "{contract} was created before the first block whose changes the node keeps"
         )));
     };
-    match (creation.by, creation.without_creator) {
-        (Some(by), _) => Ok(json!({ "hash": data(by.hash), "creator": address(by.creator) })),
-        // In the genesis.
-        (None, None) => Ok(Value::Null),
-        (None, Some(why)) => Err(Fault::NotHere(why)),
+    match (creation.by, &creation.without_creator) {
+        (None, Some(why)) => Err(Fault::NotHere(why.clone())),
+        _ => Ok(Some(creation)),
     }
 }
 

@@ -63,6 +63,16 @@ impl Params<'_> {
     }
 }
 
+/// No address, one, or a list of them; `None` if a value is no address.
+pub(crate) fn addresses(value: Option<&Value>) -> Option<Vec<Address>> {
+    let one = |value: &Value| value.as_str().and_then(parse_address);
+    match value {
+        None => Some(Vec::new()),
+        Some(Value::Array(all)) => all.iter().map(one).collect(),
+        Some(value) => Some(vec![one(value)?]),
+    }
+}
+
 /// A number in hexadecimal digits, or as JSON writes it.
 pub(crate) fn number(value: Option<&Value>) -> Option<u64> {
     match value? {

@@ -2,16 +2,16 @@
 
 use super::params::{self, Params};
 use crate::{
-    ask::{Ask, parse_address},
+    ask::Ask,
     fault::{Answer, Fault},
     frames::{FlatTrace, TracePlace, flat},
 };
 use alloy_primitives::{Address, B256};
 use serde_json::Value;
-use txgraph::{BlockReplay, BlockSpec, Mismatch, Trace, TransactionReplay};
+use txgraph::{BlockReplay, BlockSpec, Mismatch, Trace, TransactionName, TransactionReplay};
 
 /// Refuses a replay that differs from what the node stored.
-pub(crate) fn check(mismatches: &[Mismatch]) -> Answer<()> {
+fn check(mismatches: &[Mismatch]) -> Answer<()> {
     match mismatches.first() {
         None => Ok(()),
         Some(mismatch) => Err(Fault::NotHere(format!(
@@ -52,19 +52,34 @@ pub(crate) fn replay(
     }
 }
 
-/// Replays one transaction; `None` if the chain does not have it.
-pub(crate) fn one(
+/// Replays the transaction with an index in a block.
+pub(crate) fn at(
     ask: &Ask<'_>,
-    hash: B256,
+    (block, index): (u64, u32),
     trace: Trace,
-) -> Answer<Option<(TransactionReplay, TracePlace)>> {
-    let Some((block, index)) = ask.source.find_transaction(hash)? else {
-        return Ok(None);
-    };
-    let name = txgraph::TransactionName::Position { block, index };
+) -> Answer<TransactionReplay> {
+    let name = TransactionName::Position { block, index };
     let question = ask.source.replay().transaction(name).trace(trace);
     let (replay, mismatches) = question.one(None)?;
     check(&mismatches)?;
+    Ok(replay)
+}
+
+/// Replays one transaction, which the chain has.
+pub(crate) fn found(
+    ask: &Ask<'_>,
+    hash: B256,
+    trace: Trace,
+) -> Answer<(TransactionReplay, TracePlace)> {
+    one(ask, hash, trace)?.ok_or_else(|| no_transaction(ask, hash))
+}
+
+/// Replays one transaction; `None` if the chain does not have it.
+fn one(ask: &Ask<'_>, hash: B256, trace: Trace) -> Answer<Option<(TransactionReplay, TracePlace)>> {
+    let Some((block, index)) = ask.source.find_transaction(hash)? else {
+        return Ok(None);
+    };
+    let replay = at(ask, (block, index), trace)?;
     let block_hash = ask.source.header(block)?.hash;
     let transaction = Some((replay.hash, index));
     let place = TracePlace {
@@ -76,7 +91,7 @@ pub(crate) fn one(
 }
 
 /// The fault of a transaction that is not in the chain.
-pub(crate) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
+pub(super) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
     let tip = ask.tip.number;
     Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
 }
@@ -166,16 +181,7 @@ pub(super) fn filter(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let get = |name: &str| asked.get(name).filter(|value| !value.is_null());
     let wrong = |name: &str| Fault::Params(format!("invalid `{name}` of the filter"));
     let addresses = |name: &str| -> Answer<Vec<Address>> {
-        let all = match get(name) {
-            None => return Ok(Vec::new()),
-            Some(Value::Array(all)) => all.iter().collect(),
-            Some(one) => vec![one],
-        };
-        let parsed = all
-            .into_iter()
-            .map(|it| it.as_str().and_then(parse_address));
-        let parsed: Option<Vec<_>> = parsed.collect();
-        parsed.ok_or_else(|| wrong(name))
+        params::addresses(get(name)).ok_or_else(|| wrong(name))
     };
     let number = |name: &str| -> Answer<Option<u64>> {
         let value = get(name);
