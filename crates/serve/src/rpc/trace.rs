@@ -107,17 +107,20 @@ pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 }
 
 pub(super) fn block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
-    ask.or_null(params.block(ask, 0).and_then(|number| {
-        let mut found = Vec::new();
-        replay(ask, number, number, Some(Trace::Call), |block| {
-            each(ask, block, &mut |trace, place| {
-                ask.count(trace.bytes)?;
-                found.push(trace.placed(place));
-                Ok(())
-            })
-        })?;
-        Ok(found.into())
-    }))
+    let number = match params.block(ask, 0) {
+        Ok(number) => number,
+        // Only a block that is not here is `null`, not one whose replay fails.
+        Err(fault) => return ask.or_null(Err(fault)),
+    };
+    let mut found = Vec::new();
+    replay(ask, number, number, Some(Trace::Call), |block| {
+        each(ask, block, &mut |trace, place| {
+            ask.count(trace.bytes)?;
+            found.push(trace.placed(place));
+            Ok(())
+        })
+    })?;
+    Ok(found.into())
 }
 
 /// Passes on the traces of a block, until `deliver` fails: of its transactions, and then of its
