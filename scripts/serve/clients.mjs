@@ -134,5 +134,5 @@ async function wallet() {
 
 const chainId = await createPublicClient({ transport: http(url) }).getChainId();
 for (const [name, check] of Object.entries({ ethers, etherscan, viem, wallet })) {
-  console.log(`${name}: ${await check(chainId)} questions, all as the node`);
+  console.log(`${name}: ${await check(chainId)} calls, all as the node`);
 }

@@ -70,5 +70,5 @@ async def with_etherscan():
     return asked
 
 
-print(f"web3.py: {with_web3()} questions, all as the node")
-print(f"typed-etherscan: {asyncio.run(with_etherscan())} questions, all as the node")
+print(f"web3.py: {with_web3()} calls, all as the node")
+print(f"typed-etherscan: {asyncio.run(with_etherscan())} calls, all as the node")

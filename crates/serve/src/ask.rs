@@ -1,4 +1,4 @@
-//! One question, and the block that its answer is about.
+//! One request, and the block that its answer is about.
 
 use crate::{
     fault::{Answer, Fault},
@@ -20,7 +20,7 @@ pub(crate) struct Anchor {
     pub(crate) hash: B256,
 }
 
-/// One question.
+/// One request.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
     /// The node, with a switch of its own.
@@ -35,7 +35,7 @@ pub(crate) struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// Answers a question about the newest block. Asks again if that block was replaced since, so
+    /// Answers a request about the newest block. Asks again if that block was replaced since, so
     /// that everything in the answer is of one branch.
     pub(crate) fn consistent<T>(
         source: &'a Source,

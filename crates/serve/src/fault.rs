@@ -1,10 +1,10 @@
-//! Why a question has no answer.
+//! Why a request has no result.
 
 use alloy_primitives::Bytes;
 use serde_json::{Value, json};
 use txgraph::ErrorKind;
 
-/// Why a question has no answer.
+/// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The method does not exist.
@@ -38,7 +38,7 @@ pub(crate) enum Fault {
     Passed(Value),
 }
 
-/// The result of a question, or why it has none.
+/// The result of a request, or why it has none.
 pub(crate) type Answer<T> = Result<T, Fault>;
 
 impl From<txgraph::Error> for Fault {

@@ -28,15 +28,15 @@ impl Head {
         })
     }
 
-    /// Asks a question, until `deadline`.
+    /// Passes a call on, until `deadline`.
     pub(crate) fn ask(&self, method: &str, params: &Value, deadline: Instant) -> Answer<Value> {
-        let question = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.metrics.passed.fetch_add(1, Ordering::Relaxed);
         let time = deadline.saturating_duration_since(Instant::now());
         if time.is_zero() {
             return Err(Fault::Late);
         }
-        let answer = self.relay.pass(question.to_string().as_bytes(), time);
+        let answer = self.relay.pass(call.to_string().as_bytes(), time);
         let bytes = answer.map_err(Fault::Head)?;
         let unreadable = || {
             let server = self.relay.endpoint();

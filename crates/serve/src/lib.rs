@@ -13,7 +13,7 @@
 //! answer was found, the work is done again, so that no answer mixes two branches. A range that is pruned
 //! or missing is an error, never an empty list.
 //!
-//! Every question has a limit of time, of rows and of bytes. Work stops when the client closes its
+//! Every request has a limit of time, of rows and of bytes. Work stops when the client closes its
 //! connection.
 //!
 //! Modules, each using only those before it: settings, fault, json, metrics, head, ask, frames, rpc,

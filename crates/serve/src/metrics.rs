@@ -18,8 +18,8 @@ const BUCKETS: [f64; 10] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 
 pub(crate) struct Metrics {
     /// Finished requests by interface and result.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    /// Questions by method or action, and whether they have an answer.
-    questions: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    /// Calls by method or action, and whether they have an answer.
+    calls: Mutex<BTreeMap<(&'static str, bool), u64>>,
     durations: Mutex<BTreeMap<&'static str, Durations>>,
     /// Requests that are worked on.
     pub(crate) running: AtomicU64,
@@ -29,7 +29,7 @@ pub(crate) struct Metrics {
     pub(crate) late: AtomicU64,
     /// Requests whose client closed the connection before the answer.
     pub(crate) left: AtomicU64,
-    /// Questions that were passed on.
+    /// Calls that were passed on.
     pub(crate) passed: AtomicU64,
     /// The newest block of the last answer.
     pub(crate) tip: AtomicU64,
@@ -56,9 +56,9 @@ impl Metrics {
         }
     }
 
-    /// Counts a question. `name` is one of the known names.
-    pub(crate) fn question(&self, name: &'static str, answered: bool) {
-        *lock(&self.questions).entry((name, answered)).or_default() += 1;
+    /// Counts a call. `name` is one of the known names.
+    pub(crate) fn call(&self, name: &'static str, answered: bool) {
+        *lock(&self.calls).entry((name, answered)).or_default() += 1;
     }
 
     /// All counts.
@@ -76,14 +76,14 @@ impl Metrics {
             );
         }
         text += &head(
-            "questions_total",
+            "calls_total",
             "counter",
             "Methods and actions that were asked.",
         );
-        for ((name, answered), count) in &*lock(&self.questions) {
+        for ((name, answered), count) in &*lock(&self.calls) {
             let _ = writeln!(
                 text,
-                "txgraph_questions_total{{name=\"{name}\",answered=\"{answered}\"}} {count}"
+                "txgraph_calls_total{{name=\"{name}\",answered=\"{answered}\"}} {count}"
             );
         }
         text += &head("request_seconds", "histogram", "Time of HTTP requests.");
@@ -128,7 +128,7 @@ impl Metrics {
             (
                 "passed_total",
                 "counter",
-                "Questions passed on to the node.",
+                "Calls passed on to the node.",
                 &self.passed,
             ),
             (
@@ -158,7 +158,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.request("rpc", 200, Duration::from_millis(3));
         metrics.request("rpc", 200, Duration::from_secs(60));
-        metrics.question("eth_call", true);
+        metrics.call("eth_call", true);
         let text = metrics.text();
         for line in [
             "txgraph_requests_total{interface=\"rpc\",status=\"200\"} 2",
@@ -166,7 +166,7 @@ mod tests {
             "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"0.005\"} 1",
             "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"30\"} 1",
             "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"+Inf\"} 2",
-            "txgraph_questions_total{name=\"eth_call\",answered=\"true\"} 1",
+            "txgraph_calls_total{name=\"eth_call\",answered=\"true\"} 1",
             "txgraph_running 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");

@@ -186,7 +186,7 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
     };
     let parsed: Result<Value, _> = serde_json::from_slice(&body);
     drop(body);
-    let (questions, is_batch) = match parsed {
+    let (calls, is_batch) = match parsed {
         Ok(Value::Array(all)) if all.is_empty() => (Err(invalid("empty batch")), true),
         Ok(Value::Array(all)) if all.len() > app.limits.batch => {
             let most = app.limits.batch;
@@ -200,14 +200,14 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
             (Err(error), false)
         }
     };
-    let questions = match questions {
-        Ok(questions) => questions,
+    let calls = match calls {
+        Ok(calls) => calls,
         Err(error) => {
             let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
             return document(StatusCode::OK, body.to_string().into_bytes());
         }
     };
-    let asked = match (questions.first(), questions.len()) {
+    let asked = match (calls.first(), calls.len()) {
         (Some(one), 1) => {
             let method = one.get("method").and_then(Value::as_str).unwrap_or("-");
             rpc::known(method).unwrap_or("other").to_owned()
@@ -215,11 +215,11 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
         (_, count) => format!("batch({count})"),
     };
     let shared = app.clone();
-    let ids: Vec<Value> = questions.iter().map(id_of).collect();
+    let ids: Vec<Value> = calls.iter().map(id_of).collect();
     let worked = app.workers.run(move |source, deadline| {
         let head = shared.head.as_deref();
         Ask::consistent(source, head, &shared.limits, |ask| {
-            answers(&shared, ask, &questions, is_batch, deadline)
+            answers(&shared, ask, &calls, is_batch, deadline)
         })
     });
     let (anchor, answer) = match worked.await {
@@ -251,8 +251,8 @@ fn invalid(why: &str) -> Value {
     json!({ "code": -32600, "message": why })
 }
 
-fn id_of(question: &Value) -> Value {
-    match question.get("id") {
+fn id_of(call: &Value) -> Value {
+    match call.get("id") {
         Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
         _ => Value::Null,
     }
@@ -262,17 +262,17 @@ fn refusal(id: &Value, fault: &Fault) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": fault.error() })
 }
 
-/// Answers the questions of one request, in order.
+/// Answers the calls of one request, in order.
 fn answers(
     app: &App,
     ask: &Ask<'_>,
-    questions: &[Value],
+    calls: &[Value],
     is_batch: bool,
     deadline: Instant,
 ) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    for question in questions {
-        let Some(answer) = answer(app, ask, question, deadline)? else {
+    for call in calls {
+        let Some(answer) = answer(app, ask, call, deadline)? else {
             continue;
         };
         let mut text = answer.to_string();
@@ -280,7 +280,7 @@ fn answers(
         if bytes.len() + text.len() > app.limits.answer_bytes {
             let most = app.limits.answer_bytes;
             let fault = Fault::TooMuch(format!("the response has more than {most} bytes"));
-            text = refusal(&id_of(question), &fault).to_string();
+            text = refusal(&id_of(call), &fault).to_string();
         }
         bytes.push(if bytes.is_empty() { b'[' } else { b',' });
         bytes.extend_from_slice(text.as_bytes());
@@ -294,33 +294,33 @@ fn answers(
     Ok(bytes)
 }
 
-/// Answers one question; `None` for a notification.
+/// Answers one call; `None` for a notification.
 fn answer(
     app: &App,
     ask: &Ask<'_>,
-    question: &Value,
+    call: &Value,
     deadline: Instant,
 ) -> Result<Option<Value>, Fault> {
-    let id = id_of(question);
-    let is_version_2 = question.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
-    let method = question.get("method").and_then(Value::as_str);
+    let id = id_of(call);
+    let is_version_2 = call.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+    let method = call.get("method").and_then(Value::as_str);
     let (true, Some(method)) = (is_version_2, method) else {
         let error = invalid("invalid request");
         return Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })));
     };
-    let params = question.get("params").unwrap_or(&Value::Null);
+    let params = call.get("params").unwrap_or(&Value::Null);
     let found = match Instant::now() >= deadline {
         true => Err(Fault::Late),
         false => rpc::answer(ask, method, params, deadline),
     };
     app.metrics
-        .question(rpc::known(method).unwrap_or("other"), found.is_ok());
+        .call(rpc::known(method).unwrap_or("other"), found.is_ok());
     Ok(match found {
         // Everything is asked again.
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
             return Err(Fault::Source(error));
         }
-        _ if question.get("id").is_none() => None,
+        _ if call.get("id").is_none() => None,
         Ok(result) => Some(json!({ "jsonrpc": "2.0", "id": id, "result": result })),
         Err(fault) => Some(refusal(&id, &fault)),
     })
@@ -359,7 +359,7 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
     };
     let is_answered =
         matches!(&answer, Ok(None)) || matches!(&answer, Ok(Some(it)) if it.is_settled);
-    app.metrics.question(name.unwrap_or("other"), is_answered);
+    app.metrics.call(name.unwrap_or("other"), is_answered);
     let mut response = match answer {
         Ok(None) => StatusCode::NOT_MODIFIED.into_response(),
         Ok(Some(found)) => {

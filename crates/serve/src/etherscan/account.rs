@@ -107,10 +107,10 @@ fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {
 
 pub(super) fn funded_by(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let wanted = query.address("address")?;
-    let question = ask.source.transfers().native().internal().address(wanted);
-    let question = question.direction(Direction::In);
-    let question = question.blocks(BlockSpec::through(0, ask.tip.number));
-    let first = question.prepare()?.first(1)?.transfers.into_iter().next();
+    let transfers = ask.source.transfers().native().internal().address(wanted);
+    let transfers = transfers.direction(Direction::In);
+    let transfers = transfers.blocks(BlockSpec::through(0, ask.tip.number));
+    let first = transfers.prepare()?.first(1)?.transfers.into_iter().next();
     let Some(funding) = first else {
         return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
     };

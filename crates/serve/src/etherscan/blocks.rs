@@ -107,10 +107,10 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
         return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
     };
-    let question = ask.source.transfers().native().kind(Kind::Withdrawal);
-    let question = question.address(receiver).direction(Direction::In);
-    let question = question.blocks(BlockSpec::through(first, last));
-    let found = collect(question, page)?;
+    let transfers = ask.source.transfers().native().kind(Kind::Withdrawal);
+    let transfers = transfers.address(receiver).direction(Direction::In);
+    let transfers = transfers.blocks(BlockSpec::through(first, last));
+    let found = collect(transfers, page)?;
     let mut blocks: BTreeMap<u64, NodeBlock> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
     for transfer in found {

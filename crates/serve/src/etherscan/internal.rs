@@ -26,15 +26,15 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
         return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
     };
-    let mut question = ask.source.transfers().native().internal();
-    question = question.blocks(BlockSpec::through(first, last));
+    let mut transfers = ask.source.transfers().native().internal();
+    transfers = transfers.blocks(BlockSpec::through(first, last));
     for kind in [Kind::Internal, Kind::Burn] {
-        question = question.kind(kind);
+        transfers = transfers.kind(kind);
     }
     if let Some(wanted) = wanted {
-        question = question.address(wanted).direction(Direction::Both);
+        transfers = transfers.address(wanted).direction(Direction::Both);
     }
-    let found = collect(question, page)?;
+    let found = collect(transfers, page)?;
     let mut replayed: BTreeMap<(u64, u32), TransactionReplay> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
     for transfer in &found {

@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Answers in the frame of JSON-RPC.
 pub(super) fn answer(ask: &Ask<'_>, query: &Query, deadline: Instant) -> Answer<Value> {
     let found =
-        question(query).and_then(|(method, params)| rpc::answer(ask, method, &params, deadline));
+        call(query).and_then(|(method, params)| rpc::answer(ask, method, &params, deadline));
     match found {
         Ok(result) => Ok(json!({ "jsonrpc": "2.0", "id": 1, "result": result })),
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
@@ -23,7 +23,7 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query, deadline: Instant) -> Answer<
 }
 
 /// The method and the parameters of an action.
-fn question(query: &Query) -> Answer<(&'static str, Value)> {
+fn call(query: &Query) -> Answer<(&'static str, Value)> {
     let text = |name: &str| Value::from(query.get(name).unwrap_or_default());
     let tag = || Value::from(query.get("tag").unwrap_or("latest"));
     let call = || {

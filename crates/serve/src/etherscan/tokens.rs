@@ -40,25 +40,25 @@ pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Repl
     let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
         return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
     };
-    let mut question = ask.source.transfers();
-    question = question.blocks(BlockSpec::through(first, last));
-    question = question.standard(match sort {
+    let mut transfers = ask.source.transfers();
+    transfers = transfers.blocks(BlockSpec::through(first, last));
+    transfers = transfers.standard(match sort {
         Sort::Erc20 => TokenStandard::Erc20,
         Sort::Erc721 => TokenStandard::Erc721,
         Sort::Erc1155 => TokenStandard::Erc1155,
     });
     // Wrapping coins is no event `Transfer`.
     for kind in [Kind::Transfer, Kind::Mint, Kind::Burn] {
-        question = question.kind(kind);
+        transfers = transfers.kind(kind);
     }
     if let Some(holder) = holder {
-        question = question.address(holder);
-        question = question.direction(txgraph::Direction::Both);
+        transfers = transfers.address(holder);
+        transfers = transfers.direction(txgraph::Direction::Both);
     }
     if let Some(token) = token {
-        question = question.token(token);
+        transfers = transfers.token(token);
     }
-    let found = collect(question, page)?;
+    let found = collect(transfers, page)?;
     let places: BTreeSet<_> = found.iter().map(place).collect();
     let transactions = ask.source.transactions_at(&places)?;
     let names = names(ask, &found)?;
@@ -78,13 +78,13 @@ pub(super) const fn place(transfer: &Transfer) -> (u64, u32) {
 }
 
 /// The transfers of a page, in its order. Not more than a page and those before it are kept.
-pub(super) fn collect(question: Transfers<'_>, page: Page) -> Answer<Vec<Transfer>> {
+pub(super) fn collect(transfers: Transfers<'_>, page: Page) -> Answer<Vec<Transfer>> {
     let mut kept = VecDeque::new();
     let mut skip = match page.order {
         Order::OldestFirst => page.skip,
         Order::NewestFirst => 0,
     };
-    question.for_each(|batch| {
+    transfers.for_each(|batch| {
         for transfer in batch.transfers {
             if skip > 0 {
                 skip -= 1;

@@ -32,12 +32,12 @@ pub(crate) fn replay(
     if first > last {
         return Ok(());
     }
-    let mut question = ask.source.replay().blocks(BlockSpec::through(first, last));
+    let mut replay = ask.source.replay().blocks(BlockSpec::through(first, last));
     if let Some(trace) = trace {
-        question = question.trace(trace);
+        replay = replay.trace(trace);
     }
     let mut fault = None;
-    let done = question.for_each(|block| {
+    let done = replay.for_each(|block| {
         check(&block.mismatches)
             .and_then(|()| each(block))
             .map_err(|found| {
@@ -59,8 +59,8 @@ pub(crate) fn at(
     trace: Trace,
 ) -> Answer<TransactionReplay> {
     let name = TransactionName::Position { block, index };
-    let question = ask.source.replay().transaction(name).trace(trace);
-    let (replay, mismatches) = question.one(None)?;
+    let replay = ask.source.replay().transaction(name).trace(trace);
+    let (replay, mismatches) = replay.one(None)?;
     check(&mismatches)?;
     Ok(replay)
 }

@@ -137,8 +137,8 @@ impl Served {
 
     /// The whole answer to a method.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Value {
-        let question = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
-        let answer = self.post(&question.to_string()).json();
+        let request = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        let answer = self.post(&request.to_string()).json();
         assert_eq!(answer["id"], 7, "{answer}");
         answer
     }

@@ -302,8 +302,8 @@ fn answers_state_their_block() {
     let served = Served::new(&fixture);
     let hash = fixture.chain_info["tip_on_disk"]["hash"].as_str().unwrap();
     let block = format!("40 {hash}");
-    let question = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
-    assert_eq!(served.post(question).headers["x-txgraph-block"], block);
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
+    assert_eq!(served.post(request).headers["x-txgraph-block"], block);
     let path = "/api?module=proxy&action=eth_blockNumber";
     let first = served.get(path);
     assert_eq!(first.headers["x-txgraph-block"], block);
