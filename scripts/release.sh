@@ -48,6 +48,10 @@ choose_glibc() {
         export PATH=$venv/bin:$PATH
         CARGO_ZIGBUILD_ZIG_PATH=$("$venv/bin/python" -c 'import ziglang; print(ziglang.__path__[0])')/zig
         export CARGO_ZIGBUILD_ZIG_PATH
+        # For libmdbx. zig has glibc's sys/cachectl.h for every architecture, but on x86-64 not what it
+        # includes; it forbids __DATE__, which SOURCE_DATE_EPOCH fixes; and its baseline lacks what
+        # functions for AVX-512 are built with.
+        export CFLAGS_x86_64_unknown_linux_gnu="-D_SYS_CACHECTL_H -Wno-date-time -mevex512"
     fi
     say "the release is for glibc $glibc${zig:+, linked with zig}"
 }

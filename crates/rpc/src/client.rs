@@ -447,7 +447,7 @@ fn certificate_problem(error: &ureq::Error) -> Option<String> {
     }
 }
 
-/// What connects to a server.
+/// The client that connects to a server.
 pub(crate) fn agent(endpoint: &Endpoint) -> Agent {
     let settings = &endpoint.settings;
     let mut config = Agent::config_builder()

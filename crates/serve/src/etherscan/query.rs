@@ -1,6 +1,5 @@
 //! Parameters of a query: names in any case, values as text.
 
-use super::reply::WINDOW;
 use crate::{
     ask::{Ask, parse_address},
     fault::{Answer, Fault},
@@ -8,6 +7,9 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use std::collections::BTreeMap;
 use txgraph::Order;
+
+/// The most rows that all pages of a query have.
+const WINDOW: u64 = 10_000;
 
 /// The parameters of a query.
 #[derive(Clone, Debug, Default)]

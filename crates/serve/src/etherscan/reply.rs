@@ -65,9 +65,6 @@ impl PageRows {
 /// No transactions, transfers or withdrawals.
 pub(super) const NO_TRANSACTIONS: &str = "No transactions found";
 
-/// The most rows that all pages of a query have.
-pub(super) const WINDOW: u64 = 10_000;
-
 /// The number of blocks since a block.
 pub(super) fn confirmations(ask: &Ask<'_>, block: u64) -> Value {
     text(ask.tip.number.saturating_sub(block))
