@@ -170,9 +170,8 @@ fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table 
         rows.map(|(it, hop)| (it, hop, time(it))),
         &[
             ("date", U64, |(.., time)| time.into()),
-            // Only if the time is not known.
-            ("block", U64, |(it, _, time)| {
-                time.is_none().then_some(it.block_number).into()
+            ("transaction", Text, |(it, ..)| {
+                format!("{}:{}", it.block_number, it.transaction_index).into()
             }),
             ("hop", U64, |(_, hop, _)| hop.into()),
             ("from_address", Address, |(it, ..)| it.from_address.into()),

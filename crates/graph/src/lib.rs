@@ -51,7 +51,7 @@ pub use graph::{
 };
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
-pub use paths::{TransferPaths, transfer_paths};
+pub use paths::{Continuation, Leg, TransferPaths, legs, transfer_paths};
 pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
 pub use scan::scan;

@@ -1,11 +1,11 @@
 //! The ways of transfers from one address to another.
 
 use crate::{
-    LimitHit, SearchError, SearchRequest, TransferGraph, plan::scan_request, search,
+    Asset, LimitHit, SearchError, SearchRequest, TransferGraph, plan::scan_request, search,
     search::same_chain,
 };
-use alloy_primitives::Address;
-use std::collections::BTreeMap;
+use alloy_primitives::{Address, U256};
+use std::{collections::BTreeMap, ops::Range};
 use txgraph_transfers::{BlockRange, Direction, Position, ScanReport, Transfer, TransferSource};
 
 /// How transfers lead from one address to another.
@@ -22,7 +22,55 @@ pub struct TransferPaths {
     pub scan: ScanReport,
 }
 
+/// Transfers of a route that follow each other and move the same token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// What they move.
+    pub asset: Asset,
+    /// The id of the token, of ERC-721 and ERC-1155.
+    pub token_id: Option<U256>,
+    /// Positions in the route.
+    pub transfers: Range<usize>,
+    /// The smallest of their amounts: no more can have gone all the way.
+    pub at_most: U256,
+    /// Whether it begins in the transaction in which the leg before it ends: a swap. Otherwise
+    /// nothing shows that the amount went on.
+    pub is_swapped: bool,
+}
+
+/// Divides a route where its token changes.
+pub fn legs(route: &[Transfer]) -> Vec<Leg> {
+    let mut legs: Vec<Leg> = Vec::new();
+    for (position, it) in route.iter().enumerate() {
+        match legs.last_mut() {
+            Some(leg) if (leg.asset, leg.token_id) == (Asset::of(it), it.token_id) => {
+                leg.transfers.end = position + 1;
+                leg.at_most = leg.at_most.min(it.value);
+            }
+            _ => {
+                let before = position.checked_sub(1).map(|before| &route[before]);
+                legs.push(Leg {
+                    asset: Asset::of(it),
+                    token_id: it.token_id,
+                    transfers: position..position + 1,
+                    at_most: it.value,
+                    is_swapped: before.is_some_and(|before| transaction(before) == transaction(it)),
+                });
+            }
+        }
+    }
+    legs
+}
+
+/// The place of a transfer's transaction.
+fn transaction(transfer: &Transfer) -> (u64, u32) {
+    (transfer.block_number, transfer.transaction_index)
+}
+
 /// Finds the routes from the root of `request` to `to`.
+///
+/// A route goes on with the same token, or through a swap: see [`Continuation`]. Within one
+/// transaction, transfers of a swap may be in any order, also in a time-respecting request.
 ///
 /// `request.hops` bounds the transfers of a route. A bounded request is answered by one search
 /// from either end, each with half of the hops. If the source answers by frontier, as an index
@@ -37,6 +85,7 @@ pub fn transfer_paths(
     source: &dyn TransferSource,
     request: &SearchRequest,
     to: Address,
+    continuation: Continuation,
 ) -> Result<TransferPaths, SearchError> {
     let [from] = *request.checked_roots()? else {
         return Err(SearchError::Request("a path has one start".into()));
@@ -49,8 +98,10 @@ pub fn transfer_paths(
         Ok(hops > 2 && source.by_frontier(&scan_request(request, None))?.is_some())
     };
     match request.hops {
-        Some(hops) if is_deepened(hops)? => deepened(source, request, (from, to), hops),
-        _ => within(source, request, (from, to)),
+        Some(hops) if is_deepened(hops)? => {
+            deepened(source, request, (from, to), continuation, hops)
+        }
+        _ => within(source, request, (from, to), continuation),
     }
 }
 
@@ -60,6 +111,7 @@ fn deepened(
     source: &dyn TransferSource,
     request: &SearchRequest,
     ends: (Address, Address),
+    continuation: Continuation,
     hops_max: u32,
 ) -> Result<TransferPaths, SearchError> {
     let with = |hops: u32| SearchRequest {
@@ -67,10 +119,10 @@ fn deepened(
         ..request.clone()
     };
     let mut hops = 2;
-    let mut found = within(source, &with(hops), ends)?;
+    let mut found = within(source, &with(hops), ends, continuation)?;
     while found.shortest.is_none() && hops < hops_max {
         hops = (hops + 2).min(hops_max);
-        let next = within(source, &with(hops), ends)?;
+        let next = within(source, &with(hops), ends, continuation)?;
         same_chain(&found.scan, &next.scan)?;
         found = next;
     }
@@ -84,9 +136,12 @@ fn deepened(
             blocks: request.blocks.intersect(&until.into()),
             ..with(hops_max)
         };
-        let earlier = within(source, &earlier, ends)?;
+        let earlier = within(source, &earlier, ends, continuation)?;
         // The blocks differ from those before, so the chain is compared by one more search.
-        same_chain(&found.scan, &within(source, &with(1), ends)?.scan)?;
+        same_chain(
+            &found.scan,
+            &within(source, &with(1), ends, continuation)?.scan,
+        )?;
         // `None` only if a limit was reached.
         found.earliest = earlier.earliest.or(found.earliest);
         let new = earlier.limits.into_iter();
@@ -101,6 +156,7 @@ fn within(
     source: &dyn TransferSource,
     request: &SearchRequest,
     (from, to): (Address, Address),
+    continuation: Continuation,
 ) -> Result<TransferPaths, SearchError> {
     let half = |root, end, direction, hops| -> Result<TransferGraph, SearchError> {
         let mut request = SearchRequest {
@@ -149,15 +205,13 @@ fn within(
                 && (request.expand_zero || !address.is_zero()))
     };
     let rows = followed(found, passable);
-    let arrivals = Arrivals::of(&rows, from, request.hops, request.time_respecting);
-    let of_target = arrivals.0.get(&to).map(Vec::as_slice).unwrap_or_default();
-    let route = |arrival: &Arrival| arrivals.route(&rows, *arrival);
+    let in_time = request.time_respecting;
+    let reached = Reached::of(&rows, from, request.hops, in_time, continuation);
+    let shortest = reached.arrivals(to).min();
+    let earliest = reached.arrivals(to).map(|(_, row)| row).min();
     Ok(TransferPaths {
-        shortest: of_target.first().map(route),
-        earliest: of_target
-            .last()
-            .filter(|_| request.time_respecting)
-            .map(route),
+        shortest: shortest.map(|(_, row)| reached.route(row)),
+        earliest: earliest.filter(|_| in_time).map(|row| reached.route(row)),
         limits,
         scan,
     })
@@ -175,65 +229,120 @@ fn followed(
         .collect()
 }
 
-/// An arrival at an address.
-#[derive(Clone, Copy)]
-struct Arrival {
-    /// The number of transfers until here.
-    hop: u32,
-    /// The transfer that arrives.
-    row: usize,
+/// How a route goes on from a transfer: the transfers that may be the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Continuation {
+    /// Transfers of the same token (and id), and any of the same transaction: a swap.
+    #[default]
+    SameToken,
+    /// Transfers of any token: the route shows contacts, and not that an amount went on.
+    AnyToken,
 }
 
-/// Arrivals at each address, by ascending hop. Each is earlier than those with fewer hops.
-struct Arrivals(BTreeMap<Address, Vec<Arrival>>);
+/// The token that a route has to go on with; `None` if any will do.
+type TokenKey = (Option<Address>, Option<U256>);
 
-impl Arrivals {
-    fn of(rows: &[Transfer], from: Address, hops: Option<u32>, in_time: bool) -> Self {
-        let mut arrivals = Self(BTreeMap::new());
-        let mut hop = 0;
-        while hops.is_none_or(|hops| hop < hops) {
-            hop += 1;
-            let mut is_new = false;
-            for (row, transfer) in rows.iter().enumerate() {
-                if transfer.to_address == from {
-                    continue;
-                }
-                let departs = match arrivals.before(&transfer.from_address, hop) {
-                    Some(arrival) => arrival.hop == hop - 1 && (!in_time || arrival.row < row),
-                    None => transfer.from_address == from && hop == 1,
-                };
-                if !departs {
-                    continue;
-                }
-                let known = arrivals.0.entry(transfer.to_address).or_default();
-                if known.last().is_none_or(|it| in_time && row < it.row) {
-                    known.push(Arrival { hop, row });
-                    is_new = true;
-                }
-            }
-            if !is_new {
-                break;
+/// Transfers that leave an address, in total order, of which those from `open` on are reached.
+struct Leaving {
+    rows: Vec<usize>,
+    open: usize,
+}
+
+/// The transfers that leave each address: with an asset, or in a transaction.
+type ByAddress<K> = BTreeMap<(Address, K), Leaving>;
+
+fn add<K: Ord>(map: &mut ByAddress<K>, key: (Address, K), row: usize) {
+    let leaving = map.entry(key).or_insert_with(|| Leaving {
+        rows: Vec::new(),
+        open: 0,
+    });
+    leaving.rows.push(row);
+    leaving.open = leaving.rows.len();
+}
+
+/// The transfers that routes from an address reach, with the fewest transfers.
+struct Reached<'a> {
+    rows: &'a [Transfer],
+    /// For each row, the number of transfers until it, itself included, and the row before it.
+    steps: Vec<Option<(u32, Option<usize>)>>,
+}
+
+impl<'a> Reached<'a> {
+    /// Walks from row to row, breadth first. Each row is reached once, so this takes as long as
+    /// there are rows, whatever the number of routes.
+    fn of(
+        rows: &'a [Transfer],
+        from: Address,
+        hops: Option<u32>,
+        in_time: bool,
+        continuation: Continuation,
+    ) -> Self {
+        let asset = |it: &Transfer| -> Option<TokenKey> {
+            (continuation == Continuation::SameToken).then_some((it.token_address, it.token_id))
+        };
+        let (mut by_asset, mut by_transaction) = (BTreeMap::new(), BTreeMap::new());
+        for (row, it) in rows.iter().enumerate() {
+            add(&mut by_asset, (it.from_address, asset(it)), row);
+            if continuation == Continuation::SameToken {
+                add(&mut by_transaction, (it.from_address, transaction(it)), row);
             }
         }
-        arrivals
-    }
-
-    /// The last arrival with fewer hops, which is the earliest.
-    fn before(&self, address: &Address, hop: u32) -> Option<&Arrival> {
-        let known = self.0.get(address)?;
-        known.iter().rev().find(|it| it.hop < hop)
-    }
-
-    /// The transfers that lead to an arrival.
-    fn route(&self, rows: &[Transfer], arrival: Arrival) -> Vec<Transfer> {
-        let mut route = Vec::new();
-        let mut next = Some(&arrival);
-        while let Some(arrival) = next {
-            let Some(transfer) = rows.get(arrival.row) else {
-                break;
+        let mut steps = vec![None; rows.len()];
+        // Everything that leaves the start.
+        let mut level: Vec<usize> = (0..rows.len())
+            .filter(|row| rows[*row].from_address == from && hops != Some(0))
+            .collect();
+        for row in &level {
+            steps[*row] = Some((1, None));
+        }
+        let mut hop = 1;
+        while hops.is_none_or(|hops| hop < hops) && !level.is_empty() {
+            hop += 1;
+            let mut next = Vec::new();
+            let mut reach = |leaving: &mut Leaving, first: usize, before: usize| {
+                let reached = leaving.rows.get(first..leaving.open).unwrap_or_default();
+                for row in reached {
+                    if steps[*row].is_none() {
+                        steps[*row] = Some((hop, Some(before)));
+                        next.push(*row);
+                    }
+                }
+                leaving.open = leaving.open.min(first);
             };
-            route.push(transfer.clone());
-            next = self.before(&transfer.from_address, arrival.hop);
+            for row in level {
+                let it = &rows[row];
+                if let Some(leaving) = by_asset.get_mut(&(it.to_address, asset(it))) {
+                    let first = match in_time {
+                        true => leaving.rows.partition_point(|later| *later <= row),
+                        false => 0,
+                    };
+                    reach(leaving, first, row);
+                }
+                let swapped = by_transaction.get_mut(&(it.to_address, transaction(it)));
+                if let Some(leaving) = swapped {
+                    reach(leaving, 0, row);
+                }
+            }
+            next.sort_unstable();
+            level = next;
+        }
+        Self { rows, steps }
+    }
+
+    /// The rows that arrive at `to`, each after this many transfers.
+    fn arrivals(&self, to: Address) -> impl Iterator<Item = (u32, usize)> {
+        let steps = self.steps.iter().zip(self.rows).enumerate();
+        let arrived = steps.filter(move |(_, (_, it))| it.to_address == to);
+        arrived.filter_map(|(row, (step, _))| step.map(|(hop, _)| (hop, row)))
+    }
+
+    /// The transfers that lead to a row, with it.
+    fn route(&self, row: usize) -> Vec<Transfer> {
+        let mut route = Vec::new();
+        let mut next = Some(row);
+        while let Some(row) = next {
+            route.push(self.rows[row].clone());
+            next = self.steps[row].and_then(|(_, before)| before);
         }
         route.reverse();
         route

@@ -103,9 +103,10 @@ pub use txgraph_export::{
     rounded_amount, short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Contracts, Edge,
-    EndReason, Expansion, LimitHit, MergedEdge, Poisoning, SearchRequest, TransferCounts,
-    TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, petgraph, widen,
+    AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
+    Edge, EndReason, Expansion, Leg, LimitHit, MergedEdge, Poisoning, SearchRequest,
+    TransferCounts, TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, legs,
+    petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;

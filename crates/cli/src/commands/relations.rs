@@ -12,16 +12,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
-    BlockRanges, ColumnType, CommonCounterparties, Error, Fields, GraphOutputs, Hops,
-    PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
+    BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
+    Leg, PreparedSearch, Result, Source, Table, Transfer, TransferPaths, legs,
     parse::{GraphQuery, Options, parse_address},
+    widen,
 };
 
 /// Find routes of tokens from one address to another
 ///
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
-/// route happened after the previous one. A route shows contacts, not that one amount went all the
-/// way: `txgraph analyze taint` follows amounts.
+/// route moves the same token as the one before, later, or is of the same transaction: a swap. The
+/// notes say how much can have gone all the way. `txgraph analyze taint` follows amounts.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]
@@ -51,6 +52,11 @@ pub(crate) struct PathArgs {
     #[arg(long, help_heading = "Search")]
     #[serde(skip)]
     any_order: bool,
+
+    /// Also routes that change the token between two transactions
+    #[arg(long, help_heading = "Search")]
+    #[serde(skip)]
+    any_token: bool,
 
     /// No routes through addresses with more counterparties
     #[arg(long, value_name = "N", help_heading = "Search")]
@@ -150,7 +156,11 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     if begin(&question, &source, context)? {
         return Ok(());
     }
-    let found = question.paths_to(to)?;
+    let continuation = match args.any_token {
+        true => Continuation::AnyToken,
+        false => Continuation::SameToken,
+    };
+    let found = question.paths_to(to, continuation)?;
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
@@ -158,7 +168,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let filter = &question.request().filter;
     let has_internal = filter.internal || !filter.tokens.matches(None);
     if is_json {
-        print_json(&paths_as_json(&found, has_internal))?;
+        print_json(&paths_as_json(&found, has_internal, continuation))?;
     } else if found.shortest.is_none() {
         let hops = match args.hops {
             Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
@@ -170,7 +180,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
             ", each after the one before (see --any-order)"
         };
         let mut text = format!("no route from {from} to {to} within {hops}{order}\n");
-        for line in unsearched(&found, has_internal) {
+        for line in unsearched(&found, has_internal, continuation) {
             text += &format!("  not searched: {line}\n");
         }
         print_page(&text)?;
@@ -183,7 +193,11 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
 }
 
 /// Describes the parts that a search for routes left out: a route may be there.
-fn unsearched(found: &TransferPaths, has_internal: bool) -> Vec<String> {
+fn unsearched(
+    found: &TransferPaths,
+    has_internal: bool,
+    continuation: Continuation,
+) -> Vec<String> {
     let mut lines: Vec<_> = found.limits.iter().map(limit_words).collect();
     let missing: BlockRanges = found.scan.missing.iter().map(|gap| gap.blocks).collect();
     if !missing.is_empty() {
@@ -192,27 +206,37 @@ fn unsearched(found: &TransferPaths, has_internal: bool) -> Vec<String> {
     if !has_internal {
         lines.push("ETH that moves inside transactions (--with-internal)".to_owned());
     }
+    if continuation == Continuation::SameToken {
+        lines.push("changes of the token between two transactions (--any-token)".to_owned());
+    }
     lines.push("the other direction".to_owned());
     lines
 }
 
-/// Why a route need not be the way of one amount.
-fn remarks(route: &[Transfer]) -> Vec<String> {
-    let place = |transfer: &Transfer| (transfer.block_number, transfer.transaction_index);
+/// What a route shows of an amount, and what it does not. `amount` formats one.
+fn remarks(route: &[Transfer], amount: impl Fn(&Leg) -> String) -> Vec<String> {
+    let legs = legs(route);
     let mut remarks = Vec::new();
-    for (number, pair) in (2..).zip(route.windows(2)) {
-        let [before, after] = pair else { continue };
-        let before_token = (before.token_address, before.token_id);
-        let is_same = before_token == (after.token_address, after.token_id);
-        if !is_same && place(before) != place(after) {
+    for (number, leg) in legs.iter().enumerate() {
+        let (first, last) = (leg.transfers.start + 1, leg.transfers.end);
+        if number > 0 {
+            let transfer = &route[leg.transfers.start];
+            let before = first - 1;
+            remarks.push(match leg.is_swapped {
+                true => format!(
+                    "transfers {before} and {first} are of one transaction, {}:{}: a swap at {}",
+                    transfer.block_number, transfer.transaction_index, transfer.from_address
+                ),
+                false => format!(
+                    "transfer {first} is of another token, in another transaction: the addresses \
+                     are in contact, but nothing shows that the amount went on"
+                ),
+            });
+        }
+        if last > first {
+            let most = amount(leg);
             remarks.push(format!(
-                "transfer {number} is of another token, in another transaction: the addresses are in \
-                 contact, but nothing shows that the amount went on"
-            ));
-        } else if is_same && after.value > before.value {
-            remarks.push(format!(
-                "transfer {number} moves more than arrived by transfer {}",
-                number - 1
+                "at most {most} can have gone from transfer {first} to {last}"
             ));
         }
     }
@@ -248,7 +272,9 @@ fn show_routes(
         let length = number(route.len() as u64, "transfer", "transfers");
         let title = format!("{what}, {length}");
         let mut page = transfer_tables::route(title, route, &view);
-        for remark in remarks(route) {
+        for remark in remarks(route, |leg| {
+            tokens.format_amount(view.chain_id, &leg.asset, widen(leg.at_most))
+        }) {
             page.text += &format!("note: {remark}\n");
         }
         pages.push(page);
@@ -256,20 +282,36 @@ fn show_routes(
     transfer_tables::print(&Page::join(pages), terminal)
 }
 
-fn paths_as_json(found: &TransferPaths, has_internal: bool) -> Value {
+fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Continuation) -> Value {
     let route = |route: &Option<Vec<Transfer>>| -> Value {
         let steps = route.as_ref().map(|steps| steps.iter().map(Fields::placed));
         json!(steps.map(Iterator::collect::<Vec<_>>))
     };
+    let in_units = |leg: &Leg| format!("{} (in the smallest unit)", leg.at_most);
+    let remarks = |route: &Option<Vec<Transfer>>| -> Value {
+        json!(route.as_deref().map(|route| remarks(route, in_units)))
+    };
+    let legs = |route: &Option<Vec<Transfer>>| -> Value {
+        let leg = |leg: Leg| {
+            json!({
+                "token_address": leg.asset.token_address,
+                "token_id": leg.token_id.map(|id| id.to_string()),
+                "first_transfer": leg.transfers.start + 1,
+                "last_transfer": leg.transfers.end,
+                "at_most": leg.at_most.to_string(),
+                "is_swapped": leg.is_swapped,
+            })
+        };
+        let legs = route.as_deref().map(txgraph::legs);
+        json!(legs.map(|legs| legs.into_iter().map(leg).collect::<Vec<_>>()))
+    };
     json!({
         "shortest": route(&found.shortest),
         "earliest": route(&found.earliest),
-        "remarks": {
-            "shortest": found.shortest.as_deref().map(remarks),
-            "earliest": found.earliest.as_deref().map(remarks),
-        },
+        "legs": { "shortest": legs(&found.shortest), "earliest": legs(&found.earliest) },
+        "remarks": { "shortest": remarks(&found.shortest), "earliest": remarks(&found.earliest) },
         "not_searched": match found.shortest {
-            None => unsearched(found, has_internal),
+            None => unsearched(found, has_internal, continuation),
             Some(_) => Vec::new(),
         },
         "limits": found.limits,

@@ -15,6 +15,48 @@ fn json(sample: &Sample, line: &str) -> Value {
     serde_json::from_str(&sample.ok(&format!("{line} --json -q")).stdout).unwrap()
 }
 
+/// Whether a route may go on from one transfer to another without `--any-token`.
+fn goes_on(all: &[Row], before: usize, after: usize) -> bool {
+    let is_equal = |names: &[&str]| {
+        let mut names = names.iter();
+        names.all(|name| all[before][*name] == all[after][*name])
+    };
+    (before < after && is_equal(&["token_address", "token_id"]))
+        || is_equal(&["block_number", "transaction_hash"])
+}
+
+/// The hops of the shortest route, and the place of the earliest arrival, without `--any-token`:
+/// found from transfer to transfer.
+fn of_one_token(all: &[Row], from: &str, to: &str, hops: usize) -> (Option<usize>, Option<usize>) {
+    let zero = format!("0x{}", "0".repeat(40));
+    let mut leaving: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, row) in all.iter().enumerate() {
+        if row["from_address"] != row["to_address"] {
+            leaving.entry(&row["from_address"]).or_default().push(place);
+        }
+    }
+    let mut level: BTreeSet<usize> = leaving.get(from).into_iter().flatten().copied().collect();
+    let (mut seen, mut shortest, mut earliest) = (BTreeSet::new(), None, None);
+    for hop in 1..=hops {
+        let mut next = BTreeSet::new();
+        for place in level {
+            if !seen.insert(place) {
+                continue;
+            }
+            let at = all[place]["to_address"].as_str();
+            if at == to {
+                shortest.get_or_insert(hop);
+                earliest = Some(earliest.unwrap_or(usize::MAX).min(place + 1));
+            } else if at != zero {
+                let after = leaving.get(at).into_iter().flatten();
+                next.extend(after.filter(|after| goes_on(all, place, **after)));
+            }
+        }
+        level = next;
+    }
+    (shortest, earliest)
+}
+
 /// Hops and place of the first arrival with each number of hops, as far as it is earlier than
 /// those with fewer.
 fn arrivals(all: &[Row], from: &str, to: &str, hops: usize) -> Vec<(usize, usize)> {
@@ -41,8 +83,10 @@ fn arrivals(all: &[Row], from: &str, to: &str, hops: usize) -> Vec<(usize, usize
     found
 }
 
-fn check(route: &Value, all: &[Row], from: &str, to: &str) -> (usize, usize) {
+/// Checks that a route is one, and returns its length and the place of its arrival.
+fn check(route: &Value, all: &[Row], from: &str, to: &str, any_token: bool) -> (usize, usize) {
     let steps = route.as_array().unwrap();
+    let mut before: Option<usize> = None;
     let text = |step: &Value, name: &str| step[name].as_str().unwrap_or_default().to_lowercase();
     let mut place = 0;
     let mut here = from.to_owned();
@@ -60,8 +104,13 @@ fn check(route: &Value, all: &[Row], from: &str, to: &str) -> (usize, usize) {
                         .map_or(String::new(), |it| it.to_string())
                 && row["value"] == text(step, "value")
         };
-        let found = all[place..].iter().position(is_step).unwrap();
-        place += found + 1;
+        let found = all.iter().position(is_step).unwrap();
+        assert!(before.is_none_or(|before| match any_token {
+            true => before < found,
+            false => goes_on(all, before, found),
+        }));
+        before = Some(found);
+        place = found + 1;
     }
     assert_eq!(here, to);
     (steps.len(), place)
@@ -84,7 +133,7 @@ fn routes_are_those_of_all_transfers() {
         let mut lengths = BTreeSet::new();
         for to in &ends {
             for hops in [1, 3, 6] {
-                let line = format!("path {from} {to} -n {hops}");
+                let line = format!("path {from} {to} -n {hops} --any-token");
                 let found = json(&sample, &line);
                 assert_eq!(
                     found,
@@ -92,16 +141,22 @@ fn routes_are_those_of_all_transfers() {
                     "{line}"
                 );
                 let expected = arrivals(&all, &from, to, hops);
-                let check = |name: &str| {
-                    if found[name].is_null() {
-                        None
-                    } else {
-                        Some(check(&found[name], &all, &from, to))
-                    }
+                let check = |found: &Value, name: &str, any_token| {
+                    let route = Some(&found[name]).filter(|route| !route.is_null());
+                    route.map(|route| check(route, &all, &from, to, any_token))
                 };
-                assert_eq!(check("shortest"), expected.first().copied(), "{line}");
-                let earliest = check("earliest").map(|(_, place)| place);
+                let shortest = check(&found, "shortest", true);
+                assert_eq!(shortest, expected.first().copied(), "{line}");
+                let earliest = check(&found, "earliest", true).map(|(_, place)| place);
                 assert_eq!(earliest, expected.last().map(|(_, place)| *place), "{line}");
+                let line = format!("path {from} {to} -n {hops}");
+                let found = json(&sample, &line);
+                let indexed = json(&sample, &format!("{line} --index idx"));
+                assert_eq!(found, indexed, "{line}");
+                let shortest = check(&found, "shortest", false).map(|(hops, _)| hops);
+                let earliest = check(&found, "earliest", false).map(|(_, place)| place);
+                let expected_of_one = of_one_token(&all, &from, to, hops);
+                assert_eq!((shortest, earliest), expected_of_one, "{line}");
                 lengths.extend(expected.first().map(|(hops, _)| *hops));
             }
         }
@@ -123,7 +178,8 @@ fn routes_are_shown_to_people() {
     let back: Vec<_> = ends.split_whitespace().rev().collect();
     let none = sample.ok(&format!("path {}", back.join(" ")));
     assert!(none.stdout.starts_with("no route from 0x5149"), "{none:?}");
-    for unsearched in ["--with-internal", "the other direction"] {
+    found.prints("note: at most ");
+    for unsearched in ["--with-internal", "--any-token", "the other direction"] {
         none.prints(unsearched);
     }
     sample

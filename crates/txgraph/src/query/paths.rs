@@ -3,20 +3,23 @@
 use super::{retry::retry_on_reorg, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::Address;
-use txgraph_graph::{CommonCounterparties, TransferPaths, common_counterparties, transfer_paths};
+use txgraph_graph::{
+    CommonCounterparties, Continuation, TransferPaths, common_counterparties, transfer_paths,
+};
 
 impl PreparedSearch<'_> {
     /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
-    /// search the one that arrives first. The hops bound its length. The direction is not used.
+    /// search the one that arrives first. `continuation` says how a route goes on from a transfer to
+    /// the next one. The hops bound its length. The direction is not used.
     ///
     /// # Errors
     ///
     /// If there is not exactly one root, if it equals `to`, or if reading fails.
-    pub fn paths_to(&self, to: Address) -> Result<TransferPaths> {
+    pub fn paths_to(&self, to: Address, continuation: Continuation) -> Result<TransferPaths> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
         let mut found = retry_on_reorg(source, || {
-            Ok(source.install(|| transfer_paths(&*from, request, to))??)
+            Ok(source.install(|| transfer_paths(&*from, request, to, continuation))??)
         })?;
         found.scan.caveats.extend(self.cut.clone());
         source.check_interrupted()?;
