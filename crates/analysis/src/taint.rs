@@ -50,6 +50,9 @@ string_enum! {
     pub enum TaintEnd: "end of tainted tokens" {
         /// They are still there after the last block.
         Held = "held",
+        /// They left the address in a way that was not read: at the end it has fewer tokens than
+        /// the transfers show.
+        LeftUnseen = "left_unseen",
         /// They came back to a root.
         Returned = "returned",
         /// The address has too many counterparties.
@@ -126,6 +129,62 @@ pub struct Taint {
     pub unexplained: u64,
     /// Accounts whose balance before the range is not known. Only what they received since counts.
     pub unknown_balances: u64,
+    /// Held amounts that were not compared with the balance after the last block.
+    pub uncompared: u64,
+}
+
+impl Taint {
+    /// Compares what is held with the balances after the last block. What an address does not have
+    /// is moved to [`TaintEnd::LeftUnseen`], so the sums stay the same. `balance` returns the
+    /// balance in an ERC-20 token or the native coin (`None`), if it is known.
+    ///
+    /// Amounts of [`TaintMethod::Poison`] are what can have arrived, and are not compared.
+    pub fn compare(&mut self, balance: impl Fn(Address, Option<Address>) -> Option<U256>) {
+        let mut unseen = Vec::new();
+        self.uncompared = 0;
+        for sink in self
+            .ends
+            .iter_mut()
+            .filter(|it| it.is_compared(self.method))
+        {
+            match balance(sink.address, sink.token_address) {
+                None => self.uncompared += 1,
+                Some(balance) => {
+                    let held = sink.amount.min(widen(balance));
+                    unseen.push(TaintSink {
+                        amount: sink.amount - held,
+                        end: TaintEnd::LeftUnseen,
+                        ..sink.clone()
+                    });
+                    sink.amount = held;
+                }
+            }
+        }
+        self.ends.extend(unseen);
+        self.ends.retain(|sink| !sink.amount.is_zero());
+        self.sort_ends();
+    }
+
+    /// By token, then amount, largest first, then address.
+    fn sort_ends(&mut self) {
+        self.ends.sort_unstable_by(|a, b| {
+            let token = |end: &TaintSink| (end.token_address, end.token_standard, end.token_id);
+            (token(a).cmp(&token(b)))
+                .then_with(|| b.amount.cmp(&a.amount))
+                .then_with(|| (a.address, a.end).cmp(&(b.address, b.end)))
+        });
+    }
+}
+
+impl TaintSink {
+    /// Whether its amount is compared with the balance after the last block.
+    pub fn is_compared(&self, method: TaintMethod) -> bool {
+        let is_counted = matches!(
+            self.token_standard,
+            TokenStandard::Native | TokenStandard::Erc20
+        );
+        is_counted && self.end == TaintEnd::Held && method != TaintMethod::Poison
+    }
 }
 
 /// A tainted part of an amount: the index of its source, the amount, and the hop.
@@ -310,22 +369,18 @@ impl<'a> TaintTracker<'a> {
                 last_block: arrivals.last_block,
             })
         };
-        let mut ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
-        ends.sort_unstable_by(|a, b| {
-            let token = |end: &TaintSink| (end.token_address, end.token_standard, end.token_id);
-            let by_amount = || b.amount.cmp(&a.amount);
-            let by_address = || a.address.cmp(&b.address);
-            (token(a).cmp(&token(b)))
-                .then_with(by_amount)
-                .then_with(by_address)
-        });
-        Taint {
+        let ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
+        let is_compared = |sink: &&TaintSink| sink.is_compared(method);
+        let mut taint = Taint {
             method,
             sources: self.sources,
             rows: self.rows,
+            uncompared: ends.iter().filter(is_compared).count() as u64,
             ends,
             unexplained: self.unexplained,
             unknown_balances: self.unknown_balances,
-        }
+        };
+        taint.sort_ends();
+        taint
     }
 }

@@ -65,6 +65,7 @@ impl Taint {
                 self.unexplained,
                 "transfers of more than is known to have been there",
             ),
+            (self.uncompared, "held amounts not compared with a balance"),
         ] {
             if count > 0 {
                 title += &format!("; {what}: {count}");
@@ -186,10 +187,11 @@ impl Serialize for Taint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sources: Vec<_> = self.sources.iter().map(TransferJson).collect();
         let ledger: Vec<RowJson<'_>> = self.rows.iter().map(Into::into).collect();
-        let mut json = serializer.serialize_struct("Taint", 6)?;
+        let mut json = serializer.serialize_struct("Taint", 7)?;
         json.serialize_field("method", &self.method)?;
         json.serialize_field("unexplained", &self.unexplained)?;
         json.serialize_field("unknown_balances", &self.unknown_balances)?;
+        json.serialize_field("uncompared", &self.uncompared)?;
         json.serialize_field("ends", &self.ends)?;
         json.serialize_field("sources", &sources)?;
         json.serialize_field("ledger", &ledger)?;

@@ -113,6 +113,11 @@ fn tokens_are_kept_apart() {
 #[test]
 fn unknown_balances_and_excess_are_counted() {
     let transfers = testing::transfers("a>x:4 r>a:5 a>b:9");
+    let run = |method, transfers: &[Transfer], roots: &[&str], opening| {
+        let mut taint = self::run(method, transfers, roots, opening);
+        taint.compare(|_, _| Some(U256::from(9)));
+        taint
+    };
     let known = run(TaintMethod::Fifo, &transfers, &["r"], Some(8));
     assert_eq!((known.unexplained, known.unknown_balances), (0, 0));
     assert_eq!(shown(&known).1, ["b:5 held"]);
@@ -129,6 +134,33 @@ fn unknown_balances_and_excess_are_counted() {
     let poison = run(TaintMethod::Poison, &transfers, &["r"], Some(8));
     assert!(title(&poison).contains("upper bounds"));
     assert_eq!(shown(&unknown).1, ["b:5 held"]);
+}
+
+#[test]
+fn what_an_address_does_not_have_left_unseen() {
+    let transfers = testing::transfers("r>a:9 a>b:4 a>f:2");
+    let balances = BTreeMap::from([(testing::address("a"), 1)]);
+    let balance = |address: Address, _| balances.get(&address).copied().map(U256::from);
+    let mut taint = run(TaintMethod::Fifo, &transfers, &["r"], Some(0));
+    assert_eq!(taint.uncompared, 2);
+    taint.compare(balance);
+    assert_eq!(
+        shown(&taint).1,
+        ["b:4 held", "a:2 left_unseen", "f:2 hub", "a:1 held"]
+    );
+    // The balance of b is not known.
+    assert_eq!(taint.uncompared, 1);
+    assert!(
+        taint.tables()[0]
+            .title
+            .ends_with("not compared with a balance: 1")
+    );
+    let all: AmountSum = taint.ends.iter().map(|end| end.amount).sum();
+    assert_eq!(all, AmountSum::from(9));
+    let mut poison = run(TaintMethod::Poison, &transfers, &["r"], Some(0));
+    let before = shown(&poison).1;
+    poison.compare(balance);
+    assert_eq!((shown(&poison).1, poison.uncompared), (before, 0));
 }
 
 /// A unit of a token: source and hop.

@@ -42,14 +42,15 @@ pub(super) fn run(
         let graph = source.install(|| search(&*from, request))??;
         source.check_interrupted()?;
         let (opening, obstacle) = openings(source, &graph)?;
-        let taint = source.install(|| follow(&*from, request, &graph, method, &opening))??;
-        let notes = notes(&taint, obstacle);
+        let mut taint = source.install(|| follow(&*from, request, &graph, method, &opening))??;
+        let uncompared = compare(source, &graph, &mut taint)?;
+        let notes = notes(&taint, obstacle, uncompared);
         Ok((graph, taint, notes))
     })
 }
 
 /// Returns notes on the taint for people.
-fn notes(taint: &Taint, obstacle: Option<Error>) -> Vec<String> {
+fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> Vec<String> {
     let mut notes = Vec::new();
     if taint.sources.is_empty() {
         notes.push("the roots sent nothing in these blocks".to_owned());
@@ -59,7 +60,28 @@ fn notes(taint: &Taint, obstacle: Option<Error>) -> Vec<String> {
             "the balances of {} before the first block are not known, so that only what arrived since \
              counts{}",
             counted(taint.unknown_balances, "account"),
-            obstacle.map_or_else(String::new, |why| format!(": {}", why.message))
+            because(obstacle)
+        ));
+    }
+    if taint.uncompared > 0 {
+        notes.push(format!(
+            "{} not compared with the balance after the last block{}",
+            match taint.uncompared {
+                1 => "1 held amount was".to_owned(),
+                count => format!("{count} held amounts were"),
+            },
+            because(uncompared)
+        ));
+    }
+    let unseen = taint.ends.iter();
+    let unseen = unseen
+        .filter(|sink| sink.end == TaintEnd::LeftUnseen)
+        .count() as u64;
+    if unseen > 0 {
+        notes.push(format!(
+            "at {}, tokens left in a way that was not read: calls inside transactions, if they were \
+             not asked for, fees, or a token that changes balances without a transfer",
+            counted(unseen, "place")
         ));
     }
     if taint.unexplained > 0 {
@@ -72,15 +94,19 @@ fn notes(taint: &Taint, obstacle: Option<Error>) -> Vec<String> {
     notes
 }
 
+fn because(why: Option<Error>) -> String {
+    why.map_or_else(String::new, |why| format!(": {}", why.message))
+}
+
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Balances before the first block, by address and token; absent if they are not known.
-type Openings = BTreeMap<(Address, Option<Address>), U256>;
+/// Balances at the end of a block, by address and token; absent if they are not known.
+type Balances = BTreeMap<(Address, Option<Address>), U256>;
 
 /// The balances of all addresses through which tokens can have gone, and why they are not known.
-fn openings(source: &Source, graph: &TransferGraph) -> Result<(Openings, Option<Error>)> {
+fn openings(source: &Source, graph: &TransferGraph) -> Result<(Balances, Option<Error>)> {
     let mut wanted = BTreeSet::new();
     for edge in graph.graph.edge_indices() {
         let Some((_, to)) = graph.graph.edge_endpoints(edge) else {
@@ -98,13 +124,39 @@ fn openings(source: &Source, graph: &TransferGraph) -> Result<(Openings, Option<
     let Some(first) = graph.blocks.iter().next().map(|range| range.first) else {
         return Ok(Default::default());
     };
-    let wanted: Vec<_> = wanted.into_iter().collect();
     // No transfer is in block 0, and its state has what the genesis allocates.
-    let known = match balances(source, first.saturating_sub(1), &wanted) {
+    known_balances(source, first.saturating_sub(1), wanted)
+}
+
+/// Compares what is held with the balances after the last block. Returns why it is not.
+fn compare(source: &Source, graph: &TransferGraph, taint: &mut Taint) -> Result<Option<Error>> {
+    let held = taint
+        .ends
+        .iter()
+        .filter(|sink| sink.is_compared(taint.method));
+    let wanted: BTreeSet<_> = held
+        .map(|sink| (sink.address, sink.token_address))
+        .collect();
+    let (Some(blocks), false) = (graph.blocks.span(), wanted.is_empty()) else {
+        return Ok(None);
+    };
+    let (known, obstacle) = known_balances(source, blocks.last, wanted)?;
+    taint.compare(|address, token| known.get(&(address, token)).copied());
+    Ok(obstacle)
+}
+
+/// The balances at the end of a block, as far as they are known, and why they are not.
+fn known_balances(
+    source: &Source,
+    block: u64,
+    wanted: BTreeSet<(Address, Option<Address>)>,
+) -> Result<(Balances, Option<Error>)> {
+    let wanted: Vec<_> = wanted.into_iter().collect();
+    let known = match balances(source, block, &wanted) {
         Ok(known) => known,
-        // Without them, only what arrived since counts. The result says so.
+        // The result says that they are not known.
         Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Usage) => {
-            return Ok((Openings::new(), Some(error)));
+            return Ok((Balances::new(), Some(error)));
         }
         Err(error) => return Err(error),
     };
@@ -140,7 +192,7 @@ fn follow(
     request: &SearchRequest,
     graph: &TransferGraph,
     method: TaintMethod,
-    opening: &Openings,
+    opening: &Balances,
 ) -> Result<Taint> {
     let mut ends = BTreeMap::new();
     let mut touching = AddressFilter {
@@ -223,7 +275,7 @@ mod tests {
             &request,
             &graph,
             TaintMethod::Fifo,
-            &Openings::new(),
+            &Balances::new(),
         )
     }
 
