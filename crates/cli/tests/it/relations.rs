@@ -205,9 +205,29 @@ fn no_route_is_stated_with_what_was_not_searched() {
 }
 
 /// A route between two tokens is not the way of one amount.
+/// The legs of a route, by hand: first and last transfer, smallest amount, whether it is swapped.
+fn legs_of(route: &[Value]) -> Vec<(u64, u64, u128, bool)> {
+    let mut legs: Vec<(u64, u64, u128, bool)> = Vec::new();
+    for (number, step) in (1..).zip(route) {
+        let amount: u128 = step["value"].as_str().unwrap().parse().unwrap();
+        let before = (number > 1).then(|| &route[number as usize - 2]);
+        let same = |name: &str| before.is_some_and(|before| before[name] == step[name]);
+        match legs.last_mut() {
+            Some(leg) if same("token_address") && same("token_id") => {
+                (leg.1, leg.2) = (number, leg.2.min(amount));
+            }
+            _ => {
+                let is_swapped = same("block_number") && same("transaction_index");
+                legs.push((number, number, amount, is_swapped));
+            }
+        }
+    }
+    legs
+}
+
 #[test]
-fn routes_say_where_the_token_or_the_amount_changes() {
-    let mut remarked = 0;
+fn routes_say_what_can_have_flowed() {
+    let mut remarked = BTreeSet::new();
     for sample in samples() {
         let all = transfers(&sample);
         let senders: BTreeSet<_> = all.iter().map(|row| &row["from_address"]).collect();
@@ -216,30 +236,43 @@ fn routes_say_where_the_token_or_the_amount_changes() {
             if from.as_str() == to || to.trim_matches(['0', 'x']).is_empty() {
                 continue;
             }
-            let found = json(&sample, &format!("path {from} {to}"));
-            let Some(route) = found["shortest"].as_array() else {
-                continue;
-            };
-            let changed = route.windows(2).filter(|pair| {
-                let of = |at: usize, name: &str| pair[at][name].to_string();
-                let same = |name: &str| of(0, name) == of(1, name);
-                // Digits without zeros in front.
-                let amount = |at: usize| {
-                    let digits = pair[at]["value"].as_str().unwrap();
-                    (digits.len(), digits)
+            for option in ["", "--any-token"] {
+                let found = json(&sample, &format!("path {from} {to} {option}"));
+                let Some(route) = found["shortest"].as_array() else {
+                    continue;
                 };
-                if same("token_address") {
-                    amount(1) > amount(0)
-                } else {
-                    !(same("block_number") && same("transaction_index"))
-                }
-            });
-            let remarks = found["remarks"]["shortest"].as_array().unwrap();
-            assert_eq!(remarks.len(), changed.count(), "{found}");
-            remarked += remarks.len();
+                let expected = legs_of(route);
+                let legs = found["legs"]["shortest"].as_array().unwrap().iter();
+                let legs = legs.map(|leg| {
+                    (
+                        leg["first_transfer"].as_u64().unwrap(),
+                        leg["last_transfer"].as_u64().unwrap(),
+                        leg["at_most"].as_str().unwrap().parse().unwrap(),
+                        leg["is_swapped"].as_bool().unwrap(),
+                    )
+                });
+                assert_eq!(legs.collect::<Vec<_>>(), expected, "{found}");
+                let remarks = found["remarks"]["shortest"].as_array().unwrap();
+                let has = |text: &str| {
+                    let said = |it: &&Value| it.as_str().unwrap().contains(text);
+                    remarks.iter().filter(said).count()
+                };
+                let long = expected.iter().filter(|leg| leg.1 > leg.0).count();
+                assert_eq!(has("at most"), long, "{found}");
+                let swapped = expected.iter().filter(|leg| leg.3).count();
+                assert_eq!(has("a swap at 0x"), swapped, "{found}");
+                let apart = expected.len() - 1 - swapped;
+                assert_eq!(
+                    has("nothing shows that the amount went on"),
+                    apart,
+                    "{found}"
+                );
+                assert!(apart == 0 || !option.is_empty(), "{found}");
+                remarked.extend([(long > 0, swapped > 0, apart > 0)]);
+            }
         }
     }
-    assert!(remarked > 0);
+    assert!(remarked.len() > 1, "{remarked:?}");
 }
 
 #[test]
