@@ -3,6 +3,7 @@
 
 mod etherscan;
 mod harness;
+mod head;
 mod hostile;
 mod node;
 mod ots;
