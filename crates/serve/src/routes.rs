@@ -277,10 +277,20 @@ async fn pass(
     let wanted: Vec<usize> = wanted.collect();
     let work = move |stop: CancelFlag| {
         let wanted = wanted.iter().filter_map(|at| calls.get(*at));
+        let mut left = shared.limits.answer_bytes;
         // What was answered before the time ended is not lost: it may have been a transaction.
-        let texts = wanted.map(|call| match stop.is_canceled() {
-            true => refusal(&id_of(call), &Fault::Late).to_string(),
-            false => passed_on(&shared, call, deadline),
+        let texts = wanted.map(|call| match left {
+            _ if stop.is_canceled() => refusal(&id_of(call), &Fault::Late).to_string(),
+            0 => too_large(&shared.limits, call),
+            _ => {
+                let text = passed_on(&shared, call, deadline);
+                let is_within = text.len() <= left;
+                left = left.saturating_sub(text.len());
+                match is_within {
+                    true => text,
+                    false => too_large(&shared.limits, call),
+                }
+            }
         });
         Ok(texts.collect())
     };
