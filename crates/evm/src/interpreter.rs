@@ -202,6 +202,10 @@ pub(crate) fn run(cx: &mut Context<'_>, frame: &mut Frame) -> Exit {
     }
 }
 
+/// The bytes of code that the careful instance executes before it leaves the loop for a moment, so that
+/// [`StateSource::check_wanted`](crate::StateSource::check_wanted) is asked: some hundred microseconds.
+const SLICE: i64 = 1 << 16;
+
 /// The slot at which decoded code begins.
 pub(crate) const FIRST: usize = ENTRY as usize;
 
@@ -250,11 +254,14 @@ fn execute<const DECODED: bool, const TRACED: bool>(
     }
     // Where the budget of the code (`Code::budget`) would end if the code had no jumps. A jump
     // moves it with the position, so that one addition counts all executed bytes.
+    let budget = code.budget();
     let mut budget_end = if DECODED || TRACED {
         0
     } else {
-        pc.address().wrapping_add(code.budget())
+        pc.address().wrapping_add(budget.min(SLICE))
     };
+    // The part of the budget after this slice.
+    let spare = (budget - SLICE).max(0);
 
     /// Reads word `$n` from the top.
     macro_rules! word {
@@ -343,7 +350,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             frame.gas = gas;
             frame.stack = stack;
             if !DECODED && !TRACED {
-                code.set_budget(budget_end.wrapping_sub(pc.address()));
+                code.set_budget(budget_end.wrapping_sub(pc.address()) + spare);
             }
             return $exit;
         }};
@@ -524,6 +531,10 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 let change = pc.address().wrapping_sub(from.address());
                 budget_end = budget_end.wrapping_add(change);
                 if budget_end.wrapping_sub(pc.address()) <= 0 {
+                    if spare > 0 {
+                        frame.position = target as usize;
+                        leave!(Exit::Again);
+                    }
                     frame.position = code.decode(cx.fork).targets()[target as usize] as usize;
                     frame.decoded = true;
                     leave!(Exit::Again);

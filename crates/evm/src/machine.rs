@@ -75,7 +75,10 @@ impl Machine {
         loop {
             let frame = &mut self.frames[cx.depth];
             let ended = match interpreter::run(cx, frame) {
-                Exit::Again => continue,
+                Exit::Again => {
+                    cx.source.check_wanted()?;
+                    continue;
+                }
                 Exit::Request => {
                     cx.depth += 1;
                     let memory_start = frame.memory_end();
@@ -129,6 +132,7 @@ impl Machine {
 
     /// Creates the frame for `cx.request` at `cx.depth`.
     fn begin(&mut self, cx: &mut Context<'_>, memory_start: usize) -> Result<Begun, Failed> {
+        cx.source.check_wanted()?;
         let begun = match cx.request.kind {
             FrameKind::Create | FrameKind::Create2 => self.begin_create(cx, memory_start)?,
             _ => {

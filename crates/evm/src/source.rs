@@ -58,6 +58,13 @@ pub trait StateSource {
     fn has_storage(&mut self, _address: Address) -> Result<bool, Self::Error> {
         Ok(false)
     }
+
+    /// Ends the execution with an error, if it is no longer wanted. Asked before calls and creations,
+    /// before instructions whose time grows with their operands, and now and then in loops of
+    /// [code that is not decoded](crate::DecodeAfter). Decoded loops end soon for want of gas.
+    fn check_wanted(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 impl<S: StateSource + ?Sized> StateSource for &mut S {
@@ -82,6 +89,10 @@ impl<S: StateSource + ?Sized> StateSource for &mut S {
     fn has_storage(&mut self, address: Address) -> Result<bool, S::Error> {
         (**self).has_storage(address)
     }
+
+    fn check_wanted(&mut self) -> Result<(), S::Error> {
+        (**self).check_wanted()
+    }
 }
 
 /// The source failed. [`Erased`] contains the error.
@@ -96,6 +107,7 @@ pub(crate) trait Source {
     fn code(&mut self, code_hash: B256) -> Result<Bytes, Failed>;
     fn block_hash(&mut self, number: u64) -> Result<B256, Failed>;
     fn has_storage(&mut self, address: Address) -> Result<bool, Failed>;
+    fn check_wanted(&mut self) -> Result<(), Failed>;
 }
 
 /// Keeps the error while [`Failed`] is returned through the interpreter.
@@ -146,6 +158,10 @@ impl<S: StateSource> Source for Erased<'_, S> {
 
     fn has_storage(&mut self, address: Address) -> Result<bool, Failed> {
         self.keep(|source| source.has_storage(address))
+    }
+
+    fn check_wanted(&mut self) -> Result<(), Failed> {
+        self.keep(S::check_wanted)
     }
 }
 

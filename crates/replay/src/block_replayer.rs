@@ -12,12 +12,14 @@ use crate::{
     execution::{self, BlockObserver, ExecutedTransaction, ExecutionEnd},
     inspect::InspectorPair,
     verify,
+    wanted::{WhileWanted, state_error},
     worker::{Worker, state_before},
 };
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
 use txgraph_block::{AccessList, BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Fork, Inspector, Outcome, Transaction};
+use txgraph_work::CancelFlag;
 
 /// The replay of one block, or of one transaction of it.
 pub(crate) struct BlockReplayer<'a, 'i> {
@@ -26,6 +28,8 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     record: Record,
     verify: Verify,
     engine: EngineKind,
+    /// Ends the execution when set.
+    cancel: &'a CancelFlag,
     /// Record and compare this transaction only; those before it are just executed.
     only: Option<u32>,
     /// State overrides before this transaction.
@@ -60,6 +64,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             record,
             verify,
             engine,
+            ref cancel,
             ref tokens,
             ..
         } = *options;
@@ -73,6 +78,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             record,
             verify,
             engine,
+            cancel,
             only: None,
             overrides: None,
             changed: None,
@@ -180,7 +186,11 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
     fn execute<H: StateHistory>(&mut self, worker: &mut Worker, history: &H) -> Result<Executed> {
         // Values that are compared with change sets must not be read from them.
         let reads_ahead = !self.verify.changes;
-        let source = || state_before(history, self.block, reads_ahead);
+        let (block, cancel) = (self.block, self.cancel);
+        let source = || -> Result<_> {
+            let source = state_before(history, block, reads_ahead)?;
+            Ok(WhileWanted::new(source, cancel))
+        };
         let (fork, evm) = (self.rules.fork, &mut worker.evm);
         let transitions = self.record.transitions || !self.tokens.is_empty();
         if !self.tokens.is_empty() {
@@ -231,10 +241,8 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
     fn execute_with(&mut self, engine: &mut impl Engine) -> Result<Executed> {
         let (block, rules) = (self.block, self.rules);
         let end = execution::execute(engine, &rules, block, self);
-        let end = end.map_err(|failure| Error::State {
-            block: block.header.number,
-            transaction: failure.transaction,
-            source: failure.source,
+        let end = end.map_err(|failure| {
+            state_error(block.header.number, failure.transaction, failure.source)
         })?;
         let changes = if self.record.changes || self.verify.changes {
             engine.changes()

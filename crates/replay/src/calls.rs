@@ -2,6 +2,7 @@
 
 use crate::{
     BlockSource, Error, Replayer, Result, StateError, StateHistory, StateOverrides, block,
+    wanted::{WhileWanted, state_error},
     worker::{self, Worker},
 };
 use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
@@ -14,7 +15,7 @@ pub(crate) struct Calls<S> {
 }
 
 impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
-    pub(crate) fn calls(&self, number: u64) -> Result<Calls<H::At<'_>>> {
+    pub(crate) fn calls(&self, number: u64) -> Result<Calls<WhileWanted<H::At<'_>>>> {
         let header = self.blocks.header(number)?;
         let rules = worker::rules_at(&self.rules, &header)?;
         let state = self.history.at(number).map_err(|source| Error::State {
@@ -26,7 +27,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         worker.evm.set_fork(rules.fork);
         Ok(Calls {
             worker,
-            state: State::new(state),
+            state: State::new(WhileWanted::new(state, &self.options.cancel)),
             environment: block::environment(&header, &rules),
         })
     }
@@ -37,11 +38,8 @@ impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
     pub(crate) fn change(&mut self, overrides: &StateOverrides) -> Result<()> {
         let fork = self.worker.evm.fork();
         let changed = overrides.apply(fork, &mut self.state);
-        changed.map_err(|source| Error::State {
-            block: self.environment.number,
-            transaction: None,
-            source: source.into(),
-        })
+        let block = self.environment.number;
+        changed.map_err(|source| state_error(block, None, source.into()))
     }
 
     pub(crate) fn call(
@@ -57,11 +55,7 @@ impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
         };
         let block = environment.number;
         outcome.map_err(|error| match error {
-            txgraph_evm::Error::Source(source) => Error::State {
-                block,
-                transaction: None,
-                source: source.into(),
-            },
+            txgraph_evm::Error::Source(source) => state_error(block, None, source.into()),
             // A call has no sender, nonce or fee that could be invalid.
             txgraph_evm::Error::Invalid(source) => Error::Unreachable {
                 block,

@@ -18,7 +18,7 @@
 //! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
 //! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
 //! native_transfers, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
-//! trace_comparer, verify, balance_check, execution, oracle, worker, block_replayer, newest,
+//! trace_comparer, verify, balance_check, execution, oracle, wanted, worker, block_replayer, newest,
 //! replayer, bundles, calls, internal, range, token, with_internal.
 
 mod error;
@@ -60,6 +60,7 @@ mod options;
 mod range;
 mod replayer;
 mod state_overrides;
+mod wanted;
 mod worker;
 
 mod calls;

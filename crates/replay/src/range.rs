@@ -190,6 +190,9 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             }
         }
         for block in &blocks {
+            if self.options.cancel.is_canceled() {
+                return Err(Error::Interrupted);
+            }
             replays.push(self.replay(worker, block)?);
         }
         read

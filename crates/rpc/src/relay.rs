@@ -30,8 +30,8 @@ impl Relay {
     ///
     /// # Errors
     ///
-    /// In words without keys, if the server does not answer in `time`, or with too many bytes.
-    pub fn pass(&self, body: &[u8], time: Duration) -> Result<Vec<u8>, String> {
+    /// In words without keys, if the server does not answer in `time`, or with more than `most` bytes.
+    pub fn pass(&self, body: &[u8], time: Duration, most: u64) -> Result<Vec<u8>, String> {
         let settings = &self.endpoint.settings;
         let failed = |what: &dyn std::fmt::Display| {
             let what = self.endpoint.secrets.masked(&what.to_string());
@@ -44,7 +44,7 @@ impl Relay {
         let mut response = request.send(body).map_err(|error| failed(&error))?;
         let mut bytes = Vec::new();
         let reader = response.body_mut().as_reader();
-        let limit = settings.response_bytes;
+        let limit = settings.response_bytes.min(most);
         let read = reader.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|error| failed(&error))?;
         if bytes.len() as u64 > limit {

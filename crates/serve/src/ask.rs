@@ -58,8 +58,7 @@ impl<'a> Ask<'a> {
                 bytes: Cell::new(0),
             };
             let answer = work(&ask);
-            let is_reorged = matches!(&answer, Err(Fault::Source(error))
-                if error.kind == txgraph::ErrorKind::Reorged);
+            let is_reorged = answer.as_ref().is_err_and(is_reorg);
             let still = source.block_hash(number);
             last = (Some(ask.tip), answer);
             match still {
@@ -70,7 +69,7 @@ impl<'a> Ask<'a> {
         }
         let unsettled = "the chain was reorganized during every attempt; ask again";
         match last {
-            (_, Err(fault)) => (None, Err(fault)),
+            (_, Err(fault)) if !is_reorg(&fault) => (None, Err(fault)),
             _ => (None, Err(Fault::NotHere(unsettled.to_owned()))),
         }
     }
@@ -176,6 +175,11 @@ impl<'a> Ask<'a> {
         BlockRange::new(first, last)
             .ok_or_else(|| Fault::Params(format!("invalid block range: {first} to {last}")))
     }
+}
+
+/// Whether the chain was reorganized during the work.
+fn is_reorg(fault: &Fault) -> bool {
+    matches!(fault, Fault::Source(error) if error.kind == txgraph::ErrorKind::Reorged)
 }
 
 /// Ends a scan with a fault of ours, which the library cannot carry.

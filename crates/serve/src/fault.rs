@@ -34,8 +34,6 @@ pub(crate) enum Fault {
     Failed(String),
     /// The server of the node did not answer.
     Head(String),
-    /// The error that the server of the node answered with.
-    Passed(Value),
 }
 
 /// The result of a request, or why it has none.
@@ -63,7 +61,6 @@ impl Fault {
             Self::Params(_) => -32602,
             Self::NotHere(_) | Self::Head(_) | Self::Failed(_) => -32000,
             Self::Reverted { .. } => 3,
-            Self::Passed(_) => -32000,
             Self::TooMuch(_) | Self::Busy | Self::Window => -32005,
             Self::Late => -32002,
             Self::Source(error) => match error.kind {
@@ -96,17 +93,12 @@ impl Fault {
             Self::Late => "the time limit of the request ended; ask for less".to_owned(),
             Self::Busy => "too many requests at a time; try again".to_owned(),
             Self::Source(error) => error.message.clone(),
-            Self::Passed(error) => match error.get("message").and_then(Value::as_str) {
-                Some(message) => message.to_owned(),
-                None => "the node answered with an error".to_owned(),
-            },
         }
     }
 
     /// The error of JSON-RPC.
     pub(crate) fn error(&self) -> Value {
         match self {
-            Self::Passed(error) => error.clone(),
             Self::Reverted { data, .. } => {
                 json!({ "code": self.code(), "message": self.message(), "data": data })
             }

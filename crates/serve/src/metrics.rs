@@ -31,6 +31,8 @@ pub(crate) struct Metrics {
     pub(crate) left: AtomicU64,
     /// Calls that were passed on.
     pub(crate) passed: AtomicU64,
+    /// Panics, each of which is a bug.
+    pub(crate) panics: AtomicU64,
     /// The newest block of the last answer.
     pub(crate) tip: AtomicU64,
 }
@@ -59,6 +61,13 @@ impl Metrics {
     /// Counts a call. `name` is one of the known names.
     pub(crate) fn call(&self, name: &'static str, answered: bool) {
         *lock(&self.calls).entry((name, answered)).or_default() += 1;
+    }
+
+    /// Counts a panic, if called while one ends a thread or a task: by what is dropped then.
+    pub(crate) fn note_panic(&self) {
+        if std::thread::panicking() {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// All counts.
@@ -132,6 +141,12 @@ impl Metrics {
                 &self.passed,
             ),
             (
+                "panics_total",
+                "counter",
+                "Requests that failed by a bug of the server.",
+                &self.panics,
+            ),
+            (
                 "tip_block",
                 "gauge",
                 "The newest block of the last answer.",
@@ -168,8 +183,27 @@ mod tests {
             "txgraph_request_seconds_bucket{interface=\"rpc\",le=\"+Inf\"} 2",
             "txgraph_calls_total{name=\"eth_call\",answered=\"true\"} 1",
             "txgraph_running 0",
+            "txgraph_panics_total 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
+    }
+    #[test]
+    fn panics_are_counted() {
+        struct Watch(std::sync::Arc<Metrics>);
+        impl Drop for Watch {
+            fn drop(&mut self) {
+                self.0.note_panic();
+            }
+        }
+        let metrics = std::sync::Arc::<Metrics>::default();
+        drop(Watch(metrics.clone()));
+        let watch = Watch(metrics.clone());
+        let thread = std::thread::spawn(move || {
+            let _watch = watch;
+            panic!("a test of panics");
+        });
+        assert!(thread.join().is_err());
+        assert_eq!(metrics.panics.load(Ordering::Relaxed), 1);
     }
 }

@@ -3,13 +3,13 @@
 use crate::{
     access::{Access, Refused},
     ask::{Anchor, Ask},
-    etherscan::{self, Query},
-    fault::Fault,
+    etherscan::{self, Document, Query},
+    fault::{Answer, Fault},
     head::Head,
     metrics::Metrics,
-    rpc,
+    rpc::{self, Found},
     settings::{AccessLog, Limits},
-    workers::Workers,
+    workers::{Pool, Workers},
 };
 use axum::{
     Router,
@@ -27,18 +27,25 @@ use std::{
     time::Instant,
 };
 use tokio::time::timeout;
+use txgraph::CancelFlag;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// The number and the hash of the block that an answer is about.
 const BLOCK: HeaderName = HeaderName::from_static("x-txgraph-block");
+/// The number of calls that the server of the node answered. What it answers is not about the block of
+/// [`BLOCK`], which is absent if nothing was answered from the disk.
+const PASSED: HeaderName = HeaderName::from_static("x-txgraph-passed");
 /// Set if an answer is an error because blocks are missing.
 const INCOMPLETE: HeaderName = HeaderName::from_static("x-txgraph-incomplete");
 
 /// The parts that all requests share.
 pub(crate) struct App {
     pub(crate) workers: Workers,
+    /// The threads that wait for the server of the node. They are not those of the workers, so that a
+    /// node that does not answer delays nobody who asks for what is here.
+    pub(crate) passing: Pool,
     pub(crate) access: Access,
     pub(crate) head: Option<Arc<Head>>,
     pub(crate) limits: Limits,
@@ -117,8 +124,11 @@ fn document(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(header::CONTENT_TYPE, JSON)], body).into_response()
 }
 
-/// States the block that an answer is about.
-fn anchored(response: &mut Response, app: &App, anchor: Option<Anchor>) {
+/// States the block that an answer is about, and how much of it the server of the node answered.
+fn anchored(response: &mut Response, app: &App, anchor: Option<Anchor>, passed: usize) {
+    if passed > 0 {
+        response.headers_mut().insert(PASSED, passed.into());
+    }
     if let Some(Anchor { number, hash }) = anchor {
         app.metrics.tip.store(number, Ordering::Relaxed);
         if let Ok(value) = HeaderValue::from_str(&format!("{number} {hash}")) {
@@ -214,37 +224,157 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
         }
         (_, count) => format!("batch({count})"),
     };
-    let shared = app.clone();
-    let ids: Vec<Value> = calls.iter().map(id_of).collect();
+    let calls: Arc<[Value]> = calls.into();
+    let deadline = Instant::now() + app.limits.time;
+    let (shared, all) = (app.clone(), calls.clone());
     let worked = app.workers.run(move |source, deadline| {
         let head = shared.head.as_deref();
         Ask::consistent(source, head, &shared.limits, |ask| {
-            answers(&shared, ask, &calls, is_batch, deadline)
+            parts(&shared, ask, &all, deadline)
         })
     });
-    let (anchor, answer) = match worked.await {
+    let (anchor, found) = match worked.await {
         Ok(worked) => worked,
         Err(fault) => (None, Err(fault)),
     };
-    let mut response = match answer {
-        Ok(bytes) => document(StatusCode::OK, bytes),
+    let (texts, passed, is_busy) = match found {
+        Ok(parts) => {
+            let passed = parts.iter().filter(|part| part.is_none()).count();
+            let done = match passed {
+                0 => Ok(Vec::new()),
+                _ => pass(&app, &calls, &parts, deadline).await,
+            };
+            let is_busy = passed == calls.len() && matches!(done, Err(Fault::Busy));
+            (with_passed(&calls, parts, done), passed, is_busy)
+        }
         Err(fault) => {
-            let status = match fault {
-                Fault::Busy => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::OK,
-            };
-            let errors = ids.iter().map(|id| refusal(id, &fault));
-            let errors: Vec<_> = errors.collect();
-            let body = match errors.as_slice() {
-                [one] if !is_batch => one.to_string(),
-                all => Value::from(all).to_string(),
-            };
-            document(status, body.into_bytes())
+            let texts = calls.iter().map(|call| refusal(&id_of(call), &fault));
+            let texts = texts.map(|text| text.to_string()).collect();
+            (texts, 0, matches!(fault, Fault::Busy))
         }
     };
-    anchored(&mut response, &app, anchor);
+    let status = match is_busy {
+        true => StatusCode::SERVICE_UNAVAILABLE,
+        false => StatusCode::OK,
+    };
+    let mut response = document(status, joined(&app.limits, &calls, texts, is_batch));
+    let anchor = anchor.filter(|_| passed < calls.len());
+    anchored(&mut response, &app, anchor, passed);
     response.extensions_mut().insert(Asked(asked));
     response
+}
+
+/// Passes the calls on that have no part here. Returns their responses, in order.
+async fn pass(
+    app: &Arc<App>,
+    calls: &Arc<[Value]>,
+    parts: &[Option<String>],
+    deadline: Instant,
+) -> Answer<Vec<String>> {
+    let (shared, calls) = (app.clone(), calls.clone());
+    let numbered = parts.iter().enumerate();
+    let wanted = numbered.filter_map(|(at, part)| part.is_none().then_some(at));
+    let wanted: Vec<usize> = wanted.collect();
+    let work = move |stop: CancelFlag| {
+        let wanted = wanted.iter().filter_map(|at| calls.get(*at));
+        let mut left = shared.limits.answer_bytes;
+        // What was answered before the time ended is not lost: it may have been a transaction.
+        let texts = wanted.map(|call| match left {
+            _ if stop.is_canceled() => refusal(&id_of(call), &Fault::Late).to_string(),
+            0 => too_large(&shared.limits, call),
+            _ => {
+                let text = passed_on(&shared, call, deadline);
+                let is_within = text.len() <= left;
+                left = left.saturating_sub(text.len());
+                match is_within {
+                    true => text,
+                    false => too_large(&shared.limits, call),
+                }
+            }
+        });
+        Ok(texts.collect())
+    };
+    app.passing.run(deadline, work).await
+}
+
+/// The response of the node to a call; empty for a notification.
+fn passed_on(app: &App, call: &Value, deadline: Instant) -> String {
+    let id = id_of(call);
+    let method = call.get("method").and_then(Value::as_str);
+    let method = method.unwrap_or_default();
+    let params = call.get("params").unwrap_or(&Value::Null);
+    let answer = ask_head(app, &id, method, params, deadline);
+    match (call.get("id"), answer) {
+        (None, _) => String::new(),
+        (_, Ok(text)) => text,
+        (_, Err(fault)) => refusal(&id, &fault).to_string(),
+    }
+}
+
+/// Asks the server of the node, and counts the call.
+fn ask_head(
+    app: &App,
+    id: &Value,
+    method: &str,
+    params: &Value,
+    deadline: Instant,
+) -> Answer<String> {
+    let answer = match &app.head {
+        Some(head) => head.ask(id, method, params, deadline),
+        None => Err(Fault::Method(method.to_owned())),
+    };
+    let is_answered = answer.as_ref().is_ok_and(|passed| passed.is_result);
+    (app.metrics).call(rpc::known(method).unwrap_or("other"), is_answered);
+    answer.map(|passed| passed.text)
+}
+
+/// The responses of all calls, of which those without a part were passed on.
+fn with_passed(
+    calls: &[Value],
+    parts: Vec<Option<String>>,
+    passed: Answer<Vec<String>>,
+) -> Vec<String> {
+    let (texts, fault) = match passed {
+        Ok(texts) => (texts, Fault::Late),
+        Err(fault) => (Vec::new(), fault),
+    };
+    let mut texts = texts.into_iter();
+    let all = calls.iter().zip(parts).map(|(call, part)| {
+        let text = part.or_else(|| texts.next());
+        text.unwrap_or_else(|| match call.get("id") {
+            None => String::new(),
+            Some(_) => refusal(&id_of(call), &fault).to_string(),
+        })
+    });
+    all.collect()
+}
+
+/// The body of the response to all calls.
+fn joined(limits: &Limits, calls: &[Value], texts: Vec<String>, is_batch: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (call, mut text) in calls.iter().zip(texts) {
+        if text.is_empty() {
+            continue;
+        }
+        if bytes.len() + text.len() > limits.answer_bytes {
+            text = too_large(limits, call);
+        }
+        bytes.push(if bytes.is_empty() { b'[' } else { b',' });
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    match (is_batch, bytes.is_empty()) {
+        // Only notifications, which have no answer.
+        (_, true) => {}
+        (true, false) => bytes.push(b']'),
+        (false, false) => drop(bytes.remove(0)),
+    }
+    bytes
+}
+
+fn too_large(limits: &Limits, call: &Value) -> String {
+    let most = limits.answer_bytes;
+    let fault = Fault::TooMuch(format!("the response has more than {most} bytes"));
+    refusal(&id_of(call), &fault).to_string()
 }
 
 fn invalid(why: &str) -> Value {
@@ -262,68 +392,59 @@ fn refusal(id: &Value, fault: &Fault) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": fault.error() })
 }
 
-/// Answers the calls of one request, in order.
-fn answers(
+/// Answers the calls of one request from the disk, in order: a response for each, empty for a
+/// notification, or nothing if the server of the node is to be asked. It is asked later, because calls are
+/// answered again if the chain was reorganized, and a transaction must not be sent again.
+fn parts(
     app: &App,
     ask: &Ask<'_>,
     calls: &[Value],
-    is_batch: bool,
     deadline: Instant,
-) -> Result<Vec<u8>, Fault> {
-    let mut bytes = Vec::new();
+) -> Answer<Vec<Option<String>>> {
+    let (mut all, mut bytes) = (Vec::with_capacity(calls.len()), 0);
     for call in calls {
-        let Some(answer) = answer(app, ask, call, deadline)? else {
-            continue;
-        };
-        let mut text = answer.to_string();
-        drop(answer);
-        if bytes.len() + text.len() > app.limits.answer_bytes {
-            let most = app.limits.answer_bytes;
-            let fault = Fault::TooMuch(format!("the response has more than {most} bytes"));
-            text = refusal(&id_of(call), &fault).to_string();
+        let mut part = part(app, ask, call, deadline)?;
+        if let Some(text) = &mut part {
+            if bytes + text.len() > app.limits.answer_bytes {
+                *text = too_large(&app.limits, call);
+            }
+            bytes += text.len();
         }
-        bytes.push(if bytes.is_empty() { b'[' } else { b',' });
-        bytes.extend_from_slice(text.as_bytes());
+        all.push(part);
     }
-    match (is_batch, bytes.is_empty()) {
-        // Only notifications, which have no answer.
-        (_, true) => {}
-        (true, false) => bytes.push(b']'),
-        (false, false) => drop(bytes.remove(0)),
-    }
-    Ok(bytes)
+    Ok(all)
 }
 
-/// Answers one call; `None` for a notification.
-fn answer(
-    app: &App,
-    ask: &Ask<'_>,
-    call: &Value,
-    deadline: Instant,
-) -> Result<Option<Value>, Fault> {
+/// Answers one call.
+fn part(app: &App, ask: &Ask<'_>, call: &Value, deadline: Instant) -> Answer<Option<String>> {
     let id = id_of(call);
     let is_version_2 = call.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
     let method = call.get("method").and_then(Value::as_str);
     let (true, Some(method)) = (is_version_2, method) else {
         let error = invalid("invalid request");
-        return Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })));
+        let response = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        return Ok(Some(response.to_string()));
     };
     let params = call.get("params").unwrap_or(&Value::Null);
-    let found = match Instant::now() >= deadline {
+    let found = match Instant::now() >= deadline || ask.source.is_interrupted() {
         true => Err(Fault::Late),
-        false => rpc::answer(ask, method, params, deadline),
+        false => rpc::answer(ask, method, params),
     };
-    app.metrics
-        .call(rpc::known(method).unwrap_or("other"), found.is_ok());
-    Ok(match found {
+    let found = match found {
+        Ok(Found::Pass) => return Ok(None),
+        Ok(Found::Here(result)) => Ok(result),
+        Err(fault) => Err(fault),
+    };
+    (app.metrics).call(rpc::known(method).unwrap_or("other"), found.is_ok());
+    Ok(Some(match found {
         // Everything is asked again.
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
             return Err(Fault::Source(error));
         }
-        _ if call.get("id").is_none() => None,
-        Ok(result) => Some(json!({ "jsonrpc": "2.0", "id": id, "result": result })),
-        Err(fault) => Some(refusal(&id, &fault)),
-    })
+        _ if call.get("id").is_none() => String::new(),
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
+        Err(fault) => refusal(&id, &fault).to_string(),
+    }))
 }
 
 async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -342,49 +463,85 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
     let name = etherscan::known(&query);
     let has_tag = parts.headers.get(header::IF_NONE_MATCH).filter(|_| is_get);
     let has_tag = has_tag.and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+    let deadline = Instant::now() + app.limits.time;
     let shared = app.clone();
-    let worked = app.workers.run(move |source, deadline| {
+    let worked = app.workers.run(move |source, _| {
         let head = shared.head.as_deref();
         Ask::consistent(source, head, &shared.limits, |ask| {
             // The document of a settled answer, and nothing else, gets a tag.
             if has_tag.as_deref() == Some(tag(&ask.tip).as_str()) {
                 return Ok(None);
             }
-            etherscan::answer(ask, &query, needs_chain, deadline).map(Some)
+            etherscan::answer(ask, &query, needs_chain).map(Some)
         })
     });
     let (anchor, answer) = match worked.await {
         Ok(worked) => worked,
         Err(fault) => (None, Err(fault)),
     };
-    let is_answered =
-        matches!(&answer, Ok(None)) || matches!(&answer, Ok(Some(it)) if it.is_settled);
-    app.metrics.call(name.unwrap_or("other"), is_answered);
     let mut response = match answer {
-        Ok(None) => StatusCode::NOT_MODIFIED.into_response(),
-        Ok(Some(found)) => {
-            let mut response = document(StatusCode::OK, found.body.to_string().into_bytes());
+        Ok(Some(Document::Pass { method, params })) => {
+            let text = pass_action(&app, method, params, deadline).await;
+            let mut response = document(StatusCode::OK, text.into_bytes());
+            anchored(&mut response, &app, None, 1);
+            response
+        }
+        here => {
+            let is_answered = match &here {
+                Ok(Some(Document::Here { is_settled, .. })) => *is_settled,
+                Ok(_) => true,
+                Err(_) => false,
+            };
+            app.metrics.call(name.unwrap_or("other"), is_answered);
+            let anchor_tag = anchor.filter(|_| is_answered && is_get);
+            let mut response = documented(here, anchor_tag);
+            anchored(&mut response, &app, anchor, 0);
+            response
+        }
+    };
+    response
+        .extensions_mut()
+        .insert(Asked(name.unwrap_or("other").to_owned()));
+    response
+}
+
+/// Passes a method on that is the action of a query.
+async fn pass_action(
+    app: &Arc<App>,
+    method: &'static str,
+    params: Value,
+    deadline: Instant,
+) -> String {
+    let shared = app.clone();
+    let work = move |_| ask_head(&shared, &1.into(), method, &params, deadline);
+    let answer = app.passing.run(deadline, work).await;
+    answer.unwrap_or_else(|fault| etherscan::not_passed(&fault).to_string())
+}
+
+/// The response with a document from the disk, which gets a tag if it is settled.
+fn documented(answer: Answer<Option<Document>>, settled: Option<Anchor>) -> Response {
+    match answer {
+        Ok(Some(Document::Here {
+            body, is_missing, ..
+        })) => {
+            let mut response = document(StatusCode::OK, body.to_string().into_bytes());
             let headers = response.headers_mut();
-            if found.is_missing {
+            if is_missing {
                 headers.insert(INCOMPLETE, HeaderValue::from_static("1"));
             }
-            if let Some(anchor) = anchor.filter(|_| found.is_settled && is_get)
+            if let Some(anchor) = settled
                 && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
             {
                 headers.insert(header::ETAG, value);
             }
             response
         }
+        Ok(_) => StatusCode::NOT_MODIFIED.into_response(),
         Err(fault) => {
             let body = etherscan::refusal(&fault).to_string();
             document(StatusCode::OK, body.into_bytes())
         }
-    };
-    anchored(&mut response, &app, anchor);
-    response
-        .extensions_mut()
-        .insert(Asked(name.unwrap_or("other").to_owned()));
-    response
+    }
 }
 
 /// The tag of answers about a block.

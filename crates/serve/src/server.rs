@@ -2,11 +2,11 @@
 
 use crate::{
     access::Access,
-    head::Head,
+    head::{self, Head},
     metrics::Metrics,
     routes::{App, Peer, router},
     settings::{Limits, Settings},
-    workers::Workers,
+    workers::{Pool, Workers},
 };
 use axum::Router;
 use hyper::{
@@ -88,7 +88,7 @@ impl Server {
             )));
         }
         let metrics = Arc::new(Metrics::default());
-        let head = head.map(|url| Head::new(&url, metrics.clone()));
+        let head = head.map(|url| Head::new(&url, limits.answer_bytes, metrics.clone()));
         let head = head.transpose().map_err(Error::usage)?.map(Arc::new);
         let failed = |error: io::Error| {
             Error::new(ErrorKind::Failed, format!("cannot listen at {listen}")).because(error)
@@ -97,7 +97,8 @@ impl Server {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let app = Arc::new(App {
-            workers: Workers::new(source, limits.clone(), metrics.clone()),
+            workers: Workers::new(source, &limits, metrics.clone()),
+            passing: Pool::new(head::CALLS, &limits, metrics.clone()),
             access: Access::new(token.map(|token| token.trim().to_owned()), hosts),
             head,
             limits,
@@ -129,8 +130,7 @@ impl Server {
         let limits = self.app.limits.clone();
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            // Some may still end after their time limit.
-            .max_blocking_threads(2 * limits.workers.max(1))
+            .max_blocking_threads(limits.workers.max(1) + head::CALLS)
             .thread_name("txgraph-serve")
             .thread_stack_size(STACK_BYTES)
             .enable_io()
@@ -139,8 +139,9 @@ impl Server {
             .map_err(failed)?;
         let done = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let metrics = self.app.metrics.clone();
             let router = router(self.app);
-            accept(&listener, &router, &limits, stop).await;
+            accept(&listener, &router, &limits, &metrics, stop).await;
             Ok(())
         });
         // Ends what did not stop in time.
@@ -154,6 +155,7 @@ async fn accept(
     listener: &tokio::net::TcpListener,
     router: &Router,
     limits: &Limits,
+    metrics: &Arc<Metrics>,
     stop: &CancelFlag,
 ) {
     let connections = Arc::new(Semaphore::new(limits.connections.max(1)));
@@ -185,8 +187,10 @@ async fn accept(
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
+        let watch = Watch(metrics.clone());
         tokio::spawn(async move {
             let _permit = permit;
+            let _watch = watch;
             if let Err(error) = connection.await {
                 tracing::debug!(%peer, %error, "a connection ended");
             }
@@ -194,5 +198,14 @@ async fn accept(
     }
     if timeout(SHUTDOWN, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still worked on at the end");
+    }
+}
+
+/// Counts the panic that ends a connection.
+struct Watch(Arc<Metrics>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.note_panic();
     }
 }

@@ -14,6 +14,7 @@ pub(crate) fn keccak256(
 ) -> Result<(), Fault> {
     let (offset, len) = (operands.at(0), operands.at(1));
     frame.charge_words(len, KECCAK_WORD)?;
+    cx.source.check_wanted()?;
     let (offset, len) = frame.range(cx.memory, offset, len)?;
     let hash = cx.keccaks.hash(&frame.memory()[offset..offset + len]);
     operands.put(1, hash);

@@ -18,7 +18,6 @@ use crate::{
 };
 use reply::Reply;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// The modules and actions that are answered here, in lower case and ascending.
 pub const ACTIONS: &[&str] = &[
@@ -57,30 +56,29 @@ pub(crate) fn known(query: &Query) -> Option<&'static str> {
 }
 
 /// The document that answers a query.
-pub(crate) struct Document {
-    pub(crate) body: Value,
-    /// Whether blocks are missing.
-    pub(crate) is_missing: bool,
-    /// Whether it stays the same as long as the newest block does.
-    pub(crate) is_settled: bool,
+pub(crate) enum Document {
+    /// The answer is here.
+    Here {
+        body: Value,
+        /// Whether blocks are missing.
+        is_missing: bool,
+        /// Whether it stays the same as long as the newest block does.
+        is_settled: bool,
+    },
+    /// The server of the node is to be asked.
+    Pass { method: &'static str, params: Value },
 }
 
 /// Answers a query; always with a document, unless it has to be asked again.
-pub(crate) fn answer(
-    ask: &Ask<'_>,
-    query: &Query,
-    needs_chain: bool,
-    deadline: Instant,
-) -> Answer<Document> {
-    let document = |body, is_missing, is_settled| Document {
+pub(crate) fn answer(ask: &Ask<'_>, query: &Query, needs_chain: bool) -> Answer<Document> {
+    let document = |body, is_missing, is_settled| Document::Here {
         body,
         is_missing,
         is_settled,
     };
     let checked = check_chain(ask, query, needs_chain);
     if query.module() == "proxy" && checked.is_ok() {
-        let body = proxy::answer(ask, query, deadline)?;
-        return Ok(document(body, false, ask.head.is_none()));
+        return proxy::answer(ask, query);
     }
     let listed = |status: &str, message: &str, result: Value| json!({ "status": status, "message": message, "result": result });
     let body = match checked.and_then(|()| dispatch(ask, query)) {
@@ -94,6 +92,11 @@ pub(crate) fn answer(
         Ok(Reply::Rows(rows, _)) => listed("1", "OK", rows.into()),
     };
     Ok(document(body, false, true))
+}
+
+/// The document of a call that was passed on and has no answer.
+pub(crate) fn not_passed(fault: &Fault) -> Value {
+    proxy::refusal(fault)
 }
 
 /// The document of a query without an answer, in the words that clients look for.

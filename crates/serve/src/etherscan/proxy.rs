@@ -1,25 +1,41 @@
 //! `proxy`: methods of JSON-RPC as actions.
 
-use super::query::Query;
+use super::{Document, query::Query};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    rpc,
+    rpc::{self, Found},
 };
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// Answers in the frame of JSON-RPC.
-pub(super) fn answer(ask: &Ask<'_>, query: &Query, deadline: Instant) -> Answer<Value> {
-    let found =
-        call(query).and_then(|(method, params)| rpc::answer(ask, method, &params, deadline));
+pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
+    let found = call(query).and_then(|(method, params)| {
+        Ok(match rpc::answer(ask, method, &params)? {
+            Found::Here(result) => Document::Here {
+                body: json!({ "jsonrpc": "2.0", "id": 1, "result": result }),
+                is_missing: false,
+                is_settled: true,
+            },
+            Found::Pass => Document::Pass { method, params },
+        })
+    });
     match found {
-        Ok(result) => Ok(json!({ "jsonrpc": "2.0", "id": 1, "result": result })),
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
             Err(Fault::Source(error))
         }
-        Err(fault) => Ok(json!({ "jsonrpc": "2.0", "id": 1, "error": fault.error() })),
+        Err(fault) => Ok(Document::Here {
+            body: refusal(&fault),
+            is_missing: fault.is_missing(),
+            is_settled: false,
+        }),
+        found => found,
     }
+}
+
+/// The frame of a fault.
+pub(super) fn refusal(fault: &Fault) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "error": fault.error() })
 }
 
 /// The method and the parameters of an action.

@@ -18,7 +18,6 @@ use crate::{
     json::quantity,
 };
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// The methods that are answered here, ascending.
 pub const METHODS: &[&str] = &[
@@ -73,29 +72,77 @@ pub(crate) fn known(method: &str) -> Option<&'static str> {
     METHODS.get(at).copied()
 }
 
-/// Namespaces of nodes, whose other methods a node may answer.
-const NAMESPACES: [&str; 10] = [
-    "debug_", "erigon_", "eth_", "net_", "ots_", "ots2_", "reth_", "trace_", "txpool_", "web3_",
+/// How the names of methods begin that only ask, or that send a signed transaction. A node may answer
+/// those that have no answer here. All others change the node, use its keys, or write its files.
+const QUESTIONS: &[&str] = &[
+    "debug_accountRange",
+    "debug_chainConfig",
+    "debug_codeByHash",
+    "debug_executionWitness",
+    "debug_get",
+    "debug_intermediateRoots",
+    "debug_stateRootWithUpdates",
+    "debug_storageRangeAt",
+    "debug_trace",
+    "erigon_",
+    "eth_baseFee",
+    "eth_blobBaseFee",
+    "eth_call",
+    "eth_coinbase",
+    "eth_config",
+    "eth_createAccessList",
+    "eth_estimateGas",
+    "eth_feeHistory",
+    "eth_fillTransaction",
+    "eth_gasPrice",
+    "eth_get",
+    "eth_hashrate",
+    "eth_maxPriorityFeePerGas",
+    "eth_mining",
+    "eth_newBlockFilter",
+    "eth_newFilter",
+    "eth_newPendingTransactionFilter",
+    "eth_pendingTransactions",
+    "eth_protocolVersion",
+    "eth_sendRawTransaction",
+    "eth_simulate",
+    "eth_syncing",
+    "eth_uninstallFilter",
+    "net_",
+    "ots2_",
+    "ots_",
+    "reth_get",
+    "trace_",
+    "txpool_content",
+    "txpool_inspect",
+    "txpool_status",
+    "web3_",
 ];
 
-/// Answers a method, or asks the server of the node if there is one and the answer is not here.
-pub(crate) fn answer(
-    ask: &Ask<'_>,
-    method: &str,
-    params: &Value,
-    deadline: Instant,
-) -> Answer<Value> {
+/// Methods with such names that do something else: the node opens a file, or hands out work to miners.
+const EXCEPT: &[&str] = &["debug_traceBlockFromFile", "eth_getWork"];
+
+/// Where the answer to a method is.
+pub(crate) enum Found {
+    /// Here.
+    Here(Value),
+    /// The server of the node is to be asked.
+    Pass,
+}
+
+/// Answers a method, unless the server of the node is to be asked: if there is one, and the answer is
+/// not here.
+pub(crate) fn answer(ask: &Ask<'_>, method: &str, params: &Value) -> Answer<Found> {
     let list: &[Value] = match params {
         Value::Null => &[],
         Value::Array(list) => list,
         _ => return Err(Fault::Params("the parameters are not an array".to_owned())),
     };
-    let found = answer_here(ask, method, &Params(list));
-    match (found, ask.head) {
-        (Err(Fault::Method(_) | Fault::NotHere(_)), Some(head)) if may_pass(method) => {
-            head.ask(method, params, deadline)
+    match answer_here(ask, method, &Params(list)) {
+        Err(Fault::Method(_) | Fault::NotHere(_)) if ask.head.is_some() && may_pass(method) => {
+            Ok(Found::Pass)
         }
-        (found, _) => found,
+        found => found.map(Found::Here),
     }
 }
 
@@ -175,11 +222,9 @@ fn unknown(method: &str) -> Fault {
     }
 }
 
-/// Whether the server of the node may answer a method that has no answer here. Methods of other
-/// namespaces are not passed on: they control the node, or its keys.
-pub(crate) fn may_pass(method: &str) -> bool {
-    NAMESPACES.iter().any(|begin| method.starts_with(begin))
-        && !matches!(method, "debug_setHead" | "debug_chaindbCompact")
+/// Whether the server of the node may answer a method that has no answer here.
+fn may_pass(method: &str) -> bool {
+    QUESTIONS.iter().any(|begin| method.starts_with(begin)) && !EXCEPT.contains(&method)
 }
 
 #[cfg(test)]
@@ -195,13 +240,60 @@ mod tests {
 
     #[test]
     fn only_questions_are_passed_on() {
-        for method in ["eth_gasPrice", "eth_sendRawTransaction", "debug_traceCall"] {
+        assert!(QUESTIONS.is_sorted() && EXCEPT.is_sorted());
+        for method in [
+            "debug_executionWitness",
+            "debug_getRawHeader",
+            "debug_traceCall",
+            "eth_feeHistory",
+            "eth_gasPrice",
+            "eth_getFilterChanges",
+            "eth_getProof",
+            "eth_sendRawTransaction",
+            "eth_simulateV1",
+            "net_peerCount",
+            "reth_getBalanceChangesInBlock",
+            "trace_replayBlockTransactions",
+            "txpool_contentFrom",
+            "web3_sha3",
+        ] {
             assert!(may_pass(method), "{method}");
         }
         for method in [
-            "engine_forkchoiceUpdatedV1",
+            "",
+            "ETH_gasPrice",
             "admin_addPeer",
+            "anvil_setBalance",
+            "clique_propose",
+            "debug_chaindbCompact",
+            "debug_cpuProfile",
+            "debug_dbGet",
+            "debug_freeOSMemory",
+            "debug_setGCPercent",
+            "debug_setHead",
+            "debug_standardTraceBlockToFile",
+            "debug_startGoTrace",
+            "debug_traceBlockFromFile",
+            "debug_verbosity",
+            "debug_writeMemProfile",
+            "dev_setFeeRecipient",
+            "engine_forkchoiceUpdatedV1",
+            "eth_getWork",
+            "eth_resend",
+            "eth_sendTransaction",
+            "eth_sign",
+            "eth_signTransaction",
+            "eth_signTypedData_v4",
+            "eth_submitWork",
+            "eth_subscribe",
+            "evm_mine",
+            "les_addBalance",
+            "miner_start",
             "personal_sign",
+            "reth_forkchoiceUpdated",
+            "reth_newPayload",
+            "rpc_modules",
+            "testing_buildBlockV1",
             "x",
         ] {
             assert!(!may_pass(method), "{method}");

@@ -19,7 +19,7 @@ pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     stop: CancelFlag,
     thread: Option<JoinHandle<()>>,
-    _directory: Unpacked,
+    _directory: Option<Unpacked>,
 }
 
 /// An answer.
@@ -77,6 +77,11 @@ impl Served {
             .chain_file(chain_file(fixture))
             .open()
             .unwrap();
+        Self::on(source, settings, Some(directory))
+    }
+
+    /// A server on a source, whose directory may be kept until the end.
+    pub(crate) fn on(source: Source, settings: Settings, directory: Option<Unpacked>) -> Self {
         let server = Server::bind(source, settings).unwrap();
         let (address, stop) = (server.address(), CancelFlag::new());
         let flag = stop.clone();

@@ -3,7 +3,10 @@
 
 mod etherscan;
 mod harness;
+mod head;
 mod hostile;
+mod live;
 mod node;
 mod ots;
+mod random;
 mod traces;

@@ -491,6 +491,7 @@ impl RethNode {
         let db: &NodeDb = self.db();
         let options = ReplayOptions {
             careful: true,
+            cancel: self.control.cancel.clone(),
             ..ReplayOptions::default()
         };
         let replayer = Replayer::new(rules, db, &state, options)?;

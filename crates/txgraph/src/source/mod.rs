@@ -336,9 +336,14 @@ impl Source {
         Ok(self.is())
     }
 
+    /// Whether its work was asked to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.control.cancel.is_canceled()
+    }
+
     /// Ends work that was asked to stop, between steps that do not check the flag.
     pub(crate) fn check_interrupted(&self) -> Result<()> {
-        if self.control.cancel.is_canceled() {
+        if self.is_interrupted() {
             Err(SourceError::Interrupted.into())
         } else {
             Ok(())

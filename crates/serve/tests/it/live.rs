@@ -1,0 +1,300 @@
+//! Answers beside a node that writes blocks and replaces its newest ones, in another process: each is
+//! about a block that was the newest while it was asked for, and nothing in it is of another branch.
+//!
+//! `TXGRAPH_SERVE_LIVE_SECONDS` is the duration (`scripts/serve-stress.sh`).
+
+use crate::harness::{Served, number, settings};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use txgraph::{IndexChoice, Source};
+use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
+
+/// Blocks before the first question.
+const FIRST: u64 = 60;
+/// The duration of an ordinary run.
+const SECONDS: u64 = 4;
+/// Clients at a time.
+const CLIENTS: usize = 3;
+
+/// The states of the chain so far.
+#[derive(Default)]
+struct History {
+    /// The newest block of each, in order.
+    tips: Vec<(u64, String)>,
+    /// The number and the parent of every block that ever was, by hash.
+    blocks: BTreeMap<String, (u64, String)>,
+}
+
+impl History {
+    /// Adds the present state.
+    fn learn(&mut self, source: &Source, from: u64) {
+        let (tip, hash) = source.tip_block().unwrap();
+        for at in from..=tip {
+            let header = source.header(at).unwrap();
+            let (hash, parent) = (header.hash.to_string(), header.parent_hash.to_string());
+            self.blocks.insert(hash, (at, parent));
+        }
+        self.tips.push((tip, hash.to_string()));
+    }
+
+    /// The hashes of a branch by number, from its newest block down to `last`.
+    fn branch(&self, tip: &str, last: u64) -> BTreeMap<u64, &str> {
+        let mut all = BTreeMap::new();
+        let mut at = self.blocks.get_key_value(tip);
+        while let Some((hash, (number, parent))) = at {
+            all.insert(*number, hash.as_str());
+            at = self.blocks.get_key_value(parent).filter(|_| *number > last);
+        }
+        all
+    }
+}
+
+/// An answer, and the states between which it was asked for and came.
+struct Answered {
+    what: &'static str,
+    first: usize,
+    last: usize,
+    /// The header that names its block.
+    block: String,
+    /// The numbers and hashes of the blocks that it says something about.
+    about: Vec<(u64, String)>,
+}
+
+/// Asks, and reads what an answer is about.
+fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
+    let count = || usize::try_from(states.load(Ordering::SeqCst)).unwrap();
+    let first = count() - 1;
+    let call = |id: usize, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let (what, response) = match turn % 3 {
+        0 => {
+            let calls = vec![
+                call(0, "eth_getBlockByNumber", json!(["latest", true])),
+                call(1, "eth_blockNumber", json!([])),
+                call(
+                    2,
+                    "eth_getLogs",
+                    json!([{ "fromBlock": "0x1", "toBlock": "latest" }]),
+                ),
+                call(3, "eth_getBlockReceipts", json!(["latest"])),
+            ];
+            ("batch", served.post(&json!(calls).to_string()))
+        }
+        1 => {
+            let request = call(0, "eth_getLogs", json!([{ "fromBlock": "0x1" }]));
+            ("logs", served.post(&request.to_string()))
+        }
+        _ => {
+            let query = format!(
+                "module=logs&action=getLogs&fromBlock=1&offset=1000&page={}",
+                1
+            );
+            ("query", served.get(&format!("/api?{query}")))
+        }
+    };
+    // Acknowledged at the latest after the answer: one more may be under way.
+    let last = count();
+    assert_eq!(response.status, 200, "{response:?}");
+    let document = response.json();
+    let text = document.to_string();
+    if text.contains("the chain was reorganized during every attempt") {
+        return None;
+    }
+    let block = response.headers.get("x-txgraph-block").cloned();
+    let block = block.unwrap_or_else(|| panic!("{what}: {text:.500}"));
+    let about = match what {
+        "batch" => {
+            assert!(
+                document
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|it| it.get("result").is_some()),
+                "{text:.2000}"
+            );
+            let newest = &document[0]["result"];
+            assert_eq!(newest["number"], document[1]["result"]);
+            let header = format!(
+                "{} {}",
+                number(&newest["number"]),
+                newest["hash"].as_str().unwrap()
+            );
+            assert_eq!(header, block);
+            let receipts = document[3]["result"].as_array().unwrap();
+            assert_eq!(
+                receipts.len(),
+                newest["transactions"].as_array().unwrap().len()
+            );
+            // The logs of the newest block are those of its receipts.
+            let of_receipts: Vec<_> = receipts
+                .iter()
+                .flat_map(|it| it["logs"].as_array().unwrap())
+                .collect();
+            let logs = document[2]["result"].as_array().unwrap();
+            let of_logs: Vec<_> = logs
+                .iter()
+                .filter(|log| log["blockHash"] == newest["hash"])
+                .collect();
+            assert_eq!(of_logs, of_receipts);
+            places(logs, |text| number(text))
+        }
+        "logs" => {
+            assert!(document.get("result").is_some(), "{text:.500}");
+            places(document["result"].as_array().unwrap(), |text| number(text))
+        }
+        _ => {
+            assert_eq!(document["status"], "1", "{text:.500}");
+            places(document["result"].as_array().unwrap(), |text| number(text))
+        }
+    };
+    Some(Answered {
+        what,
+        first,
+        last,
+        block,
+        about,
+    })
+}
+
+/// The blocks of logs.
+fn places(logs: &[Value], number: impl Fn(&Value) -> u128) -> Vec<(u64, String)> {
+    let place = |log: &Value| {
+        let block = u64::try_from(number(&log["blockNumber"])).unwrap();
+        (block, log["blockHash"].as_str().unwrap().to_owned())
+    };
+    let mut all: Vec<_> = logs.iter().map(place).collect();
+    all.dedup();
+    all
+}
+
+#[test]
+fn answers_are_never_stale_and_never_mixed() {
+    if serve_if_asked() {
+        return;
+    }
+    let seconds = env::var("TXGRAPH_SERVE_LIVE_SECONDS").ok();
+    let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let name = "live::answers_are_never_stale_and_never_mixed";
+    let config = Config {
+        txs_per_block: 4,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut node = LiveNode::start(name, folder.path(), config).unwrap();
+    node.append(FIRST).unwrap();
+    let open = || {
+        Source::builder(folder.path())
+            .threads(1)
+            .index(IndexChoice::Off)
+            .chain_file(folder.path().join("genesis.json"))
+            .open()
+            .unwrap()
+    };
+    let source = open();
+    let history = Mutex::new(History::default());
+    history.lock().unwrap().learn(&source, 0);
+    let served = Served::on(open(), settings(), None);
+    let (states, over) = (AtomicU64::new(1), AtomicBool::new(false));
+    let unsettled = AtomicU64::new(0);
+    let answers = thread::scope(|scope| {
+        let ask_on = |number: usize| {
+            let (served, states, over, unsettled) = (&served, &states, &over, &unsettled);
+            scope.spawn(move || {
+                let (mut all, mut turn) = (Vec::new(), number);
+                while !over.load(Ordering::SeqCst) {
+                    match ask(served, states, turn) {
+                        Some(answer) => all.push(answer),
+                        None => drop(unsettled.fetch_add(1, Ordering::SeqCst)),
+                    }
+                    turn += 1;
+                }
+                all
+            })
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(ask_on).collect();
+        let (started, mut random) = (Instant::now(), 88_172_645_463_325_252_u64);
+        let mut below = |limit: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % limit
+        };
+        while started.elapsed() < Duration::from_secs(seconds)
+            && clients.iter().all(|it| !it.is_finished())
+        {
+            let tip = node.tip().number;
+            // The chain keeps its length, so that answers keep their size.
+            let from = match below(2) {
+                0 if tip > FIRST - 20 => {
+                    let to = tip - 1 - below(5);
+                    node.unwind(to).unwrap();
+                    to
+                }
+                _ if tip > FIRST + 20 => {
+                    node.unwind(FIRST).unwrap();
+                    FIRST
+                }
+                _ => {
+                    node.append(1 + below(4)).unwrap();
+                    tip
+                }
+            };
+            let mut history = history.lock().unwrap();
+            history.learn(&source, from);
+            states.store(history.tips.len() as u64, Ordering::SeqCst);
+            drop(history);
+            thread::sleep(Duration::from_millis(below(60)));
+        }
+        over.store(true, Ordering::SeqCst);
+        let all = clients
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap());
+        all.collect::<Vec<_>>()
+    });
+    let history = history.into_inner().unwrap();
+    let mut beside_changes = 0;
+    for Answered {
+        what,
+        first,
+        last,
+        block,
+        about,
+    } in &answers
+    {
+        let (number, hash) = block.split_once(' ').unwrap();
+        let tip = (number.parse().unwrap(), hash.to_owned());
+        let last = (*last).min(history.tips.len() - 1);
+        // Not stale, and not of the future.
+        assert!(
+            history.tips[*first..=last].contains(&tip),
+            "{what}: {block} of states {first} to {last}"
+        );
+        beside_changes += u64::from(history.tips[*first..last].len() > 1);
+        let branch = history.branch(hash, 0);
+        for (number, hash) in about {
+            assert_eq!(
+                branch.get(number).copied(),
+                Some(hash.as_str()),
+                "{what} about {block}: block {number}"
+            );
+        }
+    }
+    eprintln!(
+        "{} answers beside {} changes of the chain in {seconds} s, {beside_changes} of them while it changed; \
+         {} were given up",
+        answers.len(),
+        history.tips.len(),
+        unsettled.into_inner(),
+    );
+    assert!(answers.len() > 10, "{}", answers.len());
+    let metrics = served.get("/metrics").body;
+    assert!(metrics.contains("\ntxgraph_panics_total 0\n"), "{metrics}");
+}
