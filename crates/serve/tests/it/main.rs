@@ -4,6 +4,7 @@
 mod etherscan;
 mod harness;
 mod hostile;
+mod indexed;
 mod node;
 mod ots;
 mod traces;
