@@ -9,8 +9,11 @@
 
 use crate::{
     error::{Error, Result},
-    layout::{ANOMALY_BYTES, CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP},
+    layout::{
+        ANOMALY_BYTES, CLASS_BYTES, Format, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP,
+    },
     part_writer::Writer,
+    place_builder::PlaceBuilder,
 };
 use alloy_primitives::{Address, B256, U256};
 use std::{
@@ -19,11 +22,15 @@ use std::{
 };
 use txgraph_stored::Interner;
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockSummary, Csr, DecodeCounts, Kind, TokenStandard, Transfer,
+    AnomalousLogs, BlockRange, BlockSummary, Csr, DecodeCounts, Kind, Participation, TokenStandard,
+    Transfer,
 };
 
 /// The number of transfers that are appended together.
 const GROUP: usize = 16;
+
+/// The number of rows at which a segment ends: row numbers have 32 bits.
+const ROWS_MAX: usize = 1 << 31;
 
 /// The average number of addresses in a bucket.
 const BUCKET: usize = 4;
@@ -88,6 +95,8 @@ pub(crate) struct Builder {
     row_to: Vec<u32>,
     row_length: Vec<u8>,
     amounts: Vec<u8>,
+    /// `None` in a format without transactions by address.
+    places: Option<PlaceBuilder>,
 }
 
 /// A segment that was written.
@@ -106,6 +115,7 @@ impl Builder {
         first: u64,
         parent_hash: B256,
         capacity: Capacity,
+        format: Format,
     ) -> Self {
         let Capacity {
             rows,
@@ -136,16 +146,18 @@ impl Builder {
             row_to: Vec::with_capacity(rows),
             row_length: Vec::with_capacity(rows),
             amounts: Vec::with_capacity(amounts),
+            places: (format == Format::Transactions).then(PlaceBuilder::default),
         }
     }
 
-    /// Appends consecutive blocks with their transfers in total order. `hash` is the hash of
-    /// the last block.
+    /// Appends consecutive blocks with their transfers in total order, and with participations if the
+    /// format has them, which are settled. `hash` is the hash of the last block.
     pub(crate) fn push(
         &mut self,
         summaries: &[BlockSummary],
         anomalies: &[AnomalousLogs],
         mut transfers: &[Transfer],
+        participations: &[Participation],
         hash: B256,
     ) -> Result<()> {
         for summary in summaries {
@@ -157,6 +169,9 @@ impl Builder {
             transfers = rest;
         }
         anomalies.iter().try_for_each(|logs| self.anomaly(logs))?;
+        if let Some(places) = &mut self.places {
+            places.push(self.first, participations, &mut self.addresses)?;
+        }
         match transfers.first() {
             None => {
                 self.last_hash = hash;
@@ -179,8 +194,11 @@ impl Builder {
         let first_row = number(self.row_from.len() as u64, "transfers for one segment")?;
         self.block_rows.push(first_row);
         self.times.push(summary.timestamp);
-        self.transactions
-            .push(number(transactions, "transactions for one segment")?);
+        let transactions = number(transactions, "transactions for one segment")?;
+        self.transactions.push(transactions);
+        if let Some(places) = &mut self.places {
+            places.block(block, transactions)?;
+        }
         self.logs.push(number(logs, "logs for one segment")?);
         self.counts += summary.counts;
         transfers
@@ -315,8 +333,10 @@ impl Builder {
     /// Returns the memory in use plus what [`Self::finish`] will add, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         // Per row six numbers and a length; later one number for each of the two groupings
-        // and for the order by class.
+        // and for the order by class. Of a place two numbers, and later one for its grouping.
+        let places = self.places.as_ref().map_or(0, PlaceBuilder::len);
         self.row_from.len() * (6 * 4 + 1 + 3 * 4)
+            + places * 3 * 4
             + self.amounts.len()
             + self.times.len() * (3 * 4 + 8)
             + self.addresses.bytes() * 3 / 2
@@ -337,6 +357,11 @@ impl Builder {
         self.row_from.len()
     }
 
+    /// Whether the segment must not become much larger.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows() > ROWS_MAX || self.places.as_ref().is_some_and(PlaceBuilder::is_full)
+    }
+
     /// Writes the segment to `file`, which is empty. Does not sync it.
     pub(crate) fn finish<W: Write + Seek>(
         mut self,
@@ -350,14 +375,19 @@ impl Builder {
             block: blocks.last,
             what: "transfers for one segment",
         })?;
-        let mut out = Writer::new(file, path)?;
+        let format = Format::with_transactions(self.places.is_some());
+        let mut out = Writer::new(file, path, format)?;
         self.write_classes(&mut out)?;
         let (addresses, bucket_bits) = self.write_addresses(&mut out)?;
         self.write_adjacency(&mut out, rows, addresses)?;
         let min_timestamp = self.write_blocks(&mut out, rows)?;
         self.write_rows(&mut out, rows)?;
         self.write_amounts(&mut out)?;
+        if let Some(places) = self.places.take() {
+            places.write(&mut out, addresses)?;
+        }
         let (head, bytes) = out.finish(Head {
+            format,
             genesis_hash: self.genesis_hash,
             chain_id: self.chain_id,
             blocks,
@@ -419,7 +449,9 @@ impl Builder {
         out.part(Part::Addresses, 0)?;
         let count = sorted.len();
         drop(sorted);
-        for number in self.row_from.iter_mut().chain(&mut self.row_to) {
+        let of_places = self.places.iter_mut().flat_map(PlaceBuilder::addresses_mut);
+        let of_rows = self.row_from.iter_mut().chain(&mut self.row_to);
+        for number in of_rows.chain(of_places) {
             *number = places[*number as usize];
         }
         Ok((count, bits))

@@ -3,7 +3,7 @@
 //! The file is divided into blocks of [`BLOCK_BYTES`]. A table at its end has a CRC-32 of
 //! each block. The table is checked in the same way: the root has checksums of the blocks
 //! of the table, and the head has checksums of the root and of itself. Opening a segment
-//! reads the head and the root only: 664 bytes and a millionth of the file.
+//! reads the head and the root only: some hundred bytes and a millionth of the file.
 //!
 //! Why no byte is read unchecked: the mapping is a private field of [`CheckedFile`], and
 //! this module never returns it. Bytes leave the module in two ways. [`CheckedFile::new`]
@@ -25,8 +25,8 @@
 use crate::{
     error::{Error, Result, damaged},
     layout::{
-        BLOCK_BYTES, BLOCK_SHIFT, CHECKSUM_BYTES, Geometry, HEAD_BYTES, Head, HeadError, Part,
-        PartLocation, VERSION,
+        BLOCK_BYTES, BLOCK_SHIFT, CHECKSUM_BYTES, Format, Geometry, Head, HeadError, Part,
+        PartLocation,
     },
 };
 use memmap2::Mmap;
@@ -50,6 +50,7 @@ enum Bytes {
 pub(crate) struct CheckedFile {
     bytes: Bytes,
     path: PathBuf,
+    head_bytes: usize,
     geometry: Geometry,
     parts: Box<[PartLocation]>,
     /// By block: whether it matched its checksum in the table.
@@ -164,7 +165,7 @@ impl CheckedFile {
                 kind: StoreKind::Index,
                 path: path.parent().unwrap_or(path).to_owned(),
                 found,
-                known: VERSION,
+                known: Format::NEWEST,
             },
         })?;
         let root = &all[geometry.table_end..];
@@ -177,6 +178,7 @@ impl CheckedFile {
         let file = Self {
             bytes,
             path: path.to_owned(),
+            head_bytes: head.format.head_bytes(),
             geometry,
             parts: head.parts.into(),
             checked: bits(geometry.blocks()),
@@ -235,7 +237,7 @@ impl CheckedFile {
     fn check_block(&self, block: usize) -> Result<(), Fault<'_>> {
         let end = self.geometry.data_end.min((block + 1) * BLOCK_BYTES);
         // The head has a checksum of its own.
-        let start = HEAD_BYTES.max(block * BLOCK_BYTES);
+        let start = self.head_bytes.max(block * BLOCK_BYTES);
         let entry = self.geometry.data_end + block * CHECKSUM_BYTES;
         if !self.matches(start..end, entry) {
             return Err(self.fault(FaultKind::Block(u32::try_from(block).unwrap_or(u32::MAX))));
@@ -390,10 +392,10 @@ pub(crate) struct Checksums {
 
 impl Checksums {
     /// Begins after the head.
-    pub(crate) fn after_head() -> Self {
-        const { assert!(HEAD_BYTES < BLOCK_BYTES) }
+    pub(crate) fn after_head(format: Format) -> Self {
+        const { assert!(Format::Transactions.head_bytes() < BLOCK_BYTES) }
         Self {
-            filled: HEAD_BYTES,
+            filled: format.head_bytes(),
             ..Self::default()
         }
     }

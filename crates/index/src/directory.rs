@@ -5,12 +5,16 @@ use crate::{
     manifest::{Manifest, SegmentInfo},
     segment::Segment,
 };
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
-use txgraph_stored::folder::FolderError;
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+use txgraph_stored::{Additions, folder::FolderError};
 use txgraph_transfers::{
-    BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanRequest, TransferFilter, WrappedNative,
+    BlockAnchor, BlockRange, BlockRanges, ChainInfo, Participation, ScanRequest, SourceError,
+    TransferFilter, TransferSource, WrappedNative,
 };
 use txgraph_work::Retry;
 
@@ -60,6 +64,9 @@ pub struct Status {
     pub wrapped_native: WrappedNative,
     /// Whether it has movements inside of transactions that left no log.
     pub internal: bool,
+    /// Whether it has transactions by address; if it has internal movements, also those in whose calls
+    /// an address takes part.
+    pub transactions: bool,
     /// The indexed blocks.
     pub blocks: BlockRanges,
     /// The number of segments.
@@ -96,7 +103,8 @@ impl Index {
         for info in &manifest.segments {
             let segment = Segment::open(&folder.join(&info.file), manifest.internal)?;
             let head = segment.head();
-            if head.genesis_hash != manifest.genesis_hash
+            if head.format != manifest.format()
+                || head.genesis_hash != manifest.genesis_hash
                 || head.chain_id != manifest.chain_id
                 || head.blocks != info.blocks
                 || head.parent_hash != info.parent_hash
@@ -148,6 +156,85 @@ impl Index {
         self.manifest.internal
     }
 
+    /// Returns what is read to extend it, in addition to transfers that have a log.
+    pub fn additions(&self) -> Additions {
+        self.manifest.contents().additions()
+    }
+
+    /// Whether it has transactions by address. With `inside`, also those in whose calls an address
+    /// takes part.
+    pub fn has_transactions(&self, inside: bool) -> bool {
+        self.manifest.transactions && (!inside || self.manifest.internal)
+    }
+
+    /// Passes the transactions in which an address takes part to `take`, in the order of the chain
+    /// or against it, until it breaks. Only indexed blocks are looked at; the caller checks that
+    /// they are canonical ([`Self::canonical_runs`]).
+    ///
+    /// # Errors
+    ///
+    /// If a segment is damaged.
+    pub fn transactions_of(
+        &self,
+        address: Address,
+        blocks: BlockRange,
+        newest_first: bool,
+        take: &mut dyn FnMut(Participation) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let mut segments = self.segments.iter();
+        let mut next = || match newest_first {
+            false => segments.next(),
+            true => segments.next_back(),
+        };
+        while let Some(segment) = next() {
+            let Some(blocks) = segment.blocks().intersect(&blocks) else {
+                continue;
+            };
+            if segment
+                .each_place(address, blocks, newest_first, take)?
+                .is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Returns the runs that have some of these blocks and are canonical in `source`. Replaced
+    /// segments at the end of a run are left out.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn canonical_runs(
+        &self,
+        source: &dyn TransferSource,
+        blocks: BlockRange,
+    ) -> Result<Vec<Run>, SourceError> {
+        let mut usable = Vec::new();
+        for run in &self.runs {
+            if run.blocks.intersect(&blocks).is_none() {
+                continue;
+            }
+            for last in run.segments.clone().rev() {
+                let info = &self.segments()[last];
+                if source.canonical_hash(info.blocks.last)? == Some(info.last_hash) {
+                    usable.push(Run {
+                        blocks: BlockRange {
+                            first: run.blocks.first,
+                            last: info.blocks.last,
+                        },
+                        last_hash: info.last_hash,
+                        segments: run.segments.start..last + 1,
+                    });
+                    break;
+                }
+                tracing::debug!(blocks = %info.blocks, "indexed, but no longer canonical");
+            }
+        }
+        Ok(usable)
+    }
+
     /// Returns its segments, ascending.
     pub fn segments(&self) -> &[SegmentInfo] {
         &self.manifest.segments
@@ -162,6 +249,7 @@ impl Index {
             genesis_hash: self.manifest.genesis_hash,
             wrapped_native: self.manifest.wrapped_native.clone(),
             internal: self.manifest.internal,
+            transactions: self.manifest.transactions,
             blocks: self.blocks(),
             segments: self.manifest.segments.len(),
             transfers: sum(|segment| segment.rows),

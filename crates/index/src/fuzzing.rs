@@ -3,14 +3,18 @@
 use crate::{
     builder::{Builder, Capacity},
     checksummed_file::Checksums,
-    layout::{Geometry, HEAD_BYTES, Head, PARTS, Part},
+    layout::{Format, Geometry, Head, PARTS, Part},
     segment::{Segment, Wanted},
 };
 use alloy_primitives::{Address, B256, U256};
-use std::{io::Cursor, ops::Range, path::Path};
+use std::{
+    io::Cursor,
+    ops::{ControlFlow, Range},
+    path::Path,
+};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Direction, Kind,
-    TokenStandard, Transfer, testing,
+    Participation, Roles, TokenStandard, Transfer, testing,
 };
 
 /// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
@@ -24,6 +28,7 @@ pub fn small_segment() -> Vec<u8> {
         100,
         B256::repeat_byte(2),
         Capacity::default(),
+        Format::Transactions,
     );
     for block in 100..140 {
         let mut transfers = Vec::new();
@@ -49,6 +54,21 @@ pub fn small_segment() -> Vec<u8> {
                 ..testing::transfer(block)
             });
         }
+        let participation = |transfer: &Transfer, address, roles| Participation {
+            block,
+            transaction: transfer.transaction_index,
+            address,
+            roles,
+        };
+        let ends = transfers.iter().flat_map(|it| {
+            [
+                participation(it, it.from_address, Roles::SENDER),
+                participation(it, it.to_address, Roles::RECEIVER),
+                participation(it, Address::repeat_byte(9), Roles::INSIDE),
+            ]
+        });
+        let mut participations: Vec<_> = ends.collect();
+        Participation::settle(&mut participations);
         let account = BlockSummary {
             number: block,
             timestamp: 1_000_000 + 12 * block,
@@ -71,7 +91,13 @@ pub fn small_segment() -> Vec<u8> {
         });
         let odd: Vec<_> = odd.into_iter().collect();
         builder
-            .push(&[account], &odd, &transfers, B256::repeat_byte(3))
+            .push(
+                &[account],
+                &odd,
+                &transfers,
+                &participations,
+                B256::repeat_byte(3),
+            )
             .expect("blocks in order");
     }
     let mut file = Cursor::new(Vec::new());
@@ -140,9 +166,22 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
         }
         answered += u64::from(segment.degrees(&addresses, direction, &mut degrees).is_ok());
     }
+    for address in &addresses {
+        for (at, blocks) in some.into_iter().enumerate() {
+            let mut take = |_: Participation| {
+                answered += 1;
+                ControlFlow::Continue(())
+            };
+            // Damage was counted above, or is not an answer.
+            let _ = segment.each_place(*address, blocks, at % 2 == 0, &mut take);
+        }
+    }
     // Takes time in proportion to the counts in the head, which may be forged.
     if blocks.blocks() < 1 << 16 && segment.row_count() < 1 << 16 {
         answered += u64::from(segment.check_structure().is_ok());
+        let participants = segment.participations();
+        let read = participants.and_then(|mut all| all.read(blocks));
+        answered += read.map_or(0, |all| all.len() as u64);
     }
     answered
 }
@@ -154,7 +193,7 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
 /// When `bytes` are not a valid segment.
 pub fn regions(bytes: &[u8]) -> Vec<(String, Range<usize>)> {
     let (head, _, geometry) = Head::decode(bytes).expect("a valid segment");
-    let mut regions = vec![("head".to_owned(), 0..HEAD_BYTES)];
+    let mut regions = vec![("head".to_owned(), 0..head.format.head_bytes())];
     for (part, location) in Part::ALL.into_iter().zip(&head.parts) {
         let start = usize::try_from(location.offset).unwrap_or(usize::MAX);
         let len = usize::try_from(location.bytes).unwrap_or(usize::MAX);
@@ -205,13 +244,28 @@ pub fn with_nonsense(mut bytes: Vec<u8>, chance: &mut dyn FnMut(usize) -> usize)
             }
         }
     }
-    let mut checksums = Checksums::after_head();
-    checksums.update(&bytes[HEAD_BYTES..geometry.data_end]);
+    sealed(bytes, head, geometry)
+}
+
+/// Computes all checksums of a segment again.
+///
+/// # Panics
+/// When `bytes` have no valid head.
+pub fn with_checksums(bytes: Vec<u8>) -> Vec<u8> {
+    let (head, _, geometry) = Head::decode(&bytes).expect("a valid head");
+    sealed(bytes, head, geometry)
+}
+
+/// A segment with this head, and checksums that fit.
+fn sealed(mut bytes: Vec<u8>, mut head: Head, geometry: Geometry) -> Vec<u8> {
+    let head_bytes = head.format.head_bytes();
+    let mut checksums = Checksums::after_head(head.format);
+    checksums.update(&bytes[head_bytes..geometry.data_end]);
     let (table, root) = checksums.finish();
     head.root_checksum = crc32fast::hash(&root);
     bytes.truncate(geometry.data_end);
     bytes.extend(table);
     bytes.extend(root);
-    bytes[..HEAD_BYTES].copy_from_slice(&head.encode());
+    bytes[..head_bytes].copy_from_slice(&head.encode());
     bytes
 }

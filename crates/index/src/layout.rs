@@ -8,10 +8,58 @@ use txgraph_transfers::{BlockRange, DecodeCounts};
 /// The first bytes of every segment.
 pub(crate) const MAGIC: [u8; 8] = *b"txgraphS";
 
-/// The version of the format, of segments and of the manifest. An index of another version
+/// What segments contain. Each choice has a version of the format, of segments and of the manifest,
+/// so that programs refuse files with parts that they do not know. An index of another version
 /// has to be built again: there is no conversion, because everything in it can be read from
 /// the node.
-pub(crate) const VERSION: u32 = 4;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Transfers.
+    Transfers,
+    /// Transfers, and transactions by address.
+    Transactions,
+}
+
+impl Format {
+    /// All formats, the newest last.
+    pub(crate) const ALL: [Self; 2] = [Self::Transfers, Self::Transactions];
+
+    /// The newest version.
+    pub(crate) const NEWEST: u32 = Self::Transactions.version();
+
+    pub(crate) const fn with_transactions(transactions: bool) -> Self {
+        match transactions {
+            false => Self::Transfers,
+            true => Self::Transactions,
+        }
+    }
+
+    pub(crate) const fn version(self) -> u32 {
+        match self {
+            Self::Transfers => 4,
+            Self::Transactions => 5,
+        }
+    }
+
+    /// The format of a version, if this program knows it.
+    pub(crate) fn of_version(version: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.version() == version)
+    }
+
+    /// The number of parts: the first ones of [`Part::ALL`].
+    pub(crate) const fn parts(self) -> usize {
+        match self {
+            Self::Transfers => Part::Amounts as usize + 1,
+            Self::Transactions => PARTS,
+        }
+    }
+
+    /// Bytes of the head: the list of parts is followed by the checksums of the root and of the
+    /// head.
+    pub(crate) const fn head_bytes(self) -> usize {
+        FIXED_BYTES + self.parts() * ENTRY_BYTES + 2 * CHECKSUM_BYTES
+    }
+}
 
 /// Parts and the table of checksums begin at multiples of this.
 pub(crate) const ALIGN: usize = 8;
@@ -68,6 +116,15 @@ pub(crate) enum Part {
     Anchors,
     /// Amounts, in the order of the rows.
     Amounts,
+    /// By block: the number of its first transaction, counted over the segment.
+    BlockTransactions,
+    /// By address: the start of its transactions in `Places`.
+    PlaceStarts,
+    /// Transactions by address, ascending for each: the number, and [`Roles::BITS`] bits of
+    /// roles.
+    ///
+    /// [`Roles::BITS`]: txgraph_transfers::Roles::BITS
+    Places,
 }
 
 impl Part {
@@ -95,11 +152,14 @@ impl Part {
         Self::RowLength,
         Self::Anchors,
         Self::Amounts,
+        Self::BlockTransactions,
+        Self::PlaceStarts,
+        Self::Places,
     ];
 }
 
 /// The number of parts.
-pub(crate) const PARTS: usize = Part::Amounts as usize + 1;
+pub(crate) const PARTS: usize = Part::Places as usize + 1;
 
 /// The number of rows that share an anchor. To find an amount, half as many lengths are
 /// added on average, which takes one or two vector instructions.
@@ -137,8 +197,6 @@ pub(crate) const CHECKSUM_BYTES: usize = 4;
 const FIXED_BYTES: usize = 8 + 2 * 4 + 3 * 32 + 12 * 8 + 2 * 4;
 /// Bytes of an entry of that list: offset, bytes, width.
 const ENTRY_BYTES: usize = 20;
-/// Bytes of the head: the list is followed by the checksums of the root and of the head.
-pub(crate) const HEAD_BYTES: usize = FIXED_BYTES + PARTS * ENTRY_BYTES + 2 * CHECKSUM_BYTES;
 
 /// The byte range of a part in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,6 +212,7 @@ pub(crate) struct PartLocation {
 /// The head of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
+    pub(crate) format: Format,
     pub(crate) genesis_hash: B256,
     pub(crate) chain_id: u64,
     pub(crate) blocks: BlockRange,
@@ -169,6 +228,7 @@ pub(crate) struct Head {
     pub(crate) counts: DecodeCounts,
     /// Number of leading bits of an address that select its bucket.
     pub(crate) bucket_bits: u32,
+    /// Parts that the format does not have are empty.
     pub(crate) parts: [PartLocation; PARTS],
     /// CRC-32 of the root of the checksums.
     pub(crate) root_checksum: u32,
@@ -177,7 +237,7 @@ pub(crate) struct Head {
 /// Where the parts end and the checksums are. Derived from the list of parts.
 ///
 /// ```text
-/// 0        HEAD_BYTES          data_end          root             file_bytes
+/// 0        head_bytes          data_end          root             file_bytes
 /// │ head   │ parts             │ table           │ root           │
 ///          └─ one checksum per block of the file ┘                │
 ///                              └─ one checksum per block of the table
@@ -227,12 +287,14 @@ pub(crate) enum HeadError {
 }
 
 impl Head {
-    /// Encodes the head in [`HEAD_BYTES`] bytes.
+    /// Encodes the head in as many bytes as its format has.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEAD_BYTES);
+        let head_bytes = self.format.head_bytes();
+        let part_count = self.format.parts();
+        let mut out = Vec::with_capacity(head_bytes);
         out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
-        out.extend(u32::try_from(HEAD_BYTES).unwrap_or(0).to_le_bytes());
+        out.extend(self.format.version().to_le_bytes());
+        out.extend(u32::try_from(head_bytes).unwrap_or(0).to_le_bytes());
         out.extend(self.genesis_hash);
         out.extend(self.parent_hash);
         out.extend(self.last_hash);
@@ -269,8 +331,8 @@ impl Head {
             out.extend(number.to_le_bytes());
         }
         out.extend(self.bucket_bits.to_le_bytes());
-        out.extend(u32::try_from(PARTS).unwrap_or(0).to_le_bytes());
-        for part in &self.parts {
+        out.extend(u32::try_from(part_count).unwrap_or(0).to_le_bytes());
+        for part in &self.parts[..part_count] {
             out.extend(part.offset.to_le_bytes());
             out.extend(part.bytes.to_le_bytes());
             out.extend(part.width.to_le_bytes());
@@ -282,7 +344,8 @@ impl Head {
 
     /// CRC-32 of the encoded head.
     pub(crate) fn checksum(&self) -> u32 {
-        crc32fast::hash(&self.encode()[..HEAD_BYTES - CHECKSUM_BYTES])
+        let encoded = self.encode();
+        crc32fast::hash(&encoded[..encoded.len() - CHECKSUM_BYTES])
     }
 
     /// Reads the head of a file and checks it against its checksum. Also returns that
@@ -297,21 +360,19 @@ impl Head {
         let mut rest = Fields(file.get(8..).unwrap_or_default());
         let too_short = || damaged("it is shorter than its head");
         let version = rest.u32().ok_or_else(too_short)?;
-        if version != VERSION {
-            return Err(HeadError::Version(version));
-        }
-        let body = file.get(..HEAD_BYTES).ok_or_else(too_short)?;
-        let (body, stored) = body.split_at(HEAD_BYTES - CHECKSUM_BYTES);
+        let format = Format::of_version(version).ok_or(HeadError::Version(version))?;
+        let body = file.get(..format.head_bytes()).ok_or_else(too_short)?;
+        let (body, stored) = body.split_at(body.len() - CHECKSUM_BYTES);
         let checksum = crc32fast::hash(body);
         if checksum.to_le_bytes() != stored {
             return Err(damaged("its head does not match its checksum"));
         }
-        let head = Self::fields(rest).ok_or_else(|| damaged("its head is invalid"))?;
+        let head = Self::fields(format, rest).ok_or_else(|| damaged("its head is invalid"))?;
         let geometry = head.geometry(file.len())?;
         Ok((head, checksum, geometry))
     }
 
-    fn fields(mut rest: Fields<'_>) -> Option<Self> {
+    fn fields(format: Format, mut rest: Fields<'_>) -> Option<Self> {
         let _head_bytes = rest.u32()?;
         let (genesis_hash, parent_hash, last_hash) = (rest.hash()?, rest.hash()?, rest.hash()?);
         let chain_id = rest.u64()?;
@@ -333,14 +394,15 @@ impl Head {
         };
         let (bucket_bits, part_count) = (rest.u32()?, rest.u32()?);
         let mut parts = [PartLocation::default(); PARTS];
-        for part in &mut parts {
+        for part in &mut parts[..format.parts()] {
             *part = PartLocation {
                 offset: rest.u64()?,
                 bytes: rest.u64()?,
                 width: rest.u32()?,
             };
         }
-        (usize::try_from(part_count) == Ok(PARTS)).then_some(Self {
+        (usize::try_from(part_count) == Ok(format.parts())).then_some(Self {
+            format,
             genesis_hash,
             chain_id,
             blocks,
@@ -359,8 +421,8 @@ impl Head {
     /// The geometry of a file of `file_bytes` bytes with this head. Every part must begin
     /// after the end of the one before.
     fn geometry(&self, file_bytes: usize) -> Result<Geometry, HeadError> {
-        let mut end = HEAD_BYTES as u64;
-        for part in &self.parts {
+        let mut end = self.format.head_bytes() as u64;
+        for part in &self.parts[..self.format.parts()] {
             let next = part.offset.checked_add(part.bytes);
             if part.offset < end || next.is_none_or(|next| next > file_bytes as u64) {
                 return Err(HeadError::Damaged(
@@ -406,10 +468,10 @@ impl Fields<'_> {
 mod tests {
     use super::*;
 
-    fn head() -> Head {
+    fn head(format: Format) -> Head {
         let mut parts = [PartLocation::default(); PARTS];
-        let mut offset = HEAD_BYTES as u64;
-        for (number, part) in (0..).zip(&mut parts) {
+        let mut offset = format.head_bytes() as u64;
+        for (number, part) in (0..).zip(&mut parts[..format.parts()]) {
             *part = PartLocation {
                 offset,
                 bytes: 3 * u64::from(number),
@@ -419,6 +481,7 @@ mod tests {
         }
         let blocks = BlockRange { first: 7, last: 19 };
         Head {
+            format,
             genesis_hash: B256::repeat_byte(1),
             chain_id: 5,
             blocks,
@@ -448,30 +511,43 @@ mod tests {
 
     #[test]
     fn head_round_trips_and_every_flipped_bit_is_detected() {
-        let head = head();
-        let last = head.parts[PARTS - 1];
-        let data_end = usize::try_from(last.offset + last.bytes).unwrap();
-        let geometry = Geometry::new(data_end.next_multiple_of(ALIGN)).unwrap();
-        let mut file = head.encode();
-        assert_eq!(file.len(), HEAD_BYTES);
-        file.resize(geometry.file_end, 0);
-        let (decoded, _, found) = Head::decode(&file).unwrap();
-        assert_eq!((decoded, found), (head, geometry));
-        for bit in 0..8 * HEAD_BYTES {
-            let mut file = file.clone();
-            file[bit / 8] ^= 1 << (bit % 8);
+        for format in Format::ALL {
+            let head = head(format);
+            let head_bytes = format.head_bytes();
+            let last = head.parts[format.parts() - 1];
+            let data_end = usize::try_from(last.offset + last.bytes).unwrap();
+            let geometry = Geometry::new(data_end.next_multiple_of(ALIGN)).unwrap();
+            let mut file = head.encode();
+            assert_eq!(file.len(), head_bytes);
+            file.resize(geometry.file_end, 0);
+            let (decoded, _, found) = Head::decode(&file).unwrap();
+            assert_eq!((decoded, found), (head, geometry));
+            for bit in 0..8 * head_bytes {
+                let mut file = file.clone();
+                file[bit / 8] ^= 1 << (bit % 8);
+                Head::decode(&file).unwrap_err();
+            }
+            for cut in 0..file.len() {
+                Head::decode(&file[..cut]).unwrap_err();
+            }
+            file.push(0);
             Head::decode(&file).unwrap_err();
         }
-        for cut in 0..file.len() {
-            Head::decode(&file[..cut]).unwrap_err();
-        }
-        file.push(0);
-        Head::decode(&file).unwrap_err();
+    }
+
+    #[test]
+    fn versions_are_those_of_the_formats() {
+        assert_eq!(Format::ALL.map(Format::version), [4, 5]);
+        assert_eq!(Format::ALL.map(Format::parts), [22, 25]);
+        assert_eq!(Format::ALL.map(Format::head_bytes), [664, 724]);
+        assert_eq!(Format::of_version(3), None);
+        assert_eq!(Format::of_version(Format::NEWEST + 1), None);
     }
 
     #[test]
     fn geometry_has_a_checksum_for_every_block() {
-        for data_end in [HEAD_BYTES, BLOCK_BYTES, BLOCK_BYTES + 1, BLOCK_BYTES * 1025] {
+        let head_bytes = Format::Transfers.head_bytes();
+        for data_end in [head_bytes, BLOCK_BYTES, BLOCK_BYTES + 1, BLOCK_BYTES * 1025] {
             let geometry = Geometry::new(data_end).unwrap();
             let table = geometry.table_end - data_end;
             assert_eq!(table, geometry.blocks() * CHECKSUM_BYTES);

@@ -21,7 +21,8 @@
 //! never a wrong result or a panic.
 //!
 //! Modules, each using only those before it: error, layout, checksummed_file, column, manifest,
-//! part_writer, builder, segment, worker, directory, fuzzing, question, write, source, verify.
+//! part_writer, place_builder, builder, segment, worker, directory, fuzzing, question, write, source,
+//! verify.
 
 mod error;
 
@@ -38,6 +39,7 @@ mod segment;
 mod directory;
 mod manifest;
 mod part_writer;
+mod place_builder;
 
 // Uses of an index.
 mod question;

@@ -6,7 +6,7 @@
 
 use crate::{
     error::{Error, Result, damaged},
-    layout::VERSION,
+    layout::Format,
 };
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,9 @@ pub(crate) struct Manifest {
     /// Whether it has movements inside of transactions that left no log.
     #[serde(default)]
     pub(crate) internal: bool,
+    /// Whether it has transactions by address.
+    #[serde(default)]
+    pub(crate) transactions: bool,
     /// The lowest block to index.
     pub(crate) first_block: u64,
     /// The number of blocks of a full segment, which begins at a multiple of it.
@@ -86,6 +89,7 @@ impl Manifest {
             chain_id: contents.chain_id,
             wrapped_native: contents.wrapped_native,
             internal: contents.internal,
+            transactions: contents.transactions,
             first_block: contents.first_block,
             segment_blocks,
             segments: Vec::new(),
@@ -127,23 +131,21 @@ impl Manifest {
             return Err(damaged(&format!("it does not start with `{WORD}`")));
         }
         let version = words.next().and_then(|word| word.parse().ok());
-        match version {
-            Some(VERSION) => {}
-            Some(found) => {
-                return Err(Error::Version {
-                    kind: StoreKind::Index,
-                    path: path.parent().unwrap_or(path).to_owned(),
-                    found,
-                    known: VERSION,
-                });
-            }
-            None => return Err(damaged("it has no version")),
-        }
+        let version = version.ok_or_else(|| damaged("it has no version"))?;
+        let format = Format::of_version(version).ok_or_else(|| Error::Version {
+            kind: StoreKind::Index,
+            path: path.parent().unwrap_or(path).to_owned(),
+            found: version,
+            known: Format::NEWEST,
+        })?;
         if words.next() != Some(&checksum(json)) {
             return Err(damaged("it does not match its checksum"));
         }
         let manifest: Self =
             serde_json::from_str(json).map_err(|error| damaged(&error.to_string()))?;
+        if manifest.format() != format {
+            return Err(damaged("its version is that of other contents"));
+        }
         let ascending = |pair: &[SegmentInfo]| pair[0].blocks.last < pair[1].blocks.first;
         let named = |segment: &SegmentInfo| {
             // A plain name, not a path to another directory.
@@ -164,8 +166,14 @@ impl Manifest {
     pub(crate) fn save(&self, folder: &Path) -> Result<()> {
         let json = serde_json::to_string_pretty(self)
             .map_err(|error| Error::io("write", folder.join(FILE), error.into()))?;
-        let text = format!("{WORD} {VERSION} {}\n{json}", checksum(&json));
+        let version = self.format().version();
+        let text = format!("{WORD} {version} {}\n{json}", checksum(&json));
         Ok(folder::replace(folder, FILE, text.as_bytes())?)
+    }
+
+    /// Returns the format of its segments.
+    pub(crate) const fn format(&self) -> Format {
+        Format::with_transactions(self.transactions)
     }
 
     /// Returns the contents of the index.
@@ -176,6 +184,7 @@ impl Manifest {
             genesis_hash: self.genesis_hash,
             wrapped_native: self.wrapped_native.clone(),
             internal: self.internal,
+            transactions: self.transactions,
             first_block: self.first_block,
         }
     }

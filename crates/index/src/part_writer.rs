@@ -4,7 +4,7 @@ use crate::{
     checksummed_file::Checksums,
     column,
     error::{Error, Result},
-    layout::{ALIGN, HEAD_BYTES, Head, PARTS, Part, PartLocation},
+    layout::{ALIGN, Format, Head, PARTS, Part, PartLocation},
 };
 use std::{
     io::{self, Seek, SeekFrom, Write},
@@ -25,14 +25,14 @@ pub(crate) struct Writer<'a, W> {
 
 impl<'a, W: Write + Seek> Writer<'a, W> {
     /// Begins after the head, which is written last.
-    pub(crate) fn new(file: &'a mut W, path: &'a Path) -> Result<Self> {
+    pub(crate) fn new(file: &'a mut W, path: &'a Path, format: Format) -> Result<Self> {
         let mut writer = Self {
             file,
             path,
             buffer: Vec::new(),
             parts: [PartLocation::default(); PARTS],
-            checksums: Checksums::after_head(),
-            end: HEAD_BYTES as u64,
+            checksums: Checksums::after_head(format),
+            end: format.head_bytes() as u64,
         };
         let start = SeekFrom::Start(writer.end);
         writer.io(|file| file.seek(start).map(drop))?;
@@ -105,14 +105,16 @@ pub(crate) fn one_part(part: Part, bytes: &[u8]) -> Vec<u8> {
     use txgraph_transfers::{BlockRange, DecodeCounts};
 
     let mut file = io::Cursor::new(Vec::new());
-    let mut writer = Writer::new(&mut file, "test".as_ref()).unwrap();
-    for each in Part::ALL {
-        if each == part {
+    let format = Format::Transfers;
+    let mut writer = Writer::new(&mut file, "test".as_ref(), format).unwrap();
+    for each in &Part::ALL[..format.parts()] {
+        if *each == part {
             writer.buffer.extend(bytes);
         }
-        writer.part(each, 0).unwrap();
+        writer.part(*each, 0).unwrap();
     }
     let head = Head {
+        format,
         genesis_hash: B256::ZERO,
         chain_id: 1,
         blocks: BlockRange { first: 0, last: 0 },

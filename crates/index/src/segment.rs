@@ -8,6 +8,7 @@
 
 mod check;
 mod dictionary;
+mod places;
 mod rows;
 
 use crate::{
@@ -26,7 +27,7 @@ use txgraph_transfers::{
     AnomalousLogs, BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter,
     TokenStandard, TransferFilter,
 };
-pub(crate) use {dictionary::Wanted, rows::Rows};
+pub(crate) use {dictionary::Wanted, places::Participants, rows::Rows};
 
 /// An open segment.
 pub(crate) struct Segment {

@@ -145,38 +145,14 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         Ok(request.blocks.intersect(&have))
     }
 
-    /// Returns the runs that have requested blocks and are canonical. Replaced segments at
-    /// the end of a run are left out.
+    /// Returns the runs that have requested blocks and are canonical.
     fn canonical_runs(&self, request: &ScanRequest) -> Result<Vec<Run>, SourceError> {
-        let mut usable = Vec::new();
         // Whether the index is used depends on the request only, not on its blocks.
-        if !self.index.covers(request) || (request.filter.internal && !self.has_internal) {
-            return Ok(usable);
+        let is_used = self.index.covers(request) && (self.has_internal || !request.filter.internal);
+        match request.blocks.span().filter(|_| is_used) {
+            Some(span) => self.index.canonical_runs(self.source, span),
+            None => Ok(Vec::new()),
         }
-        let Some(span) = request.blocks.span() else {
-            return Ok(usable);
-        };
-        for run in self.index.runs() {
-            if run.blocks.intersect(&span).is_none() {
-                continue;
-            }
-            for last in run.segments.clone().rev() {
-                let info = &self.index.segments()[last];
-                if self.source.canonical_hash(info.blocks.last)? == Some(info.last_hash) {
-                    usable.push(Run {
-                        blocks: BlockRange {
-                            first: run.blocks.first,
-                            last: info.blocks.last,
-                        },
-                        last_hash: info.last_hash,
-                        segments: run.segments.start..last + 1,
-                    });
-                    break;
-                }
-                tracing::debug!(blocks = %info.blocks, "indexed, but no longer canonical");
-            }
-        }
-        Ok(usable)
     }
 
     /// Divides blocks into indexed parts and others, in block order.

@@ -3,7 +3,7 @@
 use crate::{
     directory::Index,
     error::{Error, Result},
-    segment::Segment,
+    segment::{Participants, Segment},
 };
 use txgraph_stored::{
     BuildSource, Expected, Stop, StoreKind, VerifyReport, everything, verify_units,
@@ -29,7 +29,7 @@ pub fn verify<'a>(
         false => {
             contents.check_internal(&origin)?;
             let request = everything(&index.blocks(), &manifest.wrapped_native);
-            Some(Expected::new(&origin, &request, manifest.internal)?)
+            Some(Expected::new(&origin, &request, contents.additions())?)
         }
     };
     verify_units(
@@ -57,14 +57,24 @@ fn check(
         ));
     }
     match expected {
-        Some(expected) => expected.each_run(blocks, stop, |run| compare(segment, run)),
+        Some(expected) => {
+            let mut participants = segment.participations()?;
+            expected.each_run(blocks, stop, |run| compare(segment, &mut participants, run))
+        }
         None => Ok(VerifyReport::default()),
     }
 }
 
 /// Compares a segment with blocks of the database.
-fn compare(segment: &Segment, run: &BlockRun) -> Result<()> {
+fn compare(segment: &Segment, participants: &mut Participants<'_>, run: &BlockRun) -> Result<()> {
     let rows = segment.rows()?;
+    if participants.read(run.blocks)? != run.participations {
+        return Err(contradicts(
+            segment,
+            run.blocks.first,
+            "transactions of addresses differ, there or in later blocks",
+        ));
+    }
     if segment.anomalies(run.blocks)? != run.anomalies {
         return Err(contradicts(
             segment,

@@ -3,6 +3,7 @@
 use crate::{
     builder::{Builder, Capacity, FinishedSegment},
     error::{Error, Result},
+    layout::Format,
     manifest::{Manifest, SegmentInfo, segment_file, unfinished},
 };
 use std::{
@@ -17,9 +18,6 @@ use txgraph_stored::{
 };
 use txgraph_transfers::{BlockRange, ChainInfo};
 use txgraph_work::ProgressGuard;
-
-/// The number of rows at which a segment ends: row numbers have 32 bits.
-const ROWS_MAX: usize = 1 << 31;
 
 /// Records what workers did, in the manifest as well.
 pub(crate) struct BuildLog<'a> {
@@ -54,6 +52,8 @@ pub(crate) struct Worker<'a, 'l> {
     pub(crate) folder: &'a Path,
     pub(crate) chain: &'a ChainInfo,
     pub(crate) reader: BuildReader<'a>,
+    /// What segments contain.
+    pub(crate) format: Format,
     /// The memory that a segment may take until it is written, in bytes.
     pub(crate) memory_max: usize,
     /// The size of the segment before.
@@ -86,17 +86,19 @@ impl Worker<'_, '_> {
                     blocks.first,
                     run.parent_hash,
                     self.capacity,
+                    self.format,
                 )
             });
             builder.push(
                 &run.summaries,
                 &run.anomalies,
                 &run.transfers,
+                &run.participations,
                 run.last_hash,
             )?;
             self.log
                 .read(run.blocks.blocks(), run.transfers.len() as u64);
-            let is_full = builder.bytes() > self.memory_max || builder.rows() > ROWS_MAX;
+            let is_full = builder.bytes() > self.memory_max || builder.is_full();
             Ok(match is_full {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),

@@ -27,11 +27,14 @@ use txgraph_stored::{
     folder::{self, FolderLock, LOCK_FILE, remove, sync_folder},
     run, run_jobs, units,
 };
-use txgraph_transfers::{BlockRange, BlockRanges, BlockSummary, SourceError, Transfer};
+use txgraph_transfers::{BlockRanges, BlockSummary, SourceError, Transfer};
 use txgraph_work::{CancelFlag, ProgressGuard};
 
 /// Jobs that are started and not yet done, for each thread.
 const JOBS_AHEAD: usize = 2;
+
+/// The number of blocks that are copied at a time into a joined segment.
+const JOINED_BLOCKS: u64 = 64;
 
 /// The minimum memory of a worker, in bytes, whatever the limit.
 const WORKER_BYTES_MIN: u64 = 8 << 20;
@@ -202,6 +205,7 @@ impl Store for Writer<'_> {
         let threads = work.threads.count();
         let jobs = units(blocks, self.manifest.segment_blocks);
         let memory_max = (self.memory_max / threads as u64).max(WORKER_BYTES_MIN);
+        let format = self.manifest.format();
         let stop = Stop::new(&work.cancel);
         let progress = work.progress.as_deref();
         let log = BuildLog {
@@ -214,6 +218,7 @@ impl Store for Writer<'_> {
             folder: self.folder,
             chain: origin.source.chain(),
             reader: prepared.reader(),
+            format,
             memory_max: usize::try_from(memory_max).unwrap_or(usize::MAX),
             stop: &stop,
             log: &log,
@@ -275,26 +280,35 @@ impl<'a> Writer<'a> {
                     head.blocks.first,
                     head.parent_hash,
                     Capacity::default(),
+                    self.manifest.format(),
                 )
             });
             let rows = segment.rows()?;
-            for block in head.blocks.first..=head.blocks.last {
+            let mut participations = segment.participations()?;
+            for blocks in units(&head.blocks.into(), JOINED_BLOCKS) {
                 if cancel.is_canceled() {
                     return Err(SourceError::Interrupted.into());
                 }
-                let (timestamp, counts) = segment.block(block)?;
-                let summary = BlockSummary {
-                    number: block,
-                    timestamp,
-                    counts,
+                let summary = |block| {
+                    let (timestamp, counts) = segment.block(block)?;
+                    Ok(BlockSummary {
+                        number: block,
+                        timestamp,
+                        counts,
+                    })
                 };
-                let blocks = BlockRange::one(block);
-                let own = segment.rows_of(blocks)?;
-                let transfers: Vec<Transfer> = own
+                let summaries = (blocks.first..=blocks.last).map(summary);
+                let summaries: Vec<_> = summaries.collect::<Result<_>>()?;
+                let transfers: Vec<Transfer> = (segment.rows_of(blocks)?)
                     .map(|row| rows.transfer(row))
                     .collect::<Result<_, _>>()?;
-                let anomalies = segment.anomalies(blocks)?;
-                builder.push(&[summary], &anomalies, &transfers, head.last_hash)?;
+                builder.push(
+                    &summaries,
+                    &segment.anomalies(blocks)?,
+                    &transfers,
+                    &participations.read(blocks)?,
+                    head.last_hash,
+                )?;
             }
         }
         match builder {
@@ -346,7 +360,7 @@ fn next_group(manifest: &Manifest, memory_bytes_max: u64) -> Option<std::ops::Ra
 mod tests {
     use super::*;
     use alloy_primitives::B256;
-    use txgraph_transfers::WrappedNative;
+    use txgraph_transfers::{BlockRange, WrappedNative};
 
     fn range(first: u64, last: u64) -> BlockRange {
         BlockRange { first, last }
@@ -375,6 +389,7 @@ mod tests {
             chain_id: 1,
             wrapped_native: WrappedNative::Any,
             internal: false,
+            transactions: false,
             first_block: 0,
         };
         Manifest {

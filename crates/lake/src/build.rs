@@ -17,8 +17,8 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use std::{ops::ControlFlow, path::Path};
 use txgraph_stored::{
-    BuildOptions, BuildReader, BuildReport, BuildSource, Contents, PreparedBuildSource, Stop,
-    StoreKind, everything, run, run_jobs, units,
+    Additions, BuildOptions, BuildReader, BuildReport, BuildSource, Contents, PreparedBuildSource,
+    Stop, StoreKind, everything, run, run_jobs, units,
 };
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer,
@@ -117,7 +117,7 @@ fn choose_partition_blocks(origin: &BuildSource<'_>, options: &BuildOptions) -> 
     };
     let request = request(&blocks, &options.wrapped_native);
     // Without movements inside of transactions, which take long to find.
-    let prepared = origin.prepare(&request, false)?;
+    let prepared = origin.prepare(&request, Additions::default())?;
     origin.source.check_available(&request)?;
     let run = prepared.reader().read(blocks)?;
     let (read, found) = run.map_or((1, 1), |run| {

@@ -255,6 +255,7 @@ impl Manifest {
             genesis_hash: self.genesis_hash,
             wrapped_native: self.wrapped_native.clone(),
             internal: self.internal,
+            transactions: false,
             first_block: self.first_block,
         }
     }

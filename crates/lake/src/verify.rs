@@ -26,7 +26,7 @@ pub fn verify<'a>(lake: &Lake, origin: impl Into<BuildSource<'a>>) -> Result<Ver
         return Ok(VerifyReport::default());
     };
     let request = request(&blocks, &contents.wrapped_native);
-    let expected = Expected::new(&origin, &request, contents.internal)?;
+    let expected = Expected::new(&origin, &request, contents.additions())?;
     run(lake, &origin.work, Some((&origin, &expected)))
 }
 

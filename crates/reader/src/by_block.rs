@@ -3,6 +3,7 @@
 
 use crate::{
     availability,
+    ends::transaction_ends,
     error::Error,
     fees,
     merge::{Outcome, Piece},
@@ -12,10 +13,10 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
-use txgraph_nodedb::Scratch;
+use txgraph_nodedb::{Block, Parts, Scratch};
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockReader, BlockRun, BlockSummary, DecodeCounts, Indexable,
-    ScanRequest, SourceError,
+    Participation, ScanRequest, SourceError,
 };
 
 /// The maximum size of the transfers of a [`BlockRun`] in bytes. They stay in a cache of the
@@ -27,6 +28,8 @@ const RUN_BYTES: u64 = 4 << 20;
 struct NodeBlockReader<'a> {
     source: &'a NodeSource,
     request: &'a ScanRequest,
+    /// Whether to read who takes part in transactions.
+    participations: bool,
     scratch: Scratch,
     /// The number of transfers of the run before, and a few more.
     rows_expected: usize,
@@ -38,10 +41,15 @@ impl Indexable for NodeSource {
         Ok(tip.map_err(Error::NodeDb)?)
     }
 
-    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {
+    fn block_reader<'a>(
+        &'a self,
+        request: &'a ScanRequest,
+        participations: bool,
+    ) -> Box<dyn BlockReader + 'a> {
         Box::new(NodeBlockReader {
             source: self,
             request,
+            participations,
             scratch: Scratch::default(),
             rows_expected: 0,
         })
@@ -50,14 +58,18 @@ impl Indexable for NodeSource {
 
 impl BlockReader for NodeBlockReader<'_> {
     fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError> {
-        let kept = Mutex::new((Vec::new(), Vec::new(), Vec::new()));
-        let observer = |summary: BlockSummary, hash, odd: Vec<(Address, DecodeCounts)>| {
+        let kept = Mutex::new((Vec::new(), Vec::new(), Vec::new(), Vec::new()));
+        let observer = |block: &mut Block<'_>,
+                        summary: BlockSummary,
+                        hash,
+                        odd: Vec<(Address, DecodeCounts)>| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let (summaries, hashes, anomalies) = &mut *kept;
+            let (summaries, hashes, anomalies, participations) = &mut *kept;
             if summary.number == blocks.first {
                 summaries.clear();
                 hashes.clear();
                 anomalies.clear();
+                participations.clear();
             }
             summaries.push(summary);
             hashes.push(hash);
@@ -66,13 +78,23 @@ impl BlockReader for NodeBlockReader<'_> {
                 emitter,
                 counts,
             }));
+            let before = participations.len();
+            if self.participations {
+                transaction_ends(block, |it| participations.push(it))?;
+            }
+            Ok(size_of::<Participation>() * (participations.len() - before))
         };
         let options = self.source.options();
+        let parts = parts(self.request, self.source.db().family(), options.verify);
         let reader = ChunkReader {
             db: self.source.db(),
             request: self.request,
             chain_id: self.source.chain_id(),
-            parts: parts(self.request, self.source.db().family(), options.verify),
+            parts: Parts {
+                transactions: parts.transactions || self.participations,
+                senders: parts.senders || self.participations,
+                ..parts
+            },
             fees: fees::rules(self.request, self.source.db(), self.source.chain_id())?,
             verify: options.verify,
             tokens: None,
@@ -100,7 +122,7 @@ impl BlockReader for NodeBlockReader<'_> {
             Outcome::Stopped => return Err(SourceError::Interrupted),
         };
         self.rows_expected = transfers.len() + transfers.len() / 16;
-        let (summaries, hashes, anomalies) =
+        let (summaries, hashes, anomalies, mut participations) =
             kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         if summaries.len() as u64 != blocks.blocks() {
             return Err(Error::Incomplete {
@@ -111,6 +133,7 @@ impl BlockReader for NodeBlockReader<'_> {
             }
             .into());
         }
+        Participation::settle(&mut participations);
         Ok(BlockRun {
             blocks,
             parent_hash: parent,
@@ -119,6 +142,7 @@ impl BlockReader for NodeBlockReader<'_> {
             hashes,
             anomalies,
             transfers,
+            participations,
         })
     }
 }

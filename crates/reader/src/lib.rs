@@ -18,12 +18,13 @@
 //! ends. A block that was available when the scan began and is missing later is an error, never a
 //! smaller answer.
 //!
-//! Modules, each using only those before it: chunk, error, fees, merge, plan, options, scan,
+//! Modules, each using only those before it: chunk, ends, error, fees, merge, plan, options, scan,
 //! workers, availability, find, hashes, read, source, by_block.
 
 mod availability;
 mod by_block;
 mod chunk;
+mod ends;
 mod error;
 mod fees;
 mod find;
@@ -37,6 +38,7 @@ mod source;
 mod workers;
 
 pub use availability::missing;
+pub use ends::transaction_ends;
 pub use error::{Error, Result};
 pub use find::{find_transaction, look_for_transaction};
 pub use options::{Explain, ScanOptions};

@@ -56,9 +56,11 @@ pub(crate) fn parts(request: &ScanRequest, family: ChainFamily, verify: bool) ->
     }
 }
 
-/// Receives a summary of every decoded block, its hash, and its anomalies by contract.
-pub(crate) type BlockObserver<'a> =
-    dyn Fn(BlockSummary, B256, Vec<(Address, DecodeCounts)>) + Sync + 'a;
+/// Receives every decoded block with its summary, its hash, and its anomalies by contract. Returns
+/// the number of bytes that it keeps of the block.
+pub(crate) type BlockObserver<'a> = dyn Fn(&mut Block<'_>, BlockSummary, B256, Vec<(Address, DecodeCounts)>) -> nodedb::Result<usize>
+    + Sync
+    + 'a;
 
 /// The parameters that all chunks of a scan share.
 pub(crate) struct ChunkReader<'a> {
@@ -108,6 +110,8 @@ struct Partial {
     /// Number of the next block's first transaction, if known.
     next_tx: Option<u64>,
     transfers: Vec<Transfer>,
+    /// The bytes that the observer keeps.
+    observed: usize,
 }
 
 impl ChunkReader<'_> {
@@ -158,6 +162,7 @@ impl ChunkReader<'_> {
             hash: None,
             next_tx: None,
             transfers: Vec::with_capacity(self.rows_expected),
+            observed: 0,
         };
         let request = self.request;
         let mut decoder = Decoder::new(self.chain_id, &request.wrapped_native, &request.filter);
@@ -316,7 +321,7 @@ impl ChunkReader<'_> {
                     timestamp,
                     counts: decoder.counts().since(&before),
                 };
-                observer(summary, hash, decoder.take_anomalies());
+                partial.observed += observer(block, summary, hash, decoder.take_anomalies())?;
             }
         }
         if self.request.with_hashes {
@@ -325,7 +330,8 @@ impl ChunkReader<'_> {
         let bytes = partial
             .transfers
             .len()
-            .saturating_mul(size_of::<Transfer>());
+            .saturating_mul(size_of::<Transfer>())
+            .saturating_add(partial.observed);
         let full = u64::try_from(bytes).unwrap_or(u64::MAX) >= self.piece_bytes;
         Ok(full.then_some(Halt::Full))
     }

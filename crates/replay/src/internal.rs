@@ -11,7 +11,7 @@ use txgraph_nodedb::NodeDb;
 use txgraph_state::{StateDb, StateRange};
 use txgraph_transfers::{
     BlockRange, BlockRanges, FailureKind, InternalReader, InternalSource, InternalTransfers,
-    SourceError, SourceFailure, Transfer, TransferFilter, Unavailable,
+    Participation, SourceError, SourceFailure, Transfer, TransferFilter, Unavailable,
 };
 use txgraph_work::{CancelFlag, Retry, Threads};
 
@@ -37,13 +37,8 @@ impl std::fmt::Debug for Internal<'_> {
     }
 }
 
-/// The transfers inside the transactions of consecutive blocks.
-#[derive(Default)]
-pub(crate) struct ReplayedTransfers {
-    pub(crate) transfers: Vec<Transfer>,
-    /// The first block, and number and hash of the last; `None` if there was no block.
-    pub(crate) ends: Option<(FirstBlock, (u64, B256))>,
-}
+/// The first of consecutive blocks, and number and hash of the last.
+pub(crate) type Ends = (FirstBlock, (u64, B256));
 
 /// The first of consecutive blocks, with its link to the block before.
 #[derive(Clone, Copy)]
@@ -209,15 +204,15 @@ impl<'a> Internal<'a> {
         &self.threads
     }
 
-    /// Returns the transfers inside the transactions of some blocks, with hashes.
+    /// Passes replayed blocks to `each`, in order. Returns the ends of the range; `None` if there was
+    /// no block.
     pub(crate) fn replay<H: StateHistory>(
         &self,
         replayer: &Replayer<'_, H>,
-        filter: &TransferFilter,
         blocks: BlockRange,
-    ) -> Result<ReplayedTransfers, SourceError> {
-        let wanted = Movements::of(filter);
-        let mut replayed = ReplayedTransfers::default();
+        mut each: impl FnMut(&BlockReplay),
+    ) -> Result<Option<Ends>, SourceError> {
+        let mut ends: Option<Ends> = None;
         let mut failed = None;
         // Block 0 has no transactions.
         let blocks = BlockRange {
@@ -236,24 +231,21 @@ impl<'a> Internal<'a> {
                 number: block.number,
                 parent_hash: block.parent_hash,
             };
-            let first = replayed.ends.map_or(this, |(first, _)| first);
-            replayed.ends = Some((first, (block.number, block.hash)));
-            collect(&block, filter, wanted, &mut replayed.transfers);
+            let first = ends.map_or(this, |(first, _)| first);
+            ends = Some((first, (block.number, block.hash)));
+            each(&block);
             ControlFlow::Continue(())
         })?;
         match failed {
             Some(error) => Err(error),
-            None => Ok(replayed),
+            None => Ok(ends),
         }
     }
 }
 
-fn collect(
-    block: &BlockReplay,
-    filter: &TransferFilter,
-    wanted: Movements,
-    transfers: &mut Vec<Transfer>,
-) {
+/// Adds the transfers inside the transactions of a block, with hashes.
+pub(crate) fn collect(block: &BlockReplay, filter: &TransferFilter, transfers: &mut Vec<Transfer>) {
+    let wanted = Movements::of(filter);
     for transaction in &block.transactions {
         let internal = transaction.internal_transfers(block.timestamp);
         let fees = if wanted.fees {
@@ -275,15 +267,29 @@ fn collect(
 struct Reader<'a> {
     internal: &'a Internal<'a>,
     /// The blocks that are replayed.
-    blocks: BlockRanges,
-    /// `None` if there are none.
+    replayed: BlockRanges,
+    /// The blocks whose logs report transfers inside of transactions.
+    logged: BlockRanges,
+    /// Whether to return who takes part in transactions.
+    participations: bool,
+    /// `None` if no blocks are replayed.
     replayer: Option<Replayer<'a, StateRange<'a>>>,
 }
 
 impl InternalSource for Internal<'_> {
-    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
-        let [blocks, _] = self.by_logs(blocks)?;
-        self.check(&blocks)?;
+    fn reader(
+        &self,
+        blocks: &BlockRanges,
+        participations: bool,
+    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        let [unlogged, logged] = self.by_logs(blocks)?;
+        // No log reports calls without value.
+        let replayed = if participations {
+            blocks.clone()
+        } else {
+            unlogged
+        };
+        self.check(&replayed)?;
         let wanted = Movements {
             internal: true,
             fees: false,
@@ -292,9 +298,32 @@ impl InternalSource for Internal<'_> {
         let replayer = |span| self.replayer(span, wanted, Threads::one());
         Ok(Box::new(Reader {
             internal: self,
-            replayer: blocks.span().map(replayer).transpose()?,
-            blocks,
+            replayer: replayed.span().map(replayer).transpose()?,
+            replayed,
+            logged,
+            participations,
         }))
+    }
+}
+
+impl Reader<'_> {
+    /// Adds what a replayed block shows.
+    fn add(&self, block: &BlockReplay, filter: &TransferFilter, read: &mut InternalTransfers) {
+        if !self.logged.contains(block.number) {
+            collect(block, filter, &mut read.transfers);
+        }
+        if self.participations {
+            for transaction in &block.transactions {
+                let all = transaction.participants().into_iter();
+                read.participations
+                    .extend(all.map(|(address, roles)| Participation {
+                        block: transaction.block,
+                        transaction: transaction.index,
+                        address,
+                        roles,
+                    }));
+            }
+        }
     }
 }
 
@@ -309,10 +338,10 @@ impl InternalReader for Reader<'_> {
             return Ok(read);
         };
         // Consecutive blocks that were prepared have at most one range that is replayed.
-        for blocks in self.blocks.intersect(&blocks.into()).iter() {
-            let ReplayedTransfers { transfers, ends } =
-                self.internal.replay(replayer, &filter, blocks)?;
-            read.transfers.extend(transfers);
+        for blocks in self.replayed.intersect(&blocks.into()).iter() {
+            let ends = self.internal.replay(replayer, blocks, |block| {
+                self.add(block, &filter, &mut read);
+            })?;
             read.last_block = ends.map(|(_, last)| last);
         }
         Ok(read)

@@ -17,7 +17,7 @@
 //!
 //! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
 //! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
-//! native_transfers, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
+//! native_transfers, participants, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
 //! trace_comparer, verify, balance_check, execution, oracle, wanted, worker, block_replayer, newest,
 //! replayer, bundles, calls, internal, range, token, with_internal.
 
@@ -47,6 +47,7 @@ mod balances;
 mod call_trace;
 mod native_transfers;
 mod newest;
+mod participants;
 mod profile;
 mod reference_trace;
 mod revert_reason;

@@ -2,7 +2,7 @@
 
 use crate::{
     Internal, Replayer,
-    internal::{FirstBlock, Movements, ReplayedTransfers},
+    internal::{FirstBlock, Movements, collect},
 };
 use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
@@ -126,10 +126,10 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         progress.report.counts += part.counts;
         progress.report.missing.extend(part.missing);
         for covered in part.covered.iter() {
-            let ReplayedTransfers {
-                transfers: found,
-                ends,
-            } = self.internal.replay(replayer, &request.filter, covered)?;
+            let mut found = Vec::new();
+            let ends = self.internal.replay(replayer, covered, |block| {
+                collect(block, &request.filter, &mut found);
+            })?;
             // The source's hash belongs to its last block, which may be a later one.
             let mut last_block_hash = part.last_block_hash;
             let mut is_linked = false;

@@ -105,10 +105,15 @@ impl Indexable for RpcSource {
         Ok(self.node().finalized().unwrap_or(0))
     }
 
-    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {
+    fn block_reader<'a>(
+        &'a self,
+        request: &'a ScanRequest,
+        participations: bool,
+    ) -> Box<dyn BlockReader + 'a> {
         Box::new(Reader {
             node: self.node(),
             request,
+            participations,
         })
     }
 }
@@ -117,6 +122,7 @@ impl Indexable for RpcSource {
 struct Reader<'a> {
     node: &'a RpcNode,
     request: &'a ScanRequest,
+    participations: bool,
 }
 
 impl Reader<'_> {
@@ -146,12 +152,14 @@ impl Reader<'_> {
             hashes: answers.blocks.iter().map(|it| it.header.hash).collect(),
             anomalies,
             transfers,
+            participations: Vec::new(),
         })
     }
 }
 
 impl BlockReader for Reader<'_> {
     fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError> {
+        check_participations(self.participations)?;
         let last = blocks.first.saturating_add(RUN_BLOCKS - 1).min(blocks.last);
         let first = blocks.first;
         let run = self
@@ -162,7 +170,12 @@ impl BlockReader for Reader<'_> {
 }
 
 impl InternalSource for RpcSource {
-    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+    fn reader(
+        &self,
+        blocks: &BlockRanges,
+        participations: bool,
+    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        check_participations(participations)?;
         let first = blocks.span().map_or(0, |blocks| blocks.first);
         if self.node().is_logged(first)? {
             return Ok(Box::new(Logged));
@@ -212,10 +225,22 @@ impl InternalReader for Traces<'_> {
             let last = answers.blocks.last().map(|block| &block.header);
             Ok(InternalTransfers {
                 transfers: self.0.decode(&request, &answers)?.transfers,
+                participations: Vec::new(),
                 last_block: last.map(|header| (header.number, header.hash)),
             })
         };
         self.0.consistent(read).map_err(as_reorg)
+    }
+}
+
+/// Only the data directory of a node is read for transactions by address.
+fn check_participations(wanted: bool) -> Result<(), SourceError> {
+    match wanted {
+        false => Ok(()),
+        true => Err(SourceError::Unsupported {
+            what: "a request for transactions by address",
+            reason: "they are read from the data directory of a node",
+        }),
     }
 }
 

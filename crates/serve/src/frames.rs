@@ -3,7 +3,7 @@
 use crate::json::{address, data, quantity};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::{Value, json};
-use txgraph::{Frame, FrameKind, Frames, Halt, Status, TransactionReplay, is_precompile};
+use txgraph::{Frame, FrameKind, Halt, Status, TransactionReplay, is_precompile};
 
 /// A call, a creation, a self-destruct or a reward.
 #[derive(Clone, Debug)]
@@ -231,20 +231,6 @@ pub(crate) fn error(status: Status) -> Option<String> {
 /// The kind of a frame in the words of Parity.
 pub(crate) fn kind(frame: &Frame) -> String {
     frame.kind.name().to_ascii_lowercase()
-}
-
-/// Whether an address takes part in a transaction: as an end of one of its calls.
-pub(crate) fn involves(replay: &TransactionReplay, wanted: Address) -> bool {
-    let ends = [
-        Some(replay.transaction.caller),
-        replay.transaction.to,
-        replay.outcome.created,
-    ];
-    ends.contains(&Some(wanted))
-        || replay.frames.iter().flat_map(Frames::iter).any(|frame| {
-            [frame.caller, frame.address, frame.code_address].contains(&wanted)
-                || frame.destruction.is_some_and(|it| it.beneficiary == wanted)
-        })
 }
 
 /// The init code that made a contract.

@@ -3,7 +3,8 @@
 use alloy_primitives::B256;
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
-    InternalTransfers, ScanRequest, SourceError, Transfer, TransferFilter, WrappedNative,
+    InternalTransfers, Participation, ScanRequest, SourceError, Transfer, TransferFilter,
+    WrappedNative,
 };
 use txgraph_work::WorkContext;
 
@@ -30,6 +31,15 @@ impl std::fmt::Debug for BuildSource<'_> {
             .field("work", &self.work)
             .finish()
     }
+}
+
+/// What is read in addition to transfers that have a log, or are in no transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Movements inside of transactions that left no log.
+    pub internal: bool,
+    /// Who takes part in transactions; with `internal` also in the calls inside of them.
+    pub participations: bool,
 }
 
 /// Without movements inside of transactions, and with the default [`WorkContext`].
@@ -62,7 +72,7 @@ impl<'a> BuildSource<'a> {
         })
     }
 
-    /// Prepares to read the blocks of `request`, with internal movements if `internal`.
+    /// Prepares to read the blocks of `request`, with these additions.
     ///
     /// # Errors
     ///
@@ -70,19 +80,24 @@ impl<'a> BuildSource<'a> {
     pub fn prepare(
         &self,
         request: &ScanRequest,
-        internal: bool,
+        additions: Additions,
     ) -> Result<PreparedBuildSource<'a>, SourceError> {
+        let Additions {
+            internal,
+            participations,
+        } = additions;
         let mut request = request.clone();
         // Those that the chain logs; the others are added.
         request.filter.internal = internal;
         let source = self
             .internal
             .filter(|_| internal && !request.blocks.is_empty());
-        let internal = source.map(|source| source.reader(&request.blocks));
+        let internal = source.map(|source| source.reader(&request.blocks, participations));
         Ok(PreparedBuildSource {
             source: self.source,
             internal: internal.transpose()?,
             request,
+            participations,
         })
     }
 
@@ -94,7 +109,7 @@ impl<'a> BuildSource<'a> {
     pub fn prepare_available(
         &self,
         request: &ScanRequest,
-        internal: bool,
+        additions: Additions,
     ) -> Result<(PreparedBuildSource<'a>, BlockRanges), SourceError> {
         let mut gone = match self.source.check_available(request) {
             Ok(()) => BlockRanges::default(),
@@ -104,12 +119,12 @@ impl<'a> BuildSource<'a> {
             blocks: request.blocks.subtract(gone),
             ..request.clone()
         };
-        let prepared = match self.prepare(&present(&gone), internal) {
+        let prepared = match self.prepare(&present(&gone), additions) {
             // The receipts are available, but not the states to replay the blocks.
             Err(error) => {
                 let stateless = missing(error)?;
                 gone = gone.iter().chain(stateless.iter()).collect();
-                self.prepare(&present(&gone), internal)?
+                self.prepare(&present(&gone), additions)?
             }
             Ok(prepared) => prepared,
         };
@@ -132,6 +147,7 @@ pub struct PreparedBuildSource<'a> {
     source: &'a dyn Indexable,
     internal: Option<Box<dyn InternalReader + 'a>>,
     request: ScanRequest,
+    participations: bool,
 }
 
 impl std::fmt::Debug for PreparedBuildSource<'_> {
@@ -146,7 +162,7 @@ impl PreparedBuildSource<'_> {
     /// Returns a reader for one thread.
     pub fn reader(&self) -> BuildReader<'_> {
         BuildReader {
-            logs: self.source.block_reader(&self.request),
+            logs: (self.source).block_reader(&self.request, self.participations),
             internal: self.internal.as_deref(),
         }
     }
@@ -165,8 +181,8 @@ impl std::fmt::Debug for BuildReader<'_> {
 }
 
 impl BuildReader<'_> {
-    /// Reads like [`BlockReader::read`], and merges internal movements into the transfers.
-    /// Returns `None` if the blocks were replaced between the two.
+    /// Reads like [`BlockReader::read`], and merges internal movements into the transfers, and
+    /// participations in calls into those in transactions. Returns `None` if the blocks were replaced between the two.
     ///
     /// # Errors
     ///
@@ -181,6 +197,7 @@ impl BuildReader<'_> {
         let mut run = self.logs.read(blocks)?;
         let InternalTransfers {
             mut transfers,
+            mut participations,
             last_block,
         } = internal.read(run.blocks)?;
         let is_same = |(block, hash): (u64, B256)| {
@@ -198,6 +215,8 @@ impl BuildReader<'_> {
         run.transfers.append(&mut transfers);
         // Both runs are sorted, so this sort merges them in linear time.
         run.transfers.sort_by_key(Transfer::position);
+        run.participations.append(&mut participations);
+        Participation::settle(&mut run.participations);
         Ok(Some(run))
     }
 }

@@ -1,6 +1,6 @@
 //! Build and verify loops: runs jobs in parallel; each job reads consecutive blocks.
 
-use crate::{BuildReader, BuildSource, PreparedBuildSource, StoreResult as Result};
+use crate::{Additions, BuildReader, BuildSource, PreparedBuildSource, StoreResult as Result};
 use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
@@ -158,7 +158,7 @@ pub struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// Prepares to read the blocks of `request`, with internal movements if `internal`.
+    /// Prepares to read the blocks of `request`, with these additions.
     ///
     /// # Errors
     ///
@@ -166,9 +166,9 @@ impl<'a> Expected<'a> {
     pub fn new(
         origin: &BuildSource<'a>,
         request: &ScanRequest,
-        internal: bool,
+        additions: Additions,
     ) -> Result<Self, SourceError> {
-        let (prepared, unavailable) = origin.prepare_available(request, internal)?;
+        let (prepared, unavailable) = origin.prepare_available(request, additions)?;
         Ok(Self {
             prepared,
             unavailable,

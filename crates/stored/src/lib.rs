@@ -32,7 +32,7 @@ mod units;
 
 pub use blocks::{StoredBlocks, StoredChunk};
 pub use bloom::BloomHashes;
-pub use build_source::{BuildReader, BuildSource, PreparedBuildSource, everything};
+pub use build_source::{Additions, BuildReader, BuildSource, PreparedBuildSource, everything};
 pub use cached_source::CachedSource;
 pub use error::Error;
 pub use interner::Interner;

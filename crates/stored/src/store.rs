@@ -9,8 +9,8 @@
 //! blocks are not stored at all (the reorg buffer).
 
 use crate::{
-    BuildSource, PreparedBuildSource, Stop, StoreError, StoreKind, StoreResult as Result,
-    VerifyReport, everything, run_jobs,
+    Additions, BuildSource, PreparedBuildSource, Stop, StoreError, StoreKind,
+    StoreResult as Result, VerifyReport, everything, run_jobs,
 };
 use alloy_primitives::B256;
 use std::{
@@ -42,6 +42,8 @@ pub struct BuildOptions {
     /// Memory for all segments of an index that are being built, in bytes. If it does not
     /// suffice, segments get fewer blocks. `None` stands for 1 GiB. A lake does not use it.
     pub memory_bytes_max: Option<u64>,
+    /// Whether an index has transactions by address. Fixed when it is created. A lake has none.
+    pub transactions: bool,
 }
 
 impl Default for BuildOptions {
@@ -53,6 +55,7 @@ impl Default for BuildOptions {
             unit_blocks: None,
             reorg_buffer: 64,
             memory_bytes_max: None,
+            transactions: false,
         }
     }
 }
@@ -87,6 +90,8 @@ pub struct Contents {
     pub wrapped_native: WrappedNative,
     /// Whether it has movements inside of transactions that left no log.
     pub internal: bool,
+    /// Whether it has transactions by address.
+    pub transactions: bool,
     /// The lowest block.
     pub first_block: u64,
 }
@@ -101,6 +106,7 @@ impl Contents {
             genesis_hash: chain.genesis_hash,
             wrapped_native: options.wrapped_native.resolved(chain.chain_id),
             internal: origin.internal.is_some(),
+            transactions: kind == StoreKind::Index && options.transactions,
             first_block: options.first_block,
         }
     }
@@ -110,17 +116,24 @@ impl Contents {
     /// # Errors
     ///
     /// [`StoreError::WrongChain`], and [`StoreError::Options`] if it has another choice of wrapped
-    /// coins or internal transfers.
+    /// coins, internal transfers or transactions by address.
     pub fn check_kept(&self, path: &Path, origin: &BuildSource<'_>, wanted: &Self) -> Result<()> {
         self.check_chain(path, origin.source.chain())?;
+        let same_way = "build it in the same way";
         let (what, how) = if self.wrapped_native != wanted.wrapped_native {
             ("with another choice of wrapped coins", "keep that choice")
-        } else if self.internal == wanted.internal {
-            return Ok(());
-        } else if self.internal {
-            ("with internal transfers", "build it in the same way")
+        } else if self.internal != wanted.internal {
+            match self.internal {
+                true => ("with internal transfers", same_way),
+                false => ("without internal transfers", same_way),
+            }
+        } else if self.transactions != wanted.transactions {
+            match self.transactions {
+                true => ("with transactions by address", same_way),
+                false => ("without transactions by address", same_way),
+            }
         } else {
-            ("without internal transfers", "build it in the same way")
+            return Ok(());
         };
         let remedy = (self.kind).words("drop the index first", "build another lake");
         let path = path.display();
@@ -146,6 +159,14 @@ impl Contents {
             source_id: chain.chain_id,
             source_genesis: chain.genesis_hash,
         })
+    }
+
+    /// What is read in addition to transfers that have a log.
+    pub const fn additions(&self) -> Additions {
+        Additions {
+            internal: self.internal,
+            participations: self.transactions,
+        }
     }
 
     /// Checks that movements inside of transactions can be found if a store has them.
@@ -251,9 +272,9 @@ pub fn run<S: Store>(
             ..everything(&missing, &contents.wrapped_native)
         };
         let (prepared, gone) = match skip_unavailable {
-            true => origin.prepare_available(&request, contents.internal)?,
+            true => origin.prepare_available(&request, contents.additions())?,
             false => {
-                let prepared = origin.prepare(&request, contents.internal)?;
+                let prepared = origin.prepare(&request, contents.additions())?;
                 // Fails with all missing blocks, before any are read.
                 source.check_available(&request)?;
                 (prepared, BlockRanges::default())

@@ -70,7 +70,11 @@ pub fn assert_same(found: &[Transfer], expected: &[Transfer], what: &str) {
 pub struct NothingInside;
 
 impl InternalSource for NothingInside {
-    fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+    fn reader(
+        &self,
+        _: &BlockRanges,
+        _: bool,
+    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
         Ok(Box::new(Self))
     }
 }
@@ -114,8 +118,12 @@ impl<S: Indexable> Indexable for Changing<'_, S> {
         self.source.tip()
     }
 
-    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a> {
-        self.source.block_reader(request)
+    fn block_reader<'a>(
+        &'a self,
+        request: &'a ScanRequest,
+        participations: bool,
+    ) -> Box<dyn BlockReader + 'a> {
+        self.source.block_reader(request, participations)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sources that an index is built from.
 
 use crate::{
-    BlockRange, BlockRanges, DecodeCounts, ScanRequest, SourceError, Transfer, TransferSource,
+    BlockRange, BlockRanges, DecodeCounts, Participation, ScanRequest, SourceError, Transfer,
+    TransferSource,
 };
 use alloy_primitives::{Address, B256};
 
@@ -12,8 +13,13 @@ pub trait Indexable: TransferSource + Sync {
     fn tip(&self) -> Result<u64, SourceError>;
 
     /// Returns a reader for one thread. It uses the filter, the wrapped coins and
-    /// `with_hashes` of `request`, but not its blocks.
-    fn block_reader<'a>(&'a self, request: &'a ScanRequest) -> Box<dyn BlockReader + 'a>;
+    /// `with_hashes` of `request`, but not its blocks. With `participations`, it also reads who
+    /// sends, receives and is created by each transaction.
+    fn block_reader<'a>(
+        &'a self,
+        request: &'a ScanRequest,
+        participations: bool,
+    ) -> Box<dyn BlockReader + 'a>;
 }
 
 /// Reads blocks sequentially on the caller's thread.
@@ -42,6 +48,8 @@ pub struct BlockRun {
     pub anomalies: Vec<AnomalousLogs>,
     /// The wanted transfers, in total order.
     pub transfers: Vec<Transfer>,
+    /// Who takes part in the transactions, settled; none unless they were asked for.
+    pub participations: Vec<Participation>,
 }
 
 /// The time of one block, and what the decoder counted in it.
@@ -73,13 +81,18 @@ pub struct AnomalousLogs {
 /// [`Kind::Internal`]: crate::Kind::Internal
 /// [`Kind::Burn`]: crate::Kind::Burn
 pub trait InternalSource: Sync {
-    /// Prepares to read these blocks, which may take as long as reading a few of them.
+    /// Prepares to read these blocks, which may take as long as reading a few of them. With
+    /// `participations`, all of them are executed, and who takes part in calls is read, too.
     ///
     /// # Errors
     ///
     /// [`SourceError::Unavailable`] if some of them have to be executed and cannot be, because
     /// their state is pruned or not written yet.
-    fn reader(&self, blocks: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError>;
+    fn reader(
+        &self,
+        blocks: &BlockRanges,
+        participations: bool,
+    ) -> Result<Box<dyn InternalReader + '_>, SourceError>;
 }
 
 /// Reads internal movements of prepared blocks. Several threads may share a reader.
@@ -93,6 +106,9 @@ pub trait InternalReader: Sync {
 pub struct InternalTransfers {
     /// In total order, with times and transaction hashes.
     pub transfers: Vec<Transfer>,
+    /// Who takes part in the transactions and in the calls inside of them, settled; none unless they
+    /// were asked for.
+    pub participations: Vec<Participation>,
     /// Number and hash of the last block that was executed, to check that it is the block of the
     /// caller. `None` if there was none: block 0 has no transactions.
     pub last_block: Option<(u64, B256)>,

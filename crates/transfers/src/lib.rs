@@ -8,8 +8,8 @@
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
 //! Modules, each using only those before it: amounts, csr, events, gaps, log, address_prefilter, time,
-//! decoder_input, counts, transfer, fields, filter, frames, testing, queried_names, wrap, decode, source,
-//! indexable.
+//! decoder_input, counts, transfer, fields, filter, frames, testing, participation, queried_names, wrap, decode,
+//! source, indexable.
 
 mod address_prefilter;
 mod amounts;
@@ -26,6 +26,7 @@ mod indexable;
 mod log;
 #[cfg(test)]
 mod naive;
+mod participation;
 mod queried_names;
 mod source;
 pub mod testing;
@@ -50,6 +51,7 @@ pub use indexable::{
     InternalTransfers,
 };
 pub use log::LogView;
+pub use participation::{Participation, Roles};
 pub use queried_names::{QueriedNames, Unseen};
 pub use source::{
     Batch, BlockAnchor, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError,

@@ -127,8 +127,8 @@ pub use txgraph_replay::{
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};
 pub use txgraph_transfers::{
     AddressFilter, AmountFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ChainInfo,
-    DecodeCounts, Direction, FailureKind, Fields, Kind, ScanReport, ScanRequest, SourceError,
-    SourceFailure, StateUsed, TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource,
-    Unavailable, Unseen, WrappedNative,
+    DecodeCounts, Direction, FailureKind, Fields, Kind, Participation, Roles, ScanReport,
+    ScanRequest, SourceError, SourceFailure, StateUsed, TokenFilter, TokenStandard, Transfer,
+    TransferFilter, TransferSource, Unavailable, Unseen, WrappedNative,
 };
 pub use version::version;

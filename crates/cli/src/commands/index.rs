@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{output::listed, table::thousands};
 use clap::{Args, Subcommand};
-use txgraph::{IndexState, Result};
+use txgraph::{BuildOptions, IndexState, Result};
 
 /// Build and check an index, which finds any address in milliseconds
 ///
@@ -39,6 +39,13 @@ struct BuildArgs {
     /// Larger segments are searched faster, and take more memory to build.
     #[arg(long, value_name = "N")]
     segment_blocks: Option<u64>,
+
+    /// Also store the transactions of each address
+    ///
+    /// Those that it sends, receives and is created by; with --with-internal also those in whose
+    /// calls it takes part, for which all blocks are replayed. `txgraph serve` finds them there.
+    #[arg(long)]
+    with_transactions: bool,
 
     #[command(flatten)]
     store: stores::StoreBuildArgs,
@@ -87,7 +94,10 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
     let index = source.index()?;
     match &args.action {
         Action::Build(build) => {
-            let options = build.store.options(build.segment_blocks, &source)?;
+            let options = BuildOptions {
+                transactions: build.with_transactions,
+                ..build.store.options(build.segment_blocks, &source)?
+            };
             let built = index.build(&options, build.store.with_internal)?;
             stores::built(&index.directory()?, UNITS, &built, terminal);
         }
@@ -122,7 +132,7 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
 const UNITS: &str = "segments";
 
 /// The human-readable page.
-fn lines(state: &IndexState) -> [(&'static str, String); 9] {
+fn lines(state: &IndexState) -> [(&'static str, String); 10] {
     let status = &state.status;
     [
         ("index", status.path.display().to_string()),
@@ -156,6 +166,15 @@ fn lines(state: &IndexState) -> [(&'static str, String); 9] {
         (
             "transfers",
             stores::transfers(status.transfers, status.internal),
+        ),
+        (
+            "transactions",
+            match (status.transactions, status.internal) {
+                (true, true) => "by address, also by calls inside of them",
+                (true, false) => "by address",
+                (false, _) => "not by address: `txgraph index drop`, `build --with-transactions`",
+            }
+            .to_owned(),
         ),
         (
             "size",

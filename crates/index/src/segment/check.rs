@@ -45,6 +45,7 @@ impl Segment {
                 return Err(self.damaged(format!("{order:?} does not have every row")));
             }
         }
+        self.check_places()?;
         let classes = self.classes()?;
         let mut class_rows = vec![0; classes.len()];
         for row in 0..self.rows {
@@ -69,6 +70,40 @@ impl Segment {
         }
         if whole != (0..self.rows) || sum != self.head.counts {
             return Err(self.damaged("the counts of its blocks do not add up"));
+        }
+        Ok(())
+    }
+
+    /// Checks that the transactions of each address ascend and exist, and that their numbers agree
+    /// with the counts of the blocks.
+    fn check_places(&self) -> Result<()> {
+        let Some(places) = self.places()? else {
+            return Ok(());
+        };
+        let mut transactions = 0;
+        let counts = self.column(Part::Transactions, self.block_count)?;
+        for offset in 0..self.block_count {
+            let (first, end) = places.block_transactions.bounds(offset)?;
+            if first != transactions || end - first != counts.index(offset)? {
+                return Err(self.damaged("the numbers of its transactions do not add up"));
+            }
+            transactions = end;
+        }
+        let mut seen = 0;
+        for number in 0..self.addresses {
+            let run = places.places.of(number)?;
+            if run.start != seen {
+                return Err(self.damaged("the transactions of two addresses overlap"));
+            }
+            seen = run.end;
+            let mut before = None;
+            for at in run {
+                let (transaction, _) = places.decode(at)?;
+                if Some(transaction) <= before || transaction >= transactions {
+                    return Err(self.damaged(format!("Places has a wrong transaction at {at}")));
+                }
+                before = Some(transaction);
+            }
         }
         Ok(())
     }

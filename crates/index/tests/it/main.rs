@@ -8,3 +8,4 @@ mod follow;
 mod mainnet;
 mod mutations;
 mod support;
+mod transactions;

@@ -95,7 +95,7 @@ fn blocks_before_amsterdam_are_refused() {
     // What an index is built from: the others are added by replay.
     request.blocks = range(FIRST, LAST).into();
     let blocks = range(FIRST, FORK + 4);
-    let run = source.block_reader(&request).read(blocks).unwrap();
+    let run = source.block_reader(&request, false).read(blocks).unwrap();
     assert_eq!(run.blocks, blocks);
     assert_same(&run.transfers, &sample.transfers, "an index");
 }

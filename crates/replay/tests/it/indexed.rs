@@ -5,16 +5,23 @@ use crate::{
     support::database,
 };
 use alloy_primitives::Address;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+    sync::Arc,
+};
 use txgraph_chaingen::Layout;
 use txgraph_chaingen::execgen::{Miner, MinerPlan, Plan};
 use txgraph_index::{BuildOptions, BuildSource, Index, Indexed, build, update, verify};
+use txgraph_nodedb::NodeDb;
 use txgraph_reader::NodeSource;
-use txgraph_replay::{ChainRules, Internal, WithInternal};
+use txgraph_replay::{
+    BlockReplay, ChainRules, FrameDetail, Internal, Record, ReplayOptions, Replayer, WithInternal,
+};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_transfers::{
-    AddressFilter, Direction, Kind, ScanRequest, SourceError, TokenFilter, TransferFilter,
-    TransferSource,
+    AddressFilter, BlockRange, Direction, Kind, Roles, ScanRequest, SourceError, TokenFilter,
+    TransferFilter, TransferSource,
 };
 use txgraph_work::{CancelFlag, Threads, WorkContext};
 
@@ -98,10 +105,11 @@ fn index_follows_reorganizations() {
     let options = BuildOptions {
         unit_blocks: Some(16),
         reorg_buffer: 0,
+        transactions: true,
         ..BuildOptions::default()
     };
     build(&place, origin.clone(), &options).unwrap();
-    let (mut undone, mut internal_rows) = (0, 0);
+    let (mut undone, mut internal_rows, mut inside) = (0, 0, 0);
     for _ in 0..8 {
         let tip = miner.step().unwrap().tip.number;
         let open = || Index::open(&place, node.chain()).unwrap();
@@ -123,6 +131,8 @@ fn index_follows_reorganizations() {
         internal_rows += all.iter().filter(|it| it.kind == Kind::Internal).count();
         let ends: BTreeSet<_> = all.iter().map(|it| it.from_address).collect();
         let some: Vec<_> = ends.into_iter().step_by(5).collect();
+        assert!(index.has_transactions(true));
+        inside += compare_participations(&index, &db, &rules, state(), tip);
         for request in requests(tip, &some) {
             let expected = match request.filter.internal {
                 false => scan(&node, &request),
@@ -140,7 +150,58 @@ fn index_follows_reorganizations() {
             }
         }
     }
-    assert!(undone > 0 && internal_rows > 0);
+    assert!(undone > 0 && internal_rows > 0 && inside > 0);
+}
+
+/// Compares the participants of every transaction with those of a replay. Returns the number of those
+/// that take part in calls only.
+fn compare_participations(
+    index: &Index,
+    db: &NodeDb,
+    rules: &ChainRules,
+    state: StateDb,
+    tip: u64,
+) -> usize {
+    let mut expected: BTreeMap<Address, Vec<(u64, u32, Roles)>> = BTreeMap::new();
+    let blocks = BlockRange {
+        first: 1,
+        last: tip,
+    };
+    let options = ReplayOptions {
+        record: Record {
+            frames: Some(FrameDetail::Calls),
+            ..Record::default()
+        },
+        ..ReplayOptions::default()
+    };
+    let states = state.range(BlockRange {
+        first: 0,
+        last: tip - 1,
+    });
+    let replayer = Replayer::new(rules.clone(), db, states.unwrap(), options).unwrap();
+    let each = &mut |block: BlockReplay| {
+        for it in &block.transactions {
+            for (address, roles) in it.participants() {
+                assert_eq!(it.roles_of(address), Some(roles));
+                let place = (it.block, it.index, roles);
+                expected.entry(address).or_default().push(place);
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    replayer.range(blocks, each).unwrap();
+    for (address, expected) in &expected {
+        let mut found = Vec::new();
+        let _ = index.transactions_of(*address, blocks, false, &mut |it| {
+            found.push((it.block, it.transaction, it.roles));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found, *expected, "{address}");
+    }
+    let inside = expected.values().flatten();
+    inside
+        .filter(|(.., roles)| roles.among(Roles::ENDS).is_none())
+        .count()
 }
 
 fn fails<T: std::fmt::Debug>(result: txgraph_index::Result<T>) -> txgraph_index::Error {

@@ -149,7 +149,7 @@ fn replayed_transfers_keep_times_and_hashes() {
     // An index is built from the same transfers.
     let internal = internal(&opened, opened.rules.clone());
     let blocks = BlockRange { first: 1, last: 30 };
-    let found = internal.reader(&blocks.into()).unwrap().read(blocks);
+    let found = internal.reader(&blocks.into(), false).unwrap().read(blocks);
     let is_internal = |one: &&Transfer| is_replayed(one) && !is_fee(one);
     let expected: Vec<_> = expected.iter().filter(is_internal).cloned().collect();
     assert!(!expected.is_empty());
@@ -311,10 +311,10 @@ fn blocks_of_amsterdam_are_not_replayed() {
     // The same for an index.
     let logged = BlockRange { first: fork, last };
     let internal = internal();
-    let reader = internal.reader(&logged.into()).unwrap();
+    let reader = internal.reader(&logged.into(), false).unwrap();
     assert_eq!(reader.read(logged).unwrap().last_block, None);
     let blocks = BlockRange { first, last };
-    assert!(internal.reader(&blocks.into()).is_err());
+    assert!(internal.reader(&blocks.into(), false).is_err());
 }
 
 /// Transfers of a replay that differs from the node are not delivered.

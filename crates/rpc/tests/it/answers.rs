@@ -198,7 +198,7 @@ fn runs_of_blocks_have_counts_for_each_block() {
     let server = server();
     let source = source(&server);
     let everything = request(TransferFilter::default());
-    let mut reader = source.block_reader(&everything);
+    let mut reader = source.block_reader(&everything, false);
     let run = reader.read(BlockRange::up_to(40)).unwrap();
     assert_eq!(run.blocks, BlockRange::up_to(31));
     assert_eq!(run.summaries.len(), 32);

@@ -2,7 +2,7 @@
 
 use super::{
     query::Query,
-    reply::{NO_TRANSACTIONS, PageRows, Reply, confirmations, text},
+    reply::{NO_TRANSACTIONS, Reply, confirmations, text},
 };
 use crate::{
     ask::Ask,
@@ -10,10 +10,14 @@ use crate::{
     json::{address, data, selector},
 };
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 use txgraph::{BlockSpec, Direction, NodeTransaction};
 
 /// The most addresses of one query.
 const ADDRESSES_MAX: usize = 20;
+
+/// Transactions that are read at a time.
+const CHUNK_ROWS: usize = 256;
 
 /// Rows of a page, if the query names no number.
 pub(super) const ROWS: u64 = 10_000;
@@ -64,16 +68,31 @@ pub(super) fn token_balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let wanted = query.address("address")?;
     let page = query.page(ROWS)?;
-    let mut rows = PageRows::new(page);
+    let mut rows = Vec::new();
     if let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? {
-        let blocks = Ask::range(first, last)?;
-        ask.source
-            .transactions_of(wanted, blocks, page.order, |it| {
-                let bytes = 1000 + 2 * it.transaction.input().len();
-                rows.add(ask, bytes, || Ok(transaction(ask, &it)))
-            })?;
+        let of_address = ask.source.transactions(wanted).order(page.order);
+        let (mut found, mut places) = (0, Vec::new());
+        of_address.blocks(Ask::range(first, last)?).for_each(|it| {
+            found += 1;
+            if found > page.skip {
+                places.push((it.block, it.transaction));
+            }
+            Ok(match places.len() < page.rows {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            })
+        })?;
+        for places in places.chunks(CHUNK_ROWS) {
+            let read = ask
+                .source
+                .transactions_at(&places.iter().copied().collect())?;
+            for it in places.iter().filter_map(|place| read.get(place)) {
+                ask.count(1000 + 2 * it.transaction.input().len())?;
+                rows.push(transaction(ask, it));
+            }
+        }
     }
-    Ok(Reply::Rows(rows.finish()?, NO_TRANSACTIONS))
+    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
 }
 
 fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {

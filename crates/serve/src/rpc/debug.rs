@@ -10,7 +10,7 @@ use crate::{
     json::data,
 };
 use serde_json::{Value, json};
-use txgraph::{CallFrame, Trace, TransactionReplay};
+use txgraph::{BlockRange, CallFrame, Trace, TransactionReplay};
 
 /// The trace that is asked of each transaction.
 #[derive(Clone, Copy)]
@@ -92,7 +92,8 @@ pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 pub(super) fn block(ask: &Ask<'_>, number: u64, params: &Params<'_>) -> Answer<Value> {
     let tracer = Tracer::of(params.get(1))?;
     let mut found = Vec::new();
-    replay(ask, number, number, Some(tracer.trace()), |block| {
+    let blocks = BlockRange::one(number).into();
+    replay(ask, &blocks, tracer.trace(), |block| {
         for replay in &block.transactions {
             ask.count(bytes(replay))?;
             found.push(json!({

@@ -1,23 +1,16 @@
 //! `ots_*`: the interface of Otterscan, level 8, as Erigon answers it.
 
-use super::{
-    eth::blob_price,
-    params::Params,
-    trace::{found, replay},
-};
+use super::{eth::blob_price, params::Params, trace::found};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    frames::{ends, involves, steps},
+    frames::{ends, steps},
     json::{self, address, data, quantity},
 };
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
-use txgraph::{Creation, FrameKind, NodeTransaction, Trace};
-
-/// Blocks that are replayed before they are looked at.
-const CHUNK_BLOCKS: u64 = 64;
+use std::{collections::BTreeSet, ops::ControlFlow};
+use txgraph::{BlockRange, Creation, FrameKind, NodeTransaction, Order, Trace};
 
 /// The most transactions of one page.
 const PAGE_MAX: u64 = 1000;
@@ -179,6 +172,9 @@ pub(super) fn transaction_error(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Va
 pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (sender, nonce) = (params.address(0)?, params.number(1)?);
     let after = |block: u64| -> Answer<u64> {
+        if let Some(nonce) = ask.source.indexed_nonce(sender, block)? {
+            return Ok(nonce);
+        }
         let account = ask
             .source
             .with_state(Some(block), |state| state.account(sender))?;
@@ -236,27 +232,16 @@ pub(super) fn search_before(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value>
     let block = params.number(1)?;
     let tip = ask.tip.number;
     // 0 is above the tip.
-    let mut next = match block {
+    let next = match block {
         0 => Some(tip),
         block => Some(block.saturating_sub(1).min(tip)),
     };
     let is_first = block == 0 || block > tip;
-    let mut found: Vec<(u64, u32)> = Vec::new();
+    let mut found = Vec::new();
     let mut is_last = true;
-    while let Some(last) = next {
-        let first = last.saturating_sub(CHUNK_BLOCKS - 1);
-        let chunk = participations(ask, wanted, first, last)?;
-        for places in chunk.into_iter().rev() {
-            if found.len() as u64 >= size {
-                is_last = false;
-                break;
-            }
-            found.extend(places.into_iter().rev());
-        }
-        if !is_last {
-            break;
-        }
-        next = first.checked_sub(1);
+    if let Some(last) = next {
+        let blocks = Ask::range(0, last)?;
+        is_last = fill(ask, wanted, blocks, Order::NewestFirst, size, &mut found)?;
     }
     page(ask, &found, is_first, is_last)
 }
@@ -266,22 +251,15 @@ pub(super) fn search_after(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> 
     let block = params.number(1)?;
     let tip = ask.tip.number;
     // 0 is before the first block.
-    let mut first = match block {
+    let first = match block {
         0 => 0,
         block => block.saturating_add(1),
     };
-    let mut found: Vec<(u64, u32)> = Vec::new();
+    let mut found = Vec::new();
     let mut is_first = true;
-    while first <= tip && is_first {
-        let last = first.saturating_add(CHUNK_BLOCKS - 1).min(tip);
-        for places in participations(ask, wanted, first, last)? {
-            if found.len() as u64 >= size {
-                is_first = false;
-                break;
-            }
-            found.extend(places);
-        }
-        first = last + 1;
+    if first <= tip {
+        let blocks = Ask::range(first, tip)?;
+        is_first = fill(ask, wanted, blocks, Order::OldestFirst, size, &mut found)?;
     }
     // Newest first, in both directions.
     found.reverse();
@@ -295,24 +273,30 @@ fn page_size(params: &Params<'_>) -> Answer<u64> {
     }
 }
 
-/// The transactions in which an address takes part, in the order of the chain, in groups of one block.
-fn participations(
+/// Fills a page with transactions in which an address takes part. A page never ends inside of a
+/// block. Returns whether there are no others.
+fn fill(
     ask: &Ask<'_>,
     wanted: Address,
-    first: u64,
-    last: u64,
-) -> Answer<Vec<Vec<(u64, u32)>>> {
-    let mut found = Vec::new();
-    replay(ask, first, last, None, |block| {
-        let involved = block.transactions.iter();
-        let involved = involved.filter(|replay| involves(replay, wanted));
-        let places: Vec<_> = involved.map(|it| (it.block, it.index)).collect();
-        if !places.is_empty() {
-            found.push(places);
-        }
-        Ok(())
+    blocks: BlockRange,
+    order: Order,
+    size: u64,
+    found: &mut Vec<(u64, u32)>,
+) -> Answer<bool> {
+    let mut is_end = true;
+    let of_address = ask.source.transactions(wanted).inside();
+    of_address.blocks(blocks).order(order).for_each(|it| {
+        let is_full = found.len() as u64 >= size;
+        is_end = !(is_full && found.last().is_some_and(|(block, _)| *block != it.block));
+        Ok(match is_end {
+            true => {
+                found.push((it.block, it.transaction));
+                ControlFlow::Continue(())
+            }
+            false => ControlFlow::Break(()),
+        })
     })?;
-    Ok(found)
+    Ok(is_end)
 }
 
 fn page(ask: &Ask<'_>, found: &[(u64, u32)], is_first: bool, is_last: bool) -> Answer<Value> {

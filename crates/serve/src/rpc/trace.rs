@@ -8,7 +8,10 @@ use crate::{
 };
 use alloy_primitives::{Address, B256};
 use serde_json::Value;
-use txgraph::{BlockReplay, BlockSpec, Mismatch, Trace, TransactionName, TransactionReplay};
+use txgraph::{
+    BlockRange, BlockRanges, BlockReplay, BlockSpec, Mismatch, Trace, TransactionName,
+    TransactionReplay,
+};
 
 /// Refuses a replay that differs from what the node stored.
 fn check(mismatches: &[Mismatch]) -> Answer<()> {
@@ -23,18 +26,18 @@ fn check(mismatches: &[Mismatch]) -> Answer<()> {
 /// Replays blocks in order, until `each` fails. Block 0 has no transactions.
 pub(crate) fn replay(
     ask: &Ask<'_>,
-    first: u64,
-    last: u64,
-    trace: Option<Trace>,
+    blocks: &BlockRanges,
+    trace: Trace,
     mut each: impl FnMut(&BlockReplay) -> Answer<()>,
 ) -> Answer<()> {
-    let first = first.max(1);
-    if first > last {
+    let executed = BlockRange::new(1, u64::MAX).into_iter().collect();
+    let blocks = blocks.intersect(&executed);
+    if blocks.is_empty() {
         return Ok(());
     }
-    let mut replay = ask.source.replay().blocks(BlockSpec::through(first, last));
-    if let Some(trace) = trace {
-        replay = replay.trace(trace);
+    let mut replay = ask.source.replay().trace(trace);
+    for blocks in blocks.iter() {
+        replay = replay.blocks(BlockSpec::through(blocks.first, blocks.last));
     }
     let mut fault = None;
     let done = replay.for_each(|block| {
@@ -113,7 +116,8 @@ pub(super) fn block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         Err(fault) => return ask.or_null(Err(fault)),
     };
     let mut found = Vec::new();
-    replay(ask, number, number, Some(Trace::Call), |block| {
+    let blocks = BlockRange::one(number).into();
+    replay(ask, &blocks, Trace::Call, |block| {
         each(ask, block, &mut |trace, place| {
             ask.count(trace.bytes)?;
             found.push(trace.placed(place));
@@ -162,6 +166,31 @@ struct Filter {
 }
 
 impl Filter {
+    /// The blocks of a range that may have wanted traces.
+    fn blocks(&self, ask: &Ask<'_>, blocks: BlockRange) -> Answer<BlockRanges> {
+        // Before the merge, rewards are traces without a transaction.
+        let first = ask.source.header(blocks.first.max(1).min(ask.tip.number))?;
+        let has_addresses = !self.from.is_empty() || !self.to.is_empty();
+        if !has_addresses || !first.difficulty.is_zero() {
+            return Ok(blocks.into());
+        }
+        let of_all = |addresses: &[Address]| -> Answer<BlockRanges> {
+            let mut all = Vec::new();
+            for address in addresses {
+                let of_address = ask.source.transactions(*address).inside().blocks(blocks);
+                all.extend(of_address.candidate_blocks()?.iter());
+            }
+            Ok(BlockRanges::new(all))
+        };
+        let (from, to) = (of_all(&self.from)?, of_all(&self.to)?);
+        Ok(
+            match self.both && !self.from.is_empty() && !self.to.is_empty() {
+                true => from.intersect(&to),
+                false => from.iter().chain(to.iter()).collect(),
+            },
+        )
+    }
+
     /// Whether a trace is wanted: without addresses each is; with them one that is from or to one of
     /// them, or both if both are asked for.
     fn matches(&self, trace: &FlatTrace) -> bool {
@@ -208,14 +237,15 @@ pub(super) fn filter(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         from => ask.block(from)?,
     };
     let last = ask.block(get("toBlock"))?;
-    Ask::range(first, last)?;
     let mut skip = number("after")?.unwrap_or(0);
     let most = number("count")?.unwrap_or(u64::MAX);
+    let blocks = Ask::range(first, last)?;
     let mut found = Vec::new();
     if most == 0 {
         return Ok(found.into());
     }
-    let done = replay(ask, first, last, Some(Trace::Call), |block| {
+    let blocks = filter.blocks(ask, blocks)?;
+    let done = replay(ask, &blocks, Trace::Call, |block| {
         each(ask, block, &mut |trace, place| {
             if !filter.matches(&trace) {
                 return Ok(());

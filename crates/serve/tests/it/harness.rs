@@ -10,7 +10,8 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-use txgraph::{CancelFlag, IndexChoice, Source};
+use tempfile::TempDir;
+use txgraph::{BuildOptions, CancelFlag, IndexChoice, Source};
 use txgraph_serve::{Server, Settings};
 use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
 
@@ -20,6 +21,17 @@ pub(crate) struct Served {
     stop: CancelFlag,
     thread: Option<JoinHandle<()>>,
     _directory: Option<Unpacked>,
+    _index: Option<TempDir>,
+}
+
+/// What an index of a served chain has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Indexed {
+    pub(crate) transactions: bool,
+    /// Transfers and participants of calls inside of transactions.
+    pub(crate) inside: bool,
+    /// The last block.
+    pub(crate) last_block: Option<u64>,
 }
 
 /// An answer.
@@ -70,14 +82,41 @@ impl Served {
     }
 
     pub(crate) fn with(fixture: &Fixture, settings: Settings) -> Self {
+        Self::serve(fixture, settings, None)
+    }
+
+    /// A server that answers from an index.
+    pub(crate) fn indexed(fixture: &Fixture, contents: Indexed) -> Self {
+        Self::serve(fixture, settings(), Some(contents))
+    }
+
+    fn serve(fixture: &Fixture, settings: Settings, contents: Option<Indexed>) -> Self {
         let directory = fixture.unpack();
+        let index = contents.map(|_| tempfile::tempdir().unwrap());
+        let choice = match &index {
+            Some(folder) => IndexChoice::At(folder.path().join("index")),
+            None => IndexChoice::Off,
+        };
         let source = Source::builder(directory.path())
             .threads(2)
-            .index(IndexChoice::Off)
+            .index(choice)
             .chain_file(chain_file(fixture))
             .open()
             .unwrap();
-        Self::on(source, settings, Some(directory))
+        if let Some(contents) = contents {
+            let options = BuildOptions {
+                transactions: contents.transactions,
+                last_block: contents.last_block,
+                reorg_buffer: 0,
+                unit_blocks: Some(16),
+                ..BuildOptions::default()
+            };
+            let built = source.index().unwrap().build(&options, contents.inside);
+            built.unwrap();
+        }
+        let mut served = Self::on(source, settings, Some(directory));
+        served._index = index;
+        served
     }
 
     /// A server on a source, whose directory may be kept until the end.
@@ -90,6 +129,7 @@ impl Served {
             stop,
             thread: Some(thread::spawn(move || server.run(&flag).unwrap())),
             _directory: directory,
+            _index: None,
         }
     }
 

@@ -5,6 +5,7 @@ mod etherscan;
 mod harness;
 mod head;
 mod hostile;
+mod indexed;
 mod live;
 mod node;
 mod ots;

@@ -147,7 +147,7 @@ fn another_chain_or_version_is_refused(kind: &Kind, _: &str) {
     }
     let manifest = place.join(kind.manifest);
     let text = fs::read_to_string(&manifest).unwrap();
-    for (from, to, what) in kind.changes {
+    for (from, to, what) in kind.changes.iter().copied() {
         fs::write(&manifest, text.replacen(from, to, 1)).unwrap();
         let refused = (kind.open)(place, node).map(drop).unwrap_err();
         let message = refused.to_string();

@@ -25,7 +25,7 @@ pub(crate) struct Kind {
     /// The name of the manifest.
     pub(crate) manifest: &'static str,
     /// Changes of a manifest, and what the error says then.
-    pub(crate) changes: [(&'static str, &'static str, &'static str); 4],
+    pub(crate) changes: &'static [(&'static str, &'static str, &'static str)],
 }
 
 pub(crate) const INDEX: Kind = Kind {
@@ -35,9 +35,10 @@ pub(crate) const INDEX: Kind = Kind {
     settle: None,
     write_otherwise: |place| drop_index(place).map(drop),
     manifest: "MANIFEST",
-    changes: [
-        ("txgraph-index 4", "txgraph-index 3", "has version 3"),
-        ("txgraph-index 4", "txgraph-index 5", "has version 5"),
+    changes: &[
+        ("txgraph-index 5", "txgraph-index 3", "has version 3"),
+        ("txgraph-index 5", "txgraph-index 6", "has version 6"),
+        ("txgraph-index 5", "txgraph-index 4", "its version is that"),
         ("\"segments\"", "\"segment\"", "its checksum"),
         ("txgraph-index", "something", "it does not start with"),
     ],
@@ -50,7 +51,7 @@ pub(crate) const LAKE: Kind = Kind {
     settle: Some(|place| Ok(compact(place, &work())?.replaced)),
     write_otherwise: |place| compact(place, &work()).map(drop),
     manifest: "manifest.json",
-    changes: [
+    changes: &[
         ("\"version\": 1", "\"version\": 9", "has version 9"),
         ("txgraph-lake", "other", "its format is not"),
         ("_blocks\": 32", "_blocks\": 33", "its checksum"),

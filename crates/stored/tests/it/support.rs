@@ -42,11 +42,12 @@ pub(crate) fn work() -> WorkContext {
     }
 }
 
-/// Returns options for small units, up to the tip.
+/// Returns options for small units, up to the tip, with everything that a store can have.
 pub(crate) fn options(unit_blocks: u64) -> BuildOptions {
     BuildOptions {
         unit_blocks: Some(unit_blocks),
         reorg_buffer: 0,
+        transactions: true,
         ..BuildOptions::default()
     }
 }

@@ -4,7 +4,7 @@ mod content;
 
 pub use content::{NodeBlock, NodeReceipt, NodeTransaction};
 
-use content::{count, some, touches, whole};
+use content::{some, whole};
 
 use crate::{Capability, Error, Result, Source, error::list_gaps, source::RethNode};
 use alloy_primitives::{Address, B256};
@@ -145,44 +145,6 @@ impl Source {
         self.scan_blocks(blocks, order, WHOLE, read, each)
     }
 
-    /// The transactions that an address sends, receives, or is created by, with their receipts, in
-    /// order, until `each` breaks. Calls inside of transactions are not looked at.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::for_each_block`].
-    pub fn transactions_of(
-        &self,
-        address: Address,
-        blocks: BlockRange,
-        order: Order,
-        mut each: impl FnMut(NodeTransaction) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let read = |block: &mut Block<'_>| {
-            let mut indices = BTreeSet::new();
-            for index in 0..count(block)? {
-                if touches(block, index, address)? {
-                    indices.insert(index);
-                }
-            }
-            match indices.is_empty() {
-                true => Ok(None),
-                false => some(block, &indices).map(Some),
-            }
-        };
-        self.scan_blocks(blocks, order, TRANSACTIONS, read, |mut found: Vec<_>| {
-            if order == Order::NewestFirst {
-                found.reverse();
-            }
-            for transaction in found {
-                if each(transaction)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })
-    }
-
     /// The blocks whose beneficiary is an address, with their transactions and receipts, in order, until
     /// `each` breaks.
     ///
@@ -276,7 +238,7 @@ impl Source {
                 Ok(found)
             })
         };
-        self.in_order(chunks(blocks, order), read, |mut found| {
+        self.in_order(chunks(blocks, order, CHUNK_BLOCKS), read, |mut found| {
             if order == Order::NewestFirst {
                 found.reverse();
             }
@@ -313,19 +275,23 @@ impl Source {
     }
 }
 
-/// Parts of a range, in order.
-fn chunks(blocks: BlockRange, order: Order) -> impl Iterator<Item = BlockRange> {
+/// Parts of a range, in order, of at most `most` blocks.
+pub(super) fn chunks(
+    blocks: BlockRange,
+    order: Order,
+    most: u64,
+) -> impl Iterator<Item = BlockRange> {
     let mut rest = BlockRange::new(blocks.first, blocks.last);
     std::iter::from_fn(move || {
         let left = rest?;
         let (chunk, others) = match order {
             Order::OldestFirst => {
-                let last = left.first.saturating_add(CHUNK_BLOCKS - 1).min(left.last);
+                let last = left.first.saturating_add(most - 1).min(left.last);
                 let others = (last < left.last).then(|| (last + 1, left.last));
                 ((left.first, last), others)
             }
             Order::NewestFirst => {
-                let first = left.last.saturating_sub(CHUNK_BLOCKS - 1).max(left.first);
+                let first = left.last.saturating_sub(most - 1).max(left.first);
                 let others = (first > left.first).then(|| (left.first, first - 1));
                 ((first, left.last), others)
             }
@@ -375,11 +341,11 @@ mod tests {
     fn chunks_cover_a_range_once_in_both_orders() {
         for (first, last) in [(0, 0), (5, 5), (0, 127), (0, 128), (7, 1000), (3, 130)] {
             let blocks = BlockRange::new(first, last).unwrap();
-            let up: Vec<_> = chunks(blocks, Order::OldestFirst).collect();
+            let up: Vec<_> = chunks(blocks, Order::OldestFirst, 128).collect();
             let seen: Vec<u64> = up.iter().flat_map(|it| it.first..=it.last).collect();
             assert_eq!(seen, (first..=last).collect::<Vec<_>>());
-            assert!(up.iter().all(|it| it.blocks() <= CHUNK_BLOCKS));
-            let mut down: Vec<_> = chunks(blocks, Order::NewestFirst).collect();
+            assert!(up.iter().all(|it| it.blocks() <= 128));
+            let mut down: Vec<_> = chunks(blocks, Order::NewestFirst, 128).collect();
             assert_eq!(down[0].last, last);
             down.reverse();
             let seen: Vec<u64> = down.iter().flat_map(|it| it.first..=it.last).collect();

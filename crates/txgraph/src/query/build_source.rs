@@ -3,7 +3,7 @@
 #[cfg(not(feature = "replay"))]
 use crate::{Capability, Error, SourceSpec};
 use crate::{Result, source::RethNode};
-use txgraph_stored::BuildSource;
+use txgraph_stored::{Additions, BuildSource};
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, SourceError,
 };
@@ -12,7 +12,11 @@ use txgraph_transfers::{
 struct Logged;
 
 impl InternalSource for Logged {
-    fn reader(&self, _: &BlockRanges) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+    fn reader(
+        &self,
+        _: &BlockRanges,
+        _: bool,
+    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
         Ok(Box::new(Self))
     }
 }
@@ -27,14 +31,18 @@ impl RethNode {
     /// Calls `work` with what an index or a lake is made from.
     pub(crate) fn with_build_source<T>(
         &self,
-        internal: bool,
+        additions: Additions,
         work: impl FnOnce(BuildSource<'_>) -> Result<T>,
     ) -> Result<T> {
         #[cfg(feature = "replay")]
         let replay;
-        let internal: Option<&dyn InternalSource> = match internal {
+        // No log reports calls without value.
+        let by_logs = || -> Result<bool> {
+            Ok(!additions.participations && self.db().snapshot()?.amsterdam()? == Some(0))
+        };
+        let internal: Option<&dyn InternalSource> = match additions.internal {
             false => None,
-            true if self.db().snapshot()?.amsterdam()? == Some(0) => Some(&Logged),
+            true if by_logs()? => Some(&Logged),
             #[cfg(feature = "replay")]
             true => {
                 replay = self.internal()?;

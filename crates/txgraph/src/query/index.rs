@@ -7,7 +7,7 @@ use crate::{
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
 use txgraph_index::{Index, Status};
-use txgraph_stored::{BuildOptions, BuildReport, StoreError, VerifyReport};
+use txgraph_stored::{Additions, BuildOptions, BuildReport, StoreError, VerifyReport};
 use txgraph_transfers::{ScanRequest, TransferSource};
 
 /// An index compared with its node.
@@ -147,14 +147,19 @@ impl IndexHandle<'_> {
     }
 
     /// Builds the index, or continues a build that was interrupted. If `internal`, it contains the
-    /// transfers inside of transactions, found by replaying them.
+    /// transfers inside of transactions, found by replaying them, and with
+    /// [transactions](BuildOptions::transactions) also those in whose calls an address takes part.
     ///
     /// # Errors
     ///
     /// If the source cannot be read, or the directory cannot be written.
     pub fn build(&self, options: &BuildOptions, internal: bool) -> Result<BuildReport> {
         let directory = self.writable()?;
-        self.node.with_build_source(internal, |origin| {
+        let additions = Additions {
+            internal,
+            participations: options.transactions,
+        };
+        self.node.with_build_source(additions, |origin| {
             let options = self.with_memory(options);
             txgraph_index::build(&directory, origin, &options)
                 .map_err(|error| hint_for_build(error.into()))
@@ -168,8 +173,8 @@ impl IndexHandle<'_> {
     /// As [`Self::build`], and if there is no index.
     pub fn update(&self, options: &BuildOptions) -> Result<BuildReport> {
         let directory = self.writable()?;
-        let internal = Index::open(&directory, self.source.chain()?)?.has_internal();
-        self.node.with_build_source(internal, |origin| {
+        let additions = Index::open(&directory, self.source.chain()?)?.additions();
+        self.node.with_build_source(additions, |origin| {
             let options = self.with_memory(options);
             Ok(txgraph_index::update(&directory, origin, &options)?)
         })
@@ -208,10 +213,13 @@ impl IndexHandle<'_> {
     /// At the first fault.
     pub fn verify(&self, quick: bool) -> Result<VerifyReport> {
         let index = self.open()?;
-        self.node
-            .with_build_source(index.has_internal() && !quick, |origin| {
-                Ok(txgraph_index::verify(&index, origin, quick)?)
-            })
+        let additions = match quick {
+            true => Additions::default(),
+            false => index.additions(),
+        };
+        self.node.with_build_source(additions, |origin| {
+            Ok(txgraph_index::verify(&index, origin, quick)?)
+        })
     }
 
     /// Deletes the index.

@@ -1,5 +1,6 @@
 //! The queries, one file each: their options, and how they are answered.
 
+mod address_transactions;
 mod analyze;
 mod blocks;
 mod branch_ends;
@@ -25,6 +26,7 @@ mod token_symbols;
 mod transaction_columns;
 mod transfers;
 
+pub use address_transactions::AddressTransactions;
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
 #[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};

@@ -254,6 +254,10 @@ impl Backend for RethNode {
         internal: bool,
         work: &mut super::backend::BuildSourceFn<'_>,
     ) -> Result<()> {
-        self.with_build_source(internal, work)
+        let additions = txgraph_stored::Additions {
+            internal,
+            ..Default::default()
+        };
+        self.with_build_source(additions, work)
     }
 }

@@ -86,27 +86,10 @@ impl NodeTransaction {
     }
 }
 
-pub(super) fn count(block: &Block<'_>) -> txgraph_nodedb::Result<u32> {
+fn count(block: &Block<'_>) -> txgraph_nodedb::Result<u32> {
     u32::try_from(block.body.tx_count).map_err(|_| NodeError::Inconsistent {
         block: block.number,
         what: format!("it has {} transactions", block.body.tx_count),
-    })
-}
-
-/// Whether an address is an end of a transaction.
-pub(super) fn touches(
-    block: &mut Block<'_>,
-    index: u32,
-    address: Address,
-) -> txgraph_nodedb::Result<bool> {
-    let sender = block.sender(index)?;
-    if sender == address {
-        return Ok(true);
-    }
-    let transaction = block.transaction(index)?;
-    Ok(match transaction.to {
-        Some(to) => to == address,
-        None => sender.create(transaction.nonce) == address,
     })
 }
 

@@ -1,12 +1,14 @@
 //! Where a contract was created: in the change sets of accounts, and by replay of one block.
 
-use super::Trace;
-use crate::{BlockSpec, Capability, Result, Source, query::blocks::reread, source::RethNode};
+use super::{Trace, TransactionName};
+use crate::{
+    BlockSpec, Capability, Order, Result, Source, query::blocks::reread, source::RethNode,
+};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
 use std::ops::ControlFlow;
 use txgraph_nodedb::{Account, Scratch, Snapshot};
-use txgraph_replay::StoredBlock;
-use txgraph_transfers::{BlockRange, SourceError};
+use txgraph_replay::{StoredBlock, TransactionReplay};
+use txgraph_transfers::{BlockRange, BlockRanges, Roles, SourceError};
 use txgraph_work::{Ordered, ordered};
 
 /// Blocks whose change sets are searched by one thread at a time.
@@ -41,14 +43,18 @@ impl Source {
     /// Where the code that an account has now was created. `None` if it was before the first
     /// block whose changes the node keeps.
     ///
-    /// Uses the node's history index if it can be read. Otherwise the change sets of accounts are
-    /// searched backwards, some ten microseconds for each block and thread.
+    /// Uses an index with transactions by address, or the node's history index if it can be read.
+    /// Otherwise the change sets of accounts are searched backwards, some ten microseconds for each
+    /// block and thread.
     ///
     /// # Errors
     ///
     /// If the source keeps no change sets, or they cannot be read.
     pub fn creation_of(&self, contract: Address) -> Result<Option<Creation>> {
         let node = self.node(Capability::State)?;
+        if let Some(creation) = self.indexed_creation(node, contract)? {
+            return Ok(Some(creation));
+        }
         let Some(block) = self.block_of_creation(node, contract)? else {
             return Ok(None);
         };
@@ -70,6 +76,64 @@ impl Source {
             }
         }
         Ok(Some(creation))
+    }
+
+    /// The newest creation that the index has, provided that none followed in blocks that it does not
+    /// have.
+    fn indexed_creation(&self, node: &RethNode, contract: Address) -> Result<Option<Creation>> {
+        let created = self.transactions(contract).order(Order::NewestFirst);
+        let inside = created.clone().inside();
+        let found = match inside.first_indexed(Roles::CREATIONS)? {
+            None => created.first_indexed(Roles::CREATIONS)?,
+            found => found,
+        };
+        let Some(it) = found else {
+            return Ok(None);
+        };
+        let place = (it.block, it.transaction);
+        let tip = self.tip_block()?.0;
+        if let Some(later) = it
+            .block
+            .checked_add(1)
+            .and_then(|next| BlockRange::new(next, tip))
+        {
+            let unindexed = BlockRanges::from(later).subtract(&created.indexed(later)?);
+            if unindexed.blocks() > CHUNK_BLOCKS {
+                return Ok(None);
+            }
+            for blocks in unindexed.iter() {
+                let search = || without_code(&node.db().snapshot()?, contract, blocks);
+                if reread("reading change sets", search)?.is_some() {
+                    return Ok(None);
+                }
+            }
+        }
+        let by = match it.roles.among(Roles::CREATED) {
+            Some(_) => {
+                let read = self.transactions_at(&[place].into())?;
+                read.get(&place).map(|it| Creator {
+                    index: it.index,
+                    hash: it.hash,
+                    sender: it.sender,
+                    creator: it.sender,
+                })
+            }
+            None => {
+                let (block, index) = place;
+                let name = TransactionName::Position { block, index };
+                let (replay, _) = self
+                    .replay()
+                    .transaction(name)
+                    .trace(Trace::Call)
+                    .one(None)?;
+                creator_of(&replay, contract)
+            }
+        };
+        Ok(by.map(|by| Creation {
+            block: it.block,
+            by: Some(by),
+            without_creator: None,
+        }))
     }
 
     fn block_of_creation(&self, node: &RethNode, contract: Address) -> Result<Option<u64>> {
@@ -159,24 +223,28 @@ impl Source {
         let mut found = None;
         let question = self.replay().blocks(BlockSpec::through(number, number));
         question.trace(Trace::Call).for_each(|block| {
-            for replay in &block.transactions {
-                let frames = replay.frames.iter().flat_map(|frames| frames.iter());
-                let mut creations = frames.filter(|frame| {
-                    frame.is_creation() && frame.address == contract && !frame.is_reverted
-                });
-                if let Some(frame) = creations.next() {
-                    found = Some(Creator {
-                        index: replay.index,
-                        hash: replay.hash,
-                        sender: replay.transaction.caller,
-                        creator: frame.caller,
-                    });
-                }
-            }
+            let creators = block.transactions.iter();
+            found = creators
+                .filter_map(|it| creator_of(it, contract))
+                .next_back();
             Ok(())
         })?;
         Ok(found)
     }
+}
+
+/// Who created a contract in a transaction, if it did.
+fn creator_of(replay: &TransactionReplay, contract: Address) -> Option<Creator> {
+    let frames = replay.frames.iter().flat_map(|frames| frames.iter());
+    let mut creations = frames
+        .filter(|frame| frame.is_creation() && frame.address == contract && !frame.is_reverted);
+    let frame = creations.next()?;
+    Some(Creator {
+        index: replay.index,
+        hash: replay.hash,
+        sender: replay.transaction.caller,
+        creator: frame.caller,
+    })
 }
 
 /// Finds the block of the creation with the history index: the first whose state has code.
