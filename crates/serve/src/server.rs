@@ -73,6 +73,7 @@ impl Server {
             token,
             hosts,
             head,
+            names,
             limits,
             access_log,
         } = settings;
@@ -101,6 +102,7 @@ impl Server {
             passing: Pool::new(head::CALLS, &limits, metrics.clone()),
             access: Access::new(token.map(|token| token.trim().to_owned()), hosts),
             head,
+            names,
             limits,
             metrics,
             access_log,

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
-    Leg, PreparedSearch, Result, Source, Table, Transfer, TransferPaths, legs,
+    Leg, PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
     parse::{GraphQuery, Options, parse_address},
-    widen,
+    route_remarks, widen,
 };
 
 /// Find routes of tokens from one address to another
@@ -213,36 +213,6 @@ fn unsearched(
     lines
 }
 
-/// What a route shows of an amount, and what it does not. `amount` formats one.
-fn remarks(route: &[Transfer], amount: impl Fn(&Leg) -> String) -> Vec<String> {
-    let legs = legs(route);
-    let mut remarks = Vec::new();
-    for (number, leg) in legs.iter().enumerate() {
-        let (first, last) = (leg.transfers.start + 1, leg.transfers.end);
-        if number > 0 {
-            let transfer = &route[leg.transfers.start];
-            let before = first - 1;
-            remarks.push(match leg.is_swapped {
-                true => format!(
-                    "transfers {before} and {first} are of one transaction, {}:{}: a swap at {}",
-                    transfer.block_number, transfer.transaction_index, transfer.from_address
-                ),
-                false => format!(
-                    "transfer {first} is of another token, in another transaction: the addresses \
-                     are in contact, but nothing shows that the amount went on"
-                ),
-            });
-        }
-        if last > first {
-            let most = amount(leg);
-            remarks.push(format!(
-                "at most {most} can have gone from transfer {first} to {last}"
-            ));
-        }
-    }
-    remarks
-}
-
 fn show_routes(
     found: &TransferPaths,
     blocks: &BlockRanges,
@@ -272,7 +242,7 @@ fn show_routes(
         let length = number(route.len() as u64, "transfer", "transfers");
         let title = format!("{what}, {length}");
         let mut page = transfer_tables::route(title, route, &view);
-        for remark in remarks(route, |leg| {
+        for remark in route_remarks(route, |leg| {
             tokens.format_amount(view.chain_id, &leg.asset, widen(leg.at_most))
         }) {
             page.text += &format!("note: {remark}\n");
@@ -289,7 +259,7 @@ fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Contin
     };
     let in_units = |leg: &Leg| format!("{} (in the smallest unit)", leg.at_most);
     let remarks = |route: &Option<Vec<Transfer>>| -> Value {
-        json!(route.as_deref().map(|route| remarks(route, in_units)))
+        json!(route.as_deref().map(|route| route_remarks(route, in_units)))
     };
     let legs = |route: &Option<Vec<Transfer>>| -> Value {
         let leg = |leg: Leg| {

@@ -4,8 +4,10 @@ use super::{retry::retry_on_reorg, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::Address;
 use txgraph_graph::{
-    CommonCounterparties, Continuation, TransferPaths, common_counterparties, transfer_paths,
+    CommonCounterparties, Continuation, Leg, TransferPaths, common_counterparties, legs,
+    transfer_paths,
 };
+use txgraph_transfers::Transfer;
 
 impl PreparedSearch<'_> {
     /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
@@ -41,4 +43,34 @@ impl PreparedSearch<'_> {
         source.check_interrupted()?;
         Ok(found)
     }
+}
+
+/// What a route shows of an amount, and what it does not, in sentences. `amount` formats the amount of
+/// a leg.
+pub fn route_remarks(route: &[Transfer], amount: impl Fn(&Leg) -> String) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for (number, leg) in legs(route).iter().enumerate() {
+        let (first, last) = (leg.transfers.start + 1, leg.transfers.end);
+        if number > 0 {
+            let transfer = &route[leg.transfers.start];
+            let before = first - 1;
+            remarks.push(match leg.is_swapped {
+                true => format!(
+                    "transfers {before} and {first} are of one transaction, {}:{}: a swap at {}",
+                    transfer.block_number, transfer.transaction_index, transfer.from_address
+                ),
+                false => format!(
+                    "transfer {first} is of another token, in another transaction: the addresses \
+                     are in contact, but nothing shows that the amount went on"
+                ),
+            });
+        }
+        if last > first {
+            let most = amount(leg);
+            remarks.push(format!(
+                "at most {most} can have gone from transfer {first} to {last}"
+            ));
+        }
+    }
+    remarks
 }
