@@ -6,4 +6,5 @@ mod harness;
 mod hostile;
 mod node;
 mod ots;
+mod page;
 mod traces;

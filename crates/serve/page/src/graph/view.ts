@@ -1,0 +1,265 @@
+// The drawing on the screen, by sigma.
+
+import { createEdgeCurveProgram, DEFAULT_EDGE_CURVE_PROGRAM_OPTIONS } from "@sigma/edge-curve";
+import { MultiDirectedGraph } from "graphology";
+import Sigma from "sigma";
+import { createEdgeArrowProgram, NodeCircleProgram } from "sigma/rendering";
+import type { NodeDisplayData } from "sigma/types";
+import { animateNodes } from "sigma/utils";
+import { roundedAmount } from "../base/tokens.ts";
+import { labelAt } from "./curve.ts";
+import type { Drawing } from "./drawing.ts";
+import { type Box, edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
+import { bend, lines, look, tokenColors, width } from "./style.ts";
+
+export type Selection = { kind: "vertex" | "edge"; id: string } | null;
+
+export interface Handlers {
+  select(selection: Selection): void;
+  open(id: string): void;
+  pin(id: string, x: number, y: number): void;
+}
+
+/** Discs below the painted shapes, which cover them. They are drawn alone where shapes would be too small. */
+class Disc extends NodeCircleProgram {
+  override processVisibleItem(index: number, start: number, data: NodeDisplayData): void {
+    super.processVisibleItem(index, start, { ...data, size: data.size * 0.72 });
+  }
+}
+
+/** Nothing: the vertex below the pointer is painted. */
+class Unseen extends NodeCircleProgram {
+  override processVisibleItem(index: number, start: number, data: NodeDisplayData): void {
+    super.processVisibleItem(index, start, { ...data, size: 0 });
+  }
+}
+
+/** The box that is the whole view at zoom 1. It is fixed, so that a larger drawing does not move what is seen. */
+const HALF = 1_000;
+
+export class GraphView {
+  private readonly graph = new MultiDirectedGraph();
+  private readonly sigma: Sigma;
+  private readonly boxes: Box[] = [];
+  private colors = theme();
+  private drawing: Drawing | null = null;
+  private selection: Selection = null;
+  private stopMoving: (() => void) | null = null;
+  private readonly scheme = matchMedia("(prefers-color-scheme: dark)");
+
+  constructor(container: HTMLElement, private readonly handlers: Handlers) {
+    const colors = (): ReturnType<typeof theme> => this.colors;
+    const drawLabel = edgePainter(colors, this.boxes);
+    const head = { lengthToThicknessRatio: 3.2, widenessToThicknessRatio: 2.6 };
+    const curved = createEdgeCurveProgram({
+      ...DEFAULT_EDGE_CURVE_PROGRAM_OPTIONS, arrowHead: { ...head, extremity: "target" }, drawLabel,
+    });
+    this.sigma = new Sigma(this.graph, container, {
+      allowInvalidContainer: true,
+      autoRescale: true,
+      defaultDrawEdgeLabel: drawLabel,
+      defaultDrawNodeHover: hoverPainter(colors),
+      defaultDrawNodeLabel: nodePainter(colors, this.boxes),
+      doubleClickZoomingRatio: 1,
+      edgeProgramClasses: { arrow: createEdgeArrowProgram(head), curved },
+      enableCameraRotation: false,
+      enableEdgeEvents: true,
+      itemSizesReference: "positions",
+      // Every vertex that is large enough has its name.
+      labelDensity: 100,
+      labelGridCellSize: 60,
+      labelRenderedSizeThreshold: 6,
+      minEdgeThickness: 1.7,
+      nodeHoverProgramClasses: { disc: Unseen },
+      nodeProgramClasses: { disc: Disc },
+      renderEdgeLabels: true,
+      stagePadding: 0,
+      zIndex: true,
+      zoomToSizeRatioFunction: (ratio) => ratio,
+    });
+    this.sigma.setCustomBBox({ x: [-HALF, HALF], y: [-HALF, HALF] });
+    this.sigma.on("beforeRender", () => void (this.boxes.length = 0));
+    this.listen();
+    this.scheme.addEventListener("change", this.repaint);
+  }
+
+  private readonly repaint = (): void => {
+    this.colors = theme();
+    if (this.drawing !== null) this.show(this.drawing, false);
+  };
+
+  private listen(): void {
+    const { sigma, graph, handlers } = this;
+    let dragged: string | null = null;
+    let hasMoved = false;
+    sigma.on("clickNode", ({ node }) => {
+      if (!hasMoved) handlers.select({ kind: "vertex", id: node });
+    });
+    sigma.on("doubleClickNode", ({ node, preventSigmaDefault }) => {
+      preventSigmaDefault();
+      handlers.open(node);
+    });
+    sigma.on("clickEdge", ({ edge }) => handlers.select({ kind: "edge", id: edge }));
+    sigma.on("clickStage", ({ event: { x, y } }) => {
+      const box = this.boxes.find((box) => box.key !== "" && x > box.left && x < box.right && y > box.top && y < box.bottom);
+      handlers.select(box === undefined ? null : { kind: "edge", id: box.key });
+    });
+    sigma.on("downNode", ({ node }) => {
+      dragged = node;
+      hasMoved = false;
+    });
+    sigma.on("moveBody", ({ event, preventSigmaDefault }) => {
+      if (dragged === null) return;
+      hasMoved = true;
+      graph.mergeNodeAttributes(dragged, sigma.viewportToGraph(event));
+      preventSigmaDefault();
+    });
+    const drop = (): void => {
+      if (dragged !== null && hasMoved) {
+        const { x, y } = graph.getNodeAttributes(dragged);
+        handlers.pin(dragged, x as number, -(y as number));
+      }
+      dragged = null;
+      // The click that ends the movement comes after it.
+      setTimeout(() => (hasMoved = false), 50);
+    };
+    sigma.on("upNode", drop);
+    sigma.on("upStage", drop);
+    const point = (cursor: string) => () => void (sigma.getContainer().style.cursor = cursor);
+    for (const event of ["enterNode", "enterEdge"] as const) sigma.on(event, point("pointer"));
+    for (const event of ["leaveNode", "leaveEdge"] as const) sigma.on(event, point("grab"));
+  }
+
+  /** Shows a drawing. Vertices that were there move to their new places. */
+  show(drawing: Drawing, animated = true): void {
+    const { graph } = this;
+    this.stopMoving?.();
+    this.drawing = drawing;
+    const colors = tokenColors(drawing, this.colors.native);
+    const targets: Record<string, { x: number; y: number }> = {};
+    const degree = new Map<string, number>();
+    for (const { from, to } of drawing.edges.values()) {
+      for (const id of [from, to]) degree.set(id, (degree.get(id) ?? 0) + 1);
+    }
+    graph.forEachNode((id) => void (drawing.vertices.has(id) || graph.dropNode(id)));
+    graph.forEachEdge((id) => void (drawing.edges.has(id) || graph.dropEdge(id)));
+    for (const vertex of drawing.vertices.values()) {
+      const found = look(vertex);
+      const [label, small] = lines(vertex);
+      const attributes = {
+        type: "disc", size: found.radius, color: found.fill === "#FFFFFF" ? "#AAB2BF" : found.fill, label,
+        look: found, lines: [label, small], isNoted: vertex.note !== "", isSelected: this.isSelected("vertex", vertex.id),
+      };
+      targets[vertex.id] = { x: vertex.x, y: -vertex.y };
+      if (graph.hasNode(vertex.id)) {
+        graph.mergeNodeAttributes(vertex.id, attributes);
+        continue;
+      }
+      // A new vertex comes from the one that it was expanded from.
+      const known = [...drawing.edges.values()].find(({ from, to }) =>
+        (from === vertex.id && graph.hasNode(to)) || (to === vertex.id && graph.hasNode(from)));
+      const origin = known === undefined || !animated ? null : graph.getNodeAttributes(known.from === vertex.id ? known.to : known.from);
+      graph.addNode(vertex.id, { ...attributes, x: origin?.x ?? vertex.x, y: origin?.y ?? -vertex.y });
+    }
+    for (const edge of drawing.edges.values()) {
+      const curve = bend(edge);
+      const isSelected = this.isSelected("edge", edge.key);
+      graph.mergeEdgeWithKey(edge.key, edge.from, edge.to, {
+        type: curve === 0 ? "arrow" : "curved", curvature: curve, bend: curve,
+        size: width(edge) + (isSelected ? 2 : 0),
+        color: isSelected ? this.colors.accent : (colors.get(edge.token) ?? "#999999"),
+        label: roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) + (edge.count > 1 ? `  ×${edge.count}` : ""),
+        at: labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0), zIndex: isSelected ? 1 : 0,
+      });
+    }
+    const isStill = !animated || matchMedia("(prefers-reduced-motion: reduce)").matches || drawing.vertices.size > 500;
+    if (isStill) for (const [id, place] of Object.entries(targets)) graph.mergeNodeAttributes(id, place);
+    else this.stopMoving = animateNodes(graph, targets, { duration: 260, easing: "quadraticOut" });
+  }
+
+  private isSelected(kind: string, id: string): boolean {
+    return this.selection?.kind === kind && this.selection.id === id;
+  }
+
+  select(selection: Selection): void {
+    this.selection = selection;
+    if (this.drawing !== null) this.show(this.drawing, false);
+  }
+
+  /** The zoom at which a unit of the drawing has a number of pixels. */
+  private ratioFor(pixels: number): number {
+    const [a, b] = [this.sigma.graphToViewport({ x: 0, y: 0 }), this.sigma.graphToViewport({ x: 100, y: 0 })];
+    const now = Math.abs(b.x - a.x) / 100;
+    return (this.sigma.getCamera().ratio * now) / pixels;
+  }
+
+  private moveTo(x: number, y: number, pixels: number, duration = 200): void {
+    const { x: fx, y: fy } = this.sigma.viewportToFramedGraph(this.sigma.graphToViewport({ x, y: -y }));
+    const state = { x: fx, y: fy, ratio: this.ratioFor(pixels), angle: 0 };
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches || duration === 0;
+    if (isStill) {
+      this.sigma.getCamera().setState(state);
+      // Places on the screen are known after it is drawn.
+      this.sigma.refresh();
+    } else {
+      void this.sigma.getCamera().animate(state, { duration });
+    }
+  }
+
+  /** Shows everything; `least` is the smallest zoom, around the roots, that names stay readable at. */
+  fit(least = 0, duration = 200): void {
+    if (this.drawing === null || this.drawing.vertices.size === 0) return;
+    this.sigma.resize();
+    this.sigma.refresh();
+    const all = [...this.drawing.vertices.values()];
+    const range = (values: number[]): [number, number] => [Math.min(...values), Math.max(...values)];
+    const [left, right] = range(all.map(({ x }) => x));
+    const [top, bottom] = range(all.map(({ y }) => y));
+    const { width, height } = this.sigma.getDimensions();
+    // Room for names at the edges.
+    const [roomX, roomY] = [Math.max(width - 150, 100), Math.max(height - 110, 100)];
+    const pixels = Math.min(roomX / Math.max(right - left, 1), roomY / Math.max(bottom - top, 1), 1.1);
+    const zoom = Math.max(pixels, least);
+    // Where not everything has room, the root is in view, and as much as possible around it.
+    const root = all.find((vertex) => vertex.isRoot) ?? all[0];
+    const middle = (low: number, high: number, wanted: number, room: number): number => {
+      const half = room / zoom / 2;
+      return high - low <= 2 * half ? (low + high) / 2 : Math.min(Math.max(wanted, low + half), high - half);
+    };
+    this.moveTo(middle(left, right, root?.x ?? 0, roomX), middle(top, bottom, root?.y ?? 0, roomY) + 8 / zoom, zoom, duration);
+  }
+
+  focus(id: string): void {
+    const vertex = this.drawing?.vertices.get(id);
+    if (vertex === undefined) return;
+    const { x, y } = this.sigma.graphToViewport({ x: vertex.x, y: -vertex.y });
+    const { width, height } = this.sigma.getDimensions();
+    const isSeen = x > 60 && x < width - 60 && y > 40 && y < height - 50;
+    const { ratio } = this.sigma.getCamera();
+    if (!isSeen) this.moveTo(vertex.x, vertex.y, Math.max(0.55, this.ratioFor(1) / ratio));
+  }
+
+  zoom(factor: number): void {
+    const camera = this.sigma.getCamera();
+    void camera.animate({ ratio: camera.ratio / factor }, { duration: 120 });
+  }
+
+  /** The vertex next to another in a direction of the arrow keys. */
+  next(id: string, dx: number, dy: number): string | null {
+    const from = this.drawing?.vertices.get(id);
+    if (from === undefined || this.drawing === null) return null;
+    let best: [number, string] | null = null;
+    for (const { id: other, x, y } of this.drawing.vertices.values()) {
+      const [ahead, aside] = dx !== 0 ? [(x - from.x) * dx, Math.abs(y - from.y)] : [(y - from.y) * dy, 3 * Math.abs(x - from.x)];
+      if (other === id || ahead <= 0) continue;
+      if (best === null || ahead + aside < best[0]) best = [ahead + aside, other];
+    }
+    return best?.[1] ?? null;
+  }
+
+  destroy(): void {
+    this.stopMoving?.();
+    this.scheme.removeEventListener("change", this.repaint);
+    this.sigma.kill();
+  }
+}
