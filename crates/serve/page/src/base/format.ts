@@ -33,6 +33,14 @@ export function exact(value: string | bigint, decimals: number | null): string {
   return places > 0 && right !== "" ? `${left}.${right}` : left;
 }
 
+/** The smallest units of a typed amount; empty if it is none. */
+export function units(text: string, decimals: number): string {
+  const [, whole = "", part = ""] = /^(\d*)(?:\.(\d*))?$/.exec(text.trim().replace(/[,_]/g, "")) ?? [];
+  if (whole + part === "") return "";
+  const value = integer((whole || "0") + part.padEnd(decimals, "0").slice(0, decimals));
+  return value === 0n ? "" : value.toString();
+}
+
 /** The amount rounded to a few digits, as in the pictures of `txgraph graph`. */
 export function rounded(value: string | bigint, decimals: number | null): string {
   const whole = integer(value as string);

@@ -34,7 +34,7 @@ export function parseRoute(hash: string): Route {
       if (/^\d+$/.test(value) || isHash(value)) return { view, block: value };
       break;
     case "token":
-      if (isAddress(value) || value === "native") return { view, token: value };
+      if (isAddress(value)) return { view, token: value };
       break;
     case "graph": {
       if (rest[0] === "tx" && isHash(rest[1] ?? "")) {

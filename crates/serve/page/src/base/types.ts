@@ -10,7 +10,7 @@ export interface Label {
 }
 
 export interface Token {
-  address: string;
+  address: string | null;
   symbol: string | null;
   decimals: number | null;
   name: string | null;
@@ -19,7 +19,7 @@ export interface Token {
 export interface Position {
   block: number;
   time: number | null;
-  transaction: string;
+  transaction: string | null;
   index: number;
 }
 
@@ -44,10 +44,12 @@ export interface Edge {
 export interface Transfer {
   block: number;
   time: number | null;
-  transaction: string;
+  transaction: string | null;
   index: number;
   log_index: number | null;
   kind: string;
+  /** The standard of the token: `native`, `erc20`, `erc721`, `erc1155`. */
+  standard: string;
   from: Address;
   to: Address;
   token: TokenId;
@@ -89,8 +91,8 @@ export interface AddressAnswer extends Answer {
   is_contract: boolean | null;
   nonce: number | null;
   balance: string | null;
-  balances: { token: Token; amount: string }[];
-  creator: { address: Address; transaction: string } | null;
+  balances: { token: Token; amount: string | null }[];
+  creator: { address: Address | null; transaction: string | null } | null;
   first: Position | null;
   last: Position | null;
   transfers: number | null;
@@ -108,6 +110,7 @@ export interface TransfersAnswer extends Answer {
   transfers: Transfer[];
   more: boolean;
   tokens: Tokens;
+  labels?: Record<Address, Label>;
 }
 
 export interface GraphVertex {
@@ -183,6 +186,8 @@ export interface TransactionAnswer extends Answer {
   logs: LogRow[];
   calls: Call | null;
   state: StateChange[] | null;
+  labels?: Record<Address, Label>;
+  reason?: string | null;
 }
 
 export interface BlockAnswer extends Answer {

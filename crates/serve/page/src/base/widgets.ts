@@ -4,7 +4,7 @@ import { ApiError } from "./api.ts";
 import { announce, h, icon, iconButton, ICONS, put } from "./dom.ts";
 import { count, plain, second, short } from "./format.ts";
 import { addressPath, blockPath, tokenPath, transactionPath } from "./route.ts";
-import { exactAmount, roundedAmount, symbol } from "./tokens.ts";
+import { exactAmount, NATIVE, roundedAmount, symbol } from "./tokens.ts";
 import type { Answer, Label, Position, TokenId, Tokens } from "./types.ts";
 
 /** The kind of a label as a chip. Its color comes from the style sheet. */
@@ -23,8 +23,10 @@ export function addressLink(address: string | null, label?: Label | null, whole 
     label ? chip(label) : null);
 }
 
-export const transactionLink = (hash: string, whole = false): HTMLElement =>
-  h("a", { href: transactionPath(hash), class: "mono", title: hash }, whole ? hash : short(hash));
+export function transactionLink(hash: string | null): HTMLElement {
+  if (hash === null) return h("span", { class: "muted" }, "none");
+  return h("a", { href: transactionPath(hash), class: "mono", title: hash }, short(hash));
+}
 
 export const blockLink = (block: number): HTMLElement => h("a", { href: blockPath(block), class: "mono" }, count(block));
 
@@ -37,7 +39,9 @@ export function when(position: Position | null): HTMLElement {
 export function amount(tokens: Tokens, token: TokenId, value: string, kind = "", id: string | null = null): HTMLElement {
   const text = kind === "erc721" ? symbol(tokens, token) : roundedAmount(tokens, token, value, kind);
   const number = id === null ? "" : ` #${plain(id, 14)}`;
-  return h("a", { class: "amount", href: tokenPath(token), title: `${exactAmount(tokens, token, value)}${number === "" ? "" : `, id ${id}`}` }, text + number);
+  const title = `${exactAmount(tokens, token, value)}${id === null ? "" : `, id ${plain(id, 80)}`}`;
+  if (token === NATIVE) return h("span", { class: "amount", title }, text);
+  return h("a", { class: "amount", href: tokenPath(token), title }, text + number);
 }
 
 /** A button that copies a text. */

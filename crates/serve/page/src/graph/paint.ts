@@ -169,7 +169,12 @@ export function edgePainter(colors: () => Theme, boxes: Box[]): EdgeLabelDrawing
     context.textAlign = "center";
     context.textBaseline = "middle";
     const { ink, paper } = colors();
-    text(context, label, place.x, place.y, ink, paper);
+    context.globalAlpha = 0.9;
+    context.fillStyle = paper;
+    context.fillRect(box.left + 1, box.top, 2 * half - 2, 16);
+    context.globalAlpha = 1;
+    context.fillStyle = ink;
+    context.fillText(label, place.x, place.y + 0.5);
     context.textAlign = "start";
     context.textBaseline = "alphabetic";
   };

@@ -7,7 +7,7 @@ import { exactAmount, NATIVE, roundedAmount, symbol } from "../base/tokens.ts";
 import type { TokenId } from "../base/types.ts";
 import { addressLink, amount, chip, commandLine, copy, facts, failure, foot, gaps, when } from "../base/widgets.ts";
 import { coinOf } from "../pages/address.ts";
-import { transferList } from "../pages/transfers.ts";
+import { shortColumns, transferList } from "../pages/transfers.ts";
 import type { DrawnEdge, Vertex } from "./drawing.ts";
 import { isExpanded } from "./recipe.ts";
 import { tokenColors } from "./style.ts";
@@ -86,7 +86,7 @@ function vertexPanel(space: Workspace, vertex: Vertex): (HTMLElement | null)[] {
     (error) => fill(profile, failure(error)));
   const kind = vertex.isContract ? "Contract" : "Address";
   return [
-    h("p", { class: "kind" }, [vertex.isRoot ? "Start" : "", kind, ...vertex.marks.filter((mark) => mark !== "root").map((mark) => plain(mark))].filter(Boolean).join(" · ")),
+    h("p", { class: "kind" }, [vertex.isRoot ? "Start" : "", kind, ...vertex.marks.filter((mark) => mark !== "root").map((mark) => plain(mark).replace(/_/g, " "))].filter(Boolean).join(" · ")),
     h("div", { class: "name" }, vertex.label ? chip(vertex.label) : null),
     h("div", { class: "whole" }, h("a", { href: addressPath(id), class: "mono wrap" }, id), copy(id, "address")),
     h("div", { class: "actions" },
@@ -109,14 +109,14 @@ function edgePanel(space: Workspace, edge: DrawnEdge): (HTMLElement | null)[] {
   return [
     h("p", { class: "kind" }, plural(edge.count, "transfer")),
     h("h2", {}, roundedAmount(tokens, token, edge.amount, edge.kind, edge.count)),
-    h("div", { class: "ends" }, end(from), h("span", { "aria-label": "to" }, "→"), end(to)),
+    h("div", { class: "ends" }, end(from), h("span", { class: "muted" }, "to"), end(to)),
     facts([
       ["Exactly", exactAmount(tokens, token, edge.amount)],
       ["Token", token === NATIVE ? symbol(tokens, token) : h("a", { href: `#/token/${token}`, class: "mono wrap" }, token)],
       ["Kind", edge.kind], ["First", when(edge.first)], ["Last", when(edge.last)],
     ]),
     edge.edges > 1 ? h("p", {}, `This arrow stands for ${plural(edge.edges, "arrow")} of folded addresses.`)
-      : transferList("Transfers of this arrow", { from, to, token, blocks, internal, min }, null),
+      : transferList("Transfers of this arrow", { from, to, token, blocks, internal, min }, null, shortColumns),
   ];
 }
 

@@ -35,7 +35,7 @@ const position = ({ block, time, transaction, index }: Transfer): Position => ({
 export function merge(transfers: Transfer[]): Edge[] {
   const edges = new Map<string, Edge>();
   for (const transfer of transfers) {
-    const { from, to, token, kind, amount } = transfer;
+    const { from, to, token, standard: kind, amount } = transfer;
     const key = edgeKey(transfer);
     const known = edges.get(key);
     const at = position(transfer);
@@ -61,7 +61,9 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
     case "neighbors": {
       const { address, direction, limit } = step;
       const answer = await ask<NeighborsAnswer>("neighbors", { address, direction, limit, ...shared }, signal);
-      return { ...answer, vertices: [] };
+      // The drawing has a vertex for them.
+      const incomplete = answer.incomplete.filter((text) => !/^\d+ more edges/.test(text));
+      return { ...answer, incomplete, vertices: [] };
     }
     case "graph": {
       const { roots, hops, direction } = step;
@@ -70,12 +72,13 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
     }
     case "path": {
       const { from, to } = step;
-      const { min: _, ...some } = shared;
-      const answer = await ask<PathAnswer>("path", { from, to, ...some }, signal);
+      const answer = await ask<PathAnswer>("path", { from, to, ...shared }, signal);
       if (!answer.found) {
         throw new Error(["There is no path between these addresses.", ...answer.hints].join(" "));
       }
-      return { ...answer, edges: merge(answer.transfers), vertices: [], more: 0 };
+      // Remarks say how much a route proves.
+      const incomplete = [...answer.incomplete, ...answer.hints];
+      return { ...answer, incomplete, edges: merge(answer.transfers), vertices: [], more: 0 };
     }
     case "transaction": {
       const answer = await ask<TransactionAnswer>("transaction", { hash: step.hash }, signal);

@@ -1,6 +1,6 @@
 // Shapes and colors, as in the pictures of `txgraph graph` (docs/pictures.md, docs/labels.md).
 
-import { plain } from "../base/format.ts";
+import { count, plain } from "../base/format.ts";
 import { NATIVE } from "../base/tokens.ts";
 import type { TokenId } from "../base/types.ts";
 import type { Drawing, DrawnEdge, Vertex } from "./drawing.ts";
@@ -50,11 +50,11 @@ export function look(vertex: Vertex): Look {
   let found = single("circle", "#FFFFFF");
   if (vertex.id === ZERO) found = single("diamond", "#E6E6E6", "∅");
   else if (vertex.marks.includes("hub")) found = single("octagon", "#E6E6E6");
-  else if (vertex.marks.includes("stopped")) found = single("box", "#DCE9F9");
+  else if (vertex.marks.includes("stop_list")) found = single("box", "#DCE9F9");
   if (kind !== null) found = single(kind.shape, kind.color, kind.icon);
   if (vertex.isContract && (kind === null || kind.shape === "circle") && found.shape !== "diamond") found.shape = "hexagon";
   if (vertex.isRoot) return { ...found, fill: "#FFE3C2", radius: 19, border: "double" };
-  if (vertex.marks.some((mark) => mark === "pruned" || mark === "limit")) found.border = "dashed";
+  if (vertex.marks.includes("limit")) found.border = "dashed";
   return found;
 }
 
@@ -83,7 +83,7 @@ export function bend({ parallel: [number, all], from, to }: DrawnEdge): number {
 
 /** The lines below a vertex. */
 export function lines(vertex: Vertex): [string, string] {
-  if (vertex.kind === "more") return [`+${vertex.members} more`, ""];
-  if (vertex.kind === "folded") return [`+${vertex.members} others`, ""];
+  if (vertex.kind === "more") return [`+${count(vertex.members)} more`, ""];
+  if (vertex.kind === "folded") return [`+${count(vertex.members)} others`, ""];
   return vertex.label === null ? [vertex.short, ""] : [plain(vertex.label.name, 24), vertex.short];
 }

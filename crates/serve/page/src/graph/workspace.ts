@@ -4,7 +4,8 @@ import { ask } from "../base/api.ts";
 import { announce } from "../base/dom.ts";
 import { plain, plural, short } from "../base/format.ts";
 import { isAddress } from "../base/route.ts";
-import type { Address, AddressAnswer, Info } from "../base/types.ts";
+import { NATIVE, symbol } from "../base/tokens.ts";
+import type { Address, AddressAnswer, Info, SearchAnswer } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
 import { type Case, caseFile, readCase } from "./files.ts";
 import { Parts } from "./parts.ts";
@@ -14,6 +15,12 @@ import {
 import type { Selection } from "./view.ts";
 
 const KEPT = "txgraph-drawing";
+
+/** Blocks that are replayed without a question. */
+const REPLAYED_MAX = 20_000;
+
+/** Whether this tab has a drawing. */
+export const hasDrawing = (): boolean => sessionStorage.getItem(KEPT) !== null;
 
 export class Workspace {
   readonly history = new History();
@@ -29,6 +36,12 @@ export class Workspace {
   private readonly profiles = new Map<Address, Promise<AddressAnswer>>();
 
   constructor(readonly info: Info) {}
+
+  /** Whether coins inside transactions count unless the user decides: where they are found without long replays. */
+  get internal(): boolean {
+    const { has_internal, has_index, tip } = this.info;
+    return has_internal && (has_index || tip.number < REPLAYED_MAX);
+  }
 
   get recipe(): Recipe {
     return this.history.present;
@@ -89,9 +102,15 @@ export class Workspace {
     if (this.recipe === EMPTY && kept !== null) {
       if (await this.take(kept, () => this.history.reset(kept))) return;
     }
-    const filters: Filters = { ...NO_FILTERS, internal: this.info.has_internal };
+    const filters: Filters = { ...NO_FILTERS, internal: this.internal };
     for (const name of ["token", "kind", "blocks", "min"] as const) filters[name] = parameters.get(name) ?? "";
     if (parameters.has("internal")) filters.internal = parameters.get("internal") === "true";
+    try {
+      filters.token = await this.tokenOf(filters.token);
+    } catch (error) {
+      this.error = error;
+      return this.changed(false);
+    }
     const recipe = this.start(roots, transaction, parameters, filters);
     const isFirst = this.recipe === EMPTY;
     await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
@@ -163,8 +182,29 @@ export class Workspace {
     return this.apply({ ...this.recipe, pins: {} });
   }
 
-  filter(filters: Filters): Promise<boolean> {
-    return this.apply({ ...this.recipe, filters });
+  async filter(filters: Filters): Promise<boolean> {
+    try {
+      const token = await this.tokenOf(filters.token);
+      return await this.apply({ ...this.recipe, filters: { ...filters, token } });
+    } catch (error) {
+      this.error = error;
+      this.changed(false);
+      return false;
+    }
+  }
+
+  /** The token that a text names: an address, a symbol of the drawing, or one that the server knows. */
+  private async tokenOf(text: string): Promise<string> {
+    const typed = text.trim().toLowerCase();
+    const { tokens } = this.drawing;
+    if (typed === "" || typed === NATIVE || isAddress(typed)) return typed;
+    const known = Object.keys(tokens).filter((id) => symbol(tokens, id).toLowerCase() === typed);
+    if (known.length === 1) return known[0] ?? "";
+    const { results } = await ask<SearchAnswer>("search", { q: text.trim() });
+    const found = results.filter(({ kind }) => kind === "token");
+    if (found.length === 1) return found[0]?.value ?? "";
+    throw new Error(found.length === 0 ? `No token is known as ${plain(text)}: give its address.`
+      : `Several tokens are called ${plain(text)}: ${found.map(({ value }) => value).join(", ")}.`);
   }
 
   startPath(from: Address | null): void {

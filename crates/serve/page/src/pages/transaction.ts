@@ -84,6 +84,7 @@ function stateTable(changes: StateChange[], decimals: number): HTMLElement {
 export async function transactionPage(hash: string, info: Info): Promise<HTMLElement> {
   const answer = await ask<TransactionAnswer>("transaction", { hash });
   const tokens: Tokens = { ...coinOf(info), ...answer.tokens };
+  const labels = answer.labels ?? {};
   const gas = answer.gas_used === null ? null : count(Number(answer.gas_used));
   const graph = h("a", { href: `#/graph/tx/${hash}`, class: "button primary" }, icon(ICONS.graph), "Graph");
   const price = answer.gas_price === null ? null : `${exact(integer(answer.gas_price), 9)} gwei`;
@@ -91,8 +92,9 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
     heading("Transaction", hash, true, status(answer.status), graph),
     h("div", { class: "columns" },
       card("Transaction", facts([
-        ["From", addressLink(answer.from)],
-        ["To", answer.to === null ? "a new contract" : addressLink(answer.to)],
+        ["From", addressLink(answer.from, labels[answer.from])],
+        ["To", answer.to === null ? "a new contract" : addressLink(answer.to, labels[answer.to])],
+        ["Reason", answer.reason ? h("span", { class: "bad" }, plain(answer.reason, 200)) : null],
         ["Created", answer.created === null ? null : addressLink(answer.created)],
         ["Value", amount(tokens, NATIVE, answer.value)],
         ["Method", answer.method === null ? null : h("code", {}, plain(answer.method, 120))],
@@ -101,7 +103,7 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
       ])),
       card("Gas", facts([["Gas used", gas], ["Price", price], ["Fee", answer.fee === null ? null : amount(tokens, NATIVE, answer.fee)]]),
         ...foot(answer))),
-    card("Movements", table("Movements", transferColumns(tokens, null, false), answer.transfers)),
+    card("Movements", table("Movements", transferColumns(tokens, labels, null, false), answer.transfers)),
     answer.calls === null ? null : card("Calls", callTree(answer.calls, tokens)),
     card("Logs", logTable(answer.logs)),
     answer.state === null ? null : card("Changes of state", stateTable(answer.state, info.coin.decimals)));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { count, distinct, exact, plain, rounded, short, span } from "../../src/base/format.ts";
+import { count, distinct, exact, plain, rounded, short, span, units } from "../../src/base/format.ts";
 import { foundPath, parseRoute } from "../../src/base/route.ts";
 import { evident } from "../../src/base/search.ts";
 import { exactAmount, isAmbiguous, roundedAmount, symbol } from "../../src/base/tokens.ts";
@@ -15,6 +15,11 @@ test("exact amounts have all digits", () => {
   const most = (2n ** 256n - 1n).toString();
   assert.equal(exact(most, 0).replace(/,/g, ""), most);
   assert.equal(exact(-1500n, 3), "-1.5");
+});
+
+test("typed amounts are whole units", () => {
+  const cases: [string, number, string][] = [["1.5", 6, "1500000"], ["1,000", 0, "1000"], [".5", 1, "5"], ["", 6, ""], ["x", 6, ""], ["0", 6, ""], ["1.999", 2, "199"]];
+  for (const [text, decimals, value] of cases) assert.equal(units(text, decimals), value, text);
 });
 
 test("rounded amounts are those of the pictures", () => {
@@ -56,7 +61,7 @@ test("routes", () => {
   assert.deepEqual(parseRoute(`#/address/${a.toUpperCase().replace("0X", "0x")}`), { view: "address", address: a });
   assert.equal(parseRoute("#/address/0x1").view, "unknown");
   assert.equal(parseRoute("#/block/12").view, "block");
-  assert.equal(parseRoute("#/token/native").view, "token");
+  assert.equal(parseRoute("#/token/native").view, "unknown");
   const graph = parseRoute(`#/graph/${a},${address(2)}?hops=2`);
   assert.ok(graph.view === "graph" && graph.roots.length === 2 && graph.parameters.get("hops") === "2");
   const hash = `0x${"a".repeat(64)}`;

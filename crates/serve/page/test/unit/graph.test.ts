@@ -102,7 +102,7 @@ test("folding keeps totals and what matters, and bounds the edges", () => {
 
 test("transfers become edges", () => {
   const transfer = (block: number, amount: string): Parameters<typeof merge>[0][number] => ({
-    block, time: block, transaction: "0x", index: 0, log_index: null, kind: "erc20", from: address(1), to: address(2), token: TOKEN, amount, id: null,
+    block, time: block, transaction: "0x", index: 0, log_index: null, kind: "transfer", standard: "erc20", from: address(1), to: address(2), token: TOKEN, amount, id: null,
   });
   const [found, ...others] = merge([transfer(5, "1"), transfer(3, "2"), transfer(9, "4")]);
   assert.equal(others.length, 0);
