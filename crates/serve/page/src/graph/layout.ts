@@ -10,6 +10,11 @@ const COLUMN = 290;
 const COLUMN_MAX = 560;
 const ROW = 66;
 
+/** A column with more vertices than this is drawn as several beside each other. */
+const ROWS_MAX = 30;
+const LANES_MAX = 10;
+const LANE = 130;
+
 /** How much more than a leaf an inner vertex keeps its row. */
 const INNER = 40;
 
@@ -90,6 +95,8 @@ export function places(
     groups.set(at, [...(groups.get(at) ?? []), id]);
   }
   const row = new Map<string, number>();
+  const lane = new Map<string, number>();
+  const lanes = (at: number): number => Math.min(Math.ceil((groups.get(at)?.length ?? 0) / ROWS_MAX) || 1, LANES_MAX);
   const isLast = (id: string): number => (vertices.get(id)?.kind === "address" ? 0 : 1);
   const settle = (at: number, from: (column: number) => boolean): void => {
     const group = groups.get(at) ?? [];
@@ -107,13 +114,28 @@ export function places(
       value(wanted, a) - value(wanted, b) || isLast(a) - isLast(b) || value(number, a) - value(number, b));
     // A vertex that others hang on stays beside the one that it hangs on, so that chains are straight.
     const weight = (id: string): number => (new Set(near.get(id) ?? []).size > 1 ? INNER : 1);
-    const rows = apart(ordered.map((id) => value(wanted, id)), ordered.map(weight));
-    ordered.forEach((id, index) => row.set(id, rows[index] ?? 0));
+    const all = lanes(at);
+    const rows = apart(ordered.map((id) => all * value(wanted, id)), ordered.map(weight));
+    ordered.forEach((id, index) => {
+      row.set(id, (rows[index] ?? 0) / all);
+      lane.set(id, index % all);
+    });
   };
   const order = [...groups.keys()].sort((a, b) => Math.abs(a) - Math.abs(b) || a - b);
   for (const at of order) settle(at, (other) => (at === 0 ? other === 0 : Math.abs(other) < Math.abs(at)));
   // Tall columns stand further apart, so that arrows between them are not steep.
-  const tallest = Math.max(0, ...[...groups.values()].map(({ length }) => length));
+  const tallest = Math.max(0, ...[...groups].map(([at, { length }]) => length / lanes(at)));
   const distance = Math.min(Math.max(COLUMN, 18 * tallest), COLUMN_MAX);
-  return new Map([...vertices.keys()].map((id) => [id, [(column.get(id) ?? 0) * distance, (row.get(id) ?? 0) * ROW]]));
+  const left = new Map([[0, 0]]);
+  for (const at of order) {
+    // Lanes grow away from the start.
+    const before = at > 0 ? at - 1 : at + 1;
+    const width = before < 0 || at > 0 ? (lanes(before) - 1) * LANE : 0;
+    if (at !== 0) left.set(at, (left.get(before) ?? before * distance) + Math.sign(at) * (distance + width));
+  }
+  return new Map([...vertices.keys()].map((id) => {
+    const at = column.get(id) ?? 0;
+    const x = (left.get(at) ?? 0) + (at < 0 ? -1 : 1) * (lane.get(id) ?? 0) * LANE;
+    return [id, [x, (row.get(id) ?? 0) * ROW]];
+  }));
 }

@@ -1,7 +1,7 @@
 // What is drawn on the layers of text above WebGL: shapes, icons, names and amounts.
 
 import type { EdgeLabelDrawingFunction, NodeHoverDrawingFunction, NodeLabelDrawingFunction } from "sigma/rendering";
-import { along } from "./curve.ts";
+import { type Box, room } from "./curve.ts";
 import { OUTLINES } from "./shapes.ts";
 import type { Look } from "./style.ts";
 
@@ -133,13 +133,8 @@ export function hoverPainter(colors: () => Theme): NodeHoverDrawingFunction {
   };
 }
 
-export interface Box {
-  key: string;
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
-}
+/** Names and amounts of one frame. More would be texture. */
+const BOXES_MAX = 600;
 
 interface EdgeData {
   key: string;
@@ -153,18 +148,13 @@ interface EdgeData {
 export function edgePainter(colors: () => Theme, boxes: Box[]): EdgeLabelDrawingFunction {
   return (context, data, source, target) => {
     const { key, label, bend, at } = data as unknown as EdgeData;
-    if (!label || Math.min(source.size, target.size) < 7) return;
+    if (!label || Math.min(source.size, target.size) < 7 || boxes.length > BOXES_MAX) return;
     context.font = `500 11px ${FONT}`;
     const half = context.measureText(label).width / 2 + 3;
     const distance = Math.hypot(target.x - source.x, target.y - source.y);
     if (2 * half > distance - source.size - target.size) return;
-    const meets = (a: Box, b: Box): boolean => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-    // The wanted place, or the nearest one with room.
-    const places = [at, at - 0.08, at + 0.08, at - 0.16, at + 0.16].map((t) => along(source, target, bend, t));
-    const around = ({ x, y }: { x: number; y: number }): Box => ({ key, left: x - half, right: x + half, top: y - 8, bottom: y + 8 });
-    const place = places.find((place) => !boxes.some((other) => meets(around(place), other)));
-    if (place === undefined) return;
-    const box = around(place);
+    const box = room(key, source, target, bend, at, 2 * half, boxes);
+    if (box === null) return;
     boxes.push(box);
     context.textAlign = "center";
     context.textBaseline = "middle";
@@ -174,7 +164,7 @@ export function edgePainter(colors: () => Theme, boxes: Box[]): EdgeLabelDrawing
     context.fillRect(box.left + 1, box.top, 2 * half - 2, 16);
     context.globalAlpha = 1;
     context.fillStyle = ink;
-    context.fillText(label, place.x, place.y + 0.5);
+    context.fillText(label, (box.left + box.right) / 2, box.top + 8.5);
     context.textAlign = "start";
     context.textBaseline = "alphabetic";
   };

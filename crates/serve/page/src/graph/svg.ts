@@ -2,7 +2,7 @@
 
 import { plain, plural, span } from "../base/format.ts";
 import { roundedAmount, symbol } from "../base/tokens.ts";
-import { along, control, labelAt } from "./curve.ts";
+import { type Box, control, labelAt, room } from "./curve.ts";
 import type { Drawing, DrawnEdge, Vertex } from "./drawing.ts";
 import { OUTLINES } from "./shapes.ts";
 import { bend, lines, look, tokenColors, width } from "./style.ts";
@@ -19,7 +19,13 @@ export function xml(text: string): string {
 
 const fixed = (value: number): string => String(Math.round(value * 10) / 10);
 
-function drawEdge(edge: DrawnEdge, drawing: Drawing, colors: Map<string, string>, degree: Map<string, number>): string {
+/** Columns of files stand further apart than on the screen, where one can zoom. */
+const WIDER = 1.3;
+
+/** About the width of a character of an amount. */
+const CHARACTER = 6.6;
+
+function drawEdge(edge: DrawnEdge, drawing: Drawing, colors: Map<string, string>, degree: Map<string, number>, boxes: Box[]): string {
   const [from, to] = [drawing.vertices.get(edge.from), drawing.vertices.get(edge.to)];
   if (from === undefined || to === undefined) return "";
   const color = colors.get(edge.token) ?? "#999999";
@@ -39,10 +45,13 @@ function drawEdge(edge: DrawnEdge, drawing: Drawing, colors: Map<string, string>
   const half = 2.5 + size;
   const corners = [[tip.x, tip.y], [base.x - uy * half, base.y + ux * half], [base.x + uy * half, base.y - ux * half]];
   const label = roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) + (edge.count > 1 ? `  ×${edge.count}` : "");
-  const place = along(from, to, curve, labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0));
+  const box = room(edge.key, from, to, curve, labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0), CHARACTER * label.length, boxes);
+  if (box !== null) boxes.push(box);
+  // The title of an arrow has its amount in any case.
+  const amount = box === null ? "" : `<text class="amount" x="${fixed((box.left + box.right) / 2)}" y="${fixed(box.top + 8)}" dy="4">${xml(label)}</text>`;
   const title = `${lines(from)[0]} → ${lines(to)[0]}: ${label}, ${plural(edge.count, "transfer")}, ${span(edge.first.time, edge.last.time)}`;
   const points = corners.map(([x, y]) => `${fixed(x ?? 0)},${fixed(y ?? 0)}`).join(" ");
-  return `<g><title>${xml(title)}</title><path d="M${fixed(start.x)} ${fixed(start.y)}Q${fixed(middle.x)} ${fixed(middle.y)} ${fixed(base.x)} ${fixed(base.y)}" fill="none" stroke="${color}" stroke-width="${fixed(size)}"/><polygon points="${points}" fill="${color}"/><text class="amount" x="${fixed(place.x)}" y="${fixed(place.y)}" dy="4">${xml(label)}</text></g>`;
+  return `<g class="arrow"><title>${xml(title)}</title><path d="M${fixed(start.x)} ${fixed(start.y)}Q${fixed(middle.x)} ${fixed(middle.y)} ${fixed(base.x)} ${fixed(base.y)}" fill="none" stroke="${color}" stroke-width="${fixed(size)}"/><polygon points="${points}" fill="${color}"/>${amount}</g>`;
 }
 
 function drawVertex(vertex: Vertex): string {
@@ -60,7 +69,9 @@ function drawVertex(vertex: Vertex): string {
 }
 
 /** The whole drawing with a title and a legend. */
-export function svg(drawing: Drawing, title: string): string {
+export function svg(drawn: Drawing, title: string): string {
+  const wider = (vertex: Vertex): Vertex => ({ ...vertex, x: vertex.x * WIDER });
+  const drawing = { ...drawn, vertices: new Map([...drawn.vertices].map(([id, vertex]) => [id, wider(vertex)])) };
   const all = [...drawing.vertices.values()];
   const bound = (values: number[], pick: (...values: number[]) => number): number => values.reduce((a, b) => pick(a, b), values[0] ?? 0);
   const [left, right] = [bound(all.map(({ x }) => x), Math.min) - 110, bound(all.map(({ x }) => x), Math.max) + 110];
@@ -77,6 +88,11 @@ export function svg(drawing: Drawing, title: string): string {
     return entry;
   });
   const style = `text{font-family:${FONT};fill:${INK};text-anchor:middle}.title{font-size:16px;font-weight:600;text-anchor:start}.legend{font-size:12px;text-anchor:start}.amount{font-size:11px;font-weight:500}.amount,.name,.address,.note{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}.name{font-size:12.5px;font-weight:600}.address{font-family:ui-monospace,Menlo,'DejaVu Sans Mono',monospace;font-size:11px}.note{font-size:11px;font-style:italic}.icon{font-size:15px}`;
-  const body = [...drawing.edges.values()].map((edge) => drawEdge(edge, drawing, colors, degree)).join("");
+  const boxes = all.map((vertex): Box => {
+    const { radius } = look(vertex);
+    const half = Math.max(radius, (7.6 * lines(vertex)[0].length) / 2);
+    return { key: "", left: vertex.x - half, right: vertex.x + half, top: vertex.y - radius, bottom: vertex.y + radius + 32 };
+  });
+  const body = [...drawing.edges.values()].map((edge) => drawEdge(edge, drawing, colors, degree, boxes)).join("");
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${fixed(left)} ${fixed(top)} ${fixed(width)} ${fixed(height)}" width="${fixed(width)}" height="${fixed(height)}" role="img" aria-label="${xml(title)}"><style>${style}</style><rect x="${fixed(left)}" y="${fixed(top)}" width="100%" height="100%" fill="#fff"/><text class="title" x="${fixed(left + 20)}" y="${fixed(top + 32)}">${xml(title)}</text>${body}${all.map(drawVertex).join("")}${legend.join("")}</svg>\n`;
 }

@@ -8,9 +8,9 @@ import type { NodeDisplayData } from "sigma/types";
 import { animateNodes } from "sigma/utils";
 import { roundedAmount } from "../base/tokens.ts";
 import { Camera } from "./camera.ts";
-import { labelAt } from "./curve.ts";
+import { type Box, labelAt } from "./curve.ts";
 import type { Drawing } from "./drawing.ts";
-import { type Box, edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
+import { edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
 import { bend, lines, look, tokenColors, width } from "./style.ts";
 
 export type Selection = { kind: "vertex" | "edge"; id: string } | null;
@@ -34,6 +34,9 @@ class Unseen extends NodeCircleProgram {
     super.processVisibleItem(index, start, { ...data, size: 0 });
   }
 }
+
+/** Arrows of a drawing whose names stay while it is moved. */
+const STILL_LABELS = 400;
 
 export class GraphView {
   private readonly graph = new MultiDirectedGraph();
@@ -147,7 +150,7 @@ export class GraphView {
       const [label, small] = lines(vertex);
       const attributes = {
         type: "disc", size: found.radius, color: found.fill === "#FFFFFF" ? "#AAB2BF" : found.fill, label,
-        look: found, lines: [label, small], isNoted: vertex.note !== "", isSelected: this.isSelected("vertex", vertex.id),
+        forceLabel: vertex.isRoot || this.isSelected("vertex", vertex.id), look: found, lines: [label, small], isNoted: vertex.note !== "", isSelected: this.isSelected("vertex", vertex.id),
       };
       targets[vertex.id] = { x: vertex.x, y: -vertex.y };
       if (graph.hasNode(vertex.id)) {
@@ -171,6 +174,8 @@ export class GraphView {
         at: labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0), zIndex: isSelected ? 1 : 0,
       });
     }
+    // Names take most of the time of a frame.
+    this.sigma.setSetting("hideLabelsOnMove", drawing.edges.size > STILL_LABELS);
     const isStill = !animated || matchMedia("(prefers-reduced-motion: reduce)").matches || drawing.vertices.size > 500;
     if (isStill) for (const [id, place] of Object.entries(targets)) graph.mergeNodeAttributes(id, place);
     else this.stopMoving = animateNodes(graph, targets, { duration: 260, easing: "quadraticOut" });

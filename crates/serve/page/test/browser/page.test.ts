@@ -212,7 +212,7 @@ test("files: SVG, PNG, CSV, DOT, and a page that needs no server", () =>
     const [, arrows] = await counts(page);
     const file = async (name: string): Promise<Buffer> => (await downloaded(page, saveAs(page, name)))[1];
     const svg = (await file("SVG")).toString();
-    assert.equal((svg.match(/class="amount"/g) ?? []).length, arrows);
+    assert.equal((svg.match(/class="arrow"/g) ?? []).length, arrows);
     const png = await file("PNG");
     assert.equal(png.subarray(1, 4).toString(), "PNG");
     assert.ok(png.length > 5_000);

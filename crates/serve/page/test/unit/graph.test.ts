@@ -51,6 +51,20 @@ test("an expansion keeps the columns of what was there", () => {
   assert.equal(after.get(address(9))?.column, 2);
 });
 
+test("a tall column becomes several, and still nothing overlaps", () => {
+  const out = Array.from({ length: 200 }, (_, index) => edge(1, 100 + index));
+  const into = Array.from({ length: 100 }, (_, index) => edge(1_000 + index, 1));
+  const far = [edge(100, 5_000), edge(101, 5_001)];
+  const { vertices } = draw(...drawn([1], [[neighbors(1, "out"), part([...out, ...into, ...far])]]));
+  const all = [...vertices.values()];
+  const heights = all.map(({ y }) => y);
+  assert.ok(Math.max(...heights) - Math.min(...heights) < 40 * 66);
+  for (const a of all) for (const b of all) assert.ok(a === b || Math.abs(a.x - b.x) > 60 || Math.abs(a.y - b.y) > 60, `${a.id} ${b.id}`);
+  // Each hop lies beyond the whole column before it.
+  const x = (column: number): number[] => all.filter((vertex) => vertex.column === column).map((vertex) => vertex.x);
+  assert.ok(Math.max(...x(1)) < Math.min(...x(2)) && Math.max(...x(-1)) < 0 && Math.min(...x(1)) > 0);
+});
+
 test("a chain with leaves is straight", () => {
   const steps = Array.from({ length: 6 }, (_, hop): [ReturnType<typeof neighbors>, ReturnType<typeof part>] =>
     [neighbors(hop + 1, "out"), part([edge(hop + 1, 100 + hop), edge(hop + 1, hop + 2)])]);
