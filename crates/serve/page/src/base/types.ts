@@ -72,7 +72,7 @@ export interface Info extends Answer {
   has_index: boolean;
   has_state: boolean;
   has_internal: boolean;
-  blocks: [number, number];
+  blocks: number[];
 }
 
 export interface Found {

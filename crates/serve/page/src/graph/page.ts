@@ -12,7 +12,7 @@ import { GraphView } from "./view.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Pixels of a unit of the drawing at which names are well readable. */
-const READABLE = 0.56;
+const READABLE = matchMedia("(max-width: 700px)").matches ? 0.48 : 0.56;
 
 export class GraphPage {
   readonly element: HTMLElement;

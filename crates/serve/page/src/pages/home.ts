@@ -36,12 +36,11 @@ export function home(info: Info, go: (path: string) => void): HTMLElement {
   const [first, last] = info.blocks;
   return h("main", { class: "home", id: "main" },
     h("h1", {}, "Follow tokens through ", h("span", { class: "nowrap" }, chainName(info))),
-    h("p", { class: "lead" }, "From the files of your own node. Nothing you look up leaves this machine."),
+    h("p", { class: "lead" }, "From the files of your own node. Nothing that you look up reaches anyone else."),
     search.element,
     latest(info),
     facts([
-      ["Newest block", h("span", {}, h("a", { href: blockPath(info.tip.number), class: "mono" }, count(info.tip.number)), h("span", { class: "muted" }, ` ${second(info.tip.time)} UTC`))],
-      ["Blocks", `${count(first)} to ${count(last)}`],
+      ["Blocks with receipts", first === undefined || last === undefined ? "none" : `${count(first)} to ${count(last)}`],
       ["Index of transfers", has(info.has_index, "yes", "no: large ranges are slow")],
       ["Coins inside transactions", has(info.has_internal, "yes", "no")],
       ["State", has(info.has_state, "yes", "no: no balances")],
