@@ -136,6 +136,10 @@ export interface PathAnswer extends Answer {
   tokens: Tokens;
 }
 
+export interface LabelsAnswer extends Answer {
+  labels: Record<Address, Label>;
+}
+
 export interface Call {
   type: string;
   from: Address;

@@ -135,7 +135,8 @@ function wholePanel(space: Workspace): (HTMLElement | null)[] {
   const select = (id: string): void => space.select({ kind: "vertex", id });
   return [
     h("h2", {}, space.title),
-    h("p", { class: "muted" }, "Select an address or an arrow for its details. A double click expands an address."),
+    h("p", { class: "muted" }, drawing.vertices.size === 0 ? "Search for an address or a transaction and open its graph, or open a saved case."
+      : "Select an address or an arrow for its details. A double click expands an address."),
     legend.length > 0 ? h("section", {}, h("h3", {}, "Tokens"), h("ul", { class: "legend" }, ...legend)) : null,
     recipe.hidden.length > 0 ? action(ICONS.hide, `Show ${plural(recipe.hidden.length, "hidden address", "hidden addresses")}`, () => void space.showHidden()) : null,
     Object.keys(recipe.pins).length > 0 ? action(ICONS.fit, "Arrange moved addresses", () => void space.unpin()) : null,

@@ -2,7 +2,7 @@
 
 import { ask, type Parameters } from "../base/api.ts";
 import type {
-  Edge, GraphAnswer, GraphVertex, NeighborsAnswer, PathAnswer, Position, Tokens, TransactionAnswer, Transfer,
+  Edge, GraphAnswer, GraphVertex, LabelsAnswer, NeighborsAnswer, PathAnswer, Position, Tokens, TransactionAnswer, Transfer,
 } from "../base/types.ts";
 import type { Filters, Recipe, Step } from "./recipe.ts";
 
@@ -54,6 +54,17 @@ export function merge(transfers: Transfer[]): Edge[] {
 export const edgeKey = (edge: { from: string; to: string; token: string }): string =>
   `${edge.from}>${edge.to}>${edge.token}`;
 
+/** Addresses that one question for labels names. */
+const LABELS_MAX = 100;
+
+/** Edges with the labels of their ends. */
+async function named(edges: Edge[], signal?: AbortSignal): Promise<Edge[]> {
+  const address = [...new Set(edges.flatMap(({ from, to }) => [from, to]))].slice(0, LABELS_MAX);
+  if (address.length === 0) return edges;
+  const { labels } = await ask<LabelsAnswer>("labels", { address }, signal);
+  return edges.map((edge) => ({ ...edge, from_label: labels[edge.from] ?? null, to_label: labels[edge.to] ?? null }));
+}
+
 /** Asks for a step. */
 export async function load(step: Step, filters: Filters, signal?: AbortSignal): Promise<Part> {
   const shared = parameters(filters);
@@ -78,11 +89,11 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
       }
       // Remarks say how much a route proves.
       const incomplete = [...answer.incomplete, ...answer.hints];
-      return { ...answer, incomplete, edges: merge(answer.transfers), vertices: [], more: 0 };
+      return { ...answer, incomplete, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
     }
     case "transaction": {
       const answer = await ask<TransactionAnswer>("transaction", { hash: step.hash }, signal);
-      return { ...answer, edges: merge(answer.transfers), vertices: [], more: 0 };
+      return { ...answer, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
     }
   }
 }

@@ -82,7 +82,7 @@ export function bend({ parallel: [number, all], from, to }: DrawnEdge): number {
 }
 
 /** The lines below a vertex. */
-export function lines(vertex: Vertex): [string, string] {
+export function lines(vertex: Pick<Vertex, "kind" | "label" | "members" | "short">): [string, string] {
   if (vertex.kind === "more") return [`+${count(vertex.members)} more`, ""];
   if (vertex.kind === "folded") return [`+${count(vertex.members)} others`, ""];
   return vertex.label === null ? [vertex.short, ""] : [plain(vertex.label.name, 24), vertex.short];

@@ -4,7 +4,7 @@ import { ask } from "../base/api.ts";
 import { announce } from "../base/dom.ts";
 import { plain, plural, short } from "../base/format.ts";
 import { isAddress } from "../base/route.ts";
-import { NATIVE, symbol } from "../base/tokens.ts";
+import { NATIVE, roundedAmount, symbol } from "../base/tokens.ts";
 import type { Address, AddressAnswer, Info, SearchAnswer } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
 import { type Case, caseFile, readCase } from "./files.ts";
@@ -12,6 +12,7 @@ import { Parts } from "./parts.ts";
 import {
   around, collapsed, EMPTY, expanded, type Filters, History, NO_FILTERS, type Recipe, type Step, withNote, withStep,
 } from "./recipe.ts";
+import { lines } from "./style.ts";
 import type { Selection } from "./view.ts";
 
 const KEPT = "txgraph-drawing";
@@ -105,12 +106,9 @@ export class Workspace {
     const filters: Filters = { ...NO_FILTERS, internal: this.internal };
     for (const name of ["token", "kind", "blocks", "min"] as const) filters[name] = parameters.get(name) ?? "";
     if (parameters.has("internal")) filters.internal = parameters.get("internal") === "true";
-    try {
-      filters.token = await this.tokenOf(filters.token);
-    } catch (error) {
-      this.error = error;
-      return this.changed(false);
-    }
+    const token = await this.tokenOf(filters.token);
+    if (token === null) return;
+    filters.token = token;
     const recipe = this.start(roots, transaction, parameters, filters);
     const isFirst = this.recipe === EMPTY;
     await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
@@ -144,6 +142,19 @@ export class Workspace {
   select(selection: Selection): void {
     this.selection = selection;
     this.changed(false);
+    if (selection !== null) announce(this.describe(selection.id));
+  }
+
+  /** A selected address or arrow in words. */
+  private describe(id: string): string {
+    const { vertices, edges, tokens } = this.drawing;
+    const name = (id: string): string => lines(vertices.get(id) ?? { kind: "address", label: null, short: id, members: 1 }).join(" ").trim();
+    const edge = edges.get(id);
+    if (edge !== undefined) {
+      return `${name(edge.from)} to ${name(edge.to)}, ${roundedAmount(tokens, edge.token, edge.amount, edge.kind, edge.count)}, ${plural(edge.count, "transfer")}`;
+    }
+    const [from, to] = (["to", "from"] as const).map((end) => [...edges.values()].filter((edge) => edge[end] === id).length);
+    return `${name(id)}, ${plural(from ?? 0, "arrow")} in, ${plural(to ?? 0, "arrow")} out`;
   }
 
   expand(address: Address, direction: "in" | "out"): Promise<boolean> {
@@ -183,18 +194,27 @@ export class Workspace {
   }
 
   async filter(filters: Filters): Promise<boolean> {
-    try {
-      const token = await this.tokenOf(filters.token);
-      return await this.apply({ ...this.recipe, filters: { ...filters, token } });
-    } catch (error) {
-      this.error = error;
-      this.changed(false);
-      return false;
-    }
+    const token = await this.tokenOf(filters.token);
+    return token !== null && this.apply({ ...this.recipe, filters: { ...filters, token } });
   }
 
   /** The token that a text names: an address, a symbol of the drawing, or one that the server knows. */
-  private async tokenOf(text: string): Promise<string> {
+  private async tokenOf(text: string): Promise<string | null> {
+    this.isBusy = true;
+    this.error = null;
+    this.changed(false);
+    try {
+      return await this.lookUp(text);
+    } catch (error) {
+      this.error = error;
+      return null;
+    } finally {
+      this.isBusy = false;
+      if (this.error !== null) this.changed(false);
+    }
+  }
+
+  private async lookUp(text: string): Promise<string> {
     const typed = text.trim().toLowerCase();
     const { tokens } = this.drawing;
     if (typed === "" || typed === NATIVE || isAddress(typed)) return typed;

@@ -91,6 +91,14 @@ test("expand, undo and redo, with buttons and keys", () =>
     await page.waitForSelector(".panel table:has(caption:text-is('Transfers of this arrow')) tbody tr");
   }));
 
+test("what is chosen is said", () =>
+  at(graph(PEEL), {}, async (page) => {
+    await settled(page);
+    await page.focus(".canvas");
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(() => /^0x.* arrows? in, .* arrows? out$/.test(document.getElementById("live")?.textContent ?? ""));
+  }));
+
 test("a click selects, a double click expands, a movement stays", () =>
   at(graph(PEEL), {}, async (page) => {
     await settled(page);
