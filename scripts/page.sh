@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the page of `txgraph serve` in crates/serve/page: types, whether the committed bundle is that of
+# Checks the page of `txgraph serve` in crates/serve/page: types, format, whether the committed bundle is that of
 # the sources, tests without a browser, and tests in Chromium at a server on the small chain of testdata.
 #
 #   scripts/page.sh [PROGRAM]    asks PROGRAM, or TXGRAPH, or builds txgraph
@@ -24,8 +24,9 @@ need zstd zstd
 need chromium chromium
 make_scratch
 
-say "types, bundle, tests without a browser"
-(cd $page && node_modules/.bin/tsc -p . && node build.mjs "$scratch/dist")
+say "types, format, bundle, tests without a browser"
+(cd $page && node_modules/.bin/tsc -p . && node_modules/.bin/prettier --check --log-level warn . &&
+    node build.mjs "$scratch/dist")
 diff -rq $page/dist "$scratch/dist" >&2 || die "the bundle is not that of the sources: scripts/page.sh bundle"
 (cd $page && node test/run.mjs unit)
 

@@ -24,12 +24,25 @@ const go = (path: string): void => void (location.hash = path);
 /** Asks for the token of the server. */
 function tokenForm(): HTMLElement {
   const input = h("input", { type: "password", id: "token", autocomplete: "off" });
-  return h("main", { id: "main", class: "home" }, h("h1", {}, "This server needs its token"),
-    h("form", { class: "field", onsubmit: (event: Event) => {
-      event.preventDefault();
-      setToken(input.value.trim());
-      location.reload();
-    } }, h("label", { for: "token" }, "Token"), input, h("button", { type: "submit", class: "button primary" }, "Continue")));
+  return h(
+    "main",
+    { id: "main", class: "home" },
+    h("h1", {}, "This server needs its token"),
+    h(
+      "form",
+      {
+        class: "field",
+        onsubmit: (event: Event) => {
+          event.preventDefault();
+          setToken(input.value.trim());
+          location.reload();
+        },
+      },
+      h("label", { for: "token" }, "Token"),
+      input,
+      h("button", { type: "submit", class: "button primary" }, "Continue"),
+    ),
+  );
 }
 
 class Application {
@@ -43,10 +56,26 @@ class Application {
   constructor(private readonly info: Info) {
     this.space = new Workspace(info);
     const back = h("a", { href: "#/", class: "brand" }, "txgraph");
-    const where = h("p", { class: "where" }, h("span", {}, chainName(info)), h("a", { href: blockPath(info.tip.number), title: "Newest block" }, count(info.tip.number)));
-    fill(root, h("a", { href: "#main", class: "skip", onclick: (event: Event) => this.skip(event) }, "Skip to the content"),
-      h("header", { class: "top" }, back, this.search.element, where, iconButton("M9 9a3 3 0 1 1 4 2.800c-.7.3-1 .9-1 1.700v.5M12 17.500v.5", "Keys (?)", () => dialog.showModal())),
-      this.body, dialog);
+    const where = h(
+      "p",
+      { class: "where" },
+      h("span", {}, chainName(info)),
+      h("a", { href: blockPath(info.tip.number), title: "Newest block" }, count(info.tip.number)),
+    );
+    fill(
+      root,
+      h("a", { href: "#main", class: "skip", onclick: (event: Event) => this.skip(event) }, "Skip to the content"),
+      h(
+        "header",
+        { class: "top" },
+        back,
+        this.search.element,
+        where,
+        iconButton("M9 9a3 3 0 1 1 4 2.800c-.7.3-1 .9-1 1.700v.5M12 17.500v.5", "Keys (?)", () => dialog.showModal()),
+      ),
+      this.body,
+      dialog,
+    );
     addEventListener("hashchange", () => void this.show());
     document.addEventListener("keydown", (event) => this.key(event));
   }
@@ -60,25 +89,43 @@ class Application {
 
   private title(route: Route): string {
     switch (route.view) {
-      case "home": return "txgraph";
-      case "address": return `${short(route.address)} – txgraph`;
-      case "transaction": return `Transaction ${short(route.hash)} – txgraph`;
-      case "block": return `Block ${short(route.block)} – txgraph`;
-      case "token": return `Token ${short(route.token)} – txgraph`;
-      case "graph": return `${this.space.title} – txgraph`;
-      case "unknown": return "Not found – txgraph";
+      case "home":
+        return "txgraph";
+      case "address":
+        return `${short(route.address)} – txgraph`;
+      case "transaction":
+        return `Transaction ${short(route.hash)} – txgraph`;
+      case "block":
+        return `Block ${short(route.block)} – txgraph`;
+      case "token":
+        return `Token ${short(route.token)} – txgraph`;
+      case "graph":
+        return `${this.space.title} – txgraph`;
+      case "unknown":
+        return "Not found – txgraph";
     }
   }
 
   private async page(route: Route): Promise<HTMLElement> {
     const { info } = this;
     switch (route.view) {
-      case "home": return home(info, go);
-      case "address": return addressPage(route.address, info);
-      case "transaction": return transactionPage(route.hash, info);
-      case "block": return blockPage(route.block, info);
-      case "token": return tokenPage(route.token);
-      default: return h("main", { id: "main", class: "page" }, h("h1", {}, "There is no such page"), h("p", {}, "Search for an address, a transaction, a block or a token."));
+      case "home":
+        return home(info, go);
+      case "address":
+        return addressPage(route.address, info);
+      case "transaction":
+        return transactionPage(route.hash, info);
+      case "block":
+        return blockPage(route.block, info);
+      case "token":
+        return tokenPage(route.token);
+      default:
+        return h(
+          "main",
+          { id: "main", class: "page" },
+          h("h1", {}, "There is no such page"),
+          h("p", {}, "Search for an address, a transaction, a block or a token."),
+        );
     }
   }
 
@@ -91,8 +138,13 @@ class Application {
     if (route.view === "graph") {
       await this.showGraph(route);
     } else {
-      const loading = setTimeout(() => fill(this.body, h("main", { id: "main", class: "page" }, h("p", { class: "loading" }, "Loading…"))), 120);
-      const page = await this.page(route).catch((error: unknown) => h("main", { id: "main", class: "page" }, h("h1", {}, "This cannot be shown"), failure(error)));
+      const loading = setTimeout(
+        () => fill(this.body, h("main", { id: "main", class: "page" }, h("p", { class: "loading" }, "Loading…"))),
+        120,
+      );
+      const page = await this.page(route).catch((error: unknown) =>
+        h("main", { id: "main", class: "page" }, h("h1", {}, "This cannot be shown"), failure(error)),
+      );
       clearTimeout(loading);
       // The user went elsewhere while the answer was on its way.
       if (number !== this.number) return;
@@ -112,7 +164,7 @@ class Application {
     const { roots, transaction, parameters } = route;
     const isNew = location.hash !== this.drawn && (roots.length > 0 || transaction !== null);
     this.drawn = isNew || this.drawn === null ? location.hash : this.drawn;
-    if (isNew) await space.open(roots, transaction, parameters);
+    if (isNew) await space.open({ roots, transaction, parameters });
   }
 
   private key(event: KeyboardEvent): void {
@@ -121,9 +173,9 @@ class Application {
     const graph = this.graph;
     if ((event.ctrlKey || event.metaKey) && graph !== null && !isTyping) {
       const key = event.key.toLowerCase();
-      if (key === "z" && event.shiftKey) this.space.redo();
-      else if (key === "z") this.space.undo();
-      else if (key === "y") this.space.redo();
+      if (key === "z" && event.shiftKey) void this.space.redo();
+      else if (key === "z") void this.space.undo();
+      else if (key === "y") void this.space.redo();
       else if (key === "s") void graph.save("json");
       else if (key === "o") graph.openFile();
       else return;
@@ -150,7 +202,10 @@ async function start(): Promise<void> {
     await new Application(info).show();
   } catch (error) {
     const isRefused = error instanceof ApiError && error.status === 401;
-    fill(root, isRefused ? tokenForm() : h("main", { id: "main", class: "page" }, h("h1", {}, "txgraph"), failure(error)));
+    fill(
+      root,
+      isRefused ? tokenForm() : h("main", { id: "main", class: "page" }, h("h1", {}, "txgraph"), failure(error)),
+    );
   }
 }
 

@@ -35,7 +35,12 @@ async function failure(response: Response): Promise<ApiError> {
   try {
     const { error } = (await response.json()) as { error?: Record<string, unknown> };
     const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
-    return new ApiError(response.status, text(error?.code) ?? "failed", text(error?.message) ?? fallback, text(error?.hint));
+    return new ApiError(
+      response.status,
+      text(error?.code) ?? "failed",
+      text(error?.message) ?? fallback,
+      text(error?.hint),
+    );
   } catch {
     return new ApiError(response.status, response.status === 401 ? "token" : "failed", fallback, null);
   }

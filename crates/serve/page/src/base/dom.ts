@@ -81,7 +81,11 @@ export function iconButton(
   onclick: () => void,
   properties: Properties = {},
 ): HTMLButtonElement {
-  return h("button", { type: "button", class: "tool", title: name, "aria-label": name, onclick, ...properties }, icon(path));
+  return h(
+    "button",
+    { type: "button", class: "tool", title: name, "aria-label": name, onclick, ...properties },
+    icon(path),
+  );
 }
 
 const live = (): HTMLElement | null => document.getElementById("live");

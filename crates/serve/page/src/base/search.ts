@@ -27,12 +27,28 @@ export class Search {
   private timer = 0;
   private asked: AbortController | null = null;
 
-  constructor(id: string, placeholder: string, private readonly go: (path: string) => void) {
+  constructor(
+    id: string,
+    placeholder: string,
+    private readonly go: (path: string) => void,
+  ) {
     this.list = h("ul", { id: `${id}-list`, class: "found", role: "listbox", "aria-label": "Found", hidden: true });
     this.input = h("input", {
-      id, type: "text", class: "query", placeholder, "aria-label": "Search", role: "combobox", autocomplete: "off",
-      spellcheck: "false", autocapitalize: "off", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-autocomplete": "list",
-      oninput: () => this.later(), onkeydown: (event: KeyboardEvent) => this.key(event), onblur: () => setTimeout(() => this.close(), 150),
+      id,
+      type: "text",
+      class: "query",
+      placeholder,
+      "aria-label": "Search",
+      role: "combobox",
+      autocomplete: "off",
+      spellcheck: "false",
+      autocapitalize: "off",
+      "aria-expanded": "false",
+      "aria-controls": `${id}-list`,
+      "aria-autocomplete": "list",
+      oninput: () => this.later(),
+      onkeydown: (event: KeyboardEvent) => this.key(event),
+      onblur: () => setTimeout(() => this.close(), 150),
     });
     this.element = h("div", { class: "search", role: "search" }, icon(ICONS.search), this.input, this.list);
   }
@@ -62,9 +78,18 @@ export class Search {
     this.active = -1;
     const option = ({ kind, value, text }: Found, index: number): HTMLElement => {
       const isCode = kind === "address" || kind === "transaction" || kind === "token";
-      return h("li", { id: `${this.input.id}-${index}`, role: "option", "aria-selected": "false", onmousedown: () => this.choose(index) },
-        h("span", { class: "what" }, kind), h("span", { class: "text" }, plain(text, 60)),
-        isCode ? h("span", { class: "mono muted" }, short(value)) : null);
+      return h(
+        "li",
+        {
+          id: `${this.input.id}-${index}`,
+          role: "option",
+          "aria-selected": "false",
+          onmousedown: () => this.choose(index),
+        },
+        h("span", { class: "what" }, kind),
+        h("span", { class: "text" }, plain(text, 60)),
+        isCode ? h("span", { class: "mono muted" }, short(value)) : null,
+      );
     };
     fill(this.list, ...found.map(option), found.length === 0 && h("li", { class: "none" }, "Nothing found."));
     this.list.hidden = false;

@@ -11,16 +11,23 @@ import type { Answer, Label, Position, TokenId, Tokens } from "./types.ts";
 export function chip(label: Label): HTMLElement {
   const category = (label.category ?? "other").toLowerCase();
   const text = plain(label.name, 32);
-  return h("span", { class: "chip", "data-kind": category, title: label.category ? `${text} (${plain(label.category)})` : text }, text);
+  return h(
+    "span",
+    { class: "chip", "data-kind": category, title: label.category ? `${text} (${plain(label.category)})` : text },
+    text,
+  );
 }
 
 /** A link to an address, with its label if it has one. */
 export function addressLink(address: string | null, label?: Label | null, whole = false): HTMLElement {
   if (address === null) return h("span", { class: "muted" }, "none");
   const text = whole ? address : short(address);
-  return h("span", { class: "party" },
+  return h(
+    "span",
+    { class: "party" },
     h("a", { href: addressPath(address), class: "mono", title: address }, text),
-    label ? chip(label) : null);
+    label ? chip(label) : null,
+  );
 }
 
 export function transactionLink(hash: string | null): HTMLElement {
@@ -28,7 +35,8 @@ export function transactionLink(hash: string | null): HTMLElement {
   return h("a", { href: transactionPath(hash), class: "mono", title: hash }, short(hash));
 }
 
-export const blockLink = (block: number): HTMLElement => h("a", { href: blockPath(block), class: "mono" }, count(block));
+export const blockLink = (block: number): HTMLElement =>
+  h("a", { href: blockPath(block), class: "mono" }, count(block));
 
 export function when(position: Position | null): HTMLElement {
   if (position === null) return h("span", { class: "muted" }, "none");
@@ -36,7 +44,13 @@ export function when(position: Position | null): HTMLElement {
 }
 
 /** A rounded amount; the exact one is its tooltip. */
-export function amount(tokens: Tokens, token: TokenId, value: string, kind = "", id: string | null = null): HTMLElement {
+export function amount(
+  tokens: Tokens,
+  token: TokenId,
+  value: string,
+  kind = "",
+  id: string | null = null,
+): HTMLElement {
   const text = kind === "erc721" ? symbol(tokens, token) : roundedAmount(tokens, token, value, kind);
   const number = id === null ? "" : ` #${plain(id, 14)}`;
   const title = `${exactAmount(tokens, token, value)}${id === null ? "" : `, id ${plain(id, 80)}`}`;
@@ -46,28 +60,42 @@ export function amount(tokens: Tokens, token: TokenId, value: string, kind = "",
 
 /** A button that copies a text. */
 export function copy(text: string, name: string): HTMLElement {
-  const button = iconButton(ICONS.copy, `Copy ${name}`, () => {
-    void navigator.clipboard.writeText(text).then(() => {
-      announce(`${name} is copied`);
-      button.classList.add("done");
-      setTimeout(() => button.classList.remove("done"), 1_200);
-    });
-  }, { class: "tool small" });
+  const button = iconButton(
+    ICONS.copy,
+    `Copy ${name}`,
+    () => {
+      void navigator.clipboard.writeText(text).then(() => {
+        announce(`${name} is copied`);
+        button.classList.add("done");
+        setTimeout(() => button.classList.remove("done"), 1_200);
+      });
+    },
+    { class: "tool small" },
+  );
   return button;
 }
 
 /** The command line that gives the same. */
 export function commandLine(command: string | null): HTMLElement | null {
   if (command === null || command === "") return null;
-  return h("div", { class: "command" }, h("span", { class: "prompt", "aria-hidden": "true" }, "$"),
-    h("code", {}, command), copy(command, "command"));
+  return h(
+    "div",
+    { class: "command" },
+    h("span", { class: "prompt", "aria-hidden": "true" }, "$"),
+    h("code", {}, command),
+    copy(command, "command"),
+  );
 }
 
 /** What an answer does not contain. */
 export function gaps(incomplete: string[]): HTMLElement | null {
   if (incomplete.length === 0) return null;
-  return h("div", { class: "gaps", role: "note" }, icon(ICONS.warning),
-    h("ul", { "aria-label": "What is missing" }, ...incomplete.map((text) => h("li", {}, text))));
+  return h(
+    "div",
+    { class: "gaps", role: "note" },
+    icon(ICONS.warning),
+    h("ul", { "aria-label": "What is missing" }, ...incomplete.map((text) => h("li", {}, text))),
+  );
 }
 
 /** The end of a page: gaps and the command line. */
@@ -78,7 +106,12 @@ export function foot(answer: Answer): (HTMLElement | null)[] {
 export function failure(error: unknown): HTMLElement {
   const hint = error instanceof ApiError ? error.hint : null;
   const message = error instanceof Error ? error.message : String(error);
-  return h("div", { class: "failure", role: "alert" }, icon(ICONS.warning), h("div", {}, h("p", {}, message), hint ? h("p", { class: "muted" }, hint) : null));
+  return h(
+    "div",
+    { class: "failure", role: "alert" },
+    icon(ICONS.warning),
+    h("div", {}, h("p", {}, message), hint ? h("p", { class: "muted" }, hint) : null),
+  );
 }
 
 export interface Column<T> {
@@ -89,7 +122,12 @@ export interface Column<T> {
 }
 
 /** A table with a caption for screen readers. It scrolls inside its box. */
-export function table<T>(caption: string, columns: Column<T>[], rows: T[], onRow?: (row: T, element: HTMLElement) => void): HTMLElement {
+export function table<T>(
+  caption: string,
+  columns: Column<T>[],
+  rows: T[],
+  onRow?: (row: T, element: HTMLElement) => void,
+): HTMLElement {
   if (rows.length === 0) return h("p", { class: "empty" }, "None.");
   const kind = (column: Column<T>): Record<string, unknown> => (column.isNumber ? { class: "number" } : {});
   const body = rows.map((row) => {
@@ -97,16 +135,24 @@ export function table<T>(caption: string, columns: Column<T>[], rows: T[], onRow
     onRow?.(row, line);
     return line;
   });
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "unseen" }, caption),
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h(
+      "table",
+      {},
+      h("caption", { class: "unseen" }, caption),
       h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col", ...kind(column) }, column.name)))),
-      h("tbody", {}, ...body)));
+      h("tbody", {}, ...body),
+    ),
+  );
 }
 
 /** Facts with their names. Facts without a value are left out. */
 export function facts(all: [string, Node | string | number | null][]): HTMLElement {
   const list = h("dl", { class: "facts" });
-  for (const [name, value] of all) if (value !== null && value !== "") put(list, h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+  for (const [name, value] of all)
+    if (value !== null && value !== "") put(list, h("div", {}, h("dt", {}, name), h("dd", {}, value)));
   return list;
 }
 
@@ -116,6 +162,20 @@ export const card = (title: string, ...children: (Node | string | null)[]): HTML
 /** The head of a page: what it is, its name, and what can be done. */
 export function heading(kind: string, name: string, isCode: boolean, ...actions: (Node | null)[]): HTMLElement {
   const title = h("h1", isCode ? { class: "mono" } : {}, name);
-  return h("header", { class: "heading" }, h("p", { class: "kind" }, kind),
-    h("div", { class: "name" }, title, isCode ? copy(name, kind.toLowerCase()) : null), h("div", { class: "actions" }, ...actions));
+  return h(
+    "header",
+    { class: "heading" },
+    h("p", { class: "kind" }, kind),
+    h("div", { class: "name" }, title, isCode ? copy(name, kind.toLowerCase()) : null),
+    h("div", { class: "actions" }, ...actions),
+  );
 }
+
+/** A button with an icon and a text. The key stays the same when its text changes. */
+export const action = (
+  path: string,
+  text: string,
+  onclick: () => void,
+  properties: Record<string, unknown> = {},
+): HTMLElement =>
+  h("button", { type: "button", class: "button", "data-key": path, onclick, ...properties }, icon(path), text);

@@ -50,7 +50,12 @@ export class Camera {
       const half = room / zoom / 2;
       return high - low <= 2 * half ? (low + high) / 2 : Math.min(Math.max(wanted, low + half), high - half);
     };
-    this.moveTo(middle(left, right, root?.x ?? 0, roomX), middle(top, bottom, root?.y ?? 0, roomY) + 8 / zoom, zoom, duration);
+    this.moveTo(
+      middle(left, right, root?.x ?? 0, roomX),
+      middle(top, bottom, root?.y ?? 0, roomY) + 8 / zoom,
+      zoom,
+      duration,
+    );
   }
 
   /** Moves a vertex into view. */

@@ -36,7 +36,15 @@ export interface Box {
 const meets = (a: Box, b: Box): boolean => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 /** A place with room for a text of a width, at the wanted part of the way or near it. */
-export function room(key: string, from: Point, to: Point, bend: number, wanted: number, width: number, boxes: Box[]): Box | null {
+export function room(
+  key: string,
+  from: Point,
+  to: Point,
+  bend: number,
+  wanted: number,
+  width: number,
+  boxes: Box[],
+): Box | null {
   for (const shift of [0, -0.08, 0.08, -0.16, 0.16]) {
     const { x, y } = along(from, to, bend, wanted + shift);
     const box = { key, left: x - width / 2, right: x + width / 2, top: y - 8, bottom: y + 8 };

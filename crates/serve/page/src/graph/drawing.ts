@@ -74,7 +74,11 @@ function facts(parts: [Step, Part][]): Map<Address, { label: Label | null; isCon
   const note = (address: Address, label?: Label | null, isContract?: boolean | null, marks: string[] = []): void => {
     const known = found.get(address) ?? { label: null, isContract: false, marks: [] };
     const all = unique([...known.marks, ...marks]);
-    found.set(address, { label: known.label ?? label ?? null, isContract: known.isContract || isContract === true, marks: all });
+    found.set(address, {
+      label: known.label ?? label ?? null,
+      isContract: known.isContract || isContract === true,
+      marks: all,
+    });
   };
   for (const [, part] of parts) {
     for (const { address, label, is_contract, marks } of part.vertices) note(address, label, is_contract, marks);
@@ -130,8 +134,21 @@ export function draw(recipe: Recipe, known: Parts, most = EDGES_MAX): Drawing {
     const { label = null, isContract = false, marks = [] } = about.get(id) ?? {};
     const isRoot = recipe.roots.includes(id);
     vertices.set(id, {
-      id, kind: "address", owner: id, direction: "out", members: 1, short: id, label, isContract, isRoot, marks,
-      note: recipe.notes[id] ?? "", column: 0, x: 0, y: 0, ...more,
+      id,
+      kind: "address",
+      owner: id,
+      direction: "out",
+      members: 1,
+      short: id,
+      label,
+      isContract,
+      isRoot,
+      marks,
+      note: recipe.notes[id] ?? "",
+      column: 0,
+      x: 0,
+      y: 0,
+      ...more,
     });
   };
   recipe.roots.forEach((root) => add(root));

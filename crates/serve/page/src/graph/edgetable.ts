@@ -17,11 +17,24 @@ export function edgeTable(space: Workspace): HTMLElement {
   const { drawing, selection } = space;
   const party = (id: string): HTMLElement => {
     const vertex = drawing.vertices.get(id);
-    const text = vertex?.label ? plain(vertex.label.name, 24) : vertex?.kind === "folded" ? `+${vertex.members} others` : (vertex?.short ?? short(id));
-    return h("button", { type: "button", class: "cell", title: id, onclick: (event: Event) => {
-      event.stopPropagation();
-      space.select({ kind: "vertex", id });
-    } }, text);
+    const text = vertex?.label
+      ? plain(vertex.label.name, 24)
+      : vertex?.kind === "folded"
+        ? `+${vertex.members} others`
+        : (vertex?.short ?? short(id));
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "cell",
+        title: id,
+        onclick: (event: Event) => {
+          event.stopPropagation();
+          space.select({ kind: "vertex", id });
+        },
+      },
+      text,
+    );
   };
   const decimals = (token: string): number => drawing.tokens[token]?.decimals ?? (token === NATIVE ? 18 : 0);
   const number = (amount: string, places: number): HTMLElement => {
@@ -33,20 +46,47 @@ export function edgeTable(space: Workspace): HTMLElement {
     { name: "To", cell: ({ to }) => party(to) },
     { name: "Amount", cell: ({ token, amount }) => number(amount, decimals(token)), isNumber: true },
     { name: "Token", cell: ({ token }) => symbol(drawing.tokens, token) },
-    { name: "Transfers", cell: (edge) => h("button", { type: "button", class: "cell", "aria-label": `${plural(edge.count, "transfer")}, show them`, onclick: () => space.select({ kind: "edge", id: edge.key }) }, count(edge.count)), isNumber: true },
+    {
+      name: "Transfers",
+      cell: (edge) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "cell",
+            "aria-label": `${plural(edge.count, "transfer")}, show them`,
+            onclick: () => space.select({ kind: "edge", id: edge.key }),
+          },
+          count(edge.count),
+        ),
+      isNumber: true,
+    },
     { name: "First (UTC)", cell: ({ first }) => minute(first.time) },
     { name: "Last (UTC)", cell: ({ last }) => minute(last.time) },
   ];
   const rows = [...drawing.edges.values()];
   const more = [...drawing.vertices.values()].filter(({ kind }) => kind === "more");
   const groups = more.map(({ id, owner, direction, members }) =>
-    h("li", {}, h("button", { type: "button", class: "cell", onclick: () => space.openVertex(id) },
-      `${plural(members, "other address", "other addresses")} ${direction === "in" ? "pay" : "are paid by"} ${short(owner)}: show more`)));
-  return h("div", { class: "edges" },
+    h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", class: "cell", onclick: () => space.openVertex(id) },
+        `${plural(members, "other address", "other addresses")} ${direction === "in" ? "pay" : "are paid by"} ${short(owner)}: show more`,
+      ),
+    ),
+  );
+  return h(
+    "div",
+    { class: "edges" },
     table("Arrows of the drawing", columns, rows.slice(0, ROWS_MAX), (edge, line) => {
       if (selection?.kind === "edge" && selection.id === edge.key) line.classList.add("selected");
       line.addEventListener("click", () => space.select({ kind: "edge", id: edge.key }));
     }),
-    rows.length > ROWS_MAX ? h("p", { class: "muted" }, `The first ${ROWS_MAX} of ${count(rows.length)} arrows. CSV has all.`) : null,
-    groups.length > 0 ? h("ul", { class: "groups" }, ...groups) : null);
+    rows.length > ROWS_MAX
+      ? h("p", { class: "muted" }, `The first ${ROWS_MAX} of ${count(rows.length)} arrows. CSV has all.`)
+      : null,
+    groups.length > 0 ? h("ul", { class: "groups" }, ...groups) : null,
+  );
 }

@@ -99,7 +99,8 @@ export function fold(edges: Edge[], kept: Set<Address>, most: number): Folded {
     count += members;
     rest.push(...joined(id, group.direction, folded));
   }
-  const notes = count > 0 ? [`${plural(count, "address", "addresses")} with one counterparty are drawn as groups.`] : [];
+  const notes =
+    count > 0 ? [`${plural(count, "address", "addresses")} with one counterparty are drawn as groups.`] : [];
   if (rest.length > most) {
     rest.sort(strongest);
     notes.push(`${plural(rest.length - most, "weaker arrow")} of ${rest.length} are not drawn. Filters show fewer.`);

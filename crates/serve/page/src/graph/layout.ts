@@ -22,7 +22,10 @@ type Ends = Pick<Edge, "from" | "to">;
 
 /** Gives each vertex a column. Earlier steps decide, so an expansion moves nothing to another column. */
 export function columns(
-  recipe: Recipe, parts: [Step, Part][], vertices: Map<string, Vertex>, edges: Ends[],
+  recipe: Recipe,
+  parts: [Step, Part][],
+  vertices: Map<string, Vertex>,
+  edges: Ends[],
 ): Map<string, number> {
   const found = new Map<string, number>();
   const put = (id: string, column: number): void => {
@@ -31,7 +34,7 @@ export function columns(
   recipe.roots.forEach((root) => put(root, 0));
   const spread = (all: Ends[]): void => {
     // Breadth first: the hops of one round are those before the round.
-    for (let changed = true; changed; ) {
+    for (let changed = true; changed;) {
       const before = new Map(found);
       for (const { from, to } of all) {
         const [source, target] = [before.get(from), before.get(to)];
@@ -51,7 +54,8 @@ export function columns(
   }
   spread(edges);
   for (const vertex of vertices.values()) {
-    if (vertex.kind !== "address") put(vertex.id, (found.get(vertex.owner) ?? 0) + (vertex.direction === "out" ? 1 : -1));
+    if (vertex.kind !== "address")
+      put(vertex.id, (found.get(vertex.owner) ?? 0) + (vertex.direction === "out" ? 1 : -1));
   }
   for (const id of vertices.keys()) put(id, 0);
   return found;
@@ -64,7 +68,11 @@ export function apart(wanted: number[], weights: number[] = []): number[] {
   wanted.forEach((row, index) => {
     const weight = weights[index] ?? 1;
     let block = { sum: weight * (row - index), weight, count: 1 };
-    for (let before = blocks.at(-1); before && before.sum / before.weight > block.sum / block.weight; before = blocks.at(-1)) {
+    for (
+      let before = blocks.at(-1);
+      before && before.sum / before.weight > block.sum / block.weight;
+      before = blocks.at(-1)
+    ) {
       block = { sum: before.sum + block.sum, weight: before.weight + block.weight, count: before.count + block.count };
       blocks.pop();
     }
@@ -79,7 +87,9 @@ export function apart(wanted: number[], weights: number[] = []): number[] {
 
 /** Gives each vertex a place. */
 export function places(
-  vertices: Map<string, Vertex>, column: Map<string, number>, edges: Ends[],
+  vertices: Map<string, Vertex>,
+  column: Map<string, number>,
+  edges: Ends[],
 ): Map<string, [number, number]> {
   const near = new Map<string, string[]>();
   const link = (a: string, b: string): void => void near.set(a, [...(near.get(a) ?? []), b]);
@@ -110,12 +120,16 @@ export function places(
     const number = new Map(group.map((id, index) => [id, index]));
     const value = (map: Map<string, number>, id: string): number => map.get(id) ?? 0;
     // Rows that want the same place keep the order of the answer, the strongest first.
-    const ordered = [...group].sort((a, b) =>
-      value(wanted, a) - value(wanted, b) || isLast(a) - isLast(b) || value(number, a) - value(number, b));
+    const ordered = [...group].sort(
+      (a, b) => value(wanted, a) - value(wanted, b) || isLast(a) - isLast(b) || value(number, a) - value(number, b),
+    );
     // A vertex that others hang on stays beside the one that it hangs on, so that chains are straight.
     const weight = (id: string): number => (new Set(near.get(id) ?? []).size > 1 ? INNER : 1);
     const all = lanes(at);
-    const rows = apart(ordered.map((id) => all * value(wanted, id)), ordered.map(weight));
+    const rows = apart(
+      ordered.map((id) => all * value(wanted, id)),
+      ordered.map(weight),
+    );
     ordered.forEach((id, index) => {
       row.set(id, (rows[index] ?? 0) / all);
       lane.set(id, index % all);
@@ -133,9 +147,11 @@ export function places(
     const width = before < 0 || at > 0 ? (lanes(before) - 1) * LANE : 0;
     if (at !== 0) left.set(at, (left.get(before) ?? before * distance) + Math.sign(at) * (distance + width));
   }
-  return new Map([...vertices.keys()].map((id) => {
-    const at = column.get(id) ?? 0;
-    const x = (left.get(at) ?? 0) + (at < 0 ? -1 : 1) * (lane.get(id) ?? 0) * LANE;
-    return [id, [x, (row.get(id) ?? 0) * ROW]];
-  }));
+  return new Map(
+    [...vertices.keys()].map((id) => {
+      const at = column.get(id) ?? 0;
+      const x = (left.get(at) ?? 0) + (at < 0 ? -1 : 1) * (lane.get(id) ?? 0) * LANE;
+      return [id, [x, (row.get(id) ?? 0) * ROW]];
+    }),
+  );
 }

@@ -1,12 +1,14 @@
 // The graph page: toolbar, filters, drawing, panel and table.
 
-import { fill, h, icon, iconButton, ICONS, put } from "../base/dom.ts";
+import { fill, h, icon, iconButton, ICONS } from "../base/dom.ts";
 import { plural } from "../base/format.ts";
 import { failure } from "../base/widgets.ts";
 import { edgeTable } from "./edgetable.ts";
 import { FilterBar } from "./filters.ts";
 import { panel } from "./panel.ts";
-import { type FileKind, FILES, save } from "./save.ts";
+import { drawingKey } from "./keys.ts";
+import { SaveMenu } from "./menu.ts";
+import { type FileKind, save } from "./save.ts";
 import { svg } from "./svg.ts";
 import { GraphView } from "./view.ts";
 import type { Workspace } from "./workspace.ts";
@@ -18,42 +20,74 @@ export class GraphPage {
   readonly element: HTMLElement;
   readonly filters: FilterBar;
   private readonly canvas = h("div", {
-    class: "canvas", tabindex: "0", role: "application", "aria-label": "Drawing", "aria-describedby": "drawing-help",
+    class: "canvas",
+    tabindex: "0",
+    role: "application",
+    "aria-label": "Drawing",
+    "aria-describedby": "drawing-help",
   });
   private readonly side = h("aside", { class: "panel", "aria-label": "Details" });
   private readonly drawer = h("section", { class: "drawer", "aria-label": "Table of the drawing", hidden: true });
   private readonly status = h("p", { class: "status" });
   private readonly trouble = h("div", { class: "trouble" });
-  private readonly menu = h("div", { class: "menu", role: "menu", "aria-label": "Save as", hidden: true });
-  private readonly tools: Record<"undo" | "redo" | "table" | "filter" | "share", HTMLButtonElement>;
-  private readonly file = h("input", { type: "file", accept: ".json,application/json", class: "unseen", "aria-label": "Open a case", tabindex: "-1" });
+  private readonly menu = new SaveMenu((kind) => void this.save(kind));
+  private readonly tools: Record<"undo" | "redo" | "table" | "filter", HTMLButtonElement>;
+  private readonly file = h("input", {
+    type: "file",
+    accept: ".json,application/json",
+    class: "unseen",
+    "aria-label": "Open a case",
+    tabindex: "-1",
+  });
   private view: GraphView | null = null;
   private hasFitted = false;
 
   constructor(readonly space: Workspace) {
     this.filters = new FilterBar(space);
     this.tools = {
-      undo: iconButton(ICONS.undo, "Undo (Ctrl+Z)", () => space.undo()),
-      redo: iconButton(ICONS.redo, "Redo (Ctrl+Shift+Z)", () => space.redo()),
+      undo: iconButton(ICONS.undo, "Undo (Ctrl+Z)", () => void space.undo()),
+      redo: iconButton(ICONS.redo, "Redo (Ctrl+Shift+Z)", () => void space.redo()),
       table: iconButton(ICONS.table, "Table (t)", () => this.toggleTable(), { "aria-pressed": "false" }),
       filter: iconButton(ICONS.filter, "Filters (f)", () => this.toggleFilters(), { "aria-pressed": "true" }),
-      share: iconButton(ICONS.share, "Save as…", () => this.toggleMenu(), { "aria-haspopup": "menu", "aria-expanded": "false" }),
     };
-    const { undo, redo, table, filter, share } = this.tools;
-    const bar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },
-      undo, redo, h("span", { class: "gap" }),
+    const { undo, redo, table, filter } = this.tools;
+    const bar = h(
+      "div",
+      { class: "toolbar", role: "toolbar", "aria-label": "Drawing" },
+      undo,
+      redo,
+      h("span", { class: "gap" }),
       iconButton(ICONS.open, "Open a case (Ctrl+O)", () => this.file.click()),
       iconButton(ICONS.save, "Save the case (Ctrl+S)", () => void this.save("json")),
-      h("span", { class: "holder" }, share, this.menu), h("span", { class: "gap" }),
-      iconButton(ICONS.fit, "Fit everything (0)", () => this.view?.fit()), filter, table, this.status);
-    for (const [kind, name] of FILES) put(this.menu, h("button", { type: "button", role: "menuitem", onclick: () => void this.save(kind) }, name));
-    this.menu.addEventListener("keydown", (event) => this.menuKey(event));
+      this.menu.element,
+      h("span", { class: "gap" }),
+      iconButton(ICONS.fit, "Fit everything (0)", () => this.view?.fit()),
+      filter,
+      table,
+      this.status,
+    );
     this.file.addEventListener("change", () => void this.read());
-    this.element = h("main", { class: "graph", id: "main" },
-      h("h1", { class: "unseen" }, "Graph"), bar, this.filters.element, this.trouble,
-      h("div", { class: "stage" }, this.canvas, this.side), this.drawer, this.file,
-      h("p", { id: "drawing-help", class: "unseen" }, "Arrow keys choose an address, i and o expand it, Enter shows its details, t shows the drawing as a table, ? lists all keys."));
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.element = h(
+      "main",
+      { class: "graph", id: "main" },
+      h("h1", { class: "unseen" }, "Graph"),
+      bar,
+      this.filters.element,
+      this.trouble,
+      h("div", { class: "stage" }, this.canvas, this.side),
+      this.drawer,
+      this.file,
+      h(
+        "p",
+        { id: "drawing-help", class: "unseen" },
+        "Arrow keys choose an address, i and o expand it, Enter shows its details, t shows the drawing as a table, ? lists all keys.",
+      ),
+    );
+    this.canvas.addEventListener("keydown", (event) => {
+      if (drawingKey(event, space, this.view, () => this.side.querySelector<HTMLElement>("button, a")?.focus())) {
+        event.preventDefault();
+      }
+    });
     space.changed = (isNew) => this.update(isNew);
   }
 
@@ -87,8 +121,17 @@ export class GraphPage {
     this.element.classList.toggle("busy", isBusy);
     fill(this.trouble, error === null ? null : failure(error));
     const addresses = [...drawing.vertices.values()].filter(({ kind }) => kind === "address").length;
-    fill(this.status, isBusy ? "Loading…" : `${plural(addresses, "address", "addresses")}, ${plural(drawing.edges.size, "arrow")}`,
-      drawing.incomplete.length > 0 && h("button", { type: "button", class: "warn", onclick: () => space.select(null) }, icon(ICONS.warning), plural(drawing.incomplete.length, "gap")));
+    fill(
+      this.status,
+      isBusy ? "Loading…" : `${plural(addresses, "address", "addresses")}, ${plural(drawing.edges.size, "arrow")}`,
+      drawing.incomplete.length > 0 &&
+        h(
+          "button",
+          { type: "button", class: "warn", onclick: () => space.select(null) },
+          icon(ICONS.warning),
+          plural(drawing.incomplete.length, "gap"),
+        ),
+    );
     this.showPanel();
     this.filters.update();
     if (!this.drawer.hidden) fill(this.drawer, edgeTable(space));
@@ -111,7 +154,9 @@ export class GraphPage {
     const key = active?.dataset.key;
     fill(this.side, panel(this.space));
     if (active === null) return;
-    const again = [...this.side.querySelectorAll<HTMLElement>("[data-key]")].find((element) => element.dataset.key === key && !element.matches(":disabled"));
+    const again = [...this.side.querySelectorAll<HTMLElement>("[data-key]")].find(
+      (element) => element.dataset.key === key && !element.matches(":disabled"),
+    );
     (again ?? (active.id === "" ? null : document.getElementById(active.id)) ?? this.canvas).focus();
   }
 
@@ -120,7 +165,11 @@ export class GraphPage {
     const image = h("img", { alt: this.space.title });
     image.src = URL.createObjectURL(new Blob([svg(this.space.drawing, this.space.title)], { type: "image/svg+xml" }));
     image.addEventListener("load", () => URL.revokeObjectURL(image.src));
-    fill(this.canvas, h("p", { class: "muted" }, "This browser has no WebGL: the drawing is a picture. Use the table to expand."), image);
+    fill(
+      this.canvas,
+      h("p", { class: "muted" }, "This browser has no WebGL: the drawing is a picture. Use the table to expand."),
+      image,
+    );
     if (this.drawer.hidden) this.toggleTable();
   }
 
@@ -140,26 +189,8 @@ export class GraphPage {
     this.press(this.tools.filter, isOn);
   }
 
-  private toggleMenu(isOn = this.menu.hidden): void {
-    this.menu.hidden = !isOn;
-    this.tools.share.setAttribute("aria-expanded", String(isOn));
-    if (isOn) (this.menu.firstElementChild as HTMLElement | null)?.focus();
-    else this.tools.share.focus();
-  }
-
-  private menuKey(event: KeyboardEvent): void {
-    const items = [...this.menu.children] as HTMLElement[];
-    const at = items.indexOf(document.activeElement as HTMLElement);
-    if (event.key === "Escape") this.toggleMenu(false);
-    else if (event.key === "ArrowDown") items[(at + 1) % items.length]?.focus();
-    else if (event.key === "ArrowUp") items[(at - 1 + items.length) % items.length]?.focus();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
   async save(kind: FileKind): Promise<void> {
-    if (!this.menu.hidden) this.toggleMenu(false);
+    this.menu.toggle(false);
     try {
       await save(this.space, kind);
     } catch (error) {
@@ -177,37 +208,5 @@ export class GraphPage {
     if (file === undefined) return;
     this.hasFitted = false;
     await this.space.read(await file.text());
-  }
-
-  /** Keys while the drawing has the focus. */
-  private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { space, view } = this;
-    const selected = space.selection?.kind === "vertex" ? space.selection.id : null;
-    const vertex = selected === null ? undefined : space.drawing.vertices.get(selected);
-    const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const arrow = arrows[event.key];
-    if (arrow !== undefined) {
-      const first = space.recipe.roots[0] ?? [...space.drawing.vertices.keys()][0];
-      const next = selected === null ? first : view?.next(selected, ...arrow);
-      if (next) space.select({ kind: "vertex", id: next });
-    } else if (event.key === "Enter" && vertex !== undefined) {
-      if (vertex.kind === "address") (this.side.querySelector("button, a") as HTMLElement | null)?.focus();
-      else space.openVertex(vertex.id);
-    } else if ((event.key === "i" || event.key === "o") && vertex?.kind === "address") {
-      void space.expand(vertex.id, event.key === "i" ? "in" : "out");
-    } else if (event.key === "h" && vertex?.kind === "address" && !vertex.isRoot) {
-      void space.hide(vertex.id);
-    } else if (event.key === "p" && vertex?.kind === "address") {
-      if (space.pathFrom === null) space.startPath(vertex.id);
-      else void space.path(vertex.id);
-    } else if (event.key === "+" || event.key === "-") {
-      view?.zoom(event.key === "+" ? 1.4 : 1 / 1.4);
-    } else if (event.key === "0") {
-      view?.fit();
-    } else {
-      return;
-    }
-    event.preventDefault();
   }
 }

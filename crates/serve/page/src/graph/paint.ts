@@ -19,8 +19,12 @@ export function theme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const value = (name: string): string => style.getPropertyValue(name).trim();
   return {
-    ink: value("--ink"), muted: value("--muted"), paper: value("--canvas"),
-    accent: value("--accent"), native: value("--native"), faint: value("--faint"),
+    ink: value("--ink"),
+    muted: value("--muted"),
+    paper: value("--canvas"),
+    accent: value("--accent"),
+    native: value("--native"),
+    faint: value("--faint"),
   };
 }
 
@@ -51,7 +55,14 @@ function outline(context: CanvasRenderingContext2D, look: Look, x: number, y: nu
   context.closePath();
 }
 
-function text(context: CanvasRenderingContext2D, line: string, x: number, y: number, color: string, halo: string): void {
+function text(
+  context: CanvasRenderingContext2D,
+  line: string,
+  x: number,
+  y: number,
+  color: string,
+  halo: string,
+): void {
   context.lineJoin = "round";
   context.lineWidth = 4;
   context.strokeStyle = halo;

@@ -2,7 +2,16 @@
 
 import { ask, type Parameters } from "../base/api.ts";
 import type {
-  Edge, GraphAnswer, GraphVertex, LabelsAnswer, NeighborsAnswer, PathAnswer, Position, Tokens, TransactionAnswer, Transfer,
+  Edge,
+  GraphAnswer,
+  GraphVertex,
+  LabelsAnswer,
+  NeighborsAnswer,
+  PathAnswer,
+  Position,
+  Tokens,
+  TransactionAnswer,
+  Transfer,
 } from "../base/types.ts";
 import type { Filters, Recipe, Step } from "./recipe.ts";
 

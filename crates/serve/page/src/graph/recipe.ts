@@ -86,6 +86,16 @@ export class History {
     return this.future.length > 0;
   }
 
+  /** What `undo` leads to. */
+  get previous(): Recipe {
+    return this.past.at(-1) ?? this.present;
+  }
+
+  /** What `redo` leads to. */
+  get next(): Recipe {
+    return this.future.at(-1) ?? this.present;
+  }
+
   /** Begins with a recipe, without a past. */
   reset(recipe: Recipe): void {
     this.past = [];

@@ -21,7 +21,11 @@ async function png(text: string): Promise<Blob> {
     [canvas.width, canvas.height] = [Math.ceil(image.width * scale), Math.ceil(image.height * scale)];
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob === null ? reject(new Error("The browser cannot write this PNG.")) : resolve(blob)), "image/png"));
+      canvas.toBlob(
+        (blob) => (blob === null ? reject(new Error("The browser cannot write this PNG.")) : resolve(blob)),
+        "image/png",
+      ),
+    );
   } finally {
     URL.revokeObjectURL(url);
   }
@@ -41,7 +45,9 @@ export async function save(space: Workspace, kind: FileKind): Promise<void> {
   const { drawing, title, info } = space;
   const name = `txgraph-${(space.recipe.roots[0] ?? "drawing").slice(0, 10)}.${kind}`;
   const { tip } = info;
-  const about = [`${info.chain ?? "Chain"} (chain ${info.chain_id}), up to block ${count(tip.number)}${tip.time === null ? "" : ` of ${second(tip.time)} UTC`}, by txgraph ${info.version}.`];
+  const about = [
+    `${info.chain ?? "Chain"} (chain ${info.chain_id}), up to block ${count(tip.number)}${tip.time === null ? "" : ` of ${second(tip.time)} UTC`}, by txgraph ${info.version}.`,
+  ];
   switch (kind) {
     case "html":
       download(name, "text/html", page(drawing, title, about));

@@ -6,8 +6,19 @@ import type { TokenId } from "../base/types.ts";
 import type { Drawing, DrawnEdge, Vertex } from "./drawing.ts";
 
 export type Shape =
-  | "circle" | "hexagon" | "octagon" | "box" | "diamond" | "pentagon" | "house" | "invhouse"
-  | "trapezium" | "parallelogram" | "cylinder" | "note" | "folder";
+  | "circle"
+  | "hexagon"
+  | "octagon"
+  | "box"
+  | "diamond"
+  | "pentagon"
+  | "house"
+  | "invhouse"
+  | "trapezium"
+  | "parallelogram"
+  | "cylinder"
+  | "note"
+  | "folder";
 
 interface Kind {
   shape: Shape;
@@ -52,7 +63,8 @@ export function look(vertex: Vertex): Look {
   else if (vertex.marks.includes("hub")) found = single("octagon", "#E6E6E6");
   else if (vertex.marks.includes("stop_list")) found = single("box", "#DCE9F9");
   if (kind !== null) found = single(kind.shape, kind.color, kind.icon);
-  if (vertex.isContract && (kind === null || kind.shape === "circle") && found.shape !== "diamond") found.shape = "hexagon";
+  if (vertex.isContract && (kind === null || kind.shape === "circle") && found.shape !== "diamond")
+    found.shape = "hexagon";
   if (vertex.isRoot) return { ...found, fill: "#FFE3C2", radius: 19, border: "double" };
   if (vertex.marks.includes("limit")) found.border = "dashed";
   return found;
@@ -64,7 +76,9 @@ const PALETTE = ["#4477AA", "#EE6677", "#228833", "#EE7733", "#AA3377", "#66CCEE
 export function tokenColors(drawing: Drawing, native: string): Map<TokenId, string> {
   const counts = new Map<TokenId, number>();
   for (const { token, count } of drawing.edges.values()) counts.set(token, (counts.get(token) ?? 0) + count);
-  const tokens = [...counts].filter(([token]) => token !== NATIVE).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  const tokens = [...counts]
+    .filter(([token]) => token !== NATIVE)
+    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   const colors = new Map(tokens.map(([token], index) => [token, PALETTE[index] ?? "#999999"]));
   if (counts.has(NATIVE)) colors.set(NATIVE, native);
   return colors;

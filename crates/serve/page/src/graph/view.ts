@@ -11,15 +11,8 @@ import { Camera } from "./camera.ts";
 import { type Box, labelAt } from "./curve.ts";
 import type { Drawing } from "./drawing.ts";
 import { edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
+import { type Handlers, listen, type Selection } from "./pointer.ts";
 import { bend, lines, look, tokenColors, width } from "./style.ts";
-
-export type Selection = { kind: "vertex" | "edge"; id: string } | null;
-
-export interface Handlers {
-  select(selection: Selection): void;
-  open(id: string): void;
-  pin(id: string, x: number, y: number): void;
-}
 
 /** Discs below the painted shapes, which cover them. They are drawn alone where shapes would be too small. */
 class Disc extends NodeCircleProgram {
@@ -49,12 +42,14 @@ export class GraphView {
   private stopMoving: (() => void) | null = null;
   private readonly scheme = matchMedia("(prefers-color-scheme: dark)");
 
-  constructor(container: HTMLElement, private readonly handlers: Handlers) {
+  constructor(container: HTMLElement, handlers: Handlers) {
     const colors = (): ReturnType<typeof theme> => this.colors;
     const drawLabel = edgePainter(colors, this.boxes);
     const head = { lengthToThicknessRatio: 3.2, widenessToThicknessRatio: 2.6 };
     const curved = createEdgeCurveProgram({
-      ...DEFAULT_EDGE_CURVE_PROGRAM_OPTIONS, arrowHead: { ...head, extremity: "target" }, drawLabel,
+      ...DEFAULT_EDGE_CURVE_PROGRAM_OPTIONS,
+      arrowHead: { ...head, extremity: "target" },
+      drawLabel,
     });
     this.sigma = new Sigma(this.graph, container, {
       allowInvalidContainer: true,
@@ -81,7 +76,7 @@ export class GraphView {
     });
     this.camera = new Camera(this.sigma);
     this.sigma.on("beforeRender", () => void (this.boxes.length = 0));
-    this.listen();
+    listen(this.sigma, this.graph, this.boxes, handlers);
     this.scheme.addEventListener("change", this.repaint);
   }
 
@@ -89,48 +84,6 @@ export class GraphView {
     this.colors = theme();
     if (this.drawing !== null) this.show(this.drawing, false);
   };
-
-  private listen(): void {
-    const { sigma, graph, handlers } = this;
-    let dragged: string | null = null;
-    let hasMoved = false;
-    sigma.on("clickNode", ({ node }) => {
-      if (!hasMoved) handlers.select({ kind: "vertex", id: node });
-    });
-    sigma.on("doubleClickNode", ({ node, preventSigmaDefault }) => {
-      preventSigmaDefault();
-      handlers.open(node);
-    });
-    sigma.on("clickEdge", ({ edge }) => handlers.select({ kind: "edge", id: edge }));
-    sigma.on("clickStage", ({ event: { x, y } }) => {
-      const box = this.boxes.find((box) => box.key !== "" && x > box.left && x < box.right && y > box.top && y < box.bottom);
-      handlers.select(box === undefined ? null : { kind: "edge", id: box.key });
-    });
-    sigma.on("downNode", ({ node }) => {
-      dragged = node;
-      hasMoved = false;
-    });
-    sigma.on("moveBody", ({ event, preventSigmaDefault }) => {
-      if (dragged === null) return;
-      hasMoved = true;
-      graph.mergeNodeAttributes(dragged, sigma.viewportToGraph(event));
-      preventSigmaDefault();
-    });
-    const drop = (): void => {
-      if (dragged !== null && hasMoved) {
-        const { x, y } = graph.getNodeAttributes(dragged);
-        handlers.pin(dragged, x as number, -(y as number));
-      }
-      dragged = null;
-      // The click that ends the movement comes after it.
-      setTimeout(() => (hasMoved = false), 50);
-    };
-    sigma.on("upNode", drop);
-    sigma.on("upStage", drop);
-    const point = (cursor: string) => () => void (sigma.getContainer().style.cursor = cursor);
-    for (const event of ["enterNode", "enterEdge"] as const) sigma.on(event, point("pointer"));
-    for (const event of ["leaveNode", "leaveEdge"] as const) sigma.on(event, point("grab"));
-  }
 
   /** Shows a drawing. Vertices that were there move to their new places. */
   show(drawing: Drawing, animated = true): void {
@@ -149,8 +102,15 @@ export class GraphView {
       const found = look(vertex);
       const [label, small] = lines(vertex);
       const attributes = {
-        type: "disc", size: found.radius, color: found.fill === "#FFFFFF" ? "#AAB2BF" : found.fill, label,
-        forceLabel: vertex.isRoot || this.isSelected("vertex", vertex.id), look: found, lines: [label, small], isNoted: vertex.note !== "", isSelected: this.isSelected("vertex", vertex.id),
+        type: "disc",
+        size: found.radius,
+        color: found.fill === "#FFFFFF" ? "#AAB2BF" : found.fill,
+        label,
+        forceLabel: vertex.isRoot || this.isSelected("vertex", vertex.id),
+        look: found,
+        lines: [label, small],
+        isNoted: vertex.note !== "",
+        isSelected: this.isSelected("vertex", vertex.id),
       };
       targets[vertex.id] = { x: vertex.x, y: -vertex.y };
       if (graph.hasNode(vertex.id)) {
@@ -158,20 +118,29 @@ export class GraphView {
         continue;
       }
       // A new vertex comes from the one that it was expanded from.
-      const known = [...drawing.edges.values()].find(({ from, to }) =>
-        (from === vertex.id && graph.hasNode(to)) || (to === vertex.id && graph.hasNode(from)));
-      const origin = known === undefined || !animated ? null : graph.getNodeAttributes(known.from === vertex.id ? known.to : known.from);
+      const known = [...drawing.edges.values()].find(
+        ({ from, to }) => (from === vertex.id && graph.hasNode(to)) || (to === vertex.id && graph.hasNode(from)),
+      );
+      const origin =
+        known === undefined || !animated
+          ? null
+          : graph.getNodeAttributes(known.from === vertex.id ? known.to : known.from);
       graph.addNode(vertex.id, { ...attributes, x: origin?.x ?? vertex.x, y: origin?.y ?? -vertex.y });
     }
     for (const edge of drawing.edges.values()) {
       const curve = bend(edge);
       const isSelected = this.isSelected("edge", edge.key);
       graph.mergeEdgeWithKey(edge.key, edge.from, edge.to, {
-        type: curve === 0 ? "arrow" : "curved", curvature: curve, bend: curve,
+        type: curve === 0 ? "arrow" : "curved",
+        curvature: curve,
+        bend: curve,
         size: width(edge) + (isSelected ? 2 : 0),
         color: isSelected ? this.colors.accent : (colors.get(edge.token) ?? "#999999"),
-        label: roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) + (edge.count > 1 ? `  ×${edge.count}` : ""),
-        at: labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0), zIndex: isSelected ? 1 : 0,
+        label:
+          roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) +
+          (edge.count > 1 ? `  ×${edge.count}` : ""),
+        at: labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0),
+        zIndex: isSelected ? 1 : 0,
       });
     }
     // Names take most of the time of a frame.
@@ -196,7 +165,8 @@ export class GraphView {
     if (from === undefined || this.drawing === null) return null;
     let best: [number, string] | null = null;
     for (const { id: other, x, y } of this.drawing.vertices.values()) {
-      const [ahead, aside] = dx !== 0 ? [(x - from.x) * dx, Math.abs(y - from.y)] : [(y - from.y) * dy, 3 * Math.abs(x - from.x)];
+      const [ahead, aside] =
+        dx !== 0 ? [(x - from.x) * dx, Math.abs(y - from.y)] : [(y - from.y) * dy, 3 * Math.abs(x - from.x)];
       if (other === id || ahead <= 0) continue;
       if (best === null || ahead + aside < best[0]) best = [ahead + aside, other];
     }

@@ -2,26 +2,19 @@
 
 import { ask } from "../base/api.ts";
 import { announce } from "../base/dom.ts";
-import { plain, plural, short } from "../base/format.ts";
+import { plural } from "../base/format.ts";
 import { isAddress } from "../base/route.ts";
-import { NATIVE, roundedAmount, symbol } from "../base/tokens.ts";
-import type { Address, AddressAnswer, Info, SearchAnswer } from "../base/types.ts";
+import type { Address, AddressAnswer, Info } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
 import { type Case, caseFile, readCase } from "./files.ts";
 import { Parts } from "./parts.ts";
-import {
-  around, collapsed, EMPTY, expanded, type Filters, History, NO_FILTERS, type Recipe, type Step, withNote, withStep,
-} from "./recipe.ts";
-import { lines } from "./style.ts";
-import type { Selection } from "./view.ts";
-
-const KEPT = "txgraph-drawing";
+import { collapsed, EMPTY, expanded, type Filters, History, type Recipe, withNote, withStep } from "./recipe.ts";
+import { keepRecipe, keptRecipe, type Named, startOf, tokenOf } from "./start.ts";
+import type { Selection } from "./pointer.ts";
+import { describe, titleOf } from "./words.ts";
 
 /** Blocks that are replayed without a question. */
 const REPLAYED_MAX = 20_000;
-
-/** Whether this tab has a drawing. */
-export const hasDrawing = (): boolean => sessionStorage.getItem(KEPT) !== null;
 
 export class Workspace {
   readonly history = new History();
@@ -34,6 +27,7 @@ export class Workspace {
   error: unknown = null;
   /** Called after every change; `isNew` if the drawing changed. */
   changed: (isNew: boolean) => void = () => {};
+  private last: Promise<unknown> = Promise.resolve();
   private readonly profiles = new Map<Address, Promise<AddressAnswer>>();
 
   constructor(readonly info: Info) {}
@@ -49,21 +43,12 @@ export class Workspace {
   }
 
   get title(): string {
-    const [first, ...rest] = this.recipe.roots;
-    if (first === undefined) {
-      const step = this.recipe.steps.find(({ kind }) => kind === "transaction");
-      return step?.kind === "transaction" ? `Transaction ${short(step.hash)}` : "Drawing";
-    }
-    const label = this.drawing.vertices.get(first)?.label;
-    const name = label ? `${plain(label.name)} (${short(first)})` : short(first);
-    return `Transfers around ${name}${rest.length > 0 ? ` and ${plural(rest.length, "other")}` : ""}`;
+    return titleOf(this.recipe, this.drawing);
   }
 
-  /** Asks for what the recipe lacks, then shows it. An error leaves everything as it was. */
+  /** Asks for what a recipe lacks, then shows it. An error leaves everything as it was. */
   private async take(recipe: Recipe, done: () => void): Promise<boolean> {
-    this.isBusy = true;
-    this.error = null;
-    this.changed(false);
+    this.begin();
     let isDone = false;
     try {
       await this.parts.complete(recipe);
@@ -80,85 +65,71 @@ export class Workspace {
     return isDone;
   }
 
+  private begin(): void {
+    this.isBusy = true;
+    this.error = null;
+    this.changed(false);
+  }
+
+  /** Does one thing after the other: a change is one of the recipe that the change before it left. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.last.then(work);
+    this.last = result.catch(() => {});
+    return result;
+  }
+
   private settle(): void {
     const { selection, drawing } = this;
     const all: Map<string, unknown> = selection?.kind === "edge" ? drawing.edges : drawing.vertices;
     if (selection !== null && !all.has(selection.id)) this.selection = null;
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify({ at: location.hash, recipe: this.recipe }));
-    } catch {
-      // A full storage only means that a reload begins with the address again.
-    }
+    keepRecipe(this.recipe);
     this.changed(true);
-    announce(`The drawing has ${plural(drawing.vertices.size, "address", "addresses")} and ${plural(drawing.edges.size, "arrow")}`);
+    announce(
+      `The drawing has ${plural(drawing.vertices.size, "address", "addresses")} and ${plural(drawing.edges.size, "arrow")}`,
+    );
   }
 
-  apply(recipe: Recipe): Promise<boolean> {
-    return this.take(recipe, () => this.history.push(recipe));
+  apply(change: (recipe: Recipe) => Recipe): Promise<boolean> {
+    return this.inTurn(() => {
+      const recipe = change(this.recipe);
+      return this.take(recipe, () => this.history.push(recipe));
+    });
   }
 
-  /** Begins with what the URL names. */
-  async open(roots: Address[], transaction: string | null, parameters: URLSearchParams): Promise<void> {
-    const kept = this.kept();
-    if (this.recipe === EMPTY && kept !== null) {
-      if (await this.take(kept, () => this.history.reset(kept))) return;
-    }
-    const filters: Filters = { ...NO_FILTERS, internal: this.internal };
-    for (const name of ["token", "kind", "blocks", "min"] as const) filters[name] = parameters.get(name) ?? "";
-    if (parameters.has("internal")) filters.internal = parameters.get("internal") === "true";
-    const token = await this.tokenOf(filters.token);
-    if (token === null) return;
-    filters.token = token;
-    const recipe = this.start(roots, transaction, parameters, filters);
-    const isFirst = this.recipe === EMPTY;
-    await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
-    this.select(roots[0] === undefined ? null : { kind: "vertex", id: roots[0] });
+  /** Begins with what the URL names, or with what it named before the page was loaded again. */
+  open(named: Named): Promise<void> {
+    return this.inTurn(async () => {
+      const kept = this.recipe === EMPTY ? keptRecipe() : null;
+      if (kept !== null && (await this.take(kept, () => this.history.reset(kept)))) return;
+      const isFirst = this.recipe === EMPTY;
+      this.begin();
+      try {
+        const asked = startOf(named, this.recipe, this.internal);
+        const token = await tokenOf(asked.filters.token, this.drawing);
+        const recipe = { ...asked, filters: { ...asked.filters, token } };
+        await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
+      } catch (error) {
+        this.fail(error);
+      }
+      const [root] = named.roots;
+      if (root !== undefined) this.select({ kind: "vertex", id: root });
+    });
   }
 
-  private kept(): Recipe | null {
-    try {
-      const { at, recipe } = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") as { at: string; recipe: Recipe };
-      return at === location.hash && Array.isArray(recipe.steps) ? recipe : null;
-    } catch {
-      return null;
-    }
-  }
-
-  private start(roots: Address[], transaction: string | null, parameters: URLSearchParams, filters: Filters): Recipe {
-    if (transaction !== null) return { ...EMPTY, filters, steps: [{ kind: "transaction", hash: transaction }] };
-    const [root = ""] = roots;
-    if (parameters.has("add") && this.recipe !== EMPTY) {
-      const { steps } = around(root);
-      return { ...this.recipe, roots: [...new Set([...this.recipe.roots, root])], steps: [...this.recipe.steps, ...steps] };
-    }
-    const hops = Number(parameters.get("hops") ?? 1);
-    const asked = parameters.get("direction");
-    const direction = asked === "in" || asked === "out" ? asked : "both";
-    if (roots.length === 1 && hops === 1 && direction === "both") return around(root, filters);
-    const step: Step = { kind: "graph", roots, hops: Math.min(Math.max(hops, 1), 10), direction };
-    return { ...EMPTY, roots, filters, steps: [step] };
+  private fail(error: unknown): void {
+    this.isBusy = false;
+    this.error = error;
+    this.changed(false);
   }
 
   select(selection: Selection): void {
     this.selection = selection;
     this.changed(false);
-    if (selection !== null) announce(this.describe(selection.id));
-  }
-
-  /** A selected address or arrow in words. */
-  private describe(id: string): string {
-    const { vertices, edges, tokens } = this.drawing;
-    const name = (id: string): string => lines(vertices.get(id) ?? { kind: "address", label: null, short: id, members: 1 }).join(" ").trim();
-    const edge = edges.get(id);
-    if (edge !== undefined) {
-      return `${name(edge.from)} to ${name(edge.to)}, ${roundedAmount(tokens, edge.token, edge.amount, edge.kind, edge.count)}, ${plural(edge.count, "transfer")}`;
-    }
-    const [from, to] = (["to", "from"] as const).map((end) => [...edges.values()].filter((edge) => edge[end] === id).length);
-    return `${name(id)}, ${plural(from ?? 0, "arrow")} in, ${plural(to ?? 0, "arrow")} out`;
+    if (selection !== null) announce(describe(this.drawing, selection.id));
   }
 
   expand(address: Address, direction: "in" | "out"): Promise<boolean> {
-    return this.apply(expanded(this.recipe, address, direction));
+    return this.apply((recipe) => expanded(recipe, address, direction));
   }
 
   /** What a double click does: expands the side that leads away from the start. */
@@ -170,61 +141,41 @@ export class Workspace {
   }
 
   collapse(address: Address): Promise<boolean> {
-    return this.apply(collapsed(this.recipe, address));
+    return this.apply((recipe) => collapsed(recipe, address));
   }
 
   hide(address: Address): Promise<boolean> {
-    return this.apply({ ...this.recipe, hidden: [...this.recipe.hidden, address] });
+    return this.apply((recipe) => ({ ...recipe, hidden: [...recipe.hidden, address] }));
   }
 
   showHidden(): Promise<boolean> {
-    return this.apply({ ...this.recipe, hidden: [] });
+    return this.apply((recipe) => ({ ...recipe, hidden: [] }));
   }
 
   note(address: Address, text: string): Promise<boolean> {
-    return this.apply(withNote(this.recipe, address, text.trim()));
+    return this.apply((recipe) => withNote(recipe, address, text.trim()));
   }
 
   pin(id: string, x: number, y: number): void {
-    void this.apply({ ...this.recipe, pins: { ...this.recipe.pins, [id]: [Math.round(x), Math.round(y)] } });
+    void this.apply((recipe) => ({ ...recipe, pins: { ...recipe.pins, [id]: [Math.round(x), Math.round(y)] } }));
   }
 
   unpin(): Promise<boolean> {
-    return this.apply({ ...this.recipe, pins: {} });
+    return this.apply((recipe) => ({ ...recipe, pins: {} }));
   }
 
-  async filter(filters: Filters): Promise<boolean> {
-    const token = await this.tokenOf(filters.token);
-    return token !== null && this.apply({ ...this.recipe, filters: { ...filters, token } });
-  }
-
-  /** The token that a text names: an address, a symbol of the drawing, or one that the server knows. */
-  private async tokenOf(text: string): Promise<string | null> {
-    this.isBusy = true;
-    this.error = null;
-    this.changed(false);
-    try {
-      return await this.lookUp(text);
-    } catch (error) {
-      this.error = error;
-      return null;
-    } finally {
-      this.isBusy = false;
-      if (this.error !== null) this.changed(false);
-    }
-  }
-
-  private async lookUp(text: string): Promise<string> {
-    const typed = text.trim().toLowerCase();
-    const { tokens } = this.drawing;
-    if (typed === "" || typed === NATIVE || isAddress(typed)) return typed;
-    const known = Object.keys(tokens).filter((id) => symbol(tokens, id).toLowerCase() === typed);
-    if (known.length === 1) return known[0] ?? "";
-    const { results } = await ask<SearchAnswer>("search", { q: text.trim() });
-    const found = results.filter(({ kind }) => kind === "token");
-    if (found.length === 1) return found[0]?.value ?? "";
-    throw new Error(found.length === 0 ? `No token is known as ${plain(text)}: give its address.`
-      : `Several tokens are called ${plain(text)}: ${found.map(({ value }) => value).join(", ")}.`);
+  filter(filters: Filters): Promise<boolean> {
+    return this.inTurn(async () => {
+      this.begin();
+      try {
+        const token = await tokenOf(filters.token, this.drawing);
+        const recipe = { ...this.recipe, filters: { ...filters, token } };
+        return await this.take(recipe, () => this.history.push(recipe));
+      } catch (error) {
+        this.fail(error);
+        return false;
+      }
+    });
   }
 
   startPath(from: Address | null): void {
@@ -237,19 +188,15 @@ export class Workspace {
     const from = this.pathFrom;
     if (from === null || !isAddress(to) || from === to) return;
     this.pathFrom = null;
-    await this.apply(withStep(this.recipe, { kind: "path", from, to }));
+    await this.apply((recipe) => withStep(recipe, { kind: "path", from, to }));
   }
 
-  undo(): void {
-    if (!this.history.canUndo) return;
-    this.history.undo();
-    void this.take(this.recipe, () => {});
+  undo(): Promise<boolean> {
+    return this.inTurn(() => this.take(this.history.previous, () => this.history.undo()));
   }
 
-  redo(): void {
-    if (!this.history.canRedo) return;
-    this.history.redo();
-    void this.take(this.recipe, () => {});
+  redo(): Promise<boolean> {
+    return this.inTurn(() => this.take(this.history.next, () => this.history.redo()));
   }
 
   save(): string {
@@ -266,7 +213,7 @@ export class Workspace {
       this.error = error;
       return this.changed(false);
     }
-    await this.apply({ ...EMPTY, ...found.recipe });
+    await this.apply(() => ({ ...EMPTY, ...found.recipe }));
   }
 
   /** Facts about an address, asked once. */

@@ -23,8 +23,20 @@ function latest(info: Info): HTMLElement {
     for (const block of blocks) {
       if (block === null) continue;
       const { number, time, transactions } = block;
-      put(list, h("li", {}, h("a", { href: blockPath(number) }, h("span", { class: "mono" }, count(number)),
-        h("span", { class: "muted" }, plural(transactions.length, "transaction")), h("span", { class: "muted" }, second(time)))));
+      put(
+        list,
+        h(
+          "li",
+          {},
+          h(
+            "a",
+            { href: blockPath(number) },
+            h("span", { class: "mono" }, count(number)),
+            h("span", { class: "muted" }, plural(transactions.length, "transaction")),
+            h("span", { class: "muted" }, second(time)),
+          ),
+        ),
+      );
     }
   });
   return list;
@@ -34,16 +46,22 @@ export function home(info: Info, go: (path: string) => void): HTMLElement {
   const search = new Search("start", "Address, transaction, block, token or label", go);
   const has = (is: boolean, yes: string, no: string): string => (is ? yes : no);
   const [first, last] = info.blocks;
-  return h("main", { class: "home", id: "main" },
+  return h(
+    "main",
+    { class: "home", id: "main" },
     h("h1", {}, "Follow tokens through ", h("span", { class: "nowrap" }, chainName(info))),
     h("p", { class: "lead" }, "From the files of your own node. Nothing that you look up reaches anyone else."),
     search.element,
     latest(info),
     facts([
-      ["Blocks with receipts", first === undefined || last === undefined ? "none" : `${count(first)} to ${count(last)}`],
+      [
+        "Blocks with receipts",
+        first === undefined || last === undefined ? "none" : `${count(first)} to ${count(last)}`,
+      ],
       ["Index of transfers", has(info.has_index, "yes", "no: large ranges are slow")],
       ["Coins inside transactions", has(info.has_internal, "yes", "no")],
       ["State", has(info.has_state, "yes", "no: no balances")],
     ]),
-    gaps(info.incomplete));
+    gaps(info.incomplete),
+  );
 }

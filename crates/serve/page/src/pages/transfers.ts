@@ -12,13 +12,22 @@ const PAGE = 50;
 export type Labels = Record<string, Label>;
 
 /** The columns of a table of transfers. `about` is the address that the page is about. */
-export function transferColumns(tokens: Tokens, labels: Labels, about: string | null, withTransaction = true): Column<Transfer>[] {
+export function transferColumns(
+  tokens: Tokens,
+  labels: Labels,
+  about: string | null,
+  withTransaction = true,
+): Column<Transfer>[] {
   const party = (address: string): HTMLElement =>
     address === about ? h("span", { class: "self" }, "this address") : addressLink(address, labels[address]);
   const columns: Column<Transfer>[] = [
     { name: "From", cell: ({ from }) => party(from) },
     { name: "To", cell: ({ to }) => party(to) },
-    { name: "Amount", cell: ({ token, amount: value, standard, id }) => amount(tokens, token, value, standard, id), isNumber: true },
+    {
+      name: "Amount",
+      cell: ({ token, amount: value, standard, id }) => amount(tokens, token, value, standard, id),
+      isNumber: true,
+    },
     { name: "Kind", cell: ({ kind, standard }) => `${standard} ${kind === standard ? "" : kind}`.trim() },
   ];
   if (!withTransaction) return columns;
@@ -34,14 +43,21 @@ export function transferColumns(tokens: Tokens, labels: Labels, about: string | 
 export function shortColumns(tokens: Tokens): Column<Transfer>[] {
   return [
     { name: "Time (UTC)", cell: ({ time, block }) => (time === null ? blockLink(block) : second(time)) },
-    { name: "Amount", cell: ({ token, amount: value, standard, id }) => amount(tokens, token, value, standard, id), isNumber: true },
+    {
+      name: "Amount",
+      cell: ({ token, amount: value, standard, id }) => amount(tokens, token, value, standard, id),
+      isNumber: true,
+    },
     { name: "Transaction", cell: ({ transaction }) => transactionLink(transaction) },
   ];
 }
 
 /** Transfers that a question finds, with a button for more. */
 export function transferList(
-  caption: string, question: Parameters, about: string | null, columns = (tokens: Tokens, labels: Labels) => transferColumns(tokens, labels, about),
+  caption: string,
+  question: Parameters,
+  about: string | null,
+  columns = (tokens: Tokens, labels: Labels) => transferColumns(tokens, labels, about),
 ): HTMLElement {
   const box = h("div", { class: "list" }, h("p", { class: "loading" }, "Loading…"));
   const rows: Transfer[] = [];
@@ -49,14 +65,26 @@ export function transferList(
   const labels: Labels = {};
   const more = async (): Promise<void> => {
     try {
-      const answer = await ask<TransfersAnswer>("transfers", { ...question, order: "newest", limit: PAGE, offset: rows.length });
+      const answer = await ask<TransfersAnswer>("transfers", {
+        ...question,
+        order: "newest",
+        limit: PAGE,
+        offset: rows.length,
+      });
       rows.push(...answer.transfers);
       Object.assign(tokens, answer.tokens);
       Object.assign(labels, answer.labels);
       // The list says that itself.
-      const incomplete = answer.incomplete.filter((text) => !/^there are more transfers|transfers were skipped$/.test(text));
+      const incomplete = answer.incomplete.filter(
+        (text) => !/^there are more transfers|transfers were skipped$/.test(text),
+      );
       const button = h("button", { type: "button", class: "more", onclick: () => void more() }, "Show more");
-      fill(box, table(caption, columns(tokens, labels), rows), answer.more ? button : null, ...foot({ ...answer, incomplete }));
+      fill(
+        box,
+        table(caption, columns(tokens, labels), rows),
+        answer.more ? button : null,
+        ...foot({ ...answer, incomplete }),
+      );
       announce(`${plural(rows.length, "transfer")} shown`);
     } catch (error) {
       fill(box, failure(error));

@@ -29,14 +29,22 @@ export async function close(): Promise<void> {
 }
 
 /** Runs a test at a path of the page. */
-export async function at(path: string, options: BrowserContextOptions, test: (page: Page) => Promise<void>, prepare?: (page: Page) => Promise<void>): Promise<void> {
-  const context = await (await launch()).newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
+export async function at(
+  path: string,
+  options: BrowserContextOptions,
+  test: (page: Page) => Promise<void>,
+  prepare?: (page: Page) => Promise<void>,
+): Promise<void> {
+  const context = await (
+    await launch()
+  ).newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("console", (message) => {
     // Answers with a status of errors are part of some tests.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) faults.push(message.text());
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      faults.push(message.text());
   });
   page.on("request", (request) => {
     const url = request.url();
@@ -85,7 +93,10 @@ export async function axe(page: Page): Promise<string[]> {
     }
     const { violations } = await (globalThis as unknown as { axe: { run(): Promise<Found> } }).axe.run();
     const bad = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    return bad.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`).join("; ")}`);
+    return bad.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary.slice(0, 200)}`).join("; ")}`,
+    );
   });
 }
 

@@ -4,7 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { at, axe, BASE, close, counts, hasNoSidewaysScroll, MIXER, PEEL, PEEL_LAST, PEEL_NEXT, settled } from "./browser.ts";
+import {
+  at,
+  axe,
+  BASE,
+  close,
+  counts,
+  hasNoSidewaysScroll,
+  MIXER,
+  PEEL,
+  PEEL_LAST,
+  PEEL_NEXT,
+  settled,
+} from "./browser.ts";
 
 after(close);
 
@@ -96,7 +108,9 @@ test("what is chosen is said", () =>
     await settled(page);
     await page.focus(".canvas");
     await page.keyboard.press("ArrowRight");
-    await page.waitForFunction(() => /^0x.* arrows? in, .* arrows? out$/.test(document.getElementById("live")?.textContent ?? ""));
+    await page.waitForFunction(() =>
+      /^0x.* arrows? in, .* arrows? out$/.test(document.getElementById("live")?.textContent ?? ""),
+    );
   }));
 
 test("a click selects, a double click expands, a movement stays", () =>
@@ -123,10 +137,14 @@ test("a click selects, a double click expands, a movement stays", () =>
   }));
 
 /** Clicks from the middle of the drawing outward until an address is selected. */
-async function search(page: Page, box: { x: number; y: number; width: number; height: number }): Promise<{ x: number; y: number } | null> {
+async function search(
+  page: Page,
+  box: { x: number; y: number; width: number; height: number },
+): Promise<{ x: number; y: number } | null> {
   const [step, middle] = [12, { x: box.x + box.width / 2, y: box.y + box.height / 2 }];
   const places = Array.from({ length: 60 * 30 }, (_, index) => ({
-    x: middle.x + ((index % 60) - 30) * step, y: middle.y + (Math.floor(index / 60) - 15) * step,
+    x: middle.x + ((index % 60) - 30) * step,
+    y: middle.y + (Math.floor(index / 60) - 15) * step,
   }));
   const distance = ({ x, y }: { x: number; y: number }): number => Math.hypot(x - middle.x, y - middle.y);
   const inside = places.filter(({ x, y }) => x > box.x && x < box.x + box.width && y > box.y && y < box.y + box.height);
@@ -164,7 +182,10 @@ test("a path between two addresses", () =>
     await page.click("button:has-text('Path from here')");
     await page.fill("#path-to", PEEL_LAST);
     await page.press("#path-to", "Enter");
-    await page.waitForFunction((text) => document.querySelector(".status")?.textContent !== text, `${before[0]} addresses, ${before[1]} arrows`);
+    await page.waitForFunction(
+      (text) => document.querySelector(".status")?.textContent !== text,
+      `${before[0]} addresses, ${before[1]} arrows`,
+    );
     assert.ok((await counts(page))[1] > before[1]);
     await page.keyboard.press("t");
     await page.waitForSelector(`.drawer button[title='${PEEL_LAST}']`);
@@ -194,7 +215,10 @@ test("a case is saved and opened again, with notes and without questions", () =>
     page.on("request", (request) => asked.push(request.url()));
     await page.setInputFiles("input[type=file]", file);
     assert.deepEqual(await counts(page), before);
-    assert.deepEqual(asked.filter((url) => url.includes("/v1/neighbors")), []);
+    assert.deepEqual(
+      asked.filter((url) => url.includes("/v1/neighbors")),
+      [],
+    );
     await page.keyboard.press("Escape");
     await page.waitForSelector(".notes p:text-is('pays in <b>one</b> ether')");
     // What is no case is refused.
@@ -264,13 +288,20 @@ test("everything is reached with Tab, in order", () =>
     const names: string[] = [];
     for (let step = 0; step < 60; step += 1) {
       await page.keyboard.press("Tab");
-      names.push(await page.evaluate(() => {
-        const { activeElement: element } = document;
-        return element?.getAttribute("aria-label") ?? element?.id ?? "";
-      }));
+      names.push(
+        await page.evaluate(() => {
+          const { activeElement: element } = document;
+          return element?.getAttribute("aria-label") ?? element?.id ?? "";
+        }),
+      );
     }
-    const order = ["Search", "Open a case (Ctrl+O)", "Fit everything (0)", "filter-token", "Drawing", "note"].map((name) => names.indexOf(name));
-    assert.ok(order.every((place, index) => place >= 0 && (index === 0 || place > (order[index - 1] ?? 0))), `${order}: ${names}`);
+    const order = ["Search", "Open a case (Ctrl+O)", "Fit everything (0)", "filter-token", "Drawing", "note"].map(
+      (name) => names.indexOf(name),
+    );
+    assert.ok(
+      order.every((place, index) => place >= 0 && (index === 0 || place > (order[index - 1] ?? 0))),
+      `${order}: ${names}`,
+    );
   }));
 
 const VIEWS = ["", `#/address/${MIXER}`, "#/block/20", graph(MIXER), "#/nothing"];
@@ -310,38 +341,53 @@ const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>\u202e'"
 
 /** Puts hostile text into every text of an answer. */
 function poison(value: unknown, key = ""): unknown {
-  if (typeof value === "string") return ["symbol", "name", "text", "category", "method", "event", "command", "error", "revertReason"].includes(key) ? HOSTILE : value;
+  if (typeof value === "string")
+    return ["symbol", "name", "text", "category", "method", "event", "command", "error", "revertReason"].includes(key)
+      ? HOSTILE
+      : value;
   if (Array.isArray(value)) return value.map((one) => poison(one, key));
-  if (value === null || typeof value !== "object") return key === "from_label" || key === "to_label" || key === "label" ? { name: HOSTILE, category: HOSTILE, source: null } : value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, name === "incomplete" ? [HOSTILE] : poison(one, name)]));
+  if (value === null || typeof value !== "object")
+    return key === "from_label" || key === "to_label" || key === "label"
+      ? { name: HOSTILE, category: HOSTILE, source: null }
+      : value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, name === "incomplete" ? [HOSTILE] : poison(one, name)]),
+  );
 }
 
 test("labels, symbols and messages of others stay text", async () => {
   const prepare = async (page: Page): Promise<void> =>
-    void await page.route(/\/v1\/(?!info)/, async (route) => {
+    void (await page.route(/\/v1\/(?!info)/, async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, json: poison(await response.json()) });
-    });
+    }));
   for (const view of [graph(MIXER), `#/address/${MIXER}`, "#/block/20"]) {
-    await at(view, {}, async (page) => {
-      await page.waitForSelector("main");
-      if (view === graph(MIXER)) {
-        await settled(page);
-        await page.keyboard.press("t");
-      }
-      if (view === "#/block/20") {
-        await page.click("table a[href^='#/tx/']");
-        await page.waitForSelector(".card:has-text('Movements')");
-      }
-      await page.waitForLoadState("networkidle");
-      assert.equal(await page.locator("main img, main script").count(), 0);
-      assert.match((await page.textContent("main")) ?? "", /<img src=x/);
-    }, prepare);
+    await at(
+      view,
+      {},
+      async (page) => {
+        await page.waitForSelector("main");
+        if (view === graph(MIXER)) {
+          await settled(page);
+          await page.keyboard.press("t");
+        }
+        if (view === "#/block/20") {
+          await page.click("table a[href^='#/tx/']");
+          await page.waitForSelector(".card:has-text('Movements')");
+        }
+        await page.waitForLoadState("networkidle");
+        assert.equal(await page.locator("main img, main script").count(), 0);
+        assert.match((await page.textContent("main")) ?? "", /<img src=x/);
+      },
+      prepare,
+    );
   }
 });
 
 test("what the server refuses is said, and the drawing stays", () => {
-  const error = { error: { code: "incomplete", message: "receipts before block 500 are pruned", hint: "ask for later blocks" } };
+  const error = {
+    error: { code: "incomplete", message: "receipts before block 500 are pruned", hint: "ask for later blocks" },
+  };
   return at(graph(PEEL), {}, async (page) => {
     const before = await counts(page);
     await page.route(/neighbors/, (route) => route.fulfill({ status: 422, json: error }));
@@ -358,31 +404,62 @@ test("many arrows are folded, and that is said", () => {
   const address = (number: number): string => `0x${number.toString(16).padStart(40, "0")}`;
   const place = { block: 1, time: 1_704_067_200, transaction: `0x${"1".repeat(64)}`, index: 0 };
   const edges = Array.from({ length: 3_000 }, (_, index) => ({
-    from: MIXER, to: address(0x1000 + index), token: "native", kind: "native", count: 1, amount: "1000", first: place, last: place,
-    from_label: null, to_label: null, from_contract: true, to_contract: false,
+    from: MIXER,
+    to: address(0x1000 + index),
+    token: "native",
+    kind: "native",
+    count: 1,
+    amount: "1000",
+    first: place,
+    last: place,
+    from_label: null,
+    to_label: null,
+    from_contract: true,
+    to_contract: false,
   }));
   const tokens = { native: { address: "native", symbol: "ETH", decimals: 18, name: null } };
   const prepare = async (page: Page): Promise<void> =>
-    void await page.route(/neighbors/, (route) => {
+    void (await page.route(/neighbors/, (route) => {
       const isOut = route.request().url().includes("direction=out");
-      return route.fulfill({ json: { address: MIXER, direction: "out", edges: isOut ? edges : [], more: 0, tokens, incomplete: [], command: null } });
-    });
-  return at(graph(MIXER), {}, async (page) => {
-    const [addresses, arrows] = await counts(page);
-    assert.ok(arrows <= 2_000 && addresses < 50, `${addresses} ${arrows}`);
-    await page.keyboard.press("Escape");
-    await page.waitForSelector(".gaps:has-text('drawn as groups')");
-  }, prepare);
+      return route.fulfill({
+        json: {
+          address: MIXER,
+          direction: "out",
+          edges: isOut ? edges : [],
+          more: 0,
+          tokens,
+          incomplete: [],
+          command: null,
+        },
+      });
+    }));
+  return at(
+    graph(MIXER),
+    {},
+    async (page) => {
+      const [addresses, arrows] = await counts(page);
+      assert.ok(arrows <= 2_000 && addresses < 50, `${addresses} ${arrows}`);
+      await page.keyboard.press("Escape");
+      await page.waitForSelector(".gaps:has-text('drawn as groups')");
+    },
+    prepare,
+  );
 });
 
 test("without WebGL, the drawing is a picture with its table", () =>
-  at(graph(PEEL), {}, async (page) => {
-    await settled(page);
-    await page.waitForSelector(".canvas.still img");
-    assert.ok((await page.locator(".drawer tbody tr").count()) > 0);
-  }, async (page) => void await page.addInitScript(() => {
-    HTMLCanvasElement.prototype.getContext = () => null;
-  })));
+  at(
+    graph(PEEL),
+    {},
+    async (page) => {
+      await settled(page);
+      await page.waitForSelector(".canvas.still img");
+      assert.ok((await page.locator(".drawer tbody tr").count()) > 0);
+    },
+    async (page) =>
+      void (await page.addInitScript(() => {
+        HTMLCanvasElement.prototype.getContext = () => null;
+      })),
+  ));
 
 test("the policy of the page forbids other scripts and hosts", () =>
   at("", {}, async (page) => {

@@ -18,7 +18,15 @@ test("exact amounts have all digits", () => {
 });
 
 test("typed amounts are whole units", () => {
-  const cases: [string, number, string][] = [["1.5", 6, "1500000"], ["1,000", 0, "1000"], [".5", 1, "5"], ["", 6, ""], ["x", 6, ""], ["0", 6, ""], ["1.999", 2, "199"]];
+  const cases: [string, number, string][] = [
+    ["1.5", 6, "1500000"],
+    ["1,000", 0, "1000"],
+    [".5", 1, "5"],
+    ["", 6, ""],
+    ["x", 6, ""],
+    ["0", 6, ""],
+    ["1.999", 2, "199"],
+  ];
   for (const [text, decimals, value] of cases) assert.equal(units(text, decimals), value, text);
 });
 

@@ -10,7 +10,11 @@ const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e&'
 function hostile(): ReturnType<typeof drawn> {
   const label = { name: HOSTILE, category: HOSTILE, source: HOSTILE };
   const tokens = { ...TOKENS, [TOKEN]: { address: TOKEN, symbol: HOSTILE, decimals: 6, name: HOSTILE } };
-  const answer = part([edge(1, 2, { from_label: label, to_label: label }), edge(3, 1)], { tokens, incomplete: [HOSTILE], command: HOSTILE });
+  const answer = part([edge(1, 2, { from_label: label, to_label: label }), edge(3, 1)], {
+    tokens,
+    incomplete: [HOSTILE],
+    command: HOSTILE,
+  });
   return drawn([1], [[neighbors(1, "out"), answer]], { notes: { [address(1)]: HOSTILE } });
 }
 
@@ -34,7 +38,9 @@ test("fields of CSV are quoted, and are no formulas", () => {
   assert.equal(field("=1+1"), "'=1+1");
   assert.equal(field("-5.25"), "-5.25");
   assert.equal(field(null), "");
-  const rows = csv(draw(...drawn([1], [[neighbors(1, "out"), part([edge(1, 2)])]]))).trim().split("\n");
+  const rows = csv(draw(...drawn([1], [[neighbors(1, "out"), part([edge(1, 2)])]])))
+    .trim()
+    .split("\n");
   assert.equal(rows.length, 2);
   assert.match(rows[1] ?? "", new RegExp(`^${address(1)},${address(2)},,,${TOKEN},USD,erc20,1,1000000,1,1,2023-`));
 });

@@ -16,7 +16,9 @@ test("rows are one apart, in order, and move little", () => {
   assert.deepEqual(apart([0, 0, 0]), [-1, 0, 1]);
   const next = random(7);
   for (let round = 0; round < 200; round += 1) {
-    const wanted = Array.from({ length: 1 + Math.floor(next() * 30) }, () => Math.floor(next() * 20)).sort((a, b) => a - b);
+    const wanted = Array.from({ length: 1 + Math.floor(next() * 30) }, () => Math.floor(next() * 20)).sort(
+      (a, b) => a - b,
+    );
     const rows = apart(wanted);
     rows.forEach((row, index) => assert.ok(index === 0 || row - (rows[index - 1] ?? 0) > 1 - 1e-9, String(wanted)));
     const mean = (all: number[]): number => all.reduce((sum, row) => sum + row, 0) / all.length;
@@ -27,11 +29,14 @@ test("rows are one apart, in order, and move little", () => {
 });
 
 test("senders are on the left, receivers on the right, and nothing overlaps", () => {
-  const [recipe, parts] = drawn([1], [
-    [neighbors(1, "in"), part([edge(2, 1), edge(3, 1)])],
-    [neighbors(1, "out"), part([edge(1, 4), edge(1, 5)], { more: 7 })],
-    [neighbors(4, "out"), part([edge(4, 6), edge(4, 2)])],
-  ]);
+  const [recipe, parts] = drawn(
+    [1],
+    [
+      [neighbors(1, "in"), part([edge(2, 1), edge(3, 1)])],
+      [neighbors(1, "out"), part([edge(1, 4), edge(1, 5)], { more: 7 })],
+      [neighbors(4, "out"), part([edge(4, 6), edge(4, 2)])],
+    ],
+  );
   const { vertices, edges } = draw(recipe, parts);
   const column = (number: number): number | undefined => vertices.get(address(number))?.column;
   assert.deepEqual([2, 3, 1, 4, 5, 6].map(column), [-1, -1, 0, 1, 1, 2]);
@@ -43,10 +48,14 @@ test("senders are on the left, receivers on the right, and nothing overlaps", ()
 });
 
 test("an expansion keeps the columns of what was there", () => {
-  const first: [ReturnType<typeof neighbors>, ReturnType<typeof part>][] = [[neighbors(1, "out"), part([edge(1, 2), edge(1, 3)])]];
+  const first: [ReturnType<typeof neighbors>, ReturnType<typeof part>][] = [
+    [neighbors(1, "out"), part([edge(1, 2), edge(1, 3)])],
+  ];
   const before = draw(...drawn([1], first)).vertices;
   // The new edges lead back to the root and to a vertex of another column.
-  const after = draw(...drawn([1], [...first, [neighbors(2, "out"), part([edge(2, 1), edge(2, 3), edge(2, 9)])]])).vertices;
+  const after = draw(
+    ...drawn([1], [...first, [neighbors(2, "out"), part([edge(2, 1), edge(2, 3), edge(2, 9)])]]),
+  ).vertices;
   for (const [id, vertex] of before) assert.equal(after.get(id)?.column, vertex.column);
   assert.equal(after.get(address(9))?.column, 2);
 });
@@ -59,15 +68,18 @@ test("a tall column becomes several, and still nothing overlaps", () => {
   const all = [...vertices.values()];
   const heights = all.map(({ y }) => y);
   assert.ok(Math.max(...heights) - Math.min(...heights) < 40 * 66);
-  for (const a of all) for (const b of all) assert.ok(a === b || Math.abs(a.x - b.x) > 60 || Math.abs(a.y - b.y) > 60, `${a.id} ${b.id}`);
+  for (const a of all)
+    for (const b of all) assert.ok(a === b || Math.abs(a.x - b.x) > 60 || Math.abs(a.y - b.y) > 60, `${a.id} ${b.id}`);
   // Each hop lies beyond the whole column before it.
   const x = (column: number): number[] => all.filter((vertex) => vertex.column === column).map((vertex) => vertex.x);
   assert.ok(Math.max(...x(1)) < Math.min(...x(2)) && Math.max(...x(-1)) < 0 && Math.min(...x(1)) > 0);
 });
 
 test("a chain with leaves is straight", () => {
-  const steps = Array.from({ length: 6 }, (_, hop): [ReturnType<typeof neighbors>, ReturnType<typeof part>] =>
-    [neighbors(hop + 1, "out"), part([edge(hop + 1, 100 + hop), edge(hop + 1, hop + 2)])]);
+  const steps = Array.from({ length: 6 }, (_, hop): [ReturnType<typeof neighbors>, ReturnType<typeof part>] => [
+    neighbors(hop + 1, "out"),
+    part([edge(hop + 1, 100 + hop), edge(hop + 1, hop + 2)]),
+  ]);
   const { vertices } = draw(...drawn([1], steps));
   const rows = [1, 2, 3, 4, 5, 6].map((number) => vertices.get(address(number))?.y ?? 99);
   assert.ok(Math.max(...rows) - Math.min(...rows) < 20, String(rows));
@@ -78,14 +90,23 @@ test("kinds, hidden addresses and self-transfers are left out", () => {
   const [recipe, parts] = drawn([1], [[neighbors(1, "out"), part(edges)]], { hidden: [address(4)] });
   assert.equal(draw(recipe, parts).edges.size, 2);
   const native = { ...recipe, filters: { ...recipe.filters, kind: "native" } };
-  assert.deepEqual([...draw(native, parts).edges.values()].map(({ to }) => to), [address(3)]);
+  assert.deepEqual(
+    [...draw(native, parts).edges.values()].map(({ to }) => to),
+    [address(3)],
+  );
 });
 
 test("of edges in several answers, the one with more transfers is drawn", () => {
   const few = part([edge(1, 2, { count: 1, amount: "5" })]);
   const all = part([edge(1, 2, { count: 9, amount: "50" })]);
-  for (const steps of [[few, all], [all, few]]) {
-    const [recipe, parts] = drawn([1], steps.map((answer, index) => [neighbors(1, index === 0 ? "in" : "out"), answer]));
+  for (const steps of [
+    [few, all],
+    [all, few],
+  ]) {
+    const [recipe, parts] = drawn(
+      [1],
+      steps.map((answer, index) => [neighbors(1, index === 0 ? "in" : "out"), answer]),
+    );
     assert.equal([...draw(recipe, parts).edges.values()][0]?.count, 9);
   }
 });
@@ -93,7 +114,8 @@ test("of edges in several answers, the one with more transfers is drawn", () => 
 test("folding keeps totals and what matters, and bounds the edges", () => {
   const edges: Edge[] = [];
   for (let hub = 1; hub <= 5; hub += 1) {
-    for (let leaf = 0; leaf < 700; leaf += 1) edges.push(edge(hub, hub * 10_000 + leaf, { amount: String(leaf), count: 1 + (leaf % 3) }));
+    for (let leaf = 0; leaf < 700; leaf += 1)
+      edges.push(edge(hub, hub * 10_000 + leaf, { amount: String(leaf), count: 1 + (leaf % 3) }));
     edges.push(edge(hub, hub + 1));
   }
   const kept = new Set([address(1), address(10_699)]);
@@ -101,9 +123,15 @@ test("folding keeps totals and what matters, and bounds the edges", () => {
   assert.ok(drawn.length <= 2_000 && drawn.length < 50, String(drawn.length));
   const sum = (all: Edge[]): bigint => all.reduce((total, { amount }) => total + BigInt(amount), 0n);
   assert.equal(sum(drawn), sum(edges));
-  assert.ok(drawn.some(({ to }) => to === address(10_699)), "a kept leaf is drawn");
+  assert.ok(
+    drawn.some(({ to }) => to === address(10_699)),
+    "a kept leaf is drawn",
+  );
   assert.equal(groups.size, 5);
-  assert.equal([...groups.values()].reduce((total, { members }) => total + members, 0), count);
+  assert.equal(
+    [...groups.values()].reduce((total, { members }) => total + members, 0),
+    count,
+  );
   assert.equal(notes.length, 1);
   // Few edges are drawn as they are.
   assert.equal(fold(edges.slice(0, 100), kept, 2_000).groups.size, 0);
@@ -116,7 +144,18 @@ test("folding keeps totals and what matters, and bounds the edges", () => {
 
 test("transfers become edges", () => {
   const transfer = (block: number, amount: string): Parameters<typeof merge>[0][number] => ({
-    block, time: block, transaction: "0x", index: 0, log_index: null, kind: "transfer", standard: "erc20", from: address(1), to: address(2), token: TOKEN, amount, id: null,
+    block,
+    time: block,
+    transaction: "0x",
+    index: 0,
+    log_index: null,
+    kind: "transfer",
+    standard: "erc20",
+    from: address(1),
+    to: address(2),
+    token: TOKEN,
+    amount,
+    id: null,
   });
   const [found, ...others] = merge([transfer(5, "1"), transfer(3, "2"), transfer(9, "4")]);
   assert.equal(others.length, 0);
@@ -158,15 +197,23 @@ test("shapes and colors are those of the pictures", () => {
   const shapes: Record<string, string> = { ellipse: "circle", doubleoctagon: "octagon" };
   for (const [name, kind] of Object.entries(KINDS)) {
     const arm = `Self::${name[0]?.toUpperCase()}${name.slice(1)} => "`;
-    const values = category.split(arm).slice(1).map((rest) => rest.split('"')[0] ?? "");
+    const values = category
+      .split(arm)
+      .slice(1)
+      .map((rest) => rest.split('"')[0] ?? "");
     assert.ok(values.includes(kind.color), `${name}: ${values}`);
     assert.ok(values.includes(kind.icon), `${name}: ${values}`);
-    assert.ok(values.some((shape) => (shapes[shape] ?? shape) === kind.shape), `${name}: ${values}`);
+    assert.ok(
+      values.some((shape) => (shapes[shape] ?? shape) === kind.shape),
+      `${name}: ${values}`,
+    );
   }
   const edges = readFileSync("../../export/src/drawn_edges.rs", "utf8");
   const [recipe, parts] = drawn([1], [[neighbors(1, "out"), part([edge(1, 2), edge(1, 2, { token: "native" })])]]);
   const drawing = draw(recipe, parts);
   for (const color of tokenColors(drawing, "#333333").values()) assert.ok(edges.includes(color), color);
   const root = drawing.vertices.get(address(1));
-  assert.ok(root && look(root).border === "double" && look({ ...root, isRoot: false, isContract: true }).shape === "hexagon");
+  assert.ok(
+    root && look(root).border === "double" && look({ ...root, isRoot: false, isContract: true }).shape === "hexagon",
+  );
 });

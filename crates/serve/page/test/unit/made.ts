@@ -16,14 +16,35 @@ export const TOKENS: Tokens = {
 export function edge(from: number | string, to: number | string, more: Partial<Edge> = {}): Edge {
   const name = (end: number | string): string => (typeof end === "number" ? address(end) : end);
   const at = { block: 1, time: 1_700_000_000, transaction: `0x${"1".repeat(64)}`, index: 0 };
-  return { from: name(from), to: name(to), token: TOKEN, kind: "erc20", count: 1, amount: "1000000", first: at, last: at, ...more };
+  return {
+    from: name(from),
+    to: name(to),
+    token: TOKEN,
+    kind: "erc20",
+    count: 1,
+    amount: "1000000",
+    first: at,
+    last: at,
+    ...more,
+  };
 }
 
-export const part = (edges: Edge[], more: Partial<Part> = {}): Part =>
-  ({ edges, tokens: TOKENS, vertices: [], more: 0, incomplete: [], command: "txgraph graph", ...more });
+export const part = (edges: Edge[], more: Partial<Part> = {}): Part => ({
+  edges,
+  tokens: TOKENS,
+  vertices: [],
+  more: 0,
+  incomplete: [],
+  command: "txgraph graph",
+  ...more,
+});
 
-export const neighbors = (of: number, direction: "in" | "out"): Step =>
-  ({ kind: "neighbors", address: address(of), direction, limit: 12 });
+export const neighbors = (of: number, direction: "in" | "out"): Step => ({
+  kind: "neighbors",
+  address: address(of),
+  direction,
+  limit: 12,
+});
 
 /** A recipe whose steps have these answers. */
 export function drawn(roots: number[], steps: [Step, Part][], more: Partial<Recipe> = {}): [Recipe, Parts] {
