@@ -13,6 +13,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+pub(crate) use txgraph::number;
 use txgraph::{
     BlockRanges, CancelFlag, Error, ErrorKind, Labels, LimitHit, Progress, Result, ScanReport,
     Target, Written, printable,
@@ -222,49 +223,12 @@ fn pace(blocks: Option<u64>, time: Duration) -> String {
     }
 }
 
+/// The part of a graph that a limit left out, with the option that includes it.
 pub(crate) fn limit_words(limit: &LimitHit) -> String {
     match limit {
-        LimitHit::MaxDegree { limit, vertices } => format!(
-            "{} with more than {}",
-            number(*vertices, "hub", "hubs"),
-            number(u64::from(*limit), "counterparty", "counterparties")
-        ),
-        LimitHit::StopList { vertices } => {
-            let addresses = number(*vertices, "address", "addresses");
-            format!("{addresses} of the stop list")
-        }
         LimitHit::ZeroAddress => "the zero address (--expand-zero)".to_owned(),
-        LimitHit::MaxVertices {
-            limit,
-            transfers_left_out,
-        } => format!(
-            "limit of {} reached: {} omitted, and what follows from them",
-            number(*limit, "address", "addresses"),
-            number(*transfers_left_out, "transfer", "transfers")
-        ),
-        LimitHit::Top {
-            limit,
-            transfers_left_out,
-        } => format!(
-            "the largest {} of each address and token: {} omitted, and what follows from them",
-            thousands(u64::from(*limit)),
-            number(*transfers_left_out, "transfer", "transfers")
-        ),
-        LimitHit::MaxEdges {
-            limit,
-            transfers_left_out,
-        } => format!(
-            "limit of {} reached: {} omitted, and what follows from them",
-            number(*limit, "transfer", "transfers"),
-            thousands(*transfers_left_out)
-        ),
+        limit => txgraph::limit_words(limit),
     }
-}
-
-/// A count with its noun.
-pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
-    let noun = if count == 1 { one } else { many };
-    format!("{} {noun}", thousands(count))
 }
 
 /// The first of many, and how many more there are.

@@ -2,6 +2,8 @@
 
 use alloy_primitives::{U256, utils::format_units};
 
+pub(crate) use txgraph::{grouped, thousands};
+
 /// Decimals of the native coin: of ETH, and of the coins of all known chains.
 pub(crate) const COIN_DECIMALS: u8 = 18;
 
@@ -22,23 +24,6 @@ pub(crate) fn rate(count: u64, seconds: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = count as f64 / seconds.max(1e-9);
     rate
-}
-
-/// `1,234,567`.
-pub(crate) fn thousands(number: u64) -> String {
-    grouped(&number.to_string())
-}
-
-/// Decimal digits, in groups of three.
-pub(crate) fn grouped(digits: &str) -> String {
-    let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 use crate::{
     ArrowReceiver, ArrowTarget, ColumnType, Target,
     fields::{FIELDS, TransferField},
-    table::columns::ColumnBuilder,
+    table::columns::{ColumnBuilder, METADATA_KEY},
 };
 use arrow_array::RecordBatch;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use txgraph_transfers::Transfer;
@@ -44,6 +45,29 @@ impl ArrowCollector {
     /// Ignores poisoning: nothing panics under the lock.
     fn locked(&self) -> MutexGuard<'_, Option<ArrowTable>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ArrowTable {
+    /// The table as a stream of Arrow IPC, with its metadata among those of the schema.
+    ///
+    /// # Errors
+    ///
+    /// If the columns cannot be encoded.
+    pub fn to_ipc_stream(&self) -> crate::Result<Vec<u8>> {
+        let mut schema = Schema::clone(&self.columns);
+        if let Some(metadata) = &self.metadata {
+            schema
+                .metadata
+                .insert(METADATA_KEY.to_owned(), metadata.clone());
+        }
+        let schema = Arc::new(schema);
+        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+        for batch in &self.batches {
+            let columns = batch.columns().to_vec();
+            writer.write(&RecordBatch::try_new(schema.clone(), columns)?)?;
+        }
+        Ok(writer.into_inner()?)
     }
 }
 

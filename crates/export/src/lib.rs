@@ -70,7 +70,7 @@ pub use line_writer::LineWriter;
 pub use link::{Link, WrongLink};
 pub use metadata::Metadata;
 pub use options::{GraphOptions, TransferTableOptions};
-pub use picture::{rounded_amount, short_addresses};
+pub use picture::{Cell, cells, rounded_amount, short_addresses};
 pub use prices::Prices;
 pub use table::{TableWriter, TransferWriter};
 pub use target::{ArrowReceiver, ArrowTarget, Target, Written};

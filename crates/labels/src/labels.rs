@@ -55,6 +55,17 @@ impl Labels {
         self.by_address.get(&address)?.name()
     }
 
+    /// The addresses with a label whose name contains a text in any case, ascending.
+    pub fn named_like(&self, text: &str) -> impl Iterator<Item = (Address, &LabelSet)> {
+        let text = text.to_lowercase();
+        let all = self.by_address.iter();
+        all.filter(move |(_, labels)| {
+            let mut names = labels.iter().map(|label| label.name.to_lowercase());
+            names.any(|name| name.contains(&text))
+        })
+        .map(|(address, labels)| (*address, labels))
+    }
+
     /// The addresses with one of these categories: a word of a file, or the name of a kind. Any
     /// label of an address counts. `None` stands for a category that no label has.
     pub fn with_category(&self, word: &str) -> Option<BTreeSet<Address>> {
@@ -134,6 +145,10 @@ mod tests {
         assert_eq!((labels.len(), labels.kind()), (2, Some(Category::Mixer)));
         assert_eq!((own.len(), list.get(address).len()), (2, 1));
         assert!(own.get(Address::repeat_byte(2)).name().is_none());
+        let like = |text: &str| own.named_like(text).map(|(it, _)| it).collect::<Vec<_>>();
+        assert_eq!(like("THEIR"), [address]);
+        assert_eq!(like("e"), [Address::ZERO, address]);
+        assert!(like("theirs2").is_empty());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Answers explorers and wallets over HTTP, from the data directory of a reth node.
 //!
 //! [`Server`] speaks what existing programs ask for: JSON-RPC with the namespaces `eth`, `trace`,
-//! `debug` and `ots`, and the query API of Etherscan. It reads, and never writes.
+//! `debug` and `ots`, and the query API of Etherscan. For pages it has a JSON API of its own. It reads, and
+//! never writes.
 //!
 //! ```text
-//! connection ─► access ─► route ─► workers ─► ask ─► rpc, etherscan ─► answer
+//! connection ─► access ─► route ─► workers ─► ask ─► rpc, etherscan, api ─► answer
 //!               host,     axum     bounded    one block that the answer is about,
 //!               token              threads    checked again at the end
 //! ```
@@ -19,9 +20,10 @@
 //! connection.
 //!
 //! Modules, each using only those before it: settings, fault, json, metrics, head, ask, frames, rpc,
-//! etherscan, page, workers, access, routes, server.
+//! etherscan, api, page, workers, access, routes, server.
 
 mod access;
+mod api;
 mod ask;
 mod etherscan;
 mod fault;
@@ -39,4 +41,4 @@ mod workers;
 pub use etherscan::ACTIONS;
 pub use rpc::METHODS;
 pub use server::Server;
-pub use settings::{AccessLog, Limits, Settings};
+pub use settings::{AccessLog, Limits, Names, Settings};

@@ -2,20 +2,21 @@
 
 use crate::{
     access::{Access, Refused},
+    api,
     ask::{Anchor, Ask},
     etherscan::{self, Query},
     fault::Fault,
     head::Head,
     metrics::Metrics,
     page, rpc,
-    settings::{AccessLog, Limits},
+    settings::{AccessLog, Limits, Names},
     workers::Workers,
 };
 use axum::{
     Router,
     body::{Body, HttpBody, to_bytes},
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -41,6 +42,7 @@ pub(crate) struct App {
     pub(crate) workers: Workers,
     pub(crate) access: Access,
     pub(crate) head: Option<Arc<Head>>,
+    pub(crate) names: Names,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) access_log: Option<AccessLog>,
@@ -62,6 +64,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/", post(json_rpc).get(page))
         .route("/api", get(query).post(query))
         .route("/v2/api", get(query).post(query))
+        .route("/v1/{*path}", get(own))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .fallback(|| async { refuse((StatusCode::NOT_FOUND, "there is nothing under this path")) })
@@ -103,6 +106,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         path if page::is_file(&method, path) => "page",
         "/" => "rpc",
         "/api" | "/v2/api" => "etherscan",
+        path if path.starts_with(api::PREFIX) => "own",
         _ => "other",
     };
     app.metrics.request(interface, status, time);
@@ -388,6 +392,71 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
             document(StatusCode::OK, body.into_bytes())
         }
     };
+    anchored(&mut response, &app, anchor);
+    response
+        .extensions_mut()
+        .insert(Asked(name.unwrap_or("other").to_owned()));
+    response
+}
+
+/// Answers the API of this project.
+async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
+    let (path, query) = (uri.path(), uri.query());
+    let name = api::known(path);
+    let header = |name| {
+        let value = headers.get(name);
+        value.and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    let accept = header(header::ACCEPT).unwrap_or_default();
+    let asked = api::read(path, query.unwrap_or_default(), accept);
+    let media_type = asked.as_ref().map_or(JSON, api::Request::media_type);
+    // Documents of other types have other tags.
+    let has_tag = header(header::IF_NONE_MATCH).filter(|_| media_type == JSON);
+    let has_tag = has_tag.map(str::to_owned);
+    let shared = app.clone();
+    let worked = match asked {
+        Ok(asked) => {
+            let worked = app.workers.run(move |source, _| {
+                Ask::consistent(source, None, &shared.limits, |ask| {
+                    match has_tag.as_deref() == Some(tag(&ask.tip).as_str()) {
+                        true => Ok(None),
+                        false => api::answer(ask, &shared.names, &asked).map(Some),
+                    }
+                })
+            });
+            worked.await
+        }
+        Err(fault) => Err(fault),
+    };
+    let (anchor, answer) = match worked {
+        Ok(worked) => worked,
+        Err(fault) => (None, Err(fault)),
+    };
+    app.metrics.call(name.unwrap_or("other"), answer.is_ok());
+    let mut response = match answer {
+        Ok(None) => StatusCode::NOT_MODIFIED.into_response(),
+        Ok(Some(body)) => {
+            (StatusCode::OK, [(header::CONTENT_TYPE, media_type)], body).into_response()
+        }
+        Err(fault) => {
+            let (status, body) = api::refusal(&fault);
+            let status = StatusCode::from_u16(status);
+            let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut response = document(status, body.to_string().into_bytes());
+            if fault.is_missing() {
+                let headers = response.headers_mut();
+                headers.insert(INCOMPLETE, HeaderValue::from_static("1"));
+            }
+            response
+        }
+    };
+    // An answer stays the same as long as the newest block does.
+    let is_settled = [StatusCode::OK, StatusCode::NOT_MODIFIED].contains(&response.status());
+    if let Some(anchor) = anchor.filter(|_| is_settled && media_type == JSON)
+        && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
+    {
+        response.headers_mut().insert(header::ETAG, value);
+    }
     anchored(&mut response, &app, anchor);
     response
         .extensions_mut()

@@ -73,6 +73,7 @@ impl Server {
             token,
             hosts,
             head,
+            names,
             limits,
             access_log,
         } = settings;
@@ -100,6 +101,7 @@ impl Server {
             workers: Workers::new(source, limits.clone(), metrics.clone()),
             access: Access::new(token.map(|token| token.trim().to_owned()), hosts),
             head,
+            names,
             limits,
             metrics,
             access_log,

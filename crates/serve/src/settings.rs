@@ -1,6 +1,7 @@
 //! How a server listens, and its limits.
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use txgraph::{Dictionary, Labels, TokenList};
 
 /// Receives a line for every request.
 pub type AccessLog = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
@@ -16,6 +17,8 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// The JSON-RPC server that is asked what the data directory does not contain.
     pub head: Option<String>,
+    /// Names that answers of the own API have.
+    pub names: Names,
     /// The limits.
     pub limits: Limits,
     /// Receives a line for every request.
@@ -30,6 +33,7 @@ impl Settings {
             token: None,
             hosts: Vec::new(),
             head: None,
+            names: Names::default(),
             limits: Limits::default(),
             access_log: None,
         }
@@ -44,6 +48,28 @@ impl fmt::Debug for Settings {
             .field("hosts", &self.hosts)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
+    }
+}
+
+/// Names of addresses, tokens and functions.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// Names of addresses.
+    pub labels: Labels,
+    /// Symbols and decimals of tokens. Others are asked.
+    pub tokens: TokenList,
+    /// Signatures of functions and events.
+    pub functions: Dictionary,
+}
+
+/// Only the signatures of common standards.
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            labels: Labels::default(),
+            tokens: TokenList::default(),
+            functions: Dictionary::common(),
+        }
     }
 }
 

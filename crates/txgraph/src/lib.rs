@@ -5,7 +5,7 @@
 //! addresses ([`Source::search`]), and measures of it ([`Source::analyze`]). It prints
 //! nothing, and names no option of a command line.
 //!
-//! Modules, each using only those before it: version, grammar, capability, spec, hint, error,
+//! Modules, each using only those before it: version, words, grammar, capability, spec, hint, error,
 //! files, kinds, options, protected_paths, config, measured, source, dates, select, outputs, query, frames,
 //! parse.
 //!
@@ -68,6 +68,7 @@ mod select;
 mod source;
 mod spec;
 mod version;
+mod words;
 
 pub use capability::{Capabilities, Capability};
 pub use config::{Config, DATADIR_ENV, IndexChoice, SOURCE_ENV};
@@ -96,10 +97,10 @@ pub use txgraph_evm::{
 };
 #[cfg(feature = "export")]
 pub use txgraph_export::{
-    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, ClaimedMetadata, ColumnChoice,
+    ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
     ColumnWord, CounterfeitToken, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat,
     Layout, LineWriter, Link, Metadata, RecordBatch, Schema, SchemaRef, TableFormat, Target, Token,
-    TokenList, TransferWriter, Written, discard_partial_files, plain_text, printable,
+    TokenList, TransferWriter, Written, cells, discard_partial_files, plain_text, printable,
     rounded_amount, short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
@@ -131,3 +132,4 @@ pub use txgraph_transfers::{
     Unavailable, Unseen, WrappedNative,
 };
 pub use version::version;
+pub use words::{grouped, limit_words, number, thousands};

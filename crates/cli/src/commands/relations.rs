@@ -15,6 +15,7 @@ use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Error, Fields, GraphOutputs, Hops,
     PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
     parse::{GraphQuery, Options, parse_address},
+    route_remarks,
 };
 
 /// Find routes of tokens from one address to another
@@ -196,29 +197,6 @@ fn unsearched(found: &TransferPaths, has_internal: bool) -> Vec<String> {
     lines
 }
 
-/// Why a route need not be the way of one amount.
-fn remarks(route: &[Transfer]) -> Vec<String> {
-    let place = |transfer: &Transfer| (transfer.block_number, transfer.transaction_index);
-    let mut remarks = Vec::new();
-    for (number, pair) in (2..).zip(route.windows(2)) {
-        let [before, after] = pair else { continue };
-        let before_token = (before.token_address, before.token_id);
-        let is_same = before_token == (after.token_address, after.token_id);
-        if !is_same && place(before) != place(after) {
-            remarks.push(format!(
-                "transfer {number} is of another token, in another transaction: the addresses are in \
-                 contact, but nothing shows that the amount went on"
-            ));
-        } else if is_same && after.value > before.value {
-            remarks.push(format!(
-                "transfer {number} moves more than arrived by transfer {}",
-                number - 1
-            ));
-        }
-    }
-    remarks
-}
-
 fn show_routes(
     found: &TransferPaths,
     blocks: &BlockRanges,
@@ -248,7 +226,7 @@ fn show_routes(
         let length = number(route.len() as u64, "transfer", "transfers");
         let title = format!("{what}, {length}");
         let mut page = transfer_tables::route(title, route, &view);
-        for remark in remarks(route) {
+        for remark in route_remarks(route) {
             page.text += &format!("note: {remark}\n");
         }
         pages.push(page);
@@ -265,8 +243,8 @@ fn paths_as_json(found: &TransferPaths, has_internal: bool) -> Value {
         "shortest": route(&found.shortest),
         "earliest": route(&found.earliest),
         "remarks": {
-            "shortest": found.shortest.as_deref().map(remarks),
-            "earliest": found.earliest.as_deref().map(remarks),
+            "shortest": found.shortest.as_deref().map(route_remarks),
+            "earliest": found.earliest.as_deref().map(route_remarks),
         },
         "not_searched": match found.shortest {
             None => unsearched(found, has_internal),

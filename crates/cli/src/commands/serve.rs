@@ -1,19 +1,26 @@
 //! `txgraph serve`.
 
 use super::Context;
-use crate::progress;
+use crate::{
+    args::{AbiArgs, NameArgs},
+    progress,
+};
 use clap::Args;
 use std::{env, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use txgraph::{Error, Result, RunControl, Source};
-use txgraph_serve::{AccessLog, Limits, Server, Settings};
+use txgraph_serve::{AccessLog, Limits, Names, Server, Settings};
 
 /// The token, unless a file has it.
 const TOKEN_ENV: &str = "TXGRAPH_SERVE_TOKEN";
 
-/// Answer explorers and wallets over HTTP: JSON-RPC and Etherscan's API
+/// The memory for the transfers of one search, unless --memory is given.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Answer explorers and wallets over HTTP: JSON-RPC, Etherscan's API, and graphs
 ///
-/// Reads the data directory of a node and answers JSON-RPC (eth, trace, debug, ots) at / and the API of
-/// Etherscan at /v2/api and /api. `latest` is the newest block that the node has stored. What is not in
+/// Reads the data directory of a node and answers JSON-RPC (eth, trace, debug, ots) at /, the API of
+/// Etherscan at /v2/api and /api, and its own API for graphs, paths and labels at /v1 (described by
+/// /v1/openapi.json). `latest` is the newest block that the node has stored. What is not in
 /// the data directory is asked from the server of --head. A range that is pruned or missing is an error.
 /// Ends at Ctrl-C or SIGTERM, after the requests that it works on.
 #[derive(Args, Debug)]
@@ -45,6 +52,12 @@ pub(crate) struct ServeArgs {
     /// Requests that are worked on at a time [default: two for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
+
+    #[command(flatten)]
+    names: NameArgs,
+
+    #[command(flatten)]
+    functions: AbiArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -59,7 +72,17 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
     // Blocks above those on the disk are asked from the head as a whole, not joined.
     let head = config.head.take();
     let head = head.map(|head| head.location().to_string_lossy().into_owned());
+    // Of each of several requests at a time.
+    config.memory.get_or_insert(MEMORY_BYTES);
     let source = Source::with_config(&config, &RunControl::default())?;
+    let terminal = context.terminal;
+    let names = Names {
+        labels: args.names.labels.read(&source, terminal)?,
+        tokens: source
+            .token_list(&args.names.tokens.token_list)?
+            .unwrap_or_default(),
+        functions: args.functions.read(terminal)?,
+    };
     let mut limits = Limits {
         time: Duration::from_secs(args.time_limit),
         ..Limits::default()
@@ -72,12 +95,12 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
         token: token(args)?,
         hosts: args.allow_host.clone(),
         head,
+        names,
         limits,
         access_log: (!context.global.run.quiet).then(log),
         ..Settings::new(args.listen)
     };
     let server = Server::bind(source, settings)?;
-    let terminal = context.terminal;
     terminal.note(format_args!("listening at http://{}", server.address()));
     server.run(&terminal.cancel)?;
     terminal.note(format_args!("stopped"));

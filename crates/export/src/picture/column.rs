@@ -1,12 +1,15 @@
 //! Columns: the hop of each vertex. When both directions were followed, senders are to the
 //! left of the roots and receivers to the right.
 
-use super::edge::PictureArrow;
 use txgraph_graph::TransferGraph;
 use txgraph_transfers::Direction;
 
-/// Returns the column of each node whose hop is given.
-pub(super) fn columns(graph: &TransferGraph, hops: &[u32], arrows: &[PictureArrow]) -> Vec<i64> {
+/// Returns the column of each node whose hop is given. `arrows` are the numbers of source and target.
+pub(super) fn columns(
+    graph: &TransferGraph,
+    hops: &[u32],
+    arrows: impl Iterator<Item = (usize, usize)>,
+) -> Vec<i64> {
     let side = match graph.direction {
         Direction::Out => return hops.iter().map(|hop| i64::from(*hop)).collect(),
         Direction::In => return hops.iter().map(|hop| -i64::from(*hop)).collect(),
@@ -23,11 +26,10 @@ pub(super) fn columns(graph: &TransferGraph, hops: &[u32], arrows: &[PictureArro
 }
 
 /// The side of each node, by its neighbors that are nearer to a root.
-fn sides(hops: &[u32], arrows: &[PictureArrow]) -> Vec<i64> {
+fn sides(hops: &[u32], arrows: impl Iterator<Item = (usize, usize)>) -> Vec<i64> {
     // Each node with its nearer neighbors: 1 if it receives from the neighbor.
     let mut nearer: Vec<Vec<(usize, i64)>> = vec![Vec::new(); hops.len()];
-    for arrow in arrows {
-        let (source, target) = (arrow.source, arrow.target);
+    for (source, target) in arrows {
         match hops[source].cmp(&hops[target]) {
             std::cmp::Ordering::Less => nearer[target].push((source, 1)),
             std::cmp::Ordering::Greater => nearer[source].push((target, -1)),

@@ -8,6 +8,7 @@ mod column;
 pub(crate) mod dot;
 mod edge;
 mod fold;
+mod grid;
 pub(crate) mod html;
 mod layout;
 mod node;
@@ -21,6 +22,7 @@ mod title;
 mod unit;
 mod width;
 
+pub use grid::{Cell, cells};
 pub use short_text::short_addresses;
 pub use unit::rounded_amount;
 

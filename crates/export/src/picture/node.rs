@@ -116,7 +116,8 @@ pub(super) fn nodes(
         });
     }
     let hops: Vec<_> = nodes.iter().map(|node| node.hop).collect();
-    for (node, column) in nodes.iter_mut().zip(columns(graph, &hops, arrows)) {
+    let ends = arrows.iter().map(|arrow| (arrow.source, arrow.target));
+    for (node, column) in nodes.iter_mut().zip(columns(graph, &hops, ends)) {
         node.column = column;
     }
     nodes

@@ -79,6 +79,18 @@ impl RethNode {
 }
 
 impl Source {
+    /// Whether queries are answered from an index, as far as it goes.
+    ///
+    /// # Errors
+    ///
+    /// If the index that is named cannot be read.
+    pub fn has_index(&self) -> Result<bool> {
+        match self.reth() {
+            Some(node) => Ok(node.open_index()?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// Whether the last query with this request was answered from an index alone. The node may
     /// still have scanned blocks that a reorganization replaced.
     pub fn is_indexed(&self, request: &ScanRequest) -> bool {

@@ -6,12 +6,14 @@ mod branch_ends;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod build_source;
 mod era;
+mod holders;
 #[cfg(feature = "index")]
 mod index;
 #[cfg(feature = "lake")]
 mod lake;
 mod logs;
 mod measure;
+mod neighbors;
 mod paths;
 mod query_metadata;
 #[cfg(feature = "replay")]
@@ -31,12 +33,15 @@ pub use analyze::{AnalysisFormat, AnalysisOutput};
 pub use blocks::{NodeBlock, NodeReceipt, NodeTransaction, Order};
 pub use branch_ends::BranchEnds;
 pub use era::{ExportEra, ExportedEra};
+pub use holders::{Holders, TokenHolders};
 #[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use logs::{LogFilter, NodeLog};
 pub use measure::Measure;
+pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};
+pub use paths::route_remarks;
 #[cfg(feature = "replay")]
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,
@@ -60,6 +65,12 @@ pub use transfers::{TransfersOutput, TransfersResult};
 
 #[cfg(not(feature = "index"))]
 impl crate::Source {
+    /// Whether queries are answered from an index: never, without the feature `index`.
+    #[expect(clippy::unnecessary_wraps, reason = "the same as with an index")]
+    pub const fn has_index(&self) -> crate::Result<bool> {
+        Ok(false)
+    }
+
     /// Whether the last query with this request was answered from an index alone: never, without
     /// the feature `index`.
     pub const fn is_indexed(&self, _: &txgraph_transfers::ScanRequest) -> bool {

@@ -3,7 +3,10 @@
 
 use crate::{Capability, Error, Result, Source};
 use alloy_primitives::Address;
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 use txgraph_export::{CounterfeitToken, TokenList};
 use txgraph_transfers::{BlockRanges, StateUsed};
 
@@ -23,6 +26,8 @@ pub struct TokenSources {
     pub counterfeits: Vec<CounterfeitToken>,
     /// The state in which tokens were asked, if any were.
     pub state: Option<StateUsed>,
+    /// The names that the tokens that were asked give themselves.
+    pub names: BTreeMap<Address, String>,
 }
 
 impl TokenSources {
@@ -31,6 +36,7 @@ impl TokenSources {
         self.claims += other.claims;
         self.counterfeits.extend(other.counterfeits);
         self.state = self.state.or(other.state);
+        self.names.extend(other.names);
     }
 }
 
@@ -80,9 +86,10 @@ impl Source {
             .collect();
         let asks = !unknown.is_empty() && self.capabilities().contains(Capability::State);
         let state = asks.then(|| self.state_of(blocks));
-        if let Some(block) = state.and_then(|state| state.block) {
-            self.claims(list, unknown, block)?;
-        }
+        let names = match state.and_then(|state| state.block) {
+            Some(block) => self.claims(list, unknown, block)?,
+            None => BTreeMap::new(),
+        };
         let mut counterfeits = list.mark_counterfeits(chain_id);
         counterfeits.retain(|it| all.contains(&it.address));
         let claims = all.iter().filter(|token| {
@@ -92,30 +99,41 @@ impl Source {
             claims: claims.count() as u64,
             counterfeits,
             state,
+            names,
         })
     }
 
+    /// Adds what tokens claim to a list. Returns their names.
     #[cfg(feature = "replay")]
-    fn claims(&self, list: &mut TokenList, tokens: Vec<Address>, block: u64) -> Result<()> {
+    fn claims(
+        &self,
+        list: &mut TokenList,
+        tokens: Vec<Address>,
+        block: u64,
+    ) -> Result<BTreeMap<Address, String>> {
+        let mut all = BTreeMap::new();
         match self.tokens(tokens).block(block).run() {
             Ok(names) => {
                 for (token, names) in names {
                     let (symbol, decimals) = (names.symbol, names.decimals);
                     list.claim(token, txgraph_export::ClaimedMetadata { symbol, decimals });
+                    all.extend(names.name.map(|name| (token, name)));
                 }
-                Ok(())
             }
-            Err(error) if error.kind == crate::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                tracing::debug!("tokens are not asked for their symbols: {error}");
-                Ok(())
-            }
+            Err(error) if error.kind == crate::ErrorKind::Interrupted => return Err(error),
+            Err(error) => tracing::debug!("tokens are not asked for their symbols: {error}"),
         }
+        Ok(all)
     }
 
     #[cfg(not(feature = "replay"))]
     #[expect(clippy::unnecessary_wraps, reason = "the same as with a state")]
-    fn claims(&self, _: &mut TokenList, _: Vec<Address>, _: u64) -> Result<()> {
-        Ok(())
+    fn claims(
+        &self,
+        _: &mut TokenList,
+        _: Vec<Address>,
+        _: u64,
+    ) -> Result<BTreeMap<Address, String>> {
+        Ok(BTreeMap::new())
     }
 }

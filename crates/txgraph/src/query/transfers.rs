@@ -199,6 +199,11 @@ impl PreparedTransfers<'_> {
         &self.request
     }
 
+    /// See [`Resolved::cut`].
+    pub(super) fn cut(&self) -> Option<&str> {
+        self.cut.as_deref()
+    }
+
     /// See [`Transfers::for_each`].
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use parquet::{
 use std::collections::HashMap;
 
 /// The key of the metadata.
-pub(super) const METADATA_KEY: &str = "txgraph";
+pub(crate) const METADATA_KEY: &str = "txgraph";
 
 /// The level of zstd.
 const ZSTD_LEVEL: i32 = 3;

@@ -6,6 +6,7 @@ mod footer;
 mod transfers;
 
 pub(crate) use builder::ColumnBuilder;
+pub(crate) use footer::METADATA_KEY;
 pub(crate) use transfers::Transfers;
 
 use super::{RowEncoder, chosen::NUMBERS};

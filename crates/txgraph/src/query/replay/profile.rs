@@ -50,6 +50,8 @@ pub struct AddressProfile {
     pub balances: Vec<(Option<Address>, Option<U256>)>,
     /// Why there are no balances of tokens.
     pub without_balances: Option<String>,
+    /// The number of transfers; one to itself is one.
+    pub transfers: u64,
     /// The transfers that it received.
     pub received: Activity,
     /// The transfers that it sent.
@@ -203,6 +205,7 @@ impl Profile<'_> {
             self.tokens.clone()
         };
         let Seen {
+            transfers,
             received,
             sent,
             first_funding,
@@ -224,6 +227,7 @@ impl Profile<'_> {
             without_creation: None,
             balances: Vec::new(),
             without_balances: None,
+            transfers,
             received: received.finish(self.top),
             sent: sent.finish(self.top),
             first_funding,
@@ -382,6 +386,7 @@ impl AddressProfile {
 /// A summary of the transfers of an address so far.
 #[derive(Default)]
 struct Seen {
+    transfers: u64,
     received: Side,
     sent: Side,
     first_funding: Option<Transfer>,
@@ -402,6 +407,7 @@ struct Side {
 
 impl Seen {
     fn add(&mut self, address: Address, transfer: &Transfer) {
+        self.transfers += 1;
         let is_native = transfer.token_address.is_none();
         if transfer.to_address == address {
             self.received.add(transfer.from_address, transfer);

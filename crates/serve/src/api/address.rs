@@ -1,0 +1,271 @@
+//! Who an address is, and whom it exchanges tokens with.
+
+use super::{
+    named::{Contracts, Edge, label, labels, position, token_id, tokens, transfer, transfers},
+    question::{Found, Question, Reply, hex},
+};
+use crate::{
+    fault::{Answer, Fault},
+    json::{address, data},
+};
+use serde_json::json;
+use std::{collections::VecDeque, ops::ControlFlow};
+use txgraph::{Direction, Transfer};
+
+/// Tokens whose balances a profile has.
+const BALANCES_MAX: usize = 10;
+
+/// `/v1/address`.
+pub(super) fn profile(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let of = given.required_address("address")?;
+    let selection = question.selection();
+    let mut profile = question.ask.source.profile(of).top(0);
+    for blocks in selection.blocks {
+        profile = profile.blocks(blocks);
+    }
+    if selection.allow_partial {
+        profile = profile.allow_partial();
+    }
+    if selection.internal {
+        profile = profile.internal();
+    }
+    let profile = profile.run()?;
+    let mut found = Found::default();
+    for (what, why) in [
+        ("the state", &profile.without_state),
+        ("balances of tokens", &profile.without_balances),
+        ("the creation", &profile.without_creation),
+    ] {
+        if let Some(why) = why {
+            found.lacks(format!("{what}: not known: {why}"));
+        }
+    }
+    let state = profile.state.as_ref();
+    found.put("address", address(of));
+    found.put("label", label(question, of));
+    let is_contract = state.map(|it| it.code_bytes > 0 && it.delegate.is_none());
+    found.put("is_contract", is_contract);
+    found.put("delegate", state.and_then(|it| it.delegate).map(address));
+    found.put("nonce", state.map(|it| it.account.nonce));
+    found.put("balance", state.map(|it| it.account.balance.to_string()));
+    let balances = profile.balances.iter();
+    let held: Vec<_> = balances.filter(|(token, _)| token.is_some()).collect();
+    let funder = profile.first_funding.as_ref();
+    let shown = held.iter().map(|(token, _)| *token);
+    let shown = shown.chain(funder.map(|it| it.token_address)).chain([None]);
+    let tokens = tokens(question, shown, &mut found)?;
+    let balances = held.iter().map(|(token, amount)| {
+        json!({
+            "token": tokens[token_id(*token)],
+            "amount": amount.map(|amount| amount.to_string()),
+        })
+    });
+    found.put("balances", balances.collect::<Vec<_>>());
+    if held.len() >= BALANCES_MAX {
+        found.lacks(format!(
+            "balances of the {BALANCES_MAX} tokens with the most transfers only"
+        ));
+    }
+    let creator = profile.creation.as_ref().map(|creation| {
+        json!({
+            "address": creation.by.map(|by| address(by.creator)),
+            "sender": creation.by.map(|by| address(by.sender)),
+            "transaction": creation.by.map(|by| data(by.hash)),
+            "block": creation.block,
+        })
+    });
+    if let Some(why) = profile
+        .creation
+        .as_ref()
+        .and_then(|it| it.without_creator.as_deref())
+    {
+        found.lacks(format!("who created it is not known: {why}"));
+    }
+    found.put("creator", creator);
+    found.put("funder", funder.map(transfer));
+    let sides = [&profile.received, &profile.sent];
+    let firsts = sides.iter().filter_map(|side| side.first.as_ref());
+    let lasts = sides.iter().filter_map(|side| side.last.as_ref());
+    let first = firsts.min_by_key(|it| it.position());
+    let last = lasts.max_by_key(|it| it.position());
+    found.put("first", first.map(position));
+    found.put("last", last.map(position));
+    found.put("transfers", profile.transfers);
+    found.put("received", profile.received.transfers);
+    found.put("sent", profile.sent.transfers);
+    found.put("tokens", tokens);
+    found.scan(&profile.scan);
+    if !profile.request.filter.internal {
+        found.lacks("transfers inside of transactions were not read");
+    }
+    let mut command = question.command(&format!("address {}", hex(of)));
+    command.word("--json");
+    found.command(command);
+    Ok(found)
+}
+
+/// The direction that a request names.
+pub(super) fn direction(question: &Question<'_>) -> Answer<Direction> {
+    let word = question.given.word("direction");
+    word.parse()
+        .map_err(|_| Fault::Params(format!("`direction`: {word}")))
+}
+
+/// `/v1/neighbors`.
+pub(super) fn neighbors(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let of = given.required_address("address")?;
+    let direction = direction(question)?;
+    let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
+    let neighbors = question.ask.source.neighbors(of);
+    let neighbors = neighbors.select(question.selection()).direction(direction);
+    let answer = neighbors.limit(limit).run()?;
+    let mut found = Found::default();
+    found.put("address", address(of));
+    found.put("direction", direction.as_str());
+    let ends = answer.edges.iter().flat_map(|edge| [edge.from, edge.to]);
+    let contracts = Contracts::read(question, ends, &mut found)?;
+    let edges = answer.edges.iter().map(|edge| {
+        let edge = Edge {
+            from: edge.from,
+            to: edge.to,
+            asset: edge.asset,
+            count: edge.count,
+            sum: edge.sum,
+            first: &edge.first,
+            last: &edge.last,
+        };
+        edge.value(question, &contracts)
+    });
+    found.put("edges", edges.collect::<Answer<Vec<_>>>()?);
+    found.put("more", answer.more);
+    if answer.more > 0 {
+        found.lacks(format!("{} more edges have fewer transfers", answer.more));
+    }
+    let shown = answer.edges.iter().map(|edge| edge.asset.token_address);
+    let tokens = tokens(question, shown, &mut found)?;
+    found.put("tokens", tokens);
+    found.scan(&answer.scan);
+    if !given.flag("internal") {
+        found.lacks("transfers inside of transactions were not read");
+    }
+    let mut command = question.command(&format!("analyze pairs -r {}", hex(of)));
+    command.option("-d", direction.as_str());
+    command.option("--order", "count");
+    if of.is_zero() {
+        command.word("--expand-zero");
+    }
+    command.option("-f", "json");
+    found.command(command);
+    Ok(found)
+}
+
+/// `/v1/transfers`.
+pub(super) fn list(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let (from, to) = (given.address("from"), given.address("to"));
+    let addresses = given.addresses("address");
+    let direction = direction(question)?;
+    if !addresses.is_empty() && (from.is_some() || to.is_some()) {
+        return Err(Fault::Params(
+            "`address` excludes `from` and `to`: name one or the others".to_owned(),
+        ));
+    }
+    let mut query = question.ask.source.transfers().select(question.selection());
+    let mut command = question.command("transfers");
+    let mut touch = |of: txgraph::Address, direction: Direction| {
+        query = query.clone().address(of).direction(direction);
+        command.option("-a", &hex(of));
+    };
+    match (from, to) {
+        (Some(from), _) => touch(from, Direction::Out),
+        (None, Some(to)) => touch(to, Direction::In),
+        (None, None) => {
+            for of in &addresses {
+                touch(*of, direction);
+            }
+        }
+    }
+    match (from, to) {
+        (Some(_), _) => command.option("-d", "out"),
+        (None, Some(_)) => command.option("-d", "in"),
+        (None, None) if !addresses.is_empty() => command.option("-d", direction.as_str()),
+        (None, None) => {}
+    }
+    command.option("-f", "jsonl");
+    let both = from.and(to);
+    let wanted = |it: &Transfer| both.is_none_or(|to| it.to_address == to);
+    let page = Page {
+        skip: usize::try_from(given.number("offset")).unwrap_or(usize::MAX),
+        rows: usize::try_from(given.number("limit")).unwrap_or(usize::MAX),
+        newest: given.word("order") == "newest",
+    };
+    let (rows, more, scan) = page.of(&query.prepare()?, wanted)?;
+    let mut found = Found::default();
+    found.put("transfers", transfers(question, &rows)?);
+    found.put("more", more);
+    if more {
+        found.lacks("there are more transfers: ask with a larger `offset`");
+    }
+    if page.skip > 0 {
+        found.lacks(format!("{} transfers were skipped", page.skip));
+    }
+    let ends = rows.iter().flat_map(|it| [it.from_address, it.to_address]);
+    found.put("labels", labels(question, ends));
+    let shown = rows.iter().map(|it| it.token_address);
+    let tokens = tokens(question, shown, &mut found)?;
+    found.put("tokens", tokens);
+    found.scan(&scan);
+    if !given.flag("internal") {
+        found.lacks("transfers inside of transactions were not read");
+    }
+    if both.is_none() {
+        found.command(command);
+    }
+    Ok(found)
+}
+
+/// Which transfers of a list are wanted.
+#[derive(Clone, Copy)]
+struct Page {
+    skip: usize,
+    rows: usize,
+    newest: bool,
+}
+
+impl Page {
+    /// Reads them. Not more than the page and those before it are kept.
+    fn of(
+        self,
+        question: &txgraph::PreparedTransfers<'_>,
+        wanted: impl Fn(&Transfer) -> bool,
+    ) -> Answer<(Vec<Transfer>, bool, txgraph::ScanReport)> {
+        let end = self.skip.saturating_add(self.rows);
+        let mut kept: VecDeque<Transfer> = VecDeque::new();
+        let (mut seen, mut more) = (0_usize, false);
+        let scan = question.for_each(|batch| {
+            for transfer in batch.transfers.into_iter().filter(&wanted) {
+                seen += 1;
+                if self.newest {
+                    kept.push_back(transfer);
+                    if kept.len() > end {
+                        kept.pop_front();
+                        more = true;
+                    }
+                } else if seen > end {
+                    more = true;
+                    return Ok(ControlFlow::Break(()));
+                } else if seen > self.skip {
+                    kept.push_back(transfer);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let rows = match self.newest {
+            true => kept.into_iter().rev().skip(self.skip).collect(),
+            false => kept.into(),
+        };
+        Ok((rows, more, scan))
+    }
+}

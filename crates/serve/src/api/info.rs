@@ -1,0 +1,132 @@
+//! The chain, its blocks, and labels.
+
+use super::{
+    named::{COIN_DECIMALS, labels, unless_ended},
+    question::{Found, Question, Reply},
+};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    json::{address, data},
+};
+use alloy_consensus::Transaction;
+use serde_json::{Value, json};
+use txgraph::{Capability, NodeBlock, StoredTransaction};
+
+/// `/v1/info`.
+pub(super) fn info(question: &Question<'_>) -> Reply {
+    let ask = question.ask;
+    let source = ask.source;
+    let mut found = Found::default();
+    let chain = source.chain()?;
+    let header = source.header(ask.tip.number)?;
+    let info = source.info()?;
+    let capabilities = source.capabilities();
+    found.put("version", txgraph::version());
+    found.put("chain_id", chain.chain_id);
+    found.put("chain", chain.name.clone());
+    found.put(
+        "coin",
+        json!({ "symbol": source.native_symbol()?, "decimals": COIN_DECIMALS }),
+    );
+    found.put(
+        "tip",
+        json!({
+            "number": ask.tip.number,
+            "hash": data(ask.tip.hash),
+            "time": header.timestamp,
+        }),
+    );
+    found.put("has_index", source.has_index()?);
+    let has_state = capabilities.contains(Capability::State) && !info.account_state.is_empty();
+    found.put("has_state", has_state);
+    found.put(
+        "has_internal",
+        capabilities.contains(Capability::Replay) && has_state,
+    );
+    let newest = info.receipts.last();
+    found.put(
+        "blocks",
+        newest.map_or(Vec::new(), |range| vec![range.first, range.last]),
+    );
+    if newest.is_none_or(|range| range.first > 1 || range.last < ask.tip.number) {
+        let kept: Vec<_> = info.receipts.iter().map(ToString::to_string).collect();
+        let kept = match kept.is_empty() {
+            true => "no blocks".to_owned(),
+            false => format!("blocks {}", kept.join(", ")),
+        };
+        found.lacks(format!("the node keeps the receipts of {kept} only"));
+    }
+    found.command(question.command("info --json"));
+    Ok(found)
+}
+
+/// `/v1/labels`.
+pub(super) fn of_addresses(question: &Question<'_>) -> Reply {
+    let mut found = Found::default();
+    let all = question.given.addresses("address");
+    found.put("labels", labels(question, all));
+    for warning in question.names.labels.warnings() {
+        found.lacks(warning.clone());
+    }
+    Ok(found)
+}
+
+/// The number of a block that a user names by number, hash or `latest`.
+pub(super) fn block_number(ask: &Ask<'_>, text: &str) -> Answer<u64> {
+    if text == "latest" {
+        return Ok(ask.tip.number);
+    }
+    if let Some(hash) = super::given::hash(text) {
+        return ask.block_by_hash(hash);
+    }
+    match text.parse::<u64>() {
+        Ok(number) => ask.block(Some(&number.into())),
+        Err(_) => Err(Fault::Params(format!(
+            "`block`: `{text:.80}` is no number, hash or `latest`"
+        ))),
+    }
+}
+
+/// `/v1/block`.
+pub(super) fn block(question: &Question<'_>) -> Reply {
+    let ask = question.ask;
+    let number = block_number(ask, question.given.text("block"))?;
+    let mut found = Found::default();
+    let whole = ask.source.block(number, true).map_err(Fault::from);
+    let block = match unless_ended(whole, "what succeeded", &mut found)? {
+        Some(block) => block,
+        None => ask.source.block(number, false)?,
+    };
+    let header = &block.header;
+    found.put("number", number);
+    found.put("hash", data(header.hash));
+    found.put("parent", data(header.parent_hash));
+    found.put("time", header.timestamp);
+    found.put("miner", address(header.beneficiary));
+    found.put("gas_used", header.gas_used);
+    found.put("gas_limit", header.gas_limit);
+    let base_fee = header.base_fee_per_gas.map(|fee| fee.to_string());
+    found.put("base_fee", base_fee);
+    found.put("transactions", transactions(ask, &block)?);
+    Ok(found)
+}
+
+fn transactions(ask: &Ask<'_>, block: &NodeBlock) -> Answer<Value> {
+    let rows = block.transactions.iter().map(|it| {
+        ask.count(400)?;
+        let value = match &it.transaction {
+            StoredTransaction::Signed(signed) => signed.value(),
+            StoredTransaction::Deposit(deposit) => deposit.value,
+            StoredTransaction::PostExec(_) => Default::default(),
+        };
+        Ok(json!({
+            "hash": data(it.hash),
+            "from": address(it.sender),
+            "to": it.transaction.to().map(address),
+            "value": value.to_string(),
+            "status": it.receipt.as_ref().map(|receipt| receipt.success),
+        }))
+    });
+    rows.collect::<Answer<Vec<_>>>().map(Value::from)
+}

@@ -1,0 +1,204 @@
+//! How addresses are related: routes, common counterparties, and where amounts went.
+
+use super::{
+    graph::{count, search},
+    named::{label, tokens, transfers},
+    question::{Found, Question, Reply, hex},
+    table::EDGES_MAX,
+};
+use crate::{
+    fault::{Answer, Fault},
+    json::address,
+};
+use serde_json::json;
+use std::collections::BTreeMap;
+use txgraph::{Address, Direction, Hops, Measure, TaintMethod, Transfer, route_remarks};
+
+fn missing(name: &str) -> Fault {
+    Fault::Params(format!("`{name}` is missing"))
+}
+
+/// `/v1/path`.
+pub(super) fn path(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let (from, to) = (
+        given.required_address("from")?,
+        given.required_address("to")?,
+    );
+    let any_order = given.flag("any_order");
+    let (hops, degree) = (count(question, "hops"), count(question, "max_degree"));
+    let mut search = search(question, &[from]).ok_or_else(|| missing("from"))?;
+    search = search.hops(hops);
+    let mut command = question.command(&format!("path {} {}", hex(from), hex(to)));
+    command.option("-n", &hops.to_string());
+    if degree > 0 {
+        search = search.max_degree(degree);
+        command.option("--max-degree", &degree.to_string());
+    }
+    match any_order {
+        true => command.word("--any-order"),
+        false => search = search.time_respecting(),
+    }
+    command.word("--json");
+    let paths = search.prepare()?.paths_to(to)?;
+    let mut found = Found::default();
+    let route = paths.shortest.as_deref().unwrap_or_default();
+    let mut hints = route_remarks(route);
+    if paths.shortest.is_none() {
+        let order = match any_order {
+            true => "",
+            false => ", each after the one before (`any_order=true` finds others)",
+        };
+        hints.push(format!("no route within {hops} transfers{order}"));
+        hints.push("the other direction was not searched".to_owned());
+    }
+    found.put("found", paths.shortest.is_some());
+    found.put("transfers", transfers(question, route)?);
+    let earliest = paths.earliest.as_deref();
+    let earliest = earliest
+        .map(|route| transfers(question, route))
+        .transpose()?;
+    found.put("earliest", earliest);
+    found.put("hints", hints);
+    let steps = paths.earliest.iter().flatten().chain(route);
+    let shown: Vec<_> = steps.map(|it: &Transfer| it.token_address).collect();
+    let tokens = tokens(question, shown, &mut found)?;
+    found.put("tokens", tokens);
+    found.scan(&paths.scan);
+    found.limits(&paths.limits);
+    if !given.flag("internal") {
+        found.lacks("coins that move inside of transactions were not followed");
+    }
+    found.command(command);
+    Ok(found)
+}
+
+/// `/v1/common`.
+pub(super) fn common(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let addresses = given.addresses("address");
+    if addresses.len() < 2 {
+        return Err(Fault::Params("`address`: give two or more".to_owned()));
+    }
+    let mut found = Found::default();
+    let hops = count(question, "hops").max(1);
+    let all = match hops {
+        1 => {
+            let mut command = question.command("common");
+            for address in &addresses {
+                command.word(&hex(*address));
+            }
+            command.word("--json");
+            found.command(command);
+            direct(question, &addresses, &mut found)?
+        }
+        hops => within(question, &addresses, hops, &mut found)?,
+    };
+    let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
+    let more = all.len().saturating_sub(limit);
+    let rows = all.iter().take(limit).map(|(of, depths)| {
+        question.ask.count(200)?;
+        Ok(json!({ "address": address(*of), "depths": depths, "label": label(question, *of) }))
+    });
+    found.put("addresses", rows.collect::<Answer<Vec<_>>>()?);
+    found.put("more", more);
+    if more > 0 {
+        found.lacks(format!("{more} more addresses are not listed"));
+    }
+    if !given.flag("internal") {
+        found.lacks("transfers inside of transactions were not read");
+    }
+    Ok(found)
+}
+
+/// An address with its distance from each of the given ones.
+type Reached = (Address, Vec<u32>);
+
+/// The counterparties in common, those with the most transfers first.
+fn direct(
+    question: &Question<'_>,
+    addresses: &[Address],
+    found: &mut Found,
+) -> Answer<Vec<Reached>> {
+    let search = search(question, addresses).ok_or_else(|| missing("address"))?;
+    let common = search.prepare()?.common_counterparties()?;
+    found.scan(&common.scan);
+    found.limits(&common.limits);
+    let all = common.counterparties.iter();
+    Ok(all
+        .map(|it| (it.address, vec![1; addresses.len()]))
+        .collect())
+}
+
+/// The addresses within some hops of each, the nearest first.
+fn within(
+    question: &Question<'_>,
+    addresses: &[Address],
+    hops: u32,
+    found: &mut Found,
+) -> Answer<Vec<Reached>> {
+    let mut depths: BTreeMap<Address, Vec<u32>> = BTreeMap::new();
+    for (number, of) in addresses.iter().enumerate() {
+        let search = search(question, &[*of]).ok_or_else(|| missing("address"))?;
+        let search = search.hops(hops).direction(Direction::Both);
+        let graph = search.max_edges(EDGES_MAX).run()?;
+        found.scan(&graph.scan);
+        found.limits(&graph.limits);
+        for vertex in graph.graph.node_weights() {
+            let depths = depths.entry(vertex.address).or_default();
+            // Only those that all of the addresses before reach.
+            if depths.len() == number {
+                depths.push(vertex.hop);
+            }
+        }
+    }
+    let is_common = |(of, depths): &Reached| {
+        depths.len() == addresses.len() && !addresses.contains(of) && !of.is_zero()
+    };
+    let mut all: Vec<Reached> = depths.into_iter().filter(is_common).collect();
+    all.sort_by_key(|(_, depths)| (depths.iter().max().copied(), depths.iter().sum::<u32>()));
+    Ok(all)
+}
+
+/// `/v1/trace`.
+pub(super) fn trace(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let word = given.word("method");
+    let method: TaintMethod = word
+        .parse()
+        .map_err(|_| Fault::Params(format!("`method`: {word}")))?;
+    let roots = given.addresses("root");
+    let edges = given.number("max_edges");
+    let mut analyze = question.ask.source.analyze(Measure::Taint).method(method);
+    analyze = analyze.select(question.selection()).max_edges(edges);
+    let mut command = question.command("analyze taint");
+    for root in &roots {
+        analyze = analyze.root(*root);
+        command.option("-r", &hex(*root));
+    }
+    command.option("--method", word);
+    command.option("--max-edges", &edges.to_string());
+    let hops = count(question, "hops");
+    if hops > 0 {
+        analyze = analyze.hops(Hops::Number(hops));
+        command.option("-n", &hops.to_string());
+    }
+    command.option("-f", "json");
+    let analysis = analyze.run()?;
+    let mut found = Found::default();
+    found.put("measure", analysis.measure.as_str());
+    found.put("method", word);
+    found.put("notes", analysis.notes.clone());
+    let shown = analysis.shown_tokens().into_iter().map(Some);
+    let shown: Vec<_> = shown.chain([None]).collect();
+    let tokens = tokens(question, shown, &mut found)?;
+    found.put("result", analysis.result);
+    found.put("tokens", tokens);
+    found.scan(&analysis.graph.scan);
+    found.limits(&analysis.graph.limits);
+    if !given.flag("internal") {
+        found.lacks("coins that move inside of transactions were not followed");
+    }
+    found.command(command);
+    Ok(found)
+}

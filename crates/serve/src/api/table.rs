@@ -1,0 +1,574 @@
+//! All endpoints and the objects in their answers. The parameters of requests are read by this table,
+//! and the OpenAPI document is made from it.
+
+use super::endpoint::{Endpoint, Fields, Kind, Parameter};
+
+const TOKEN: Parameter = Parameter::new(
+    "token",
+    Kind::Token,
+    "only these tokens; `native` is the native coin",
+)
+.repeated();
+const BLOCKS: Parameter = Parameter::new(
+    "blocks",
+    Kind::Blocks,
+    "only these blocks: `A:B` ends before B, `-N:` are the last N, dates are allowed; default: all",
+);
+const MIN: Parameter = Parameter::new(
+    "min",
+    Kind::Amount,
+    "the smallest amount, in the smallest unit of each token",
+);
+const INTERNAL: Parameter = Parameter::new(
+    "internal",
+    Kind::Flag,
+    "also transfers inside of transactions, which are replayed unless an index has them",
+);
+const PARTIAL: Parameter = Parameter::new(
+    "partial",
+    Kind::Flag,
+    "answer with the blocks that exist if some are missing, and say which",
+);
+const DIRECTION: &[&str] = &["out", "in", "both"];
+const ROOT: Parameter = Parameter::new("root", Kind::Address, "where the search starts")
+    .required()
+    .repeated();
+
+/// The largest list of one answer.
+pub(super) const LIST_MAX: u64 = 10_000;
+
+/// The largest number of edges in a graph: its transfers are merged after that.
+pub(super) const EDGES_MAX: u64 = 50_000;
+
+/// All endpoints, by path.
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        path: "/v1/address",
+        summary: "Who an address is: its account, its balances, who created it",
+        parameters: &[
+            Parameter::new("address", Kind::Address, "the address").required(),
+            BLOCKS,
+            INTERNAL,
+            PARTIAL,
+        ],
+        answer: &[
+            ("address", "hex"),
+            ("label", "Label?"),
+            ("is_contract", "boolean?"),
+            ("delegate", "hex?"),
+            ("nonce", "integer?"),
+            ("balance", "decimal?"),
+            ("balances", "Balance[]"),
+            ("creator", "Creator?"),
+            ("funder", "Transfer?"),
+            ("first", "Position?"),
+            ("last", "Position?"),
+            ("transfers", "integer"),
+            ("received", "integer"),
+            ("sent", "integer"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/block",
+        summary: "A block and its transactions",
+        parameters: &[
+            Parameter::new("block", Kind::Block, "a number, a hash or `latest`").required(),
+        ],
+        answer: &[
+            ("number", "integer"),
+            ("hash", "hex"),
+            ("parent", "hex"),
+            ("time", "integer"),
+            ("miner", "hex"),
+            ("gas_used", "integer"),
+            ("gas_limit", "integer"),
+            ("base_fee", "decimal?"),
+            ("transactions", "BlockTransaction[]"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/common",
+        summary: "The addresses that several addresses reach, or are reached from",
+        parameters: &[
+            Parameter::new("address", Kind::Address, "two or more addresses")
+                .required()
+                .repeated(),
+            Parameter::new(
+                "hops",
+                Kind::Number {
+                    default: 1,
+                    most: 4,
+                },
+                "how far from each; 1 are direct counterparties",
+            ),
+            TOKEN,
+            BLOCKS,
+            INTERNAL,
+            PARTIAL,
+            Parameter::new(
+                "limit",
+                Kind::Number {
+                    default: 100,
+                    most: LIST_MAX,
+                },
+                "the number of addresses",
+            ),
+        ],
+        answer: &[("addresses", "CommonAddress[]"), ("more", "integer")],
+    },
+    Endpoint {
+        path: "/v1/graph",
+        summary: "The graph around some addresses, with a place for each vertex",
+        parameters: &[
+            ROOT,
+            Parameter::new(
+                "hops",
+                Kind::Number {
+                    default: 1,
+                    most: 20,
+                },
+                "how far to follow",
+            ),
+            Parameter::new(
+                "direction",
+                Kind::Word(DIRECTION),
+                "the direction to follow",
+            ),
+            TOKEN,
+            BLOCKS,
+            MIN,
+            INTERNAL,
+            PARTIAL,
+            Parameter::new(
+                "time_respecting",
+                Kind::Flag,
+                "follow a transfer only if it happened after the tokens arrived",
+            ),
+            Parameter::new(
+                "max_edges",
+                Kind::Number {
+                    default: 5_000,
+                    most: EDGES_MAX,
+                },
+                "the number of transfers, before they are merged",
+            ),
+            Parameter::new(
+                "max_degree",
+                Kind::Number {
+                    default: 500,
+                    most: EDGES_MAX,
+                },
+                "addresses with more counterparties are hubs, which are not followed",
+            ),
+        ],
+        answer: &[
+            ("vertices", "Vertex[]"),
+            ("edges", "Edge[]"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/info",
+        summary: "The chain, the newest block, and what this server can answer",
+        parameters: &[],
+        answer: &[
+            ("version", "string"),
+            ("chain_id", "integer"),
+            ("chain", "string?"),
+            ("coin", "Coin"),
+            ("tip", "Tip"),
+            ("has_index", "boolean"),
+            ("has_state", "boolean"),
+            ("has_internal", "boolean"),
+            ("blocks", "integer[]"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/labels",
+        summary: "The labels of addresses",
+        parameters: &[Parameter::new("address", Kind::Address, "the addresses")
+            .required()
+            .repeated()],
+        answer: &[("labels", "Label{}")],
+    },
+    Endpoint {
+        path: "/v1/neighbors",
+        summary: "Who an address exchanges tokens with, most transfers first",
+        parameters: &[
+            Parameter::new("address", Kind::Address, "the address").required(),
+            Parameter::new(
+                "direction",
+                Kind::Word(&["both", "out", "in"]),
+                "what it sends, receives, or both",
+            ),
+            TOKEN,
+            BLOCKS,
+            MIN,
+            INTERNAL,
+            PARTIAL,
+            Parameter::new(
+                "limit",
+                Kind::Number {
+                    default: 50,
+                    most: LIST_MAX,
+                },
+                "the number of edges",
+            ),
+        ],
+        answer: &[
+            ("address", "hex"),
+            ("direction", "string"),
+            ("edges", "Edge[]"),
+            ("more", "integer"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/openapi.json",
+        summary: "This document",
+        parameters: &[],
+        answer: &[],
+    },
+    Endpoint {
+        path: "/v1/path",
+        summary: "How transfers lead from one address to another",
+        parameters: &[
+            Parameter::new("from", Kind::Address, "where the tokens come from").required(),
+            Parameter::new("to", Kind::Address, "where they arrive").required(),
+            Parameter::new(
+                "hops",
+                Kind::Number {
+                    default: 6,
+                    most: 50,
+                },
+                "the transfers of the longest route",
+            ),
+            Parameter::new(
+                "any_order",
+                Kind::Flag,
+                "also routes whose transfers happened in another order",
+            ),
+            Parameter::new(
+                "max_degree",
+                Kind::Number {
+                    default: 0,
+                    most: EDGES_MAX,
+                },
+                "no routes through addresses with more counterparties; 0: through all",
+            ),
+            TOKEN,
+            BLOCKS,
+            MIN,
+            INTERNAL,
+            PARTIAL,
+        ],
+        answer: &[
+            ("found", "boolean"),
+            ("transfers", "Transfer[]"),
+            ("earliest", "Transfer[]?"),
+            ("hints", "string[]"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/search",
+        summary: "Addresses, transactions, blocks and tokens by what a user types",
+        parameters: &[Parameter::new(
+            "q",
+            Kind::Text,
+            "an address, a hash, a number of a block, the symbol of a token, or a part of a label",
+        )
+        .required()],
+        answer: &[("results", "SearchResult[]")],
+    },
+    Endpoint {
+        path: "/v1/token",
+        summary: "A token, and who holds it by its transfers",
+        parameters: &[
+            Parameter::new("token", Kind::Address, "the contract").required(),
+            BLOCKS,
+            PARTIAL,
+            Parameter::new(
+                "limit",
+                Kind::Number {
+                    default: 50,
+                    most: LIST_MAX,
+                },
+                "the number of holders",
+            ),
+        ],
+        answer: &[
+            ("token", "Token"),
+            ("standard", "string?"),
+            ("transfers", "integer"),
+            ("holders", "Holder[]"),
+            ("more", "integer"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/trace",
+        summary: "Where the tokens of some addresses went: amounts, followed through all transfers",
+        parameters: &[
+            ROOT,
+            Parameter::new(
+                "method",
+                Kind::Word(&["fifo", "lifo", "haircut", "poison"]),
+                "which tokens of an account leave first",
+            ),
+            Parameter::new(
+                "hops",
+                Kind::Number {
+                    default: 0,
+                    most: 50,
+                },
+                "how far to follow; 0: to the end",
+            ),
+            TOKEN,
+            BLOCKS,
+            INTERNAL,
+            PARTIAL,
+            Parameter::new(
+                "max_edges",
+                Kind::Number {
+                    default: EDGES_MAX,
+                    most: EDGES_MAX,
+                },
+                "the number of transfers that are followed",
+            ),
+        ],
+        answer: &[
+            ("measure", "string"),
+            ("method", "string"),
+            ("result", "any"),
+            ("notes", "string[]"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/transaction",
+        summary: "A transaction: its transfers, logs, calls and changes of the state",
+        parameters: &[Parameter::new("hash", Kind::Hash, "the hash").required()],
+        answer: &[
+            ("hash", "hex"),
+            ("block", "integer"),
+            ("index", "integer"),
+            ("time", "integer"),
+            ("from", "hex"),
+            ("to", "hex?"),
+            ("nonce", "integer"),
+            ("value", "decimal"),
+            ("gas_used", "integer"),
+            ("gas_price", "decimal"),
+            ("fee", "decimal?"),
+            ("status", "boolean"),
+            ("reason", "string?"),
+            ("input", "hex"),
+            ("method", "string?"),
+            ("created", "hex?"),
+            ("transfers", "Transfer[]"),
+            ("logs", "Log[]"),
+            ("calls", "any"),
+            ("state", "StateChange[]?"),
+            ("labels", "Label{}"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/transfers",
+        summary: "Transfers, in order",
+        parameters: &[
+            Parameter::new("address", Kind::Address, "only of these addresses").repeated(),
+            Parameter::new("from", Kind::Address, "only from this address"),
+            Parameter::new("to", Kind::Address, "only to this address"),
+            Parameter::new(
+                "direction",
+                Kind::Word(&["both", "out", "in"]),
+                "what `address` sends, receives, or both",
+            ),
+            TOKEN,
+            BLOCKS,
+            MIN,
+            INTERNAL,
+            PARTIAL,
+            Parameter::new(
+                "order",
+                Kind::Word(&["oldest", "newest"]),
+                "which come first",
+            ),
+            Parameter::new(
+                "limit",
+                Kind::Number {
+                    default: 100,
+                    most: LIST_MAX,
+                },
+                "the number of transfers",
+            ),
+            Parameter::new(
+                "offset",
+                Kind::Number {
+                    default: 0,
+                    most: 100_000,
+                },
+                "the number of transfers to skip",
+            ),
+        ],
+        answer: &[
+            ("transfers", "Transfer[]"),
+            ("more", "boolean"),
+            ("labels", "Label{}"),
+            ("tokens", "Token{}"),
+        ],
+    },
+];
+
+/// The fields that every answer has.
+pub(super) const EVERY: Fields = &[("command", "string?"), ("incomplete", "string[]")];
+
+/// The objects in answers, by name.
+pub(super) const OBJECTS: &[(&str, Fields)] = &[
+    ("Balance", &[("token", "Token"), ("amount", "decimal?")]),
+    (
+        "BlockTransaction",
+        &[
+            ("hash", "hex"),
+            ("from", "hex"),
+            ("to", "hex?"),
+            ("value", "decimal"),
+            ("status", "boolean?"),
+        ],
+    ),
+    ("Coin", &[("symbol", "string"), ("decimals", "integer")]),
+    (
+        "CommonAddress",
+        &[
+            ("address", "hex"),
+            ("depths", "integer[]"),
+            ("label", "Label?"),
+        ],
+    ),
+    (
+        "Creator",
+        &[
+            ("address", "hex?"),
+            ("sender", "hex?"),
+            ("transaction", "hex?"),
+            ("block", "integer"),
+        ],
+    ),
+    (
+        "Edge",
+        &[
+            ("from", "hex"),
+            ("to", "hex"),
+            ("token", "string"),
+            ("kind", "string"),
+            ("count", "integer"),
+            ("amount", "decimal"),
+            ("first", "Position"),
+            ("last", "Position"),
+            ("from_label", "Label?"),
+            ("to_label", "Label?"),
+            ("from_contract", "boolean?"),
+            ("to_contract", "boolean?"),
+        ],
+    ),
+    ("Error", &[("error", "Reason")]),
+    (
+        "Holder",
+        &[
+            ("address", "hex"),
+            ("amount", "decimal"),
+            ("label", "Label?"),
+        ],
+    ),
+    (
+        "Label",
+        &[
+            ("name", "string"),
+            ("category", "string?"),
+            ("source", "string?"),
+        ],
+    ),
+    (
+        "Log",
+        &[
+            ("index", "integer"),
+            ("address", "hex"),
+            ("topics", "hex[]"),
+            ("data", "hex"),
+            ("event", "string?"),
+        ],
+    ),
+    (
+        "Position",
+        &[
+            ("block", "integer"),
+            ("time", "integer?"),
+            ("transaction", "hex?"),
+            ("index", "integer"),
+        ],
+    ),
+    ("Reason", &[("code", "string"), ("message", "string")]),
+    (
+        "SearchResult",
+        &[("kind", "string"), ("value", "string"), ("text", "string")],
+    ),
+    (
+        "SlotChange",
+        &[("slot", "hex"), ("before", "hex"), ("after", "hex")],
+    ),
+    (
+        "StateChange",
+        &[
+            ("address", "hex"),
+            ("balance", "decimal[]?"),
+            ("nonce", "integer[]?"),
+            ("created", "boolean"),
+            ("destroyed", "boolean"),
+            ("slots", "SlotChange[]"),
+        ],
+    ),
+    (
+        "Tip",
+        &[("number", "integer"), ("hash", "hex"), ("time", "integer")],
+    ),
+    (
+        "Token",
+        &[
+            ("address", "hex?"),
+            ("symbol", "string?"),
+            ("decimals", "integer?"),
+            ("name", "string?"),
+        ],
+    ),
+    (
+        "Transfer",
+        &[
+            ("block", "integer"),
+            ("time", "integer?"),
+            ("transaction", "hex?"),
+            ("index", "integer"),
+            ("log_index", "integer?"),
+            ("kind", "string"),
+            ("standard", "string"),
+            ("from", "hex"),
+            ("to", "hex"),
+            ("token", "string"),
+            ("amount", "decimal"),
+            ("id", "decimal?"),
+        ],
+    ),
+    (
+        "Vertex",
+        &[
+            ("address", "hex"),
+            ("column", "integer"),
+            ("row", "integer"),
+            ("depth", "integer"),
+            ("label", "Label?"),
+            ("is_contract", "boolean?"),
+            ("marks", "string[]"),
+        ],
+    ),
+];

@@ -1,0 +1,90 @@
+//! `/v1/token`: a token and its holders.
+
+use super::{
+    named::{label, token_id, token_names, tokens, unless_ended},
+    question::{Found, Question, Reply},
+};
+use crate::{fault::Fault, json::address};
+use serde_json::{Value, json};
+use txgraph::{Selection, TokenStandard, U256, printable};
+
+/// Answers.
+pub(super) fn token(question: &Question<'_>) -> Reply {
+    let given = question.given;
+    let of = given.required_address("token")?;
+    let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
+    let mut found = Found::default();
+    let mut shown = tokens(question, [Some(of)], &mut found)?;
+    let mut shown = shown[token_id(Some(of))].take();
+    if let Some(names) = token_names(question, of)?
+        && let (Value::Object(fields), Some(name)) = (&mut shown, names.name)
+    {
+        fields.insert("name".to_owned(), printable(&name).into());
+    }
+    found.put("token", shown);
+    let Selection {
+        blocks,
+        allow_partial,
+        ..
+    } = question.selection();
+    let mut holders = question.ask.source.holders(of).limit(limit);
+    for blocks in blocks {
+        holders = holders.blocks(blocks);
+    }
+    if allow_partial {
+        holders = holders.allow_partial();
+    }
+    let answer = holders.run()?;
+    let is_whole = given.blocks().is_none() && answer.scan.missing.is_empty();
+    let mut held = answer.holders.clone();
+    if is_whole && answer.standard != Some(TokenStandard::Erc1155) && !held.is_empty() {
+        // What the token itself says counts more.
+        let asked: Vec<_> = held.iter().map(|(holder, _)| (*holder, Some(of))).collect();
+        let balances = question.ask.source.balances(None, &asked);
+        let balances = balances.map_err(Fault::from);
+        let balances = unless_ended(balances, "what the token says of its holders", &mut found)?;
+        if let Some((_, balances)) = balances {
+            let mut differ = 0_u64;
+            for ((_, amount), balance) in held.iter_mut().zip(balances) {
+                if let Some(balance) = balance.filter(|balance| balance != amount) {
+                    (differ, *amount) = (differ + 1, balance);
+                }
+            }
+            if differ > 0 {
+                found.lacks(format!(
+                    "{differ} of the balances are not the sum of transfers: holders are ranked by \
+                     transfers, amounts are those that the token states"
+                ));
+            }
+        }
+    } else if !held.is_empty() {
+        found.lacks("amounts are the sums of the transfers that were read");
+    }
+    found.put("standard", answer.standard.map(TokenStandard::as_str));
+    found.put("transfers", answer.transfers);
+    let rows = held.iter().map(|(holder, amount): &(_, U256)| {
+        question.ask.count(200)?;
+        Ok(json!({
+            "address": address(*holder),
+            "amount": amount.to_string(),
+            "label": label(question, *holder),
+        }))
+    });
+    found.put("holders", rows.collect::<Result<Vec<_>, Fault>>()?);
+    found.put("more", answer.more);
+    if answer.more > 0 {
+        found.lacks(format!("{} more holders have less", answer.more));
+    }
+    if answer.unexplained > 0 {
+        found.lacks(format!(
+            "{} addresses sent more than transfers brought them: the token changes balances in other ways",
+            answer.unexplained
+        ));
+    }
+    found.scan(&answer.scan);
+    // The transfers that amounts are computed from.
+    let mut command = question.command("transfers");
+    command.option("-f", "jsonl");
+    found.command(command);
+    Ok(found)
+}

@@ -1,0 +1,147 @@
+//! `/v1/transaction`: everything about one transaction.
+
+use super::{
+    named::{labels, tokens, transfers, unless_ended},
+    question::{Found, Question, Reply},
+};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+    json::{address, data},
+    rpc,
+};
+use alloy_primitives::B256;
+use serde_json::{Value, json};
+use txgraph::{
+    Dictionary, NodeTransaction, Trace, TransactionName, TransactionReplay, TransactionSummary,
+};
+
+/// Answers.
+pub(super) fn transaction(question: &Question<'_>) -> Reply {
+    let ask = question.ask;
+    let hash = question.given.hash("hash").unwrap_or_default();
+    let Some(place) = ask.source.find_transaction(hash)? else {
+        let tip = ask.tip.number;
+        return Err(Fault::NotHere(format!(
+            "no block up to {tip} has the transaction {hash}"
+        )));
+    };
+    let mut stored = ask.source.transactions_at(&[place].into())?;
+    let unread = || Fault::NotHere("the transaction was not read".to_owned());
+    let (_, stored) = stored.pop_first().ok_or_else(unread)?;
+    let (block, index) = place;
+    let name = TransactionName::Position { block, index };
+    let summary = ask.source.transaction(name)?;
+    let mut found = Found::default();
+    let functions = &question.names.functions;
+    facts(&summary, &stored, functions, &mut found);
+    found.put("transfers", transfers(question, &summary.transfers)?);
+    if let Some(why) = &summary.without_internal {
+        found.lacks(format!(
+            "transfers inside of the transaction are not known: {why}"
+        ));
+    }
+    found.put("logs", logs(ask, &stored, functions)?);
+    let calls = rpc::at(ask, place, Trace::Call).and_then(|replay| calls(ask, &replay));
+    let calls = unless_ended(calls, "the calls", &mut found)?;
+    found.put("calls", calls);
+    let state = rpc::at(ask, place, Trace::Diff).and_then(|replay| changes(ask, &replay));
+    let state = unless_ended(state, "the changes of the state", &mut found)?;
+    found.put("state", state);
+    let moved = summary.transfers.iter();
+    let ends = moved.flat_map(|it| [it.from_address, it.to_address]);
+    let ends = ends.chain([summary.sender]);
+    let ends = ends.chain(summary.to).chain(summary.created);
+    found.put("labels", labels(question, ends));
+    let shown = summary.transfers.iter().map(|it| it.token_address);
+    let tokens = tokens(question, shown.chain([None]), &mut found)?;
+    found.put("tokens", tokens);
+    let mut command = question.command(&format!("tx {hash:#x}"));
+    command.word("--json");
+    found.command(command);
+    Ok(found)
+}
+
+fn facts(
+    summary: &TransactionSummary,
+    stored: &NodeTransaction,
+    functions: &Dictionary,
+    found: &mut Found,
+) {
+    found.put("hash", data(summary.hash));
+    found.put("block", summary.block);
+    found.put("index", summary.index);
+    found.put("time", summary.timestamp);
+    found.put("from", address(summary.sender));
+    found.put("to", summary.to.map(address));
+    found.put("nonce", summary.nonce);
+    found.put("value", summary.value.to_string());
+    found.put("gas_used", summary.gas_used);
+    found.put("gas_price", stored.gas_price().to_string());
+    found.put("fee", summary.fee.map(|fee| fee.to_string()));
+    if summary.fee.is_none() {
+        found.lacks("the fee is not known: it has a part that is not in the block");
+    }
+    found.put("status", summary.success);
+    let reason = summary.reason.as_deref().map(txgraph::printable);
+    found.put("reason", reason.map(String::from));
+    found.put("input", data(&summary.input));
+    found.put("method", summary.method(functions));
+    found.put("created", summary.created.map(address));
+}
+
+fn logs(ask: &Ask<'_>, stored: &NodeTransaction, functions: &Dictionary) -> Answer<Value> {
+    let Some(receipt) = &stored.receipt else {
+        return Ok(json!([]));
+    };
+    let rows = (receipt.first_log..).zip(&receipt.logs);
+    let rows = rows.map(|(index, log)| {
+        ask.count(600 + 2 * log.data.data.len())?;
+        let event = functions.event(log.topics(), &log.data.data);
+        Ok(json!({
+            "index": index,
+            "address": address(log.address),
+            "topics": log.topics().iter().map(data).collect::<Vec<_>>(),
+            "data": data(&log.data.data),
+            "event": event.map(|event| event.to_string()),
+        }))
+    });
+    rows.collect::<Answer<Vec<_>>>().map(Value::from)
+}
+
+/// The tree of calls, as `callTracer` writes it.
+fn calls(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<Value> {
+    for frame in replay.frames.iter().flat_map(|frames| frames.iter()) {
+        ask.count(500 + 2 * (frame.input.len() + frame.output.len()))?;
+    }
+    let tree = serde_json::to_value(replay.call_trace(false));
+    tree.map_err(|error| Fault::Failed(error.to_string()))
+}
+
+/// The accounts that changed.
+fn changes(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<Value> {
+    let rows = replay.transitions.iter().map(|it| {
+        let (before, after) = (it.before.unwrap_or_default(), it.after.unwrap_or_default());
+        let balance = (before.balance != after.balance)
+            .then(|| [before.balance, after.balance].map(|it| it.to_string()));
+        let nonce = (before.nonce != after.nonce).then_some([before.nonce, after.nonce]);
+        let slots = it.slots.iter().map(|slot| {
+            ask.count(250)?;
+            Ok(json!({
+                "slot": data(B256::from(slot.key)),
+                "before": data(B256::from(slot.original)),
+                "after": data(B256::from(slot.present)),
+            }))
+        });
+        ask.count(400)?;
+        Ok(json!({
+            "address": address(it.address),
+            "balance": balance,
+            "nonce": nonce,
+            "created": it.created,
+            "destroyed": it.destroyed,
+            "slots": slots.collect::<Answer<Vec<_>>>()?,
+        }))
+    });
+    rows.collect::<Answer<Vec<_>>>().map(Value::from)
+}

@@ -1,0 +1,258 @@
+//! Who an address exchanges tokens with: its transfers, merged by counterparty and token.
+
+use super::{retry::retry_on_reorg, transfers::Transfers};
+use crate::{ErrorKind, Result, Selection, Source, error::Error, select::selection_methods};
+use alloy_primitives::Address;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
+use txgraph_graph::{AmountSum, Asset, Merger, StoredEdge, scan};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, Transfer, TransferSource,
+};
+
+/// Asks who an address exchanges tokens with. See [`Source::neighbors`].
+#[derive(Clone, Debug)]
+#[must_use = "a query is run by `run`"]
+pub struct Neighbors<'s> {
+    source: &'s Source,
+    address: Address,
+    selection: Selection,
+    direction: Direction,
+    limit: usize,
+}
+
+/// The edges between an address and its counterparties.
+#[derive(Clone, Debug)]
+pub struct NeighborEdges {
+    /// The edges with the most transfers; among equals, those whose last transfer is the newest.
+    pub edges: Vec<NeighborEdge>,
+    /// The number of other edges.
+    pub more: u64,
+    /// The report of the scan, with gaps.
+    pub scan: ScanReport,
+}
+
+/// All transfers of an asset from one address to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeighborEdge {
+    /// The sender.
+    pub from: Address,
+    /// The receiver.
+    pub to: Address,
+    /// The asset.
+    pub asset: Asset,
+    /// The number of transfers.
+    pub count: u64,
+    /// The sum of their amounts.
+    pub sum: AmountSum,
+    /// The first of them.
+    pub first: Transfer,
+    /// The last of them.
+    pub last: Transfer,
+}
+
+impl Source {
+    /// Asks who an address exchanges tokens with. Transfers are merged while they are read, so the
+    /// memory depends on the number of counterparties and tokens, not on the number of transfers.
+    pub fn neighbors(&self, address: Address) -> Neighbors<'_> {
+        Neighbors {
+            source: self,
+            address,
+            selection: Selection::default(),
+            direction: Direction::Both,
+            limit: usize::MAX,
+        }
+    }
+}
+
+impl Neighbors<'_> {
+    selection_methods!(selection);
+
+    /// Only what the address sends (`Out`) or receives (`In`); default: both.
+    pub const fn direction(mut self, direction: Direction) -> Self {
+        self.direction = direction;
+        self
+    }
+
+    /// The number of edges; default: all.
+    pub const fn limit(mut self, edges: usize) -> Self {
+        self.limit = edges;
+        self
+    }
+
+    /// Reads the transfers and merges them. Starts again when the chain is reorganized in the
+    /// meantime.
+    ///
+    /// # Errors
+    ///
+    /// If the query is wrong, or reading fails.
+    pub fn run(self) -> Result<NeighborEdges> {
+        let transfers = Transfers::new(self.source)
+            .select(self.selection)
+            .address(self.address)
+            .direction(self.direction);
+        let question = transfers.prepare()?;
+        let request = ScanRequest {
+            with_times: false,
+            with_hashes: false,
+            ..question.request().clone()
+        };
+        let from = self.source.transfer_source(&request.filter)?;
+        let mut found = retry_on_reorg(self.source, || {
+            let (edges, more, report) = merged(&*from, &request, self.limit)?;
+            let edges = placed(&*from, &request, &edges)?;
+            // The second scan read only some of the blocks: the last block of the first one shows
+            // whether both are of one chain.
+            check_last(&*from, &report)?;
+            Ok(NeighborEdges {
+                edges,
+                more,
+                scan: report,
+            })
+        })?;
+        found.scan.caveats.extend(question.cut().map(str::to_owned));
+        self.source.check_interrupted()?;
+        Ok(found)
+    }
+}
+
+/// The strongest edges, the number of the others, and the report of the scan.
+fn merged(
+    from: &dyn TransferSource,
+    request: &ScanRequest,
+    limit: usize,
+) -> Result<(Vec<StoredEdge>, u64, ScanReport)> {
+    let mut merger = Merger::default();
+    let report = scan(from, request, |batch| merger.add(batch))?;
+    let graph = merger.finish()?;
+    let mut edges: Vec<_> = graph.edges().map(|edge| graph.stored(&edge)).collect();
+    let strength = |edge: &StoredEdge| {
+        (
+            Reverse((edge.count, edge.last.0)),
+            edge.from,
+            edge.to,
+            edge.asset,
+        )
+    };
+    if limit < edges.len() {
+        let more = edges.len() - limit;
+        edges.select_nth_unstable_by_key(limit, strength);
+        edges.truncate(limit);
+        edges.sort_unstable_by_key(strength);
+        return Ok((edges, more as u64, report));
+    }
+    edges.sort_unstable_by_key(strength);
+    Ok((edges, 0, report))
+}
+
+/// Adds the first and the last transfer of each edge, with their times and transactions. They are
+/// read again, from their blocks alone.
+fn placed(
+    from: &dyn TransferSource,
+    request: &ScanRequest,
+    edges: &[StoredEdge],
+) -> Result<Vec<NeighborEdge>> {
+    if edges.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ends = edges.iter().flat_map(|edge| [edge.first.0, edge.last.0]);
+    let blocks: BTreeSet<u64> = ends.collect();
+    let request = ScanRequest {
+        blocks: BlockRanges::new(blocks.into_iter().map(BlockRange::one).collect()),
+        with_times: true,
+        with_hashes: true,
+        ..request.clone()
+    };
+    let mut wanted: BTreeMap<(Address, Address, Asset), (Option<Transfer>, Option<Transfer>)> =
+        edges.iter().map(|it| (key(it), (None, None))).collect();
+    let mut note = |transfer: Transfer| {
+        let ends = (
+            transfer.from_address,
+            transfer.to_address,
+            Asset::of(&transfer),
+        );
+        if let Some((first, last)) = wanted.get_mut(&ends) {
+            first.get_or_insert_with(|| transfer.clone());
+            *last = Some(transfer);
+        }
+    };
+    from.scan(&request, &mut |batch| {
+        batch.transfers.into_iter().for_each(&mut note);
+        ControlFlow::Continue(())
+    })?;
+    let placed = edges.iter().map(|edge| {
+        let found = wanted.get(&key(edge)).cloned();
+        match found {
+            Some((Some(first), Some(last)))
+                if (first.block_number, last.block_number) == (edge.first.0, edge.last.0) =>
+            {
+                Ok(NeighborEdge {
+                    from: edge.from,
+                    to: edge.to,
+                    asset: edge.asset,
+                    count: edge.count,
+                    sum: edge.sum,
+                    first,
+                    last,
+                })
+            }
+            _ => Err(reorged(edge.first.0)),
+        }
+    });
+    placed.collect()
+}
+
+const fn key(edge: &StoredEdge) -> (Address, Address, Asset) {
+    (edge.from, edge.to, edge.asset)
+}
+
+/// Refuses a result whose last block was replaced.
+fn check_last(from: &dyn TransferSource, report: &ScanReport) -> Result<()> {
+    let (Some(span), Some(hash)) = (report.covered.span(), report.last_block_hash) else {
+        return Ok(());
+    };
+    match from.canonical_hash(span.last)? {
+        Some(now) if now != hash => Err(reorged(span.last)),
+        _ => Ok(()),
+    }
+}
+
+fn reorged(block: u64) -> Error {
+    Error::new(
+        ErrorKind::Reorged,
+        format!("block {block} was replaced by a reorganization during the scan"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use txgraph_graph::testing::{MemorySource, address, transfers};
+
+    #[test]
+    fn edges_are_the_strongest_with_their_first_and_last_transfers() {
+        let all = transfers("a>b:5 b>a:1 a>b:7 a>c:2 a>d:3 d>b:9 a>d:1 a>b:1");
+        let source = MemorySource::new(all.clone());
+        let request = ScanRequest {
+            blocks: source.available.clone(),
+            filter: Default::default(),
+            wrapped_native: Default::default(),
+            with_times: false,
+            with_hashes: false,
+            allow_partial: false,
+        };
+        let (edges, more, _) = merged(&source, &request, 2).unwrap();
+        let edges = placed(&source, &request, &edges).unwrap();
+        assert_eq!(more, 3);
+        let ends: Vec<_> = edges.iter().map(|it| (it.to, it.count)).collect();
+        assert_eq!(ends, [(address("b"), 3), (address("d"), 2)]);
+        assert_eq!(edges[0].sum, AmountSum::from(13));
+        assert_eq!(edges[0].first.block_number, all[0].block_number);
+        assert_eq!(edges[0].last.block_number, all[7].block_number);
+        let (all, none, _) = merged(&source, &request, 99).unwrap();
+        assert_eq!((all.len(), none), (5, 0));
+    }
+}

@@ -1,0 +1,66 @@
+//! Counts and limits in words.
+
+use txgraph_graph::LimitHit;
+
+/// `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+/// Decimal digits, in groups of three.
+pub fn grouped(digits: &str) -> String {
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with its noun.
+pub fn number(count: u64, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{} {noun}", thousands(count))
+}
+
+/// The part of a graph that a limit left out.
+pub fn limit_words(limit: &LimitHit) -> String {
+    match limit {
+        LimitHit::MaxDegree { limit, vertices } => format!(
+            "{} with more than {}",
+            number(*vertices, "hub", "hubs"),
+            number(u64::from(*limit), "counterparty", "counterparties")
+        ),
+        LimitHit::StopList { vertices } => {
+            let addresses = number(*vertices, "address", "addresses");
+            format!("{addresses} of the stop list")
+        }
+        LimitHit::ZeroAddress => "the zero address".to_owned(),
+        LimitHit::MaxVertices {
+            limit,
+            transfers_left_out,
+        } => format!(
+            "limit of {} reached: {} omitted, and what follows from them",
+            number(*limit, "address", "addresses"),
+            number(*transfers_left_out, "transfer", "transfers")
+        ),
+        LimitHit::Top {
+            limit,
+            transfers_left_out,
+        } => format!(
+            "the largest {} of each address and token: {} omitted, and what follows from them",
+            thousands(u64::from(*limit)),
+            number(*transfers_left_out, "transfer", "transfers")
+        ),
+        LimitHit::MaxEdges {
+            limit,
+            transfers_left_out,
+        } => format!(
+            "limit of {} reached: {} omitted, and what follows from them",
+            number(*limit, "transfer", "transfers"),
+            thousands(*transfers_left_out)
+        ),
+    }
+}
