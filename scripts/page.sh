@@ -33,8 +33,9 @@ diff -rq $page/dist "$scratch/dist" >&2 || die "the bundle is not that of the so
 mkdir "$scratch/node"
 tar --zstd -xSf testdata/small/v2/datadir.tar.zst --no-same-owner -C "$scratch/node"
 # The chain specification supplies the rules, so that blocks can be replayed.
+printf 'address,symbol,decimals\n0xd601451207128971898aab8654521699f35222e2,USD6,6\n' >"$scratch/tokens.csv"
 "$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/node" --chain testdata/small/v2/genesis.json \
-    2>"$scratch/log" &
+    --labels docs/images/mixer-labels.csv --token-list "$scratch/tokens.csv" 2>"$scratch/log" &
 server=$!
 trap 'kill $server 2>/dev/null; rm -rf "$scratch"' EXIT
 for _ in $(seq 100); do

@@ -12,9 +12,13 @@ export interface Handlers {
   pin(id: string, x: number, y: number): void;
 }
 
+/** Pixels of a movement that is none. */
+const STILL = 4;
+
 /** Calls the handlers for clicks and movements. `boxes` are the amounts that are drawn. */
 export function listen(sigma: Sigma, graph: MultiDirectedGraph, boxes: Box[], handlers: Handlers): void {
   let dragged: string | null = null;
+  let from = { x: 0, y: 0 };
   let hasMoved = false;
   sigma.on("clickNode", ({ node }) => {
     if (!hasMoved) handlers.select({ kind: "vertex", id: node });
@@ -28,15 +32,18 @@ export function listen(sigma: Sigma, graph: MultiDirectedGraph, boxes: Box[], ha
     const box = boxes.find((box) => box.key !== "" && x > box.left && x < box.right && y > box.top && y < box.bottom);
     handlers.select(box === undefined ? null : { kind: "edge", id: box.key });
   });
-  sigma.on("downNode", ({ node }) => {
+  sigma.on("downNode", ({ node, event }) => {
     dragged = node;
+    from = { x: event.x, y: event.y };
     hasMoved = false;
   });
   sigma.on("moveBody", ({ event, preventSigmaDefault }) => {
     if (dragged === null) return;
-    hasMoved = true;
-    graph.mergeNodeAttributes(dragged, sigma.viewportToGraph(event));
     preventSigmaDefault();
+    // A hand that clicks is not quite still.
+    hasMoved ||= Math.hypot(event.x - from.x, event.y - from.y) > STILL;
+    if (!hasMoved) return;
+    graph.mergeNodeAttributes(dragged, sigma.viewportToGraph(event));
   });
   const drop = (): void => {
     if (dragged !== null && hasMoved) {

@@ -35,6 +35,7 @@ const saveAs = (page: Page, name: string) => async (): Promise<void> => {
 
 test("search: a token by its symbol, with the keyboard only", () =>
   at("", {}, async (page) => {
+    await page.waitForSelector("#start:focus");
     await page.keyboard.type("usd6");
     await page.waitForSelector("[role=option]:has-text('USD6')");
     assert.match((await page.textContent("#live")) ?? "", /result/);
