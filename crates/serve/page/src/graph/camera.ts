@@ -31,8 +31,8 @@ export class Camera {
     }
   }
 
-  /** Shows everything; `least` is the smallest zoom, around the roots, that names stay readable at. */
-  fit(all: Vertex[], least: number, duration: number): void {
+  /** Shows everything; `least` is the smallest zoom, around a vertex, that names stay readable at. */
+  fit(all: Vertex[], least: number, duration: number, center?: Vertex): void {
     if (all.length === 0) return;
     this.sigma.resize();
     this.sigma.refresh();
@@ -44,8 +44,8 @@ export class Camera {
     const [roomX, roomY] = [Math.max(width - 150, 100), Math.max(height - 110, 100)];
     const pixels = Math.min(roomX / Math.max(right - left, 1), roomY / Math.max(bottom - top, 1), 1.1);
     const zoom = Math.max(pixels, least);
-    // Where not everything has room, the root is in view, and as much as possible around it.
-    const root = all.find((vertex) => vertex.isRoot) ?? all[0];
+    // Where not everything has room, the center or the root is in view, and as much as possible around it.
+    const root = center ?? all.find((vertex) => vertex.isRoot) ?? all[0];
     const middle = (low: number, high: number, wanted: number, room: number): number => {
       const half = room / zoom / 2;
       return high - low <= 2 * half ? (low + high) / 2 : Math.min(Math.max(wanted, low + half), high - half);
@@ -58,13 +58,17 @@ export class Camera {
     );
   }
 
-  /** Moves a vertex into view. */
-  focus(vertex: Vertex): void {
+  /** Whether a vertex is in view. */
+  isSeen(vertex: Vertex): boolean {
     const { x, y } = this.sigma.graphToViewport({ x: vertex.x, y: -vertex.y });
     const { width, height } = this.sigma.getDimensions();
-    const isSeen = x > 60 && x < width - 60 && y > 40 && y < height - 50;
+    return x > 60 && x < width - 60 && y > 40 && y < height - 50;
+  }
+
+  /** Moves a vertex into view. */
+  focus(vertex: Vertex): void {
     const { ratio } = this.sigma.getCamera();
-    if (!isSeen) this.moveTo(vertex.x, vertex.y, Math.max(0.55, this.ratioFor(1) / ratio));
+    if (!this.isSeen(vertex)) this.moveTo(vertex.x, vertex.y, Math.max(0.55, this.ratioFor(1) / ratio));
   }
 
   zoom(factor: number): void {

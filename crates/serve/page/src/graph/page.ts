@@ -3,6 +3,7 @@
 import { fill, h, icon, iconButton, ICONS } from "../base/dom.ts";
 import { plural } from "../base/format.ts";
 import { failure } from "../base/widgets.ts";
+import type { Drawing } from "./drawing.ts";
 import { edgeTable } from "./edgetable.ts";
 import { FilterBar } from "./filters.ts";
 import { panel } from "./panel.ts";
@@ -41,9 +42,12 @@ export class GraphPage {
   });
   private view: GraphView | null = null;
   private hasFitted = false;
+  /** The drawing before the last change. */
+  private shown: Drawing;
 
   constructor(readonly space: Workspace) {
     this.filters = new FilterBar(space);
+    this.shown = space.drawing;
     this.tools = {
       undo: iconButton(ICONS.undo, "Undo (Ctrl+Z)", () => void space.undo()),
       redo: iconButton(ICONS.redo, "Redo (Ctrl+Shift+Z)", () => void space.redo()),
@@ -144,8 +148,11 @@ export class GraphPage {
     if (isNew && !this.hasFitted && drawing.vertices.size > 0) {
       this.hasFitted = true;
       this.view.fit(READABLE, 0);
+    } else if (isNew) {
+      this.view.reveal(this.shown, READABLE);
     }
-    if (space.selection?.kind === "vertex") this.view.focus(space.selection.id);
+    if (isNew) this.shown = drawing;
+    else if (space.selection?.kind === "vertex") this.view.focus(space.selection.id);
   }
 
   /** Shows the panel again; what had the focus keeps it. */

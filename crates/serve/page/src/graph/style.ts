@@ -84,6 +84,13 @@ export function tokenColors(drawing: Drawing, native: string): Map<TokenId, stri
   return colors;
 }
 
+/** A mixture of two colors of six hexadecimal digits. */
+export function mixed(color: string, other: string, share: number): string {
+  const channel = (text: string, at: number): number => Number.parseInt(text.slice(at, at + 2), 16);
+  const mix = (at: number): number => Math.round(channel(color, at) * (1 - share) + channel(other, at) * share);
+  return `#${[1, 3, 5].map((at) => mix(at).toString(16).padStart(2, "0")).join("")}`;
+}
+
 /** The width of an arrow, by its share of the largest amount of its token. */
 export const width = (edge: DrawnEdge): number => 1.5 + 2.7 * Math.sqrt(edge.share);
 

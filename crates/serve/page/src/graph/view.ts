@@ -12,7 +12,7 @@ import { type Box, labelAt } from "./curve.ts";
 import type { Drawing } from "./drawing.ts";
 import { edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
 import { type Handlers, listen, type Selection } from "./pointer.ts";
-import { bend, lines, look, tokenColors, width } from "./style.ts";
+import { bend, lines, look, mixed, tokenColors, width } from "./style.ts";
 
 /** Discs below the painted shapes, which cover them. They are drawn alone where shapes would be too small. */
 class Disc extends NodeCircleProgram {
@@ -27,6 +27,9 @@ class Unseen extends NodeCircleProgram {
     super.processVisibleItem(index, start, { ...data, size: 0 });
   }
 }
+
+/** How much of the background the color of a faint arrow has. */
+const FAINT = 0.5;
 
 /** Arrows of a drawing whose names stay while it is moved. */
 const STILL_LABELS = 400;
@@ -130,12 +133,15 @@ export class GraphView {
     for (const edge of drawing.edges.values()) {
       const curve = bend(edge);
       const isSelected = this.isSelected("edge", edge.key);
+      // Arrows of other addresses step back behind those of the chosen one.
+      const isFaint = this.selection?.kind === "vertex" && ![edge.from, edge.to].includes(this.selection.id);
+      const color = colors.get(edge.token) ?? "#999999";
       graph.mergeEdgeWithKey(edge.key, edge.from, edge.to, {
         type: curve === 0 ? "arrow" : "curved",
         curvature: curve,
         bend: curve,
         size: width(edge) + (isSelected ? 2 : 0),
-        color: isSelected ? this.colors.accent : (colors.get(edge.token) ?? "#999999"),
+        color: isSelected ? this.colors.accent : isFaint ? mixed(color, this.colors.paper, FAINT) : color,
         label:
           roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) +
           (edge.count > 1 ? `  ×${edge.count}` : ""),
@@ -176,6 +182,17 @@ export class GraphView {
   /** Shows everything; see `Camera.fit`. */
   fit(least = 0, duration = 200): void {
     if (this.drawing !== null) this.camera.fit([...this.drawing.vertices.values()], least, duration);
+  }
+
+  /** Shows everything again if some of the vertices that came with a drawing are out of view. */
+  reveal(before: Drawing, least: number): void {
+    if (this.drawing === null) return;
+    const all = [...this.drawing.vertices.values()];
+    const added = all.filter(({ id }) => !before.vertices.has(id));
+    if (added.every((vertex) => this.camera.isSeen(vertex))) return;
+    const { selection } = this;
+    const center = selection?.kind === "vertex" ? this.drawing.vertices.get(selection.id) : undefined;
+    this.camera.fit(all, least, 260, center);
   }
 
   focus(id: string): void {

@@ -6,7 +6,7 @@ import { fold } from "../../src/graph/fold.ts";
 import { apart } from "../../src/graph/layout.ts";
 import { merge } from "../../src/graph/parts.ts";
 import { around, collapsed, EMPTY, expanded, History, withNote } from "../../src/graph/recipe.ts";
-import { bend, KINDS, look, tokenColors } from "../../src/graph/style.ts";
+import { bend, KINDS, look, mixed, tokenColors } from "../../src/graph/style.ts";
 import type { Edge } from "../../src/base/types.ts";
 import { address, drawn, edge, neighbors, part, random, TOKEN } from "./made.ts";
 
@@ -189,6 +189,11 @@ test("arrows between two addresses do not lie on each other", () => {
   // Seen from the same side, all bends differ.
   const bends = [...found.values()].map((one) => (one.from < one.to ? bend(one) : -bend(one)));
   assert.equal(new Set(bends.map((value) => value.toFixed(3))).size, 3);
+});
+
+test("colors are mixed by channel", () => {
+  assert.equal(mixed("#000000", "#ffffff", 0.5), "#808080");
+  assert.equal(mixed("#4477aa", "#fbfcfd", 0), "#4477aa");
 });
 
 test("shapes and colors are those of the pictures", () => {
