@@ -21,7 +21,13 @@ fi
 need_txgraph "${1:-}"
 need tar tar
 need zstd zstd
-need chromium chromium
+# Chromium, or a browser of its kind. CHROMIUM names another one.
+browser=${CHROMIUM:-$(command -v chromium google-chrome || true)}
+if [ -z "$browser" ]; then
+    need chromium chromium
+    browser=$(command -v chromium)
+fi
+browser=$(head -1 <<<"$browser")
 make_scratch
 
 say "types, format, bundle, tests without a browser"
@@ -45,4 +51,4 @@ for _ in $(seq 100); do
     sleep 0.1
 done
 say "a browser at $url"
-(cd $page && CHROMIUM=$(command -v chromium) TXGRAPH_PAGE_URL=$url node test/run.mjs browser)
+(cd $page && CHROMIUM=$browser TXGRAPH_PAGE_URL=$url node test/run.mjs browser)
