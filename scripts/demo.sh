@@ -51,3 +51,4 @@ say "summary: txgraph analyze summary --root $root"
 say "done. The picture is demo/graph.svg, the transfers demo/graph.csv and demo/graph.parquet;"
 printf '   next: %s query queries/cycles.toml --set token=%s\n' "$txgraph" "$token" >&2
 ls -l demo/graph.dot demo/graph.svg demo/graph.csv demo/graph.parquet
+say "to explore it in a browser: cargo run --profile demo --locked -p txgraph-cli -- serve --datadir demo/small"

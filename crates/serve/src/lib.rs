@@ -10,6 +10,8 @@
 //!               token              threads    checked again at the end
 //! ```
 //!
+//! Browsers get a page (`crates/serve/page`) that asks this server and no other.
+//!
 //! An answer is about one block, whose number and hash it states. If that block was replaced while the
 //! answer was found, the work is done again, so that no answer mixes two branches. A range that is pruned
 //! or missing is an error, never an empty list.
@@ -18,7 +20,7 @@
 //! connection.
 //!
 //! Modules, each using only those before it: settings, fault, json, metrics, head, ask, frames, rpc,
-//! etherscan, api, workers, access, routes, server.
+//! etherscan, api, page, workers, access, routes, server.
 
 mod access;
 mod api;
@@ -29,6 +31,7 @@ mod frames;
 mod head;
 mod json;
 mod metrics;
+mod page;
 mod routes;
 mod rpc;
 mod server;

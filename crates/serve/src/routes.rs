@@ -8,6 +8,7 @@ use crate::{
     fault::{Answer, Fault},
     head::Head,
     metrics::Metrics,
+    page,
     rpc::{self, Found},
     settings::{AccessLog, Limits, Names},
     workers::{Pool, Workers},
@@ -65,8 +66,10 @@ struct Asked(String);
 
 /// All paths.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/", post(json_rpc).get(front))
+    let pages = page::PATHS.into_iter().filter(|path| *path != "/");
+    let pages = pages.fold(Router::new(), |router, path| router.route(path, get(page)));
+    pages
+        .route("/", post(json_rpc).get(page))
         .route("/api", get(query).post(query))
         .route("/v2/api", get(query).post(query))
         .route("/v1/{*path}", get(own))
@@ -88,6 +91,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         .check_host(uri, headers)
         .and_then(|()| match path.as_str() {
             "/health" => Ok(()),
+            path if page::is_file(&method, path) => Ok(()),
             _ => app.access.check_token(uri, headers),
         });
     let mut response = match allowed {
@@ -95,13 +99,19 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         Err(refused) => refuse(refused),
     };
     let headers = response.headers_mut();
-    let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+    let mut set = |name, value| {
+        // The page has a policy of its own.
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    };
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(header::CONTENT_SECURITY_POLICY, "default-src 'none'");
     set(header::REFERRER_POLICY, "no-referrer");
     set(header::CACHE_CONTROL, "no-cache");
     let (status, time) = (response.status().as_u16(), started.elapsed());
     let interface = match path.as_str() {
+        path if page::is_file(&method, path) => "page",
         "/" => "rpc",
         "/api" | "/v2/api" => "etherscan",
         path if path.starts_with(api::PREFIX) => "own",
@@ -141,9 +151,8 @@ fn anchored(response: &mut Response, app: &App, anchor: Option<Anchor>, passed: 
     }
 }
 
-async fn front() -> Response {
-    let text = "txgraph serves JSON-RPC (POST /), Etherscan's API (/v2/api, /api), its own API (/v1/openapi.json), /health and /metrics.\n";
-    (StatusCode::OK, [(header::CONTENT_TYPE, TEXT)], text).into_response()
+async fn page(request: Request) -> Response {
+    page::answer(request.uri().path(), request.headers())
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {

@@ -16,11 +16,11 @@ const TOKEN_ENV: &str = "TXGRAPH_SERVE_TOKEN";
 /// The memory for the transfers of one search, unless --memory is given.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// Answer explorers and wallets over HTTP: JSON-RPC, Etherscan's API, and graphs
+/// Explore in a browser, and answer explorers and wallets over HTTP
 ///
-/// Reads the data directory of a node and answers JSON-RPC (eth, trace, debug, ots) at /, the API of
-/// Etherscan at /v2/api and /api, and its own API for graphs, paths and labels at /v1 (described by
-/// /v1/openapi.json). `latest` is the newest block that the node has stored. What is not in
+/// Reads the data directory of a node. Browsers get a page at /. Programs get JSON-RPC (eth, trace, debug,
+/// ots) at /, the API of Etherscan at /v2/api and /api, and its own API for graphs, paths and labels at
+/// /v1 (described by /v1/openapi.json). `latest` is the newest block that the node has stored. What is not in
 /// the data directory is asked from the server of --head. A range that is pruned or missing is an error.
 /// Ends at Ctrl-C or SIGTERM, after the requests that it works on.
 #[derive(Args, Debug)]

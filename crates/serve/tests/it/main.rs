@@ -9,5 +9,6 @@ mod indexed;
 mod live;
 mod node;
 mod ots;
+mod page;
 mod random;
 mod traces;

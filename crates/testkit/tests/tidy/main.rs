@@ -17,6 +17,9 @@ use txgraph_testkit::fixtures::workspace;
 /// Lines of a source file at most, without its unit tests.
 const LINES_MAX: usize = 600;
 
+/// Lines of a module of the page at most.
+const PAGE_LINES_MAX: usize = 300;
+
 /// Longer files, with the reason.
 const LONGER: [(&str, &str); 3] = [
     (
@@ -52,7 +55,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     for entry in entries {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if name.starts_with('.') || ["target", "corpus", "artifacts"].contains(&name.as_str()) {
+        let outputs = ["target", "corpus", "artifacts", "node_modules"];
+        if name.starts_with('.') || outputs.contains(&name.as_str()) {
             continue;
         }
         if path.is_dir() {
@@ -197,6 +201,48 @@ fn no_file_is_too_long() {
     fail_on("lines of a file", &faults);
 }
 
+#[test]
+fn modules_of_the_page_are_small_and_say_what_they_are() {
+    let folder = workspace().join("crates/serve/page");
+    let modules = files(&folder).into_iter();
+    let modules = modules.filter(|path| path.extension().is_some_and(|it| it == "ts"));
+    let mut faults = Vec::new();
+    for path in modules {
+        let (name, text) = (relative(&path), read(&path));
+        let (lines, is_test) = (text.lines().count(), name.contains("/test/"));
+        if lines > PAGE_LINES_MAX && !is_test {
+            faults.push(format!("{name} has {lines} lines; split it"));
+        }
+        if !text.starts_with("// ") && !name.ends_with(".test.ts") {
+            faults.push(format!("{name} does not begin with what it is"));
+        }
+        // Text from outside is never parsed as markup, and nothing is run that is not in the bundle.
+        for word in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+        ] {
+            if text.contains(word) && !is_test {
+                faults.push(format!("{name} has {word}"));
+            }
+        }
+    }
+    fail_on("modules of the page", &faults);
+}
+
+/// Packages come from the registry that the user has configured, at exact versions.
+#[test]
+fn the_lock_file_of_the_page_names_no_registry() {
+    let text = read(&workspace().join("crates/serve/page/package-lock.json"));
+    assert!(!text.contains("\"resolved\""), "see .npmrc beside the file");
+    assert!(text.contains("\"integrity\": \"sha512-"));
+    let manifest = read(&workspace().join("crates/serve/page/package.json"));
+    let (_, versions) = manifest.split_once("\"dependencies\"").unwrap();
+    assert!(!versions.contains(['^', '~', '*']), "{versions}");
+}
+
 /// A file next to `main.rs` of a test binary must be one of its modules, or it is not run.
 #[test]
 fn every_test_file_is_a_module() {
@@ -266,7 +312,9 @@ fn no_path_of_one_machine_is_committed() {
     // Assembled here, so that this file does not break its own rule. Examples use
     // `/home/me`, which is not a real folder.
     let known = ["work", "root", "tmp", "home"].map(|folder| format!("/{folder}/"));
-    let text = ["rs", "toml", "md", "sh", "json", "py", "yml"];
+    let text = [
+        "rs", "toml", "md", "sh", "json", "py", "yml", "ts", "mjs", "css", "html",
+    ];
     for path in files(&workspace()) {
         let extension = path
             .extension()

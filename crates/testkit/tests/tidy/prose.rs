@@ -57,7 +57,7 @@ fn prose_files() -> Vec<(String, PathBuf)> {
     let named = files(&workspace()).into_iter();
     let named = named.map(|path| (relative(&path), path));
     let has_prose = |(name, _): &(String, PathBuf)| {
-        [".rs", ".md", ".sh", ".toml", ".py"]
+        [".rs", ".md", ".sh", ".toml", ".py", ".ts", ".mjs"]
             .iter()
             .any(|end| name.ends_with(end))
             && !name.starts_with("benchmarks/runs/")

@@ -1,0 +1,69 @@
+// Asks the server.
+
+/** An error that the server states, or the lack of an answer. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string | null,
+  ) {
+    super(message);
+  }
+}
+
+export type Parameters = Record<string, string | number | boolean | string[] | null | undefined>;
+
+const TOKEN_KEY = "txgraph-token";
+
+/** Keeps the token of the server for this tab. */
+export function setToken(token: string): void {
+  sessionStorage.setItem(TOKEN_KEY, token);
+}
+
+export function query(parameters: Parameters): string {
+  const found = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === null || value === undefined || value === "" || value === false) continue;
+    for (const one of Array.isArray(value) ? value : [value]) found.append(name, String(one));
+  }
+  return found.toString();
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  const fallback = `the server answered with status ${response.status}`;
+  try {
+    const { error } = (await response.json()) as { error?: Record<string, unknown> };
+    const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
+    return new ApiError(
+      response.status,
+      text(error?.code) ?? "failed",
+      text(error?.message) ?? fallback,
+      text(error?.hint),
+    );
+  } catch {
+    return new ApiError(response.status, response.status === 401 ? "token" : "failed", fallback, null);
+  }
+}
+
+/** The answer of a path, or an `ApiError`. */
+export async function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const text = query(parameters);
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  let response: Response;
+  try {
+    response = await fetch(`/v1/${path}${text === "" ? "" : `?${text}`}`, {
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      signal: signal ?? null,
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", "the server does not answer", "Is `txgraph serve` still running?");
+  }
+  if (!response.ok) throw await failure(response);
+  const answer = (await response.json()) as Record<string, unknown>;
+  // Older answers lack parts that pages rely on.
+  answer.incomplete ??= [];
+  answer.command ??= null;
+  return answer as T;
+}

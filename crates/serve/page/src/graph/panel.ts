@@ -1,0 +1,94 @@
+// The panel beside the drawing: what is selected, or the drawing as a whole.
+
+import { h, iconButton, ICONS } from "../base/dom.ts";
+import { plain, plural } from "../base/format.ts";
+import { symbol } from "../base/tokens.ts";
+import { action, commandLine, gaps } from "../base/widgets.ts";
+import { edgePanel } from "./edgepanel.ts";
+import { tokenColors } from "./style.ts";
+import { addressPanel, groupPanel } from "./vertexpanel.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** The drawing as a whole: legend, notes, what is missing, commands. */
+function wholePanel(space: Workspace): (HTMLElement | null)[] {
+  const { drawing, recipe } = space;
+  const native = getComputedStyle(document.documentElement).getPropertyValue("--native").trim();
+  const legend = [...tokenColors(drawing, native)].map(([token, color]) => {
+    const mark = h("span", { class: "swatch", "aria-hidden": "true" });
+    mark.style.background = color;
+    const isOn = recipe.filters.token === token;
+    const choose = (): void => void space.filter({ ...recipe.filters, token: isOn ? "" : token });
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", class: "entry", "aria-pressed": String(isOn), onclick: choose },
+        mark,
+        symbol(drawing.tokens, token),
+      ),
+    );
+  });
+  const notes = [...drawing.vertices.values()].filter(({ note }) => note !== "");
+  const select = (id: string): void => space.select({ kind: "vertex", id });
+  return [
+    h("h2", {}, space.title),
+    h(
+      "p",
+      { class: "muted" },
+      drawing.vertices.size === 0
+        ? "Search for an address or a transaction and open its graph, or open a saved case."
+        : "Select an address or an arrow for its details. A double click expands an address.",
+    ),
+    legend.length > 0 ? h("section", {}, h("h3", {}, "Tokens"), h("ul", { class: "legend" }, ...legend)) : null,
+    recipe.hidden.length > 0
+      ? action(
+          ICONS.hide,
+          `Show ${plural(recipe.hidden.length, "hidden address", "hidden addresses")}`,
+          () => void space.showHidden(),
+        )
+      : null,
+    Object.keys(recipe.pins).length > 0 ? action(ICONS.fit, "Arrange moved addresses", () => void space.unpin()) : null,
+    notes.length > 0
+      ? h(
+          "section",
+          {},
+          h("h3", {}, "Notes"),
+          h(
+            "ul",
+            { class: "notes" },
+            ...notes.map(({ id, note, label, short }) =>
+              h(
+                "li",
+                {},
+                h(
+                  "button",
+                  { type: "button", class: "entry", onclick: () => select(id) },
+                  label ? plain(label.name) : short,
+                ),
+                h("p", {}, note),
+              ),
+            ),
+          ),
+        )
+      : null,
+    drawing.incomplete.length > 0 ? h("section", {}, h("h3", {}, "What is missing"), gaps(drawing.incomplete)) : null,
+    drawing.commands.length > 0
+      ? h("section", {}, h("h3", {}, "Commands that find the same"), ...drawing.commands.map(commandLine))
+      : null,
+  ];
+}
+
+function parts(space: Workspace): (HTMLElement | null)[] {
+  const { selection, drawing } = space;
+  const edge = selection?.kind === "edge" ? drawing.edges.get(selection.id) : undefined;
+  if (edge !== undefined) return edgePanel(space, edge);
+  const vertex = selection?.kind === "vertex" ? drawing.vertices.get(selection.id) : undefined;
+  if (vertex === undefined) return wholePanel(space);
+  return vertex.kind === "address" ? addressPanel(space, vertex) : groupPanel(space, vertex);
+}
+
+export function panel(space: Workspace): HTMLElement {
+  const close = iconButton(ICONS.close, "Close details", () => space.select(null), { class: "tool close" });
+  return h("div", { class: "details" }, space.selection === null ? null : close, ...parts(space));
+}

@@ -1,0 +1,142 @@
+// Answers to the steps of a recipe.
+
+import { ask, type Parameters } from "../base/api.ts";
+import type {
+  Edge,
+  GraphAnswer,
+  GraphVertex,
+  LabelsAnswer,
+  NeighborsAnswer,
+  PathAnswer,
+  Position,
+  Tokens,
+  TransactionAnswer,
+  Transfer,
+} from "../base/types.ts";
+import type { Filters, Recipe, Step } from "./recipe.ts";
+
+/** The answer to a step. */
+export interface Part {
+  edges: Edge[];
+  tokens: Tokens;
+  /** Vertices with facts and columns, where the server states them. */
+  vertices: GraphVertex[];
+  /** Counterparties that were cut off. */
+  more: number;
+  incomplete: string[];
+  command: string | null;
+}
+
+/** The filters that the server applies. The kind is chosen in the page. */
+function parameters(filters: Filters): Parameters {
+  const { token, blocks, min, internal } = filters;
+  return { token, blocks, min, internal };
+}
+
+/** The name of the answer to a step. */
+export function keyOf(step: Step, filters: Filters): string {
+  return JSON.stringify([step, step.kind === "transaction" ? {} : parameters(filters)]);
+}
+
+const position = ({ block, time, transaction, index }: Transfer): Position => ({ block, time, transaction, index });
+
+/** One edge for all transfers of a token from one address to another. */
+export function merge(transfers: Transfer[]): Edge[] {
+  const edges = new Map<string, Edge>();
+  for (const transfer of transfers) {
+    const { from, to, token, standard: kind, amount } = transfer;
+    const key = edgeKey(transfer);
+    const known = edges.get(key);
+    const at = position(transfer);
+    if (known === undefined) {
+      edges.set(key, { from, to, token, kind, count: 1, amount, first: at, last: at });
+      continue;
+    }
+    known.count += 1;
+    known.amount = (BigInt(known.amount) + BigInt(amount)).toString();
+    if (at.block < known.first.block) known.first = at;
+    if (at.block >= known.last.block) known.last = at;
+  }
+  return [...edges.values()];
+}
+
+export const edgeKey = (edge: { from: string; to: string; token: string }): string =>
+  `${edge.from}>${edge.to}>${edge.token}`;
+
+/** Addresses that one question for labels names. */
+const LABELS_MAX = 100;
+
+/** Edges with the labels of their ends. */
+async function named(edges: Edge[], signal?: AbortSignal): Promise<Edge[]> {
+  const address = [...new Set(edges.flatMap(({ from, to }) => [from, to]))].slice(0, LABELS_MAX);
+  if (address.length === 0) return edges;
+  const { labels } = await ask<LabelsAnswer>("labels", { address }, signal);
+  return edges.map((edge) => ({ ...edge, from_label: labels[edge.from] ?? null, to_label: labels[edge.to] ?? null }));
+}
+
+/** Asks for a step. */
+export async function load(step: Step, filters: Filters, signal?: AbortSignal): Promise<Part> {
+  const shared = parameters(filters);
+  switch (step.kind) {
+    case "neighbors": {
+      const { address, direction, limit } = step;
+      const answer = await ask<NeighborsAnswer>("neighbors", { address, direction, limit, ...shared }, signal);
+      // The drawing has a vertex for them.
+      const incomplete = answer.incomplete.filter((text) => !/^\d+ more edges/.test(text));
+      return { ...answer, incomplete, vertices: [] };
+    }
+    case "graph": {
+      const { roots, hops, direction } = step;
+      const asked = { root: roots, hops, direction, max_edges: 5_000, ...shared };
+      return { ...(await ask<GraphAnswer>("graph", asked, signal)), more: 0 };
+    }
+    case "path": {
+      const { from, to } = step;
+      const answer = await ask<PathAnswer>("path", { from, to, ...shared }, signal);
+      if (!answer.found) {
+        throw new Error(["There is no path between these addresses.", ...answer.hints].join(" "));
+      }
+      // Remarks say how much a route proves.
+      const incomplete = [...answer.incomplete, ...answer.hints];
+      return { ...answer, incomplete, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
+    }
+    case "transaction": {
+      const answer = await ask<TransactionAnswer>("transaction", { hash: step.hash }, signal);
+      return { ...answer, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
+    }
+  }
+}
+
+/** Answers that are known, by step and filters. */
+export class Parts {
+  private readonly known = new Map<string, Part>();
+
+  get(step: Step, filters: Filters): Part | undefined {
+    return this.known.get(keyOf(step, filters));
+  }
+
+  put(step: Step, filters: Filters, part: Part): void {
+    this.known.set(keyOf(step, filters), part);
+  }
+
+  /** Asks for what a recipe lacks. */
+  async complete(recipe: Recipe, signal?: AbortSignal): Promise<void> {
+    const missing = recipe.steps.filter((step) => this.get(step, recipe.filters) === undefined);
+    // A few at a time: the server works on a bounded number of requests.
+    const queue = [...missing];
+    const worker = async (): Promise<void> => {
+      for (let step = queue.shift(); step !== undefined; step = queue.shift()) {
+        this.put(step, recipe.filters, await load(step, recipe.filters, signal));
+      }
+    };
+    await Promise.all([worker(), worker(), worker(), worker()]);
+  }
+
+  /** The answers of a recipe, in the order of its steps. */
+  of(recipe: Recipe): [Step, Part][] {
+    return recipe.steps.flatMap((step) => {
+      const part = this.get(step, recipe.filters);
+      return part === undefined ? [] : [[step, part] as [Step, Part]];
+    });
+  }
+}

@@ -1,0 +1,126 @@
+// What a drawing is made of: steps that are asked from the server, filters, and the user's own marks.
+// Recipes are never changed, only replaced, so undo is a list of them.
+
+import type { Address } from "../base/types.ts";
+
+export type Step =
+  | { kind: "neighbors"; address: Address; direction: "in" | "out"; limit: number }
+  | { kind: "graph"; roots: Address[]; hops: number; direction: "in" | "out" | "both" }
+  | { kind: "path"; from: Address; to: Address }
+  | { kind: "transaction"; hash: string };
+
+export interface Filters {
+  /** A symbol or an address; empty for all. */
+  token: string;
+  /** The kind of transfers; empty for all. */
+  kind: string;
+  /** Blocks or dates, as the command line has them: `FIRST:END`. */
+  blocks: string;
+  /** The smallest amount of a transfer. */
+  min: string;
+  /** Whether coins that moved inside transactions count. */
+  internal: boolean;
+}
+
+export interface Recipe {
+  roots: Address[];
+  steps: Step[];
+  filters: Filters;
+  hidden: Address[];
+  notes: Record<Address, string>;
+  /** Places that the user chose. */
+  pins: Record<string, [number, number]>;
+}
+
+/** Counterparties that one expansion shows. */
+export const TOP = 12;
+
+export const NO_FILTERS: Filters = { token: "", kind: "", blocks: "", min: "", internal: false };
+
+export const EMPTY: Recipe = { roots: [], steps: [], filters: NO_FILTERS, hidden: [], notes: {}, pins: {} };
+
+/** The drawing that begins with an address: its strongest counterparties on both sides. */
+export function around(address: Address, filters = NO_FILTERS): Recipe {
+  const step = (direction: "in" | "out"): Step => ({ kind: "neighbors", address, direction, limit: TOP });
+  return { ...EMPTY, roots: [address], steps: [step("in"), step("out")], filters };
+}
+
+const isExpansion = (step: Step, address: Address, direction: string): boolean =>
+  step.kind === "neighbors" && step.address === address && step.direction === direction;
+
+/** The recipe with the counterparties of an address, or with more of them if it has some. */
+export function expanded(recipe: Recipe, address: Address, direction: "in" | "out"): Recipe {
+  const known = recipe.steps.find((step) => isExpansion(step, address, direction));
+  const limit = known?.kind === "neighbors" ? known.limit + 2 * TOP : TOP;
+  const step: Step = { kind: "neighbors", address, direction, limit };
+  const steps = known === undefined ? [...recipe.steps, step] : recipe.steps.map((old) => (old === known ? step : old));
+  return { ...recipe, steps };
+}
+
+export const isExpanded = (recipe: Recipe, address: Address, direction: "in" | "out"): boolean =>
+  recipe.steps.some((step) => isExpansion(step, address, direction));
+
+/** The recipe without the expansions of an address. */
+export function collapsed(recipe: Recipe, address: Address): Recipe {
+  return { ...recipe, steps: recipe.steps.filter((step) => !(step.kind === "neighbors" && step.address === address)) };
+}
+
+export const withStep = (recipe: Recipe, step: Step): Recipe => ({ ...recipe, steps: [...recipe.steps, step] });
+
+export function withNote(recipe: Recipe, address: Address, note: string): Recipe {
+  const { [address]: _, ...rest } = recipe.notes;
+  return { ...recipe, notes: note === "" ? rest : { ...rest, [address]: note } };
+}
+
+/** A list of recipes with a place in it. */
+export class History {
+  private past: Recipe[] = [];
+  private future: Recipe[] = [];
+  present: Recipe = EMPTY;
+
+  get canUndo(): boolean {
+    return this.past.length > 0;
+  }
+
+  get canRedo(): boolean {
+    return this.future.length > 0;
+  }
+
+  /** What `undo` leads to. */
+  get previous(): Recipe {
+    return this.past.at(-1) ?? this.present;
+  }
+
+  /** What `redo` leads to. */
+  get next(): Recipe {
+    return this.future.at(-1) ?? this.present;
+  }
+
+  /** Begins with a recipe, without a past. */
+  reset(recipe: Recipe): void {
+    this.past = [];
+    this.future = [];
+    this.present = recipe;
+  }
+
+  push(recipe: Recipe): void {
+    // A hundred steps back are enough, and bound the memory.
+    this.past = [...this.past.slice(-99), this.present];
+    this.future = [];
+    this.present = recipe;
+  }
+
+  undo(): void {
+    const before = this.past.pop();
+    if (before === undefined) return;
+    this.future.push(this.present);
+    this.present = before;
+  }
+
+  redo(): void {
+    const after = this.future.pop();
+    if (after === undefined) return;
+    this.past.push(this.present);
+    this.present = after;
+  }
+}

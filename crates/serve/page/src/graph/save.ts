@@ -1,0 +1,71 @@
+// Gives files of a drawing to the user.
+
+import { announce, download } from "../base/dom.ts";
+import { count, second } from "../base/format.ts";
+import { csv, dot, page } from "./files.ts";
+import { svg } from "./svg.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** Pixels of a side of a PNG at most. Browsers refuse much larger ones. */
+const PIXELS_MAX = 8_000;
+
+/** Turns SVG into PNG. The picture has no parts outside of itself, so the canvas stays readable. */
+async function png(text: string): Promise<Blob> {
+  const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  try {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const scale = Math.min(2, PIXELS_MAX / Math.max(image.width, image.height));
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [Math.ceil(image.width * scale), Math.ceil(image.height * scale)];
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve, reject) =>
+      canvas.toBlob(
+        (blob) => (blob === null ? reject(new Error("The browser cannot write this PNG.")) : resolve(blob)),
+        "image/png",
+      ),
+    );
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+export const FILES = [
+  ["html", "Page to share (HTML)"],
+  ["svg", "Picture (SVG)"],
+  ["png", "Picture (PNG)"],
+  ["csv", "Table (CSV)"],
+  ["dot", "Graph (DOT)"],
+] as const;
+
+export type FileKind = (typeof FILES)[number][0] | "json";
+
+export async function save(space: Workspace, kind: FileKind): Promise<void> {
+  const { drawing, title, info } = space;
+  const name = `txgraph-${(space.recipe.roots[0] ?? "drawing").slice(0, 10)}.${kind}`;
+  const { tip } = info;
+  const about = [
+    `${info.chain ?? "Chain"} (chain ${info.chain_id}), up to block ${count(tip.number)}${tip.time === null ? "" : ` of ${second(tip.time)} UTC`}, by txgraph ${info.version}.`,
+  ];
+  switch (kind) {
+    case "html":
+      download(name, "text/html", page(drawing, title, about));
+      break;
+    case "svg":
+      download(name, "image/svg+xml", svg(drawing, title));
+      break;
+    case "png":
+      download(name, "image/png", await png(svg(drawing, title)));
+      break;
+    case "csv":
+      download(name, "text/csv", csv(drawing));
+      break;
+    case "dot":
+      download(name, "text/vnd.graphviz", dot(drawing, title));
+      break;
+    case "json":
+      download(name, "application/json", space.save());
+  }
+  announce(`${name} is saved`);
+}

@@ -1,0 +1,226 @@
+// The state of the graph page, and what can be done with it. Views listen to changes.
+
+import { ask } from "../base/api.ts";
+import { announce } from "../base/dom.ts";
+import { plural } from "../base/format.ts";
+import { isAddress } from "../base/route.ts";
+import type { Address, AddressAnswer, Info } from "../base/types.ts";
+import { draw, type Drawing } from "./drawing.ts";
+import { type Case, caseFile, readCase } from "./files.ts";
+import { Parts } from "./parts.ts";
+import { collapsed, EMPTY, expanded, type Filters, History, type Recipe, withNote, withStep } from "./recipe.ts";
+import { keepRecipe, keptRecipe, type Named, startOf, tokenOf } from "./start.ts";
+import type { Selection } from "./pointer.ts";
+import { describe, titleOf } from "./words.ts";
+
+/** Blocks that are replayed without a question. */
+const REPLAYED_MAX = 20_000;
+
+export class Workspace {
+  readonly history = new History();
+  readonly parts = new Parts();
+  drawing: Drawing = draw(EMPTY, this.parts);
+  selection: Selection = null;
+  /** The address that a path begins at, while the other one is chosen. */
+  pathFrom: Address | null = null;
+  isBusy = false;
+  error: unknown = null;
+  /** Called after every change; `isNew` if the drawing changed. */
+  changed: (isNew: boolean) => void = () => {};
+  private last: Promise<unknown> = Promise.resolve();
+  private readonly profiles = new Map<Address, Promise<AddressAnswer>>();
+
+  constructor(readonly info: Info) {}
+
+  /** Whether coins inside transactions count unless the user decides: where they are found without long replays. */
+  get internal(): boolean {
+    const { has_internal, has_index, tip } = this.info;
+    return has_internal && (has_index || tip.number < REPLAYED_MAX);
+  }
+
+  get recipe(): Recipe {
+    return this.history.present;
+  }
+
+  get title(): string {
+    return titleOf(this.recipe, this.drawing);
+  }
+
+  /** Asks for what a recipe lacks, then shows it. An error leaves everything as it was. */
+  private async take(recipe: Recipe, done: () => void): Promise<boolean> {
+    this.begin();
+    let isDone = false;
+    try {
+      await this.parts.complete(recipe);
+      const drawing = draw(recipe, this.parts);
+      done();
+      this.drawing = drawing;
+      isDone = true;
+    } catch (error) {
+      this.error = error;
+    }
+    this.isBusy = false;
+    if (isDone) this.settle();
+    else this.changed(false);
+    return isDone;
+  }
+
+  private begin(): void {
+    this.isBusy = true;
+    this.error = null;
+    this.changed(false);
+  }
+
+  /** Does one thing after the other: a change is one of the recipe that the change before it left. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.last.then(work);
+    this.last = result.catch(() => {});
+    return result;
+  }
+
+  private settle(): void {
+    const { selection, drawing } = this;
+    const all: Map<string, unknown> = selection?.kind === "edge" ? drawing.edges : drawing.vertices;
+    if (selection !== null && !all.has(selection.id)) this.selection = null;
+    keepRecipe(this.recipe);
+    this.changed(true);
+    announce(
+      `The drawing has ${plural(drawing.vertices.size, "address", "addresses")} and ${plural(drawing.edges.size, "arrow")}`,
+    );
+  }
+
+  apply(change: (recipe: Recipe) => Recipe): Promise<boolean> {
+    return this.inTurn(() => {
+      const recipe = change(this.recipe);
+      return this.take(recipe, () => this.history.push(recipe));
+    });
+  }
+
+  /** Begins with what the URL names, or with what it named before the page was loaded again. */
+  open(named: Named): Promise<void> {
+    return this.inTurn(async () => {
+      const kept = this.recipe === EMPTY ? keptRecipe() : null;
+      if (kept !== null && (await this.take(kept, () => this.history.reset(kept)))) return;
+      const isFirst = this.recipe === EMPTY;
+      this.begin();
+      try {
+        const asked = startOf(named, this.recipe, this.internal);
+        const token = await tokenOf(asked.filters.token, this.drawing);
+        const recipe = { ...asked, filters: { ...asked.filters, token } };
+        await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
+      } catch (error) {
+        this.fail(error);
+      }
+      const [root] = named.roots;
+      if (root !== undefined) this.select({ kind: "vertex", id: root });
+    });
+  }
+
+  private fail(error: unknown): void {
+    this.isBusy = false;
+    this.error = error;
+    this.changed(false);
+  }
+
+  select(selection: Selection): void {
+    this.selection = selection;
+    this.changed(false);
+    if (selection !== null) announce(describe(this.drawing, selection.id));
+  }
+
+  expand(address: Address, direction: "in" | "out"): Promise<boolean> {
+    return this.apply((recipe) => expanded(recipe, address, direction));
+  }
+
+  /** What a double click does: expands the side that leads away from the start. */
+  openVertex(id: string): void {
+    const vertex = this.drawing.vertices.get(id);
+    if (vertex === undefined || vertex.kind === "folded") return;
+    if (vertex.kind === "more") void this.expand(vertex.owner, vertex.direction);
+    else void this.expand(id, vertex.column < 0 ? "in" : "out");
+  }
+
+  collapse(address: Address): Promise<boolean> {
+    return this.apply((recipe) => collapsed(recipe, address));
+  }
+
+  hide(address: Address): Promise<boolean> {
+    return this.apply((recipe) => ({ ...recipe, hidden: [...recipe.hidden, address] }));
+  }
+
+  showHidden(): Promise<boolean> {
+    return this.apply((recipe) => ({ ...recipe, hidden: [] }));
+  }
+
+  note(address: Address, text: string): Promise<boolean> {
+    return this.apply((recipe) => withNote(recipe, address, text.trim()));
+  }
+
+  pin(id: string, x: number, y: number): void {
+    void this.apply((recipe) => ({ ...recipe, pins: { ...recipe.pins, [id]: [Math.round(x), Math.round(y)] } }));
+  }
+
+  unpin(): Promise<boolean> {
+    return this.apply((recipe) => ({ ...recipe, pins: {} }));
+  }
+
+  filter(filters: Filters): Promise<boolean> {
+    return this.inTurn(async () => {
+      this.begin();
+      try {
+        const token = await tokenOf(filters.token, this.drawing);
+        const recipe = { ...this.recipe, filters: { ...filters, token } };
+        return await this.take(recipe, () => this.history.push(recipe));
+      } catch (error) {
+        this.fail(error);
+        return false;
+      }
+    });
+  }
+
+  startPath(from: Address | null): void {
+    this.pathFrom = from;
+    if (from !== null) announce("Choose the address where the path ends");
+    this.changed(false);
+  }
+
+  async path(to: Address): Promise<void> {
+    const from = this.pathFrom;
+    if (from === null || !isAddress(to) || from === to) return;
+    this.pathFrom = null;
+    await this.apply((recipe) => withStep(recipe, { kind: "path", from, to }));
+  }
+
+  undo(): Promise<boolean> {
+    return this.inTurn(() => this.take(this.history.previous, () => this.history.undo()));
+  }
+
+  redo(): Promise<boolean> {
+    return this.inTurn(() => this.take(this.history.next, () => this.history.redo()));
+  }
+
+  save(): string {
+    return caseFile(this.info.chain_id, this.recipe, this.parts.of(this.recipe));
+  }
+
+  /** Shows a case from a file, with the answers that the file has. */
+  async read(text: string): Promise<void> {
+    let found: Case;
+    try {
+      found = readCase(text, this.info.chain_id);
+      for (const [step, part] of found.parts) this.parts.put(step, found.recipe.filters, part);
+    } catch (error) {
+      this.error = error;
+      return this.changed(false);
+    }
+    await this.apply(() => ({ ...EMPTY, ...found.recipe }));
+  }
+
+  /** Facts about an address, asked once. */
+  profile(address: Address): Promise<AddressAnswer> {
+    const known = this.profiles.get(address) ?? ask<AddressAnswer>("address", { address });
+    this.profiles.set(address, known);
+    known.catch(() => this.profiles.delete(address));
+    return known;
+  }
+}

@@ -1,0 +1,91 @@
+// The page of an address.
+
+import { ask } from "../base/api.ts";
+import { h, icon, ICONS } from "../base/dom.ts";
+import { count } from "../base/format.ts";
+import { graphPath, tokenPath } from "../base/route.ts";
+import { NATIVE } from "../base/tokens.ts";
+import type { AddressAnswer, Info, Tokens } from "../base/types.ts";
+import { hasDrawing } from "../graph/start.ts";
+import {
+  addressLink,
+  amount,
+  card,
+  chip,
+  facts,
+  foot,
+  heading,
+  table,
+  transactionLink,
+  when,
+} from "../base/widgets.ts";
+import { transferList } from "./transfers.ts";
+
+export const coinOf = (info: Info): Tokens => ({
+  [NATIVE]: { address: NATIVE, symbol: info.coin.symbol, decimals: info.coin.decimals, name: null },
+});
+
+export async function addressPage(address: string, info: Info): Promise<HTMLElement> {
+  const answer = await ask<AddressAnswer>("address", { address });
+  const { balances, creator, label, balance } = answer;
+  const tokens: Tokens = {
+    ...coinOf(info),
+    ...Object.fromEntries(balances.map(({ token }) => [token.address ?? NATIVE, token])),
+  };
+  const isToken = balances.some(({ token }) => token.address === address);
+  const graph = h("a", { href: graphPath(address), class: "button primary" }, icon(ICONS.graph), "Graph");
+  const holdings = table(
+    "Balances",
+    [
+      { name: "Token", cell: ({ token }: AddressAnswer["balances"][number]) => addressLink(token.address) },
+      {
+        name: "Amount",
+        cell: ({ token, amount: value }) =>
+          value === null ? "unknown" : amount(tokens, token.address ?? NATIVE, value),
+        isNumber: true,
+      },
+    ],
+    balances,
+  );
+  return h(
+    "main",
+    { id: "main", class: "page" },
+    heading(
+      answer.is_contract ? "Contract" : "Address",
+      address,
+      true,
+      label ? chip(label) : null,
+      graph,
+      hasDrawing() ? h("a", { href: `${graphPath(address)}?add=1`, class: "button" }, "Add to the drawing") : null,
+      answer.is_contract
+        ? h("a", { href: tokenPath(address), class: "button" }, isToken ? "Token" : "As a token")
+        : null,
+    ),
+    h(
+      "div",
+      { class: "columns" },
+      card(
+        "Account",
+        facts([
+          ["Balance", balance === null ? null : amount(tokens, NATIVE, balance)],
+          ["Transfers", answer.transfers === null ? null : count(answer.transfers)],
+          ["First", answer.first === null ? null : when(answer.first)],
+          ["Last", answer.last === null ? null : when(answer.last)],
+          ["Nonce", answer.nonce],
+          [
+            "Created by",
+            creator === null
+              ? null
+              : h("span", {}, addressLink(creator.address), " in ", transactionLink(creator.transaction)),
+          ],
+        ]),
+        ...foot(answer),
+      ),
+      card("Balances", holdings),
+    ),
+    card(
+      "Transfers",
+      transferList("Transfers of the address", { address, internal: info.has_internal && info.has_index }, address),
+    ),
+  );
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { draw } from "../../src/graph/drawing.ts";
+import { caseFile, csv, dot, field, page, quoted, readCase } from "../../src/graph/files.ts";
+import { svg, xml } from "../../src/graph/svg.ts";
+import { address, drawn, edge, neighbors, part, TOKEN, TOKENS } from "./made.ts";
+
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e&'\\`;
+
+function hostile(): ReturnType<typeof drawn> {
+  const label = { name: HOSTILE, category: HOSTILE, source: HOSTILE };
+  const tokens = { ...TOKENS, [TOKEN]: { address: TOKEN, symbol: HOSTILE, decimals: 6, name: HOSTILE } };
+  const answer = part([edge(1, 2, { from_label: label, to_label: label }), edge(3, 1)], {
+    tokens,
+    incomplete: [HOSTILE],
+    command: HOSTILE,
+  });
+  return drawn([1], [[neighbors(1, "out"), answer]], { notes: { [address(1)]: HOSTILE } });
+}
+
+test("text of others is never markup of files", () => {
+  const drawing = draw(...hostile());
+  for (const text of [svg(drawing, HOSTILE), page(drawing, HOSTILE, [HOSTILE])]) {
+    assert.doesNotMatch(text, /<script|<img/);
+    // All quotes are those of attributes: none is inside of a text.
+    assert.doesNotMatch(text, /onerror=alert\(1\)>/);
+  }
+  assert.match(page(drawing, "t", []), /default-src 'none'/);
+  assert.equal(xml("\u0000<&\"'>"), "&lt;&amp;&quot;&#39;&gt;");
+  const lines = dot(drawing, HOSTILE).split("\n");
+  for (const line of lines) assert.equal((line.replace(/\\\\|\\"/g, "").match(/"/g) ?? []).length % 2, 0, line);
+  assert.equal(quoted('a"\n\\'), '"a\\" \\\\"');
+});
+
+test("fields of CSV are quoted, and are no formulas", () => {
+  assert.equal(field("a,b"), '"a,b"');
+  assert.equal(field('say "x"'), '"say ""x"""');
+  assert.equal(field("=1+1"), "'=1+1");
+  assert.equal(field("-5.25"), "-5.25");
+  assert.equal(field(null), "");
+  const rows = csv(draw(...drawn([1], [[neighbors(1, "out"), part([edge(1, 2)])]])))
+    .trim()
+    .split("\n");
+  assert.equal(rows.length, 2);
+  assert.match(rows[1] ?? "", new RegExp(`^${address(1)},${address(2)},,,${TOKEN},USD,erc20,1,1000000,1,1,2023-`));
+});
+
+test("a case comes back as it was saved", () => {
+  const [recipe, parts] = hostile();
+  const text = caseFile(7, recipe, parts.of(recipe));
+  const found = readCase(text, 7);
+  assert.deepEqual(found.recipe, recipe);
+  const again = drawn([1], found.parts, { notes: recipe.notes });
+  assert.deepEqual(draw(...again), draw(recipe, parts));
+});
+
+test("what is no case is refused with the reason", () => {
+  const [recipe, parts] = hostile();
+  const text = caseFile(7, recipe, parts.of(recipe));
+  const changed = (more: object): string => JSON.stringify({ ...JSON.parse(text), ...more });
+  assert.throws(() => readCase("{", 7), /not JSON/);
+  assert.throws(() => readCase("null", 7), /not a case/);
+  assert.throws(() => readCase("[]", 7), /not a case/);
+  assert.throws(() => readCase(text, 8), /chain 7/);
+  assert.throws(() => readCase(changed({ version: 2 }), 7), /version 2/);
+  assert.throws(() => readCase(changed({ recipe: {} }), 7), /damaged/);
+  assert.throws(() => readCase(changed({ parts: null }), 7), /damaged/);
+});
+
+test("the picture has all arrows, names and the legend", () => {
+  const text = svg(draw(...drawn([1], [[neighbors(1, "out"), part([edge(1, 2), edge(1, 3)])]])), "Title");
+  assert.equal((text.match(/class="amount"/g) ?? []).length, 2);
+  assert.match(text, /0x0000…0003/);
+  assert.match(text, /class="legend"[^>]*>USD</);
+  assert.match(text, /aria-label="Title"/);
+});

@@ -1,0 +1,132 @@
+//! The page for browsers. Its files are in the binary, so it needs nothing from elsewhere.
+
+use alloy_primitives::keccak256;
+use axum::{
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use std::sync::LazyLock;
+
+/// A file of the page.
+struct File {
+    path: &'static str,
+    kind: &'static str,
+    body: &'static [u8],
+}
+
+/// All files, as `scripts/page.sh` builds them.
+const FILES: [File; 4] = [
+    File {
+        path: "/",
+        kind: "text/html; charset=utf-8",
+        body: include_bytes!("../page/dist/index.html"),
+    },
+    File {
+        path: "/page.js",
+        kind: "text/javascript; charset=utf-8",
+        body: include_bytes!("../page/dist/page.js"),
+    },
+    File {
+        path: "/page.css",
+        kind: "text/css; charset=utf-8",
+        body: include_bytes!("../page/dist/page.css"),
+    },
+    File {
+        path: "/icon.svg",
+        kind: "image/svg+xml",
+        body: include_bytes!("../page/dist/icon.svg"),
+    },
+];
+
+/// The policy of the page: it runs its own script, asks its own server, and is in no frame. `data:` and
+/// `blob:` are pictures that the script draws.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                      connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+
+/// The paths of the files.
+pub(crate) const PATHS: [&str; 4] = [FILES[0].path, FILES[1].path, FILES[2].path, FILES[3].path];
+
+/// Whether a request is for a file of the page. The files have no data of the node, so they need no token:
+/// the page asks for it.
+pub(crate) fn is_file(method: &Method, path: &str) -> bool {
+    [Method::GET, Method::HEAD].contains(method) && PATHS.contains(&path)
+}
+
+/// A file, or the statement that the browser has it already.
+pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Response {
+    static TAGS: LazyLock<[String; 4]> =
+        LazyLock::new(|| FILES.map(|file| format!("\"{:x}\"", keccak256(file.body))));
+    let Some(at) = PATHS.iter().position(|known| *known == path) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let (file, tag) = (&FILES[at], &TAGS[at]);
+    let known = headers.get(header::IF_NONE_MATCH);
+    let is_known = known
+        .and_then(|known| known.to_str().ok())
+        .is_some_and(|known| known.split(',').any(|known| known.trim() == tag));
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => ([(header::CONTENT_TYPE, file.kind)], file.body).into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of all files: a page that loads at once.
+    const BYTES_MAX: usize = 1 << 20;
+
+    #[test]
+    fn the_page_is_small_and_asks_no_other_host() {
+        let bytes: usize = FILES.iter().map(|file| file.body.len()).sum();
+        assert!(bytes < BYTES_MAX, "{bytes}");
+        for file in &FILES {
+            let text = str::from_utf8(file.body).unwrap();
+            let (text, _licenses) = text.split_once("\n/*\nThis file contains").unwrap_or((text, ""));
+            for (at, _) in text.match_indices("://") {
+                // The names of the namespaces of SVG and HTML are no requests.
+                let is_name =
+                    text[..at].ends_with("http") && text[at..].starts_with("://www.w3.org/");
+                assert!(
+                    is_name,
+                    "{}: {:?}",
+                    file.path,
+                    text.get(at.saturating_sub(20)..at + 40)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_known_is_not_sent_again() {
+        for path in PATHS {
+            let first = answer(path, &HeaderMap::new());
+            assert_eq!(first.status(), StatusCode::OK);
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, first.headers()[header::ETAG].clone());
+            assert_eq!(answer(path, &headers).status(), StatusCode::NOT_MODIFIED);
+        }
+        let tags =
+            PATHS.map(|path| answer(path, &HeaderMap::new()).headers()[header::ETAG].clone());
+        assert!(
+            tags.iter()
+                .enumerate()
+                .all(|(at, tag)| !tags[..at].contains(tag))
+        );
+        assert_eq!(
+            answer("/other", &HeaderMap::new()).status(),
+            StatusCode::NOT_FOUND
+        );
+    }
+}
