@@ -88,6 +88,8 @@ def main():
         for index, transaction in enumerate(transactions):
             if transaction[0] == 3:
                 place = [hex(number), hex(index)]
+                # It closes connections that rest.
+                node.connection.close()
                 known = node.ask("eth_getTransactionByBlockNumberAndIndex", *place)
                 anvil.ask("eth_sendTransaction", unsigned(transaction, known["from"]))
             else:
