@@ -166,7 +166,7 @@ fn placed(
         with_hashes: true,
         ..request.clone()
     };
-    let mut wanted: BTreeMap<(Address, Address, Asset), (Option<Transfer>, Option<Transfer>)> =
+    let mut wanted: BTreeMap<Key, (Option<Transfer>, Option<Transfer>)> =
         edges.iter().map(|it| (key(it), (None, None))).collect();
     let mut note = |transfer: Transfer| {
         let ends = (
@@ -205,7 +205,10 @@ fn placed(
     placed.collect()
 }
 
-const fn key(edge: &StoredEdge) -> (Address, Address, Asset) {
+/// Sender, receiver and asset of an edge.
+type Key = (Address, Address, Asset);
+
+const fn key(edge: &StoredEdge) -> Key {
     (edge.from, edge.to, edge.asset)
 }
 
