@@ -208,9 +208,9 @@ fn no_route_is_stated_with_what_was_not_searched() {
 /// The legs of a route, by hand: first and last transfer, smallest amount, whether it is swapped.
 fn legs_of(route: &[Value]) -> Vec<(u64, u64, u128, bool)> {
     let mut legs: Vec<(u64, u64, u128, bool)> = Vec::new();
+    let mut before: Option<&Value> = None;
     for (number, step) in (1..).zip(route) {
         let amount: u128 = step["value"].as_str().unwrap().parse().unwrap();
-        let before = (number > 1).then(|| &route[number as usize - 2]);
         let same = |name: &str| before.is_some_and(|before| before[name] == step[name]);
         match legs.last_mut() {
             Some(leg) if same("token_address") && same("token_id") => {
@@ -221,6 +221,7 @@ fn legs_of(route: &[Value]) -> Vec<(u64, u64, u128, bool)> {
                 legs.push((number, number, amount, is_swapped));
             }
         }
+        before = Some(step);
     }
     legs
 }

@@ -144,15 +144,15 @@ fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
                 .filter(|log| log["blockHash"] == newest["hash"])
                 .collect();
             assert_eq!(of_logs, of_receipts);
-            places(logs, |text| number(text))
+            places(logs, number)
         }
         "logs" => {
             assert!(document.get("result").is_some(), "{text:.500}");
-            places(document["result"].as_array().unwrap(), |text| number(text))
+            places(document["result"].as_array().unwrap(), number)
         }
         _ => {
             assert_eq!(document["status"], "1", "{text:.500}");
-            places(document["result"].as_array().unwrap(), |text| number(text))
+            places(document["result"].as_array().unwrap(), number)
         }
     };
     Some(Answered {
@@ -287,7 +287,8 @@ fn answers_are_never_stale_and_never_mixed() {
             );
         }
     }
-    eprintln!(
+    #[expect(clippy::print_stderr, reason = "a figure of scripts/serve-stress.sh")]
+    let () = eprintln!(
         "{} answers beside {} changes of the chain in {seconds} s, {beside_changes} of them while it changed; \
          {} were given up",
         answers.len(),

@@ -512,7 +512,8 @@ fn random_requests_are_answered() {
     let before = memory();
     run(count - first, seed + 1);
     let after = memory();
-    eprintln!(
+    #[expect(clippy::print_stderr, reason = "a figure of scripts/serve-stress.sh")]
+    let () = eprintln!(
         "{count} random requests, seed {seed}: memory {before} KiB after {first}, {after} KiB at the end"
     );
     let metrics = served.get("/metrics").body;

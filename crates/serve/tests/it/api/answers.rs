@@ -114,8 +114,7 @@ fn neighbors_are_sums_of_transfers() {
     let all = get(&served, "transfers?limit=10000");
     let all = rows(&all, "transfers");
     for direction in ["out", "in", "both"] {
-        let mut sums: BTreeMap<(String, String, String, String), (u64, u128, Value, Value)> =
-            BTreeMap::new();
+        let mut sums: BTreeMap<[String; 4], (u64, u128, Value, Value)> = BTreeMap::new();
         for it in all {
             let text = |name: &str| it[name].as_str().unwrap().to_owned();
             let (from, to) = (text("from"), text("to"));
@@ -131,7 +130,7 @@ fn neighbors_are_sums_of_transfers() {
                 "block": it["block"], "time": it["time"],
                 "transaction": it["transaction"], "index": it["index"],
             });
-            let key = (from, to, text("token"), text("standard"));
+            let key = [from, to, text("token"), text("standard")];
             let sum = sums
                 .entry(key)
                 .or_insert((0, 0, place.clone(), place.clone()));
@@ -146,7 +145,7 @@ fn neighbors_are_sums_of_transfers() {
         let mut before = u64::MAX;
         for edge in edges {
             let text = |name: &str| edge[name].as_str().unwrap().to_owned();
-            let key = (text("from"), text("to"), text("token"), text("kind"));
+            let key = [text("from"), text("to"), text("token"), text("kind")];
             let (count, sum, first, last) = &sums[&key];
             assert_eq!(edge["count"], *count);
             assert_eq!(text("amount"), sum.to_string());
@@ -293,7 +292,10 @@ fn relations_are_those_of_the_library() {
     let source = open(&fixture);
     let (root, end): (Address, Address) = (ROOT.parse().unwrap(), END.parse().unwrap());
     let paths = source.search(root).hops(6).time_respecting().prepare();
-    let paths = paths.unwrap().paths_to(end).unwrap();
+    let paths = paths
+        .unwrap()
+        .paths_to(end, txgraph::Continuation::SameToken)
+        .unwrap();
     let answer = get(&served, &format!("path?from={ROOT}&to={END}"));
     let route: Vec<_> = paths.shortest.unwrap().iter().map(row).collect();
     assert_eq!(answer["found"], true);
@@ -381,7 +383,7 @@ fn transactions_and_blocks_are_those_of_the_node() {
                 assert_eq!(listed["value"], number(&it["value"]));
                 assert_eq!(listed["status"], receipt["status"] == "0x1");
             }
-            let Some((it, receipt)) = transactions.iter().zip(receipts).last() else {
+            let Some((it, receipt)) = transactions.iter().zip(receipts).next_back() else {
                 continue;
             };
             let hash = it["hash"].as_str().unwrap();
