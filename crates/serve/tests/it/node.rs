@@ -320,7 +320,7 @@ fn answers_state_their_block() {
     let health = served.get("/health");
     assert_eq!((health.status, &health.json()["block"]), (200, &json!(40)));
     let metrics = served.get("/metrics").body;
-    let line = "txgraph_questions_total{name=\"eth_blockNumber\",answered=\"true\"} 1";
+    let line = "txgraph_calls_total{name=\"eth_blockNumber\",answered=\"true\"} 1";
     assert!(metrics.lines().any(|found| found == line), "{metrics}");
     assert!(metrics.contains("\ntxgraph_tip_block 40\n"), "{metrics}");
 }
