@@ -165,6 +165,7 @@ fn serve(
             Reply::Body(body) => body,
             Reply::Raw(bytes) => {
                 let _ = writer.write_all(&bytes);
+                let _ = stream.shutdown(Shutdown::Both);
                 return;
             }
             Reply::Hang => {
