@@ -133,7 +133,7 @@ fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
                 receipts.len(),
                 newest["transactions"].as_array().unwrap().len()
             );
-            // The logs of the newest block are those of its receipts.
+            // The receipts of the newest block have the same logs.
             let of_receipts: Vec<_> = receipts
                 .iter()
                 .flat_map(|it| it["logs"].as_array().unwrap())

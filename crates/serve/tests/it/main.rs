@@ -10,3 +10,4 @@ mod node;
 mod ots;
 mod random;
 mod traces;
+mod upstream;

@@ -449,7 +449,7 @@ fn check(answer: &str, request: &[u8]) {
     );
     let statuses = answer.lines().filter(|line| line.starts_with("HTTP/1."));
     for status in statuses.filter_map(|line| line.split(' ').nth(1)) {
-        // A version that nobody speaks is 505.
+        // A version that does not exist is 505.
         assert!(
             !status.starts_with('5') || status == "505",
             "{request}: {answer}"
