@@ -8,7 +8,7 @@ use crate::harness::{Response, Served, settings, small};
 use serde_json::Value;
 use std::{
     env, fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::{Shutdown, TcpStream},
     thread,
     time::Duration,
@@ -512,7 +512,8 @@ fn random_requests_are_answered() {
     let before = memory();
     run(count - first, seed + 1);
     let after = memory();
-    eprintln!(
+    let _ = writeln!(
+        io::stderr(),
         "{count} random requests, seed {seed}: memory {before} KiB after {first}, {after} KiB at the end"
     );
     let metrics = served.get("/metrics").body;
