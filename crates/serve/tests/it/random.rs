@@ -21,7 +21,7 @@ const FEW: usize = 2_000;
 const CLIENTS: usize = 4;
 /// How much more memory the process may have after the requests than after the first tenth of them. It
 /// levels off: the allocator keeps for each thread what its largest request needed.
-const GROWTH_KIB: u64 = 192 << 10;
+const GROWTH_KIB: u64 = 256 << 10;
 
 const ADDRESS: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 
