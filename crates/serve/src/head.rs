@@ -53,7 +53,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>,
     Deserialize::deserialize(value).map(Some)
 }
 
-/// What an error needs to have.
+/// The fields that an error needs to have.
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "only whether the fields are there")]
 struct ErrorObject {

@@ -45,8 +45,8 @@ const INCOMPLETE: HeaderName = HeaderName::from_static("x-txgraph-incomplete");
 /// The parts that all requests share.
 pub(crate) struct App {
     pub(crate) workers: Workers,
-    /// The threads that wait for the server of the node. They are not those of the workers, so that a
-    /// node that does not answer delays nobody who asks for what is here.
+    /// The threads that wait for the server of the node. Workers have other threads, so that a node that
+    /// does not answer delays no request for what is here.
     pub(crate) passing: Pool,
     pub(crate) access: Access,
     pub(crate) head: Option<Arc<Head>>,

@@ -1,188 +1,16 @@
-//! What is asked from the node, and what never is. A small server plays the node.
+//! Calls that are passed on to the node, and calls that it never gets.
 
-use crate::harness::{Response, Served, read_response, settings, small};
+use crate::{
+    harness::{Response, Served, read_response, settings, small},
+    upstream::{Got, Node, Reply, result},
+};
 use serde_json::{Value, json};
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
+    io::Write,
+    thread,
     time::{Duration, Instant},
 };
 use txgraph_serve::{Limits, METHODS, Settings};
-
-/// What the node does with a request.
-enum Reply {
-    /// An answer with this body.
-    Body(Vec<u8>),
-    /// These bytes, and the end of the connection.
-    Raw(Vec<u8>),
-    /// Nothing, until the node is released.
-    Hang,
-}
-
-/// A request that the node got.
-#[derive(Clone, Debug)]
-struct Got {
-    /// The lines before the body.
-    head: String,
-    body: Value,
-}
-
-/// A server in the place of the node.
-struct Node {
-    address: SocketAddr,
-    got: Arc<Mutex<Vec<Got>>>,
-    released: Arc<AtomicBool>,
-    ends: Arc<AtomicBool>,
-    connections: Arc<Mutex<Vec<TcpStream>>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Node {
-    /// A node that answers as `reply` says, on any port.
-    fn new(reply: impl Fn(&Got) -> Reply + Send + Sync + 'static) -> Self {
-        Self::at(0, reply)
-    }
-
-    fn at(port: u16, reply: impl Fn(&Got) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let got = Arc::<Mutex<Vec<Got>>>::default();
-        let released = Arc::new(AtomicBool::new(false));
-        let ends = Arc::new(AtomicBool::new(false));
-        let (all, reply) = (Arc::clone(&got), Arc::new(reply));
-        let (opens, stops) = (Arc::clone(&released), Arc::clone(&ends));
-        let connections = Arc::<Mutex<Vec<TcpStream>>>::default();
-        let open = Arc::clone(&connections);
-        let thread = thread::spawn(move || {
-            for stream in listener.incoming() {
-                if stops.load(Ordering::SeqCst) {
-                    break;
-                }
-                let (all, reply, opens) = (all.clone(), reply.clone(), opens.clone());
-                let stream = stream.unwrap();
-                open.lock().unwrap().push(stream.try_clone().unwrap());
-                thread::spawn(move || serve(&stream, &all, &*reply, &opens));
-            }
-        });
-        Self {
-            address,
-            got,
-            released,
-            ends,
-            connections,
-            thread: Some(thread),
-        }
-    }
-
-    /// A node whose result for each method is the name of the method.
-    fn echo() -> Self {
-        Self::new(|got| Reply::Body(result(got["method"].clone()).into_bytes()))
-    }
-
-    /// A node that answers everything with this body.
-    fn with_body(body: impl Into<Vec<u8>>) -> Self {
-        let body = body.into();
-        Self::new(move |_| Reply::Body(body.clone()))
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    /// The methods and parameters that it got.
-    fn calls(&self) -> Vec<(String, Value)> {
-        let got = self.got.lock().unwrap();
-        let call = |got: &Got| {
-            let method = got.body["method"].as_str().unwrap().to_owned();
-            (method, got.body["params"].clone())
-        };
-        got.iter().map(call).collect()
-    }
-
-    fn release(&self) {
-        self.released.store(true, Ordering::SeqCst);
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.release();
-        self.ends.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-        for connection in self.connections.lock().unwrap().drain(..) {
-            let _ = connection.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-impl std::ops::Index<&str> for Got {
-    type Output = Value;
-
-    fn index(&self, name: &str) -> &Value {
-        &self.body[name]
-    }
-}
-
-/// Answers the requests of a connection.
-fn serve(
-    stream: &TcpStream,
-    all: &Mutex<Vec<Got>>,
-    reply: &dyn Fn(&Got) -> Reply,
-    released: &AtomicBool,
-) {
-    let (mut reader, mut writer) = (BufReader::new(stream), stream);
-    loop {
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            if line == "\r\n" {
-                break;
-            }
-            let line = line.to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            head += &line;
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let body = serde_json::from_slice(&body).unwrap();
-        let got = Got { head, body };
-        all.lock().unwrap().push(got.clone());
-        let body = match reply(&got) {
-            Reply::Body(body) => body,
-            Reply::Raw(bytes) => {
-                let _ = writer.write_all(&bytes);
-                let _ = stream.shutdown(Shutdown::Both);
-                return;
-            }
-            Reply::Hang => {
-                while !released.load(Ordering::SeqCst) {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                result(json!("late")).into_bytes()
-            }
-        };
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
-        let _ = writer.write_all(&[head.as_bytes(), &body].concat());
-    }
-}
-
-fn result(value: Value) -> String {
-    json!({ "jsonrpc": "2.0", "id": 1, "result": value }).to_string()
-}
 
 fn with_limits(url: String, limits: Limits) -> Served {
     let settings = Settings {
@@ -539,7 +367,7 @@ fn a_node_that_does_not_answer_ends_with_the_time() {
 
 /// However many requests wait for the node, those that ask for what is here do not wait.
 #[test]
-fn a_node_that_does_not_answer_delays_nobody_else() {
+fn a_node_that_does_not_answer_delays_only_its_calls() {
     let node = Node::new(|_| Reply::Hang);
     let limits = Limits {
         time: Duration::from_secs(600),

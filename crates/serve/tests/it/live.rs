@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     env,
+    io::{self, Write},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -133,7 +134,7 @@ fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
                 receipts.len(),
                 newest["transactions"].as_array().unwrap().len()
             );
-            // The logs of the newest block are those of its receipts.
+            // The receipts of the newest block have the same logs.
             let of_receipts: Vec<_> = receipts
                 .iter()
                 .flat_map(|it| it["logs"].as_array().unwrap())
@@ -144,15 +145,15 @@ fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
                 .filter(|log| log["blockHash"] == newest["hash"])
                 .collect();
             assert_eq!(of_logs, of_receipts);
-            places(logs, number)
+            places(logs)
         }
         "logs" => {
             assert!(document.get("result").is_some(), "{text:.500}");
-            places(document["result"].as_array().unwrap(), number)
+            places(document["result"].as_array().unwrap())
         }
         _ => {
             assert_eq!(document["status"], "1", "{text:.500}");
-            places(document["result"].as_array().unwrap(), number)
+            places(document["result"].as_array().unwrap())
         }
     };
     Some(Answered {
@@ -165,7 +166,7 @@ fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
 }
 
 /// The blocks of logs.
-fn places(logs: &[Value], number: impl Fn(&Value) -> u128) -> Vec<(u64, String)> {
+fn places(logs: &[Value]) -> Vec<(u64, String)> {
     let place = |log: &Value| {
         let block = u64::try_from(number(&log["blockNumber"])).unwrap();
         (block, log["blockHash"].as_str().unwrap().to_owned())
@@ -287,8 +288,8 @@ fn answers_are_never_stale_and_never_mixed() {
             );
         }
     }
-    #[expect(clippy::print_stderr, reason = "a figure of scripts/serve-stress.sh")]
-    let () = eprintln!(
+    let _ = writeln!(
+        io::stderr(),
         "{} answers beside {} changes of the chain in {seconds} s, {beside_changes} of them while it changed; \
          {} were given up",
         answers.len(),

@@ -13,3 +13,4 @@ mod ots;
 mod page;
 mod random;
 mod traces;
+mod upstream;

@@ -8,7 +8,7 @@ use crate::harness::{Response, Served, settings, small};
 use serde_json::Value;
 use std::{
     env, fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::{Shutdown, TcpStream},
     thread,
     time::Duration,
@@ -21,7 +21,7 @@ const FEW: usize = 2_000;
 const CLIENTS: usize = 4;
 /// How much more memory the process may have after the requests than after the first tenth of them. It
 /// levels off: the allocator keeps for each thread what its largest request needed.
-const GROWTH_KIB: u64 = 192 << 10;
+const GROWTH_KIB: u64 = 256 << 10;
 
 const ADDRESS: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 
@@ -449,7 +449,7 @@ fn check(answer: &str, request: &[u8]) {
     );
     let statuses = answer.lines().filter(|line| line.starts_with("HTTP/1."));
     for status in statuses.filter_map(|line| line.split(' ').nth(1)) {
-        // A version that nobody speaks is 505.
+        // A version that does not exist is 505.
         assert!(
             !status.starts_with('5') || status == "505",
             "{request}: {answer}"
@@ -512,8 +512,8 @@ fn random_requests_are_answered() {
     let before = memory();
     run(count - first, seed + 1);
     let after = memory();
-    #[expect(clippy::print_stderr, reason = "a figure of scripts/serve-stress.sh")]
-    let () = eprintln!(
+    let _ = writeln!(
+        io::stderr(),
         "{count} random requests, seed {seed}: memory {before} KiB after {first}, {after} KiB at the end"
     );
     let metrics = served.get("/metrics").body;
