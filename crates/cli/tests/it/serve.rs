@@ -1,6 +1,7 @@
 //! `txgraph serve`.
 
 use crate::{harness::Sample, replay::chain};
+use serde_json::Value;
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -86,4 +87,79 @@ fn only_data_directories_are_served() {
         .run("serve --source era:archives --listen 127.0.0.1:0")
         .ended(2);
     refused.says("cannot");
+}
+
+/// The commands that answers of the own API state give the same when they are run.
+#[test]
+fn commands_of_answers_give_the_same() {
+    let sample = Sample::small();
+    let (mut child, address, _stderr) = start(&sample, "");
+    let get = |path: &str| -> Value {
+        let request = format!("GET /v1/{path} HTTP/1.1\r\nconnection: close\r\n");
+        let answer = ask(&address, &format!("{request}host: {address}\r\n\r\n"));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        serde_json::from_str(body).unwrap()
+    };
+    let run = |answer: &Value| -> String {
+        let command = answer["command"].as_str().unwrap();
+        let words = command.strip_prefix("txgraph ").unwrap();
+        sample.ok(&format!("{words} -q {}", chain())).stdout
+    };
+    let json = |answer: &Value| -> Value { serde_json::from_str(&run(answer)).unwrap() };
+    let len = |value: &Value| value.as_array().unwrap().len();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let end = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+
+    let info = get("info");
+    assert_eq!(json(&info)["tip"]["hash"], info["tip"]["hash"]);
+    let who = get(&format!("address?address={root}&blocks=5:&internal=true"));
+    let shown = json(&who);
+    assert_eq!(shown["sent"]["transfers"], who["sent"]);
+    assert_eq!(shown["received"]["transfers"], who["received"]);
+    assert_eq!(shown["state"]["account"]["nonce"], who["nonce"]);
+    let near = get(&format!(
+        "neighbors?address={root}&direction=both&limit=10000"
+    ));
+    let pairs = json(&near);
+    let pairs = pairs["result"]["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), len(&near["edges"]));
+    for edge in near["edges"].as_array().unwrap() {
+        let same = |pair: &&Value| {
+            let token = pair["token_address"].as_str().unwrap_or("native");
+            pair["from_address"] == edge["from"]
+                && pair["to_address"] == edge["to"]
+                && edge["token"] == token
+                && edge["kind"] == pair["token_standard"]
+        };
+        let pair = pairs.iter().find(same).unwrap();
+        assert_eq!(pair["count"], edge["count"]);
+        assert_eq!(pair["sum"], edge["amount"]);
+    }
+    let graph = get(&format!(
+        "graph?root={root}&hops=3&token=native&min=1000&blocks=-35:"
+    ));
+    let drawn = json(&graph);
+    assert_eq!(len(&drawn["vertices"]), len(&graph["vertices"]));
+    assert_eq!(len(&drawn["edges"]), len(&graph["edges"]));
+    let path = get(&format!("path?from={root}&to={end}"));
+    assert_eq!(len(&json(&path)["shortest"]), len(&path["transfers"]));
+    let trace = get(&format!("trace?root={root}&method=lifo"));
+    assert_eq!(json(&trace)["result"], trace["result"]);
+    let common = get(&format!("common?address={root}&address={end}"));
+    assert_eq!(
+        len(&json(&common)["counterparties"]),
+        len(&common["addresses"])
+    );
+    let list = get(&format!(
+        "transfers?address={root}&direction=out&limit=10000"
+    ));
+    assert_eq!(run(&list).lines().count(), len(&list["transfers"]));
+    let hash = list["transfers"][0]["transaction"].as_str().unwrap();
+    let transaction = get(&format!("transaction?hash={hash}"));
+    let shown = json(&transaction);
+    assert_eq!(shown["fee"], transaction["fee"]);
+    assert_eq!(len(&shown["transfers"]), len(&transaction["transfers"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

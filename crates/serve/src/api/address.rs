@@ -172,6 +172,9 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
             "`address` excludes `from` and `to`: name one or the others".to_owned(),
         ));
     }
+    if addresses.is_empty() && direction != Direction::Both {
+        return Err(Fault::Params("`direction` needs `address`".to_owned()));
+    }
     let mut query = question.ask.source.transfers().select(question.selection());
     let mut command = question.command("transfers");
     let mut touch = |of: txgraph::Address, direction: Direction| {

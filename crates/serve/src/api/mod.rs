@@ -115,14 +115,11 @@ fn limited(ask: &Ask<'_>, bytes: Vec<u8>) -> Answer<Vec<u8>> {
 /// The HTTP status and the document of a request without a result.
 pub(crate) fn refusal(fault: &Fault) -> (u16, Value) {
     let (status, code) = status(fault);
-    let mut error = json!({ "code": code, "message": fault.message() });
     let hint = match fault {
         Fault::Source(error) => error.hint.as_ref().map(hint),
         _ => None,
     };
-    if let (Value::Object(fields), Some(hint)) = (&mut error, hint) {
-        fields.insert("hint".to_owned(), hint.into());
-    }
+    let error = json!({ "code": code, "message": fault.message(), "hint": hint });
     (status, json!({ "error": error }))
 }
 

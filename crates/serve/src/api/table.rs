@@ -509,7 +509,14 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
             ("index", "integer"),
         ],
     ),
-    ("Reason", &[("code", "string"), ("message", "string")]),
+    (
+        "Reason",
+        &[
+            ("code", "string"),
+            ("message", "string"),
+            ("hint", "string?"),
+        ],
+    ),
     (
         "SearchResult",
         &[("kind", "string"), ("value", "string"), ("text", "string")],
@@ -540,6 +547,7 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
             ("symbol", "string?"),
             ("decimals", "integer?"),
             ("name", "string?"),
+            ("is_claim", "boolean"),
         ],
     ),
     (

@@ -1,0 +1,537 @@
+//! Answers on the committed chain.
+
+use super::{get, open, refused, rows, token};
+use crate::harness::{Served, read_response, small};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{Read, Write},
+};
+use txgraph::{Address, Direction, Kind, Measure, Transfer};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    naive,
+};
+
+/// An address of the small chain with transfers of several tokens.
+const BUSY: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+
+/// The root of a peel chain.
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// The end of it.
+const END: &str = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+
+fn hex(address: Address) -> String {
+    format!("{address:#x}")
+}
+
+/// A transfer as the API writes it.
+fn row(it: &Transfer) -> Value {
+    json!({
+        "block": it.block_number,
+        "time": it.block_timestamp.map(txgraph::BlockTime::seconds),
+        "transaction": it.transaction_hash,
+        "index": it.transaction_index,
+        "log_index": it.log_index,
+        "kind": it.kind.as_str(),
+        "standard": it.token_standard.as_str(),
+        "from": hex(it.from_address),
+        "to": hex(it.to_address),
+        "token": it.token_address.map_or("native".to_owned(), hex),
+        "amount": it.value.to_string(),
+        "id": it.token_id.map(|id| id.to_string()),
+    })
+}
+
+/// All transfers by a decoder of the node's answers, without wraps, which have rules of their own.
+fn naive_rows(fixture: &Fixture) -> Vec<Value> {
+    let decoded = naive::decode_fixture(fixture).transfers;
+    let decoded = decoded
+        .iter()
+        .filter(|it| ![Kind::Wrap, Kind::Unwrap].contains(&it.kind));
+    decoded.map(row).collect()
+}
+
+fn is_wrap(row: &Value) -> bool {
+    row["kind"] == "wrap" || row["kind"] == "unwrap"
+}
+
+#[test]
+fn transfers_are_those_of_a_naive_decoder() {
+    for fixture in fixtures::committed() {
+        let served = Served::new(&fixture);
+        let all = naive_rows(&fixture);
+        let found = get(&served, "transfers?limit=10000");
+        let found: Vec<_> = rows(&found, "transfers").clone();
+        let plain: Vec<_> = found.iter().filter(|it| !is_wrap(it)).cloned().collect();
+        assert_eq!(plain, all, "{}", fixture.name);
+        // Pages, from both ends.
+        let mut pages = Vec::new();
+        for offset in (0..found.len()).step_by(97) {
+            let page = get(&served, &format!("transfers?limit=97&offset={offset}"));
+            assert_eq!(page["more"], offset + 97 < found.len());
+            pages.extend(rows(&page, "transfers").clone());
+        }
+        assert_eq!(pages, found);
+        let newest = get(&served, "transfers?order=newest&limit=5&offset=3");
+        let mut last: Vec<_> = found[found.len() - 8..found.len() - 3].to_vec();
+        last.reverse();
+        assert_eq!(rows(&newest, "transfers"), &last);
+        // By ends, token, amount and blocks.
+        let (from, to) = (&found[40]["from"], &found[40]["to"]);
+        let (from, to) = (from.as_str().unwrap(), to.as_str().unwrap());
+        let between = get(
+            &served,
+            &format!("transfers?from={from}&to={to}&limit=10000"),
+        );
+        let wanted = found.iter();
+        let wanted: Vec<_> = wanted
+            .filter(|it| it["from"] == from && it["to"] == to)
+            .cloned()
+            .collect();
+        assert_eq!(rows(&between, "transfers"), &wanted);
+        assert_eq!(between["command"], Value::Null);
+        let query = format!("address={BUSY}&direction=in&token=native&blocks=5:30&min=1000");
+        let filtered = get(&served, &format!("transfers?{query}&limit=10000"));
+        let number = |it: &Value| it["amount"].as_str().unwrap().parse::<u128>().unwrap();
+        let wanted = found.iter().filter(|it| {
+            it["to"] == BUSY
+                && it["token"] == "native"
+                && (5..30).contains(&it["block"].as_u64().unwrap())
+                && number(it) >= 1000
+        });
+        let wanted: Vec<_> = wanted.cloned().collect();
+        assert!(!wanted.is_empty());
+        assert_eq!(rows(&filtered, "transfers"), &wanted);
+    }
+}
+
+#[test]
+fn neighbors_are_sums_of_transfers() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let all = get(&served, "transfers?limit=10000");
+    let all = rows(&all, "transfers");
+    for direction in ["out", "in", "both"] {
+        let mut sums: BTreeMap<(String, String, String, String), (u64, u128, Value, Value)> =
+            BTreeMap::new();
+        for it in all {
+            let text = |name: &str| it[name].as_str().unwrap().to_owned();
+            let (from, to) = (text("from"), text("to"));
+            let is_wanted = match direction {
+                "out" => from == BUSY,
+                "in" => to == BUSY,
+                _ => from == BUSY || to == BUSY,
+            };
+            if !is_wanted {
+                continue;
+            }
+            let place = json!({
+                "block": it["block"], "time": it["time"],
+                "transaction": it["transaction"], "index": it["index"],
+            });
+            let key = (from, to, text("token"), text("standard"));
+            let sum = sums
+                .entry(key)
+                .or_insert((0, 0, place.clone(), place.clone()));
+            sum.0 += 1;
+            sum.1 += text("amount").parse::<u128>().unwrap();
+            sum.3 = place;
+        }
+        let query = format!("neighbors?address={BUSY}&direction={direction}&limit=10000");
+        let answer = get(&served, &query);
+        let edges = rows(&answer, "edges");
+        assert_eq!(edges.len(), sums.len());
+        let mut before = u64::MAX;
+        for edge in edges {
+            let text = |name: &str| edge[name].as_str().unwrap().to_owned();
+            let key = (text("from"), text("to"), text("token"), text("kind"));
+            let (count, sum, first, last) = &sums[&key];
+            assert_eq!(edge["count"], *count);
+            assert_eq!(text("amount"), sum.to_string());
+            assert_eq!((&edge["first"], &edge["last"]), (first, last));
+            assert!(*count <= before, "the strongest first");
+            before = *count;
+            assert!(answer["tokens"][text("token")].is_object());
+        }
+        let few = get(
+            &served,
+            &format!("neighbors?address={BUSY}&direction={direction}&limit=2"),
+        );
+        assert_eq!(rows(&few, "edges"), &edges[..2]);
+        assert_eq!(few["more"], edges.len() - 2);
+        assert!(!rows(&few, "incomplete").is_empty());
+    }
+}
+
+#[test]
+fn graphs_are_those_of_the_library_with_places() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let source = open(&fixture);
+    let usd6 = token(&fixture, "usd6");
+    for (query, direction, hops) in [
+        (format!("root={ROOT}&hops=3"), Direction::Out, 3),
+        (
+            format!("root={BUSY}&hops=2&direction=both"),
+            Direction::Both,
+            2,
+        ),
+        (
+            format!("root={ROOT}&root={BUSY}&direction=in"),
+            Direction::In,
+            1,
+        ),
+        (
+            format!("root={ROOT}&hops=4&token={usd6}"),
+            Direction::Out,
+            4,
+        ),
+    ] {
+        let answer = get(&served, &format!("graph?{query}"));
+        let mut search = source.search(ROOT.parse().unwrap());
+        if !query.starts_with(&format!("root={ROOT}")) {
+            search = source.search(BUSY.parse().unwrap());
+        }
+        if query.contains("&root=") {
+            search = search.root(BUSY.parse().unwrap());
+        }
+        if query.contains("token=") {
+            search = search.token(usd6.parse().unwrap());
+        }
+        let graph = search.hops(hops).direction(direction).max_degree(500).run();
+        let graph = graph.unwrap();
+        let wanted: Vec<_> = graph
+            .graph
+            .node_weights()
+            .map(|vertex| (hex(vertex.address), u64::from(vertex.hop)))
+            .collect();
+        let vertices = rows(&answer, "vertices");
+        let found: Vec<_> = vertices
+            .iter()
+            .map(|it| {
+                (
+                    it["address"].as_str().unwrap().to_owned(),
+                    it["depth"].as_u64().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(found, wanted, "{query}");
+        let merged = graph.merged_edges().unwrap();
+        let edges = rows(&answer, "edges");
+        assert_eq!(edges.len(), merged.len());
+        for (edge, merged) in edges.iter().zip(&merged) {
+            assert_eq!(edge["from"], hex(graph.graph[merged.source].address));
+            assert_eq!(edge["count"], merged.count);
+            assert_eq!(edge["amount"], merged.sum.to_string());
+            assert_eq!(edge["first"]["block"], merged.first.0);
+            assert_eq!(edge["last"]["block"], merged.last.0);
+            assert!(edge["first"]["transaction"].is_string());
+        }
+        let place = |it: &Value| (it["column"].as_i64().unwrap(), it["row"].as_u64().unwrap());
+        let places: BTreeSet<_> = vertices.iter().map(place).collect();
+        assert_eq!(places.len(), vertices.len(), "each has a place of its own");
+        for vertex in vertices {
+            let is_root = rows(vertex, "marks").contains(&json!("root"));
+            assert_eq!(is_root, vertex["column"] == 0, "{vertex}");
+        }
+    }
+    // A limit is part of the answer.
+    let cut = get(
+        &served,
+        &format!("graph?root={BUSY}&hops=3&direction=both&max_edges=10"),
+    );
+    assert!(
+        rows(&cut, "incomplete")
+            .iter()
+            .any(|it| { it.as_str().unwrap().contains("limit of 10 transfers") })
+    );
+    let hubs = get(
+        &served,
+        &format!("graph?root={ROOT}&hops=4&direction=both&max_degree=3"),
+    );
+    let marked = rows(&hubs, "vertices").iter();
+    assert!(
+        marked
+            .clone()
+            .any(|it| rows(it, "marks").contains(&json!("hub")))
+    );
+}
+
+#[test]
+fn graphs_are_also_arrow_streams() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let mut stream = served.connect();
+    let request = format!(
+        "GET /v1/graph?root={ROOT}&hops=2 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         accept: application/vnd.apache.arrow.stream\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|it| it == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+    assert!(head.contains("content-type: application/vnd.apache.arrow.stream"));
+    let body = &bytes[end + 4..];
+    // A stream begins with the marker of a message, and ends with an empty one.
+    assert_eq!(body[..4], [0xff; 4]);
+    assert_eq!(body[body.len() - 8..], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+    // Another client still gets JSON.
+    let mut plain = served.connect();
+    let request = request.replace("application/vnd.apache.arrow.stream", "*/*");
+    plain.write_all(request.as_bytes()).unwrap();
+    let plain = read_response(&mut plain).unwrap().json();
+    assert!(plain["edges"].is_array());
+}
+
+#[test]
+fn relations_are_those_of_the_library() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let source = open(&fixture);
+    let (root, end): (Address, Address) = (ROOT.parse().unwrap(), END.parse().unwrap());
+    let paths = source.search(root).hops(6).time_respecting().prepare();
+    let paths = paths.unwrap().paths_to(end).unwrap();
+    let answer = get(&served, &format!("path?from={ROOT}&to={END}"));
+    let route: Vec<_> = paths.shortest.unwrap().iter().map(row).collect();
+    assert_eq!(answer["found"], true);
+    assert_eq!(rows(&answer, "transfers"), &route);
+    let none = get(&served, &format!("path?from={END}&to={ROOT}"));
+    assert_eq!(
+        (&none["found"], &none["transfers"]),
+        (&json!(false), &json!([]))
+    );
+    assert!(!rows(&none, "hints").is_empty());
+    assert_eq!(
+        refused(&served, &format!("path?from={ROOT}&to={ROOT}")).0,
+        400
+    );
+
+    let pair = [
+        "0x95dc8a905bf6488bc52147ac4ebd77d3aab83dc0",
+        "0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12",
+    ];
+    let [a, b] = pair.map(|it| it.parse::<Address>().unwrap());
+    let common = source.search(a).root(b).prepare().unwrap();
+    let common = common.common_counterparties().unwrap();
+    let wanted: Vec<_> = common
+        .counterparties
+        .iter()
+        .map(|it| hex(it.address))
+        .collect();
+    let query = format!("common?address={}&address={}", pair[0], pair[1]);
+    let answer = get(&served, &query);
+    let addresses = |answer: &Value| -> Vec<String> {
+        let rows = rows(answer, "addresses").iter();
+        rows.map(|it| it["address"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(addresses(&answer), wanted);
+    // Further away are at least those.
+    let far = addresses(&get(&served, &format!("{query}&hops=2&limit=10000")));
+    assert!(wanted.iter().all(|it| far.contains(it)));
+    assert_eq!(refused(&served, &format!("common?address={ROOT}")).0, 400);
+
+    let usd6 = token(&fixture, "usd6");
+    for method in ["fifo", "haircut"] {
+        let taint = source.analyze(Measure::Taint).root(root);
+        let taint = taint
+            .token(usd6.parse().unwrap())
+            .method(method.parse().unwrap());
+        let taint = taint.run().unwrap();
+        let answer = get(
+            &served,
+            &format!("trace?root={ROOT}&token={usd6}&method={method}"),
+        );
+        assert_eq!(answer["result"], taint.result);
+    }
+    let (status, code, _) = refused(&served, &format!("trace?root={ROOT}&method=guess"));
+    assert_eq!((status, code.as_str()), (400, "parameter"));
+}
+
+#[test]
+fn transactions_and_blocks_are_those_of_the_node() {
+    for fixture in fixtures::committed() {
+        let served = Served::new(&fixture);
+        let source = open(&fixture);
+        let number = |value: &Value| crate::harness::number(value).to_string();
+        for (block, receipts) in fixture
+            .lines("blocks")
+            .zip(fixture.lines("receipts"))
+            .step_by(5)
+        {
+            let answer = get(
+                &served,
+                &format!("block?block={}", number(&block["number"])),
+            );
+            let by_hash = block["hash"].as_str().unwrap();
+            assert_eq!(get(&served, &format!("block?block={by_hash}")), answer);
+            assert_eq!(answer["hash"], block["hash"]);
+            assert_eq!(answer["parent"], block["parentHash"]);
+            assert_eq!(answer["miner"], block["miner"]);
+            assert_eq!(answer["base_fee"], number(&block["baseFeePerGas"]));
+            let transactions = block["transactions"].as_array().unwrap();
+            let listed = rows(&answer, "transactions");
+            assert_eq!(listed.len(), transactions.len());
+            let receipts = receipts["receipts"].as_array().unwrap();
+            for ((it, listed), receipt) in transactions.iter().zip(listed).zip(receipts) {
+                assert_eq!((&listed["hash"], &listed["to"]), (&it["hash"], &it["to"]));
+                assert_eq!(listed["value"], number(&it["value"]));
+                assert_eq!(listed["status"], receipt["status"] == "0x1");
+            }
+            let Some((it, receipt)) = transactions.iter().zip(receipts).last() else {
+                continue;
+            };
+            let hash = it["hash"].as_str().unwrap();
+            let found = get(&served, &format!("transaction?hash={hash}"));
+            for (ours, theirs) in [("from", "from"), ("to", "to"), ("input", "input")] {
+                assert_eq!(found[ours], it[theirs], "{hash}");
+            }
+            assert_eq!(found["gas_used"].to_string(), number(&receipt["gasUsed"]));
+            assert_eq!(found["gas_price"], number(&receipt["effectiveGasPrice"]));
+            assert_eq!(found["status"], receipt["status"] == "0x1");
+            let logs = receipt["logs"].as_array().unwrap();
+            assert_eq!(rows(&found, "logs").len(), logs.len());
+            for (ours, theirs) in rows(&found, "logs").iter().zip(logs) {
+                assert_eq!(ours["index"].to_string(), number(&theirs["logIndex"]));
+                for name in ["address", "topics", "data"] {
+                    assert_eq!(ours[name], theirs[name]);
+                }
+            }
+            let trace = json!([hash, { "tracer": "callTracer" }]);
+            assert_eq!(
+                found["calls"],
+                served.result("debug_traceTransaction", trace)
+            );
+            let place = source
+                .find_transaction(hash.parse().unwrap())
+                .unwrap()
+                .unwrap();
+            let name = txgraph::TransactionName::Position {
+                block: place.0,
+                index: place.1,
+            };
+            let summary = source.transaction(name).unwrap();
+            let moved: Vec<_> = summary.transfers.iter().map(row).collect();
+            assert_eq!(rows(&found, "transfers"), &moved);
+            // Balances change by what was moved, and by the fee.
+            let sender = rows(&found, "state").iter();
+            let sender: Vec<_> = sender
+                .filter(|change| change["address"] == it["from"])
+                .collect();
+            assert_eq!(sender.len(), 1);
+            assert!(sender[0]["nonce"].is_array());
+        }
+    }
+}
+
+#[test]
+fn addresses_and_tokens_are_what_the_chain_says() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let all = get(&served, "transfers?limit=10000");
+    let all = rows(&all, "transfers");
+    let usd6 = token(&fixture, "usd6");
+    for of in [BUSY, ROOT, END, usd6.as_str()] {
+        let answer = get(&served, &format!("address?address={of}"));
+        let own = all.iter().filter(|it| it["from"] == of || it["to"] == of);
+        let own: Vec<_> = own.collect();
+        assert_eq!(answer["transfers"], own.len());
+        for (name, it) in [("first", own.first()), ("last", own.last())] {
+            let place = it.map(|it| it["transaction"].clone());
+            assert_eq!(answer[name]["transaction"], place.unwrap_or_default());
+        }
+        let balance = served.result("eth_getBalance", json!([of, "latest"]));
+        assert_eq!(
+            answer["balance"],
+            crate::harness::number(&balance).to_string()
+        );
+        for it in rows(&answer, "balances") {
+            let token = it["token"]["address"].as_str().unwrap();
+            let query =
+                format!("module=account&action=tokenbalance&address={of}&contractaddress={token}");
+            assert_eq!(it["amount"], served.query(&query)["result"]);
+        }
+    }
+    let contract = get(&served, &format!("address?address={usd6}"));
+    assert_eq!(contract["is_contract"], true);
+    let creator = served.result("ots_getContractCreator", json!([usd6]));
+    assert_eq!(contract["creator"]["transaction"], creator["hash"]);
+
+    let answer = get(&served, &format!("token?token={usd6}&limit=10000"));
+    assert_eq!(answer["token"]["symbol"], "USD6");
+    assert_eq!(answer["token"]["name"], "USD Six");
+    assert_eq!(answer["token"]["decimals"], 6);
+    let mut held: BTreeMap<String, i128> = BTreeMap::new();
+    for it in all.iter().filter(|it| it["token"] == usd6.as_str()) {
+        let amount: i128 = it["amount"].as_str().unwrap().parse().unwrap();
+        *held
+            .entry(it["to"].as_str().unwrap().to_owned())
+            .or_default() += amount;
+        *held
+            .entry(it["from"].as_str().unwrap().to_owned())
+            .or_default() -= amount;
+    }
+    held.retain(|address, amount| *amount > 0 && *address != hex(Address::ZERO));
+    let holders = rows(&answer, "holders");
+    assert_eq!(holders.len(), held.len());
+    let mut before = i128::MAX;
+    for holder in holders {
+        let amount: i128 = holder["amount"].as_str().unwrap().parse().unwrap();
+        assert_eq!(held[holder["address"].as_str().unwrap()], amount);
+        assert!(amount <= before);
+        before = amount;
+    }
+    let few = get(&served, &format!("token?token={usd6}&limit=3"));
+    assert_eq!(rows(&few, "holders"), &holders[..3]);
+    assert_eq!(few["more"], holders.len() - 3);
+}
+
+#[test]
+fn searches_find_what_users_type() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let usd6 = token(&fixture, "usd6");
+    let block = served.result("eth_getBlockByNumber", json!(["0x14", false]));
+    let (hash, transaction) = (&block["hash"], &block["transactions"][0]);
+    let kinds = |text: &str| -> Vec<(String, String)> {
+        let answer = get(&served, &format!("search?q={text}"));
+        let results = rows(&answer, "results").iter();
+        let text = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();
+        results
+            .map(|it| (text(it, "kind"), text(it, "value")))
+            .collect()
+    };
+    let one = |kind: &str, value: &str| vec![(kind.to_owned(), value.to_owned())];
+    let (hash, transaction) = (hash.as_str().unwrap(), transaction.as_str().unwrap());
+    assert_eq!(kinds(hash), one("block", hash));
+    assert_eq!(kinds(transaction), one("transaction", transaction));
+    assert_eq!(kinds("20"), one("block", "20"));
+    assert_eq!(kinds("99999999"), []);
+    assert_eq!(kinds(BUSY), one("address", BUSY));
+    let both = [one("address", &usd6), one("token", &usd6)].concat();
+    assert_eq!(kinds(&usd6), both);
+    assert_eq!(kinds("nothing"), []);
+    assert_eq!(refused(&served, "search").0, 400);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let Some(fixture) = fixtures::fixture("pruned/long-v2-full") else {
+        return;
+    };
+    let served = Served::new(&fixture);
+    let info = get(&served, "info");
+    assert!(!rows(&info, "incomplete").is_empty(), "{info}");
+    let first = info["blocks"][0].as_u64().unwrap();
+    assert!(first > 1);
+    let (status, code, _) = refused(&served, "transfers?limit=1");
+    assert_eq!((status, code.as_str()), (422, "incomplete"));
+    let body = served.get("/v1/transfers?limit=1").json();
+    let hint = body["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("partial=true"), "{hint}");
+    let partial = get(&served, "transfers?limit=1&partial=true");
+    assert!(!rows(&partial, "incomplete").is_empty(), "{partial}");
+}
