@@ -93,7 +93,9 @@ mod tests {
         assert!(bytes < BYTES_MAX, "{bytes}");
         for file in &FILES {
             let text = str::from_utf8(file.body).unwrap();
-            let (text, _licenses) = text.split_once("\n/*\nThis file contains").unwrap_or((text, ""));
+            let (text, _licenses) = text
+                .split_once("\n/*\nThis file contains")
+                .unwrap_or((text, ""));
             for (at, _) in text.match_indices("://") {
                 // The names of the namespaces of SVG and HTML are no requests.
                 let is_name =
