@@ -103,6 +103,7 @@ struct BuildOptions {
     first_block: Option<u64>,
     last_block: Option<u64>,
     with_internal: bool,
+    with_transactions: bool,
     quick: bool,
 }
 
@@ -292,6 +293,7 @@ impl Node {
             let build = txgraph::BuildOptions {
                 first_block: options.first_block.unwrap_or_default(),
                 last_block: options.last_block,
+                transactions: options.with_transactions,
                 ..txgraph::BuildOptions::default()
             };
             let report = match action.as_str() {

@@ -74,16 +74,21 @@ class Index:
         first_block: Optional[int] = None,
         last_block: Optional[int] = None,
         with_internal: bool = False,
+        with_transactions: bool = False,
     ) -> Dict[str, Any]:
         """Builds the index, or continues a build that was interrupted. Returns its status.
 
         Nodes that are open use an index from their next :func:`open` on.
+
+        :param with_internal: also store the transfers inside of transactions
+        :param with_transactions: also store the transactions of each address
         """
         return self._do(
             "build",
             first_block=_options.integer("first_block", first_block),
             last_block=_options.integer("last_block", last_block),
             with_internal=_options.flag("with_internal", with_internal),
+            with_transactions=_options.flag("with_transactions", with_transactions),
         )
 
     def update(self) -> Dict[str, Any]:

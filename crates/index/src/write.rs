@@ -34,7 +34,7 @@ use txgraph_work::{CancelFlag, ProgressGuard};
 const JOBS_AHEAD: usize = 2;
 
 /// The number of blocks that are copied at a time into a joined segment.
-const JOINED_BLOCKS: u64 = 64;
+const JOINED_BLOCKS: u64 = 256;
 
 /// The minimum memory of a worker, in bytes, whatever the limit.
 const WORKER_BYTES_MIN: u64 = 8 << 20;
