@@ -71,7 +71,9 @@ impl Question<'_> {
                 command.option("-t", &token.map_or("eth".to_owned(), hex));
             }
         }
-        if let Some((text, _)) = given.blocks() {
+        if given.knows("blocks")
+            && let Some((text, _)) = given.blocks()
+        {
             command.option("--blocks", text);
         }
         if given.knows("min")
@@ -82,7 +84,7 @@ impl Question<'_> {
         if given.knows("internal") && given.flag("internal") {
             command.word("--with-internal");
         }
-        if given.flag("partial") {
+        if given.knows("partial") && given.flag("partial") {
             command.word("--allow-partial");
         }
         command
