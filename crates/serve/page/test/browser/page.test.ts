@@ -215,6 +215,7 @@ test("a case is saved and opened again, with notes and without questions", () =>
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
     await page.setInputFiles("input[type=file]", file);
+    await page.waitForFunction(() => !document.querySelector(".status")?.textContent?.startsWith("0 "));
     assert.deepEqual(await counts(page), before);
     assert.deepEqual(
       asked.filter((url) => url.includes("/v1/neighbors")),
