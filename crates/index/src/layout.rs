@@ -54,10 +54,10 @@ impl Format {
         }
     }
 
-    /// Bytes of the head: the list of parts is followed by the checksums of the root and of the
-    /// head.
+    /// Bytes of the head: the list of parts is followed by zeros, and by the checksums of the root
+    /// and of the head. A multiple of [`ALIGN`], so that parts begin at one.
     pub(crate) const fn head_bytes(self) -> usize {
-        FIXED_BYTES + self.parts() * ENTRY_BYTES + 2 * CHECKSUM_BYTES
+        (FIXED_BYTES + self.parts() * ENTRY_BYTES + 2 * CHECKSUM_BYTES).next_multiple_of(ALIGN)
     }
 }
 
@@ -337,6 +337,7 @@ impl Head {
             out.extend(part.bytes.to_le_bytes());
             out.extend(part.width.to_le_bytes());
         }
+        out.resize(head_bytes - 2 * CHECKSUM_BYTES, 0);
         out.extend(self.root_checksum.to_le_bytes());
         out.extend(crc32fast::hash(&out).to_le_bytes());
         out
@@ -367,6 +368,8 @@ impl Head {
         if checksum.to_le_bytes() != stored {
             return Err(damaged("its head does not match its checksum"));
         }
+        // After the magic bytes and the version.
+        let rest = Fields(body.get(12..).unwrap_or_default());
         let head = Self::fields(format, rest).ok_or_else(|| damaged("its head is invalid"))?;
         let geometry = head.geometry(file.len())?;
         Ok((head, checksum, geometry))
@@ -401,7 +404,14 @@ impl Head {
                 width: rest.u32()?,
             };
         }
-        (usize::try_from(part_count) == Ok(format.parts())).then_some(Self {
+        let is_whole = usize::try_from(part_count) == Ok(format.parts());
+        // Zeros before the checksum of the root.
+        while rest.0.len() > CHECKSUM_BYTES {
+            if rest.u32()? != 0 {
+                return None;
+            }
+        }
+        is_whole.then_some(Self {
             format,
             genesis_hash,
             chain_id,
@@ -539,7 +549,7 @@ mod tests {
     fn versions_are_those_of_the_formats() {
         assert_eq!(Format::ALL.map(Format::version), [4, 5]);
         assert_eq!(Format::ALL.map(Format::parts), [22, 25]);
-        assert_eq!(Format::ALL.map(Format::head_bytes), [664, 724]);
+        assert_eq!(Format::ALL.map(Format::head_bytes), [664, 728]);
         assert_eq!(Format::of_version(3), None);
         assert_eq!(Format::of_version(Format::NEWEST + 1), None);
     }

@@ -236,7 +236,7 @@ fn wrong_transactions_with_right_checksums_are_found() {
     let text = fs::read_to_string(place.path().join("MANIFEST")).unwrap();
     let (_, json) = text.split_once('\n').unwrap();
     let mut json: serde_json::Value = serde_json::from_str(json).unwrap();
-    let head = u32::from_le_bytes(bad[720..724].try_into().unwrap());
+    let head = u32::from_le_bytes(bad[724..728].try_into().unwrap());
     json["segments"][0]["checksum"] = head.into();
     let json = serde_json::to_string_pretty(&json).unwrap();
     let line = format!("txgraph-index 5 {:08x}", crc32fast::hash(json.as_bytes()));
