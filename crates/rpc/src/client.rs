@@ -100,7 +100,7 @@ impl Client {
         Self {
             pace: Pace::new(settings.rate, settings.connections),
             batch: Adaptive::new(settings.batch, settings.batch),
-            agent: agent(&endpoint),
+            agent: agent(&endpoint, endpoint.settings.connections),
             endpoint,
             retry,
             cancel,
@@ -447,14 +447,15 @@ fn certificate_problem(error: &ureq::Error) -> Option<String> {
     }
 }
 
-/// The client that connects to a server.
-pub(crate) fn agent(endpoint: &Endpoint) -> Agent {
+/// The client that connects to a server, and keeps this many idle connections.
+pub(crate) fn agent(endpoint: &Endpoint, idle: usize) -> Agent {
     let settings = &endpoint.settings;
     let mut config = Agent::config_builder()
         .timeout_global(Some(settings.timeout))
         .http_status_as_error(false)
         .max_redirects(0)
-        .max_idle_connections_per_host(settings.connections)
+        .max_idle_connections(idle)
+        .max_idle_connections_per_host(idle)
         .user_agent(concat!("txgraph/", env!("CARGO_PKG_VERSION")));
     if endpoint.url.starts_with("https:") {
         config = config.tls_config(tls());

@@ -17,7 +17,9 @@ pub struct Relay {
 impl Relay {
     /// A relay to a server, which is not asked yet.
     pub fn new(endpoint: Endpoint) -> Self {
-        let agent = agent(&endpoint);
+        // A connection that the server closes at this moment fails, and a request that may have
+        // arrived is not sent again: each gets a connection of its own.
+        let agent = agent(&endpoint, 0);
         Self { endpoint, agent }
     }
 
