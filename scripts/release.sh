@@ -49,9 +49,11 @@ choose_glibc() {
         CARGO_ZIGBUILD_ZIG_PATH=$("$venv/bin/python" -c 'import ziglang; print(ziglang.__path__[0])')/zig
         export CARGO_ZIGBUILD_ZIG_PATH
         # For libmdbx. zig has glibc's sys/cachectl.h for every architecture, but on x86-64 not what it
-        # includes; it forbids __DATE__, which SOURCE_DATE_EPOCH fixes; and its baseline lacks what
-        # functions for AVX-512 are built with.
-        export CFLAGS_x86_64_unknown_linux_gnu="-D_SYS_CACHECTL_H -Wno-date-time -mevex512"
+        # includes; it forbids __DATE__, which SOURCE_DATE_EPOCH fixes; its baseline lacks what functions for
+        # AVX-512 are built with; and it has no __builtin_cpu_supports, by which writers choose them.
+        CFLAGS_x86_64_unknown_linux_gnu="-D_SYS_CACHECTL_H -Wno-date-time -mevex512"
+        CFLAGS_x86_64_unknown_linux_gnu+=" -DMDBX_HAVE_BUILTIN_CPU_SUPPORTS=0"
+        export CFLAGS_x86_64_unknown_linux_gnu
     fi
     say "the release is for glibc $glibc${zig:+, linked with zig}"
 }
