@@ -5,6 +5,14 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
+/// Copies the built program. Another process does it: a test that starts a process meanwhile would pass
+/// on the open file, and a program that is open for writing cannot be started.
+fn copy_program(to: &Path) {
+    let mut copy = std::process::Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_txgraph")).arg(to);
+    assert!(copy.status().unwrap().success());
+}
+
 /// Writes a driver into a new folder, which prints its arguments, one a line.
 fn write_driver(folder: &Path) {
     fs::create_dir(folder).unwrap();
@@ -19,7 +27,7 @@ fn missing_driver_is_a_usage_error() {
     // A copy of the program in a folder of its own: a driver may be next to the built one.
     let folder = sample.folder.path().canonicalize().unwrap();
     let program = folder.join("txgraph");
-    fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
+    copy_program(&program);
     let answer = run(std::process::Command::new(&program)
         .args(["transfers", "--cluster", "localhost:50050"])
         .current_dir(&folder)
@@ -46,7 +54,7 @@ fn driver_gets_the_arguments_unchanged() {
     write_driver(&bin);
     // Next to a copy of the program, so that no other driver is found first.
     let program = bin.join("txgraph");
-    fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
+    copy_program(&program);
     let start = || {
         let mut command = std::process::Command::new(&program);
         command.current_dir(folder).env_remove("TXGRAPH_CLUSTER");
@@ -86,7 +94,7 @@ fn driver_on_path_is_found() {
     let bin = sample.path("bin");
     write_driver(&bin);
     let program = sample.path("txgraph");
-    fs::copy(env!("CARGO_BIN_EXE_txgraph"), &program).unwrap();
+    copy_program(&program);
     let answer = run(std::process::Command::new(&program)
         .env("PATH", &bin)
         .args(["transfers", "--cluster", "localhost:50050"]))
