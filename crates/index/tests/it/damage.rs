@@ -146,7 +146,8 @@ fn damage_names_file_bytes_and_remedy() {
     let message = error.to_string();
     for part in [
         path.to_str().unwrap(),
-        "Amounts) do not match their checksum",
+        "(Amounts",
+        ") do not match their checksum",
         "verify the index",
         "build it again",
     ] {
