@@ -49,7 +49,7 @@ impl ArrowCollector {
 }
 
 impl ArrowTable {
-    /// The table as a stream of Arrow IPC, with its metadata among those of the schema.
+    /// The table as a stream of Arrow IPC, with its metadata in the schema.
     ///
     /// # Errors
     ///

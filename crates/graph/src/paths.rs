@@ -25,7 +25,7 @@ pub struct TransferPaths {
 /// Transfers of a route that follow each other and move the same token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// What they move.
+    /// The asset that they move.
     pub asset: Asset,
     /// The id of the token, of ERC-721 and ERC-1155.
     pub token_id: Option<U256>,

@@ -8,7 +8,7 @@ use txgraph_transfers::{BlockRange, DecodeCounts};
 /// The first bytes of every segment.
 pub(crate) const MAGIC: [u8; 8] = *b"txgraphS";
 
-/// What segments contain. Each choice has a version of the format, of segments and of the manifest,
+/// The content of segments. Each choice has a version of the format, of segments and of the manifest,
 /// so that programs refuse files with parts that they do not know. An index of another version
 /// has to be built again: there is no conversion, because everything in it can be read from
 /// the node.

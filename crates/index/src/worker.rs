@@ -52,7 +52,7 @@ pub(crate) struct Worker<'a, 'l> {
     pub(crate) folder: &'a Path,
     pub(crate) chain: &'a ChainInfo,
     pub(crate) reader: BuildReader<'a>,
-    /// What segments contain.
+    /// The content of segments.
     pub(crate) format: Format,
     /// The memory that a segment may take until it is written, in bytes.
     pub(crate) memory_max: usize,

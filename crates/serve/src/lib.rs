@@ -19,12 +19,13 @@
 //! Every request has a limit of time, of rows and of bytes. Work stops when the client closes its
 //! connection.
 //!
-//! Modules, each using only those before it: settings, fault, json, metrics, head, ask, frames, rpc,
+//! Modules, each using only those before it: settings, fault, calls, json, metrics, head, ask, frames, rpc,
 //! etherscan, api, page, workers, access, routes, server.
 
 mod access;
 mod api;
 mod ask;
+mod calls;
 mod etherscan;
 mod fault;
 mod frames;

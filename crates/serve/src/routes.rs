@@ -4,6 +4,7 @@ use crate::{
     access::{Access, Refused},
     api,
     ask::{Anchor, Ask},
+    calls::{id_of, invalid, joined, refusal, too_large, with_passed},
     etherscan::{self, Document, Query},
     fault::{Answer, Fault},
     head::Head,
@@ -339,70 +340,6 @@ fn ask_head(
     let is_answered = answer.as_ref().is_ok_and(|passed| passed.is_result);
     (app.metrics).call(rpc::known(method).unwrap_or("other"), is_answered);
     answer.map(|passed| passed.text)
-}
-
-/// The responses of all calls, of which those without a part were passed on.
-fn with_passed(
-    calls: &[Value],
-    parts: Vec<Option<String>>,
-    passed: Answer<Vec<String>>,
-) -> Vec<String> {
-    let (texts, fault) = match passed {
-        Ok(texts) => (texts, Fault::Late),
-        Err(fault) => (Vec::new(), fault),
-    };
-    let mut texts = texts.into_iter();
-    let all = calls.iter().zip(parts).map(|(call, part)| {
-        let text = part.or_else(|| texts.next());
-        text.unwrap_or_else(|| match call.get("id") {
-            None => String::new(),
-            Some(_) => refusal(&id_of(call), &fault).to_string(),
-        })
-    });
-    all.collect()
-}
-
-/// The body of the response to all calls.
-fn joined(limits: &Limits, calls: &[Value], texts: Vec<String>, is_batch: bool) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (call, mut text) in calls.iter().zip(texts) {
-        if text.is_empty() {
-            continue;
-        }
-        if bytes.len() + text.len() > limits.answer_bytes {
-            text = too_large(limits, call);
-        }
-        bytes.push(if bytes.is_empty() { b'[' } else { b',' });
-        bytes.extend_from_slice(text.as_bytes());
-    }
-    match (is_batch, bytes.is_empty()) {
-        // Only notifications, which have no answer.
-        (_, true) => {}
-        (true, false) => bytes.push(b']'),
-        (false, false) => drop(bytes.remove(0)),
-    }
-    bytes
-}
-
-fn too_large(limits: &Limits, call: &Value) -> String {
-    let most = limits.answer_bytes;
-    let fault = Fault::TooMuch(format!("the response has more than {most} bytes"));
-    refusal(&id_of(call), &fault).to_string()
-}
-
-fn invalid(why: &str) -> Value {
-    json!({ "code": -32600, "message": why })
-}
-
-fn id_of(call: &Value) -> Value {
-    match call.get("id") {
-        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
-        _ => Value::Null,
-    }
-}
-
-fn refusal(id: &Value, fault: &Fault) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": fault.error() })
 }
 
 /// Answers the calls of one request from the disk, in order: a response for each, empty for a

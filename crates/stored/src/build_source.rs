@@ -33,7 +33,7 @@ impl std::fmt::Debug for BuildSource<'_> {
     }
 }
 
-/// What is read in addition to transfers that have a log, or are in no transaction.
+/// The data that is read in addition to transfers that have a log, or are in no transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
     /// Movements inside of transactions that left no log.

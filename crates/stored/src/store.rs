@@ -161,7 +161,7 @@ impl Contents {
         })
     }
 
-    /// What is read in addition to transfers that have a log.
+    /// The data that is read in addition to transfers that have a log.
     pub const fn additions(&self) -> Additions {
         Additions {
             internal: self.internal,

@@ -3,7 +3,7 @@
 use alloy_primitives::Address;
 use std::ops::{BitOr, BitOrAssign};
 
-/// What an address does in a transaction: one or several of the roles.
+/// The roles of an address in a transaction, one or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Roles(u8);
 
@@ -43,7 +43,7 @@ impl Roles {
         }
     }
 
-    /// Those of the roles that are `wanted`; `None` if none is.
+    /// The roles that are `wanted`; `None` if none is.
     pub const fn among(self, wanted: Self) -> Option<Self> {
         Self::from_bits(self.0 & wanted.0)
     }

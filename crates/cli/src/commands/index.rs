@@ -42,8 +42,9 @@ struct BuildArgs {
 
     /// Also store the transactions of each address
     ///
-    /// Those that it sends, receives and is created by; with --with-internal also those in whose
-    /// calls it takes part, for which all blocks are replayed. `txgraph serve` finds them there.
+    /// The address sends them, receives them or is created by them. With --with-internal also
+    /// transactions in whose calls it takes part, for which all blocks are replayed. `txgraph serve`
+    /// finds them there.
     #[arg(long)]
     with_transactions: bool,
 

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
-/// Copies the built program. Another process does it: a test that starts a process meanwhile would pass
+/// Copies the built program. Another process does it: a test that starts a process at that time would pass
 /// on the open file, and a program that is open for writing cannot be started.
 fn copy_program(to: &Path) {
     let mut copy = std::process::Command::new("cp");

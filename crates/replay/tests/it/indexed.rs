@@ -153,7 +153,7 @@ fn index_follows_reorganizations() {
     assert!(undone > 0 && internal_rows > 0 && inside > 0);
 }
 
-/// Compares the participants of every transaction with those of a replay. Returns the number of those
+/// Compares the participants of every transaction with a replay. Returns the number of participants
 /// that take part in calls only.
 fn compare_participations(
     index: &Index,

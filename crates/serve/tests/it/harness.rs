@@ -24,7 +24,7 @@ pub(crate) struct Served {
     _index: Option<TempDir>,
 }
 
-/// What an index of a served chain has.
+/// The content of the index of a served chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Indexed {
     pub(crate) transactions: bool,
