@@ -63,7 +63,7 @@ impl BitOrAssign for Roles {
     }
 }
 
-/// An address that takes part in a transaction. The order is that of the chain.
+/// An address that takes part in a transaction. They are ordered as in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Participation {
     /// The block.
@@ -72,7 +72,7 @@ pub struct Participation {
     pub transaction: u32,
     /// The address.
     pub address: Address,
-    /// What it does.
+    /// Its roles.
     pub roles: Roles,
 }
 

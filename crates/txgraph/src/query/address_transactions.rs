@@ -103,7 +103,7 @@ impl AddressTransactions<'_> {
         mut each: impl FnMut(Participation) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (source, blocks) = (self.source, self.range()?);
-        // The hash of a block fixes all blocks below it, those of the index as well.
+        // The hash of a block fixes all blocks below it, also in the index.
         let hash = source.block_hash(blocks.last)?;
         let indexed = self.indexed(blocks)?;
         let others = BlockRanges::from(blocks).subtract(&indexed);
@@ -130,8 +130,8 @@ impl AddressTransactions<'_> {
         }
     }
 
-    /// The blocks in which the address may take part: those of its transactions where the index has
-    /// them, and all blocks that the index does not have.
+    /// The blocks in which the address may take part: the blocks of its transactions where the index
+    /// has them, and all blocks that the index does not have.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ impl PreparedSearch<'_> {
     }
 }
 
-/// What a route shows of an amount, and what it does not, in sentences. `amount` formats the amount of
+/// Sentences on what a route shows of an amount, and what it does not. `amount` formats the amount of
 /// a leg.
 pub fn route_remarks(route: &[Transfer], amount: impl Fn(&Leg) -> String) -> Vec<String> {
     let mut remarks = Vec::new();
