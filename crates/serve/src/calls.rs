@@ -74,7 +74,12 @@ pub(crate) fn id_of(call: &Value) -> Value {
     }
 }
 
+/// The response with an error.
+pub(crate) fn error(id: &Value, error: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+}
+
 /// The response to a call without a result.
 pub(crate) fn refusal(id: &Value, fault: &Fault) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": fault.error() })
+    error(id, &fault.error())
 }

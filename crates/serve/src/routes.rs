@@ -4,7 +4,7 @@ use crate::{
     access::{Access, Refused},
     api,
     ask::{Anchor, Ask},
-    calls::{id_of, invalid, joined, refusal, too_large, with_passed},
+    calls::{self, id_of, invalid, joined, refusal, too_large, with_passed},
     etherscan::{self, Document, Query},
     fault::{Answer, Fault},
     head::Head,
@@ -227,7 +227,7 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
     let calls = match calls {
         Ok(calls) => calls,
         Err(error) => {
-            let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+            let body = calls::error(&Value::Null, &error);
             return document(StatusCode::OK, body.to_string().into_bytes());
         }
     };
@@ -247,10 +247,7 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
             parts(&shared, ask, &all, deadline)
         })
     });
-    let (anchor, found) = match worked.await {
-        Ok(worked) => worked,
-        Err(fault) => (None, Err(fault)),
-    };
+    let (anchor, found) = flattened(worked.await);
     let (texts, passed, is_busy) = match found {
         Ok(parts) => {
             let passed = parts.iter().filter(|part| part.is_none()).count();
@@ -371,8 +368,7 @@ fn part(app: &App, ask: &Ask<'_>, call: &Value, deadline: Instant) -> Answer<Opt
     let is_version_2 = call.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
     let method = call.get("method").and_then(Value::as_str);
     let (true, Some(method)) = (is_version_2, method) else {
-        let error = invalid("invalid request");
-        let response = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        let response = calls::error(&id, &invalid("invalid request"));
         return Ok(Some(response.to_string()));
     };
     let params = call.get("params").unwrap_or(&Value::Null);
@@ -425,10 +421,7 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
             etherscan::answer(ask, &query, needs_chain).map(Some)
         })
     });
-    let (anchor, answer) = match worked.await {
-        Ok(worked) => worked,
-        Err(fault) => (None, Err(fault)),
-    };
+    let (anchor, answer) = flattened(worked.await);
     let mut response = match answer {
         Ok(Some(Document::Pass { method, params })) => {
             let text = pass_action(&app, method, params, deadline).await;
@@ -465,7 +458,7 @@ async fn pass_action(
     let shared = app.clone();
     let work = move |_| ask_head(&shared, &1.into(), method, &params, deadline);
     let answer = app.passing.run(deadline, work).await;
-    answer.unwrap_or_else(|fault| etherscan::not_passed(&fault).to_string())
+    answer.unwrap_or_else(|fault| refusal(&1.into(), &fault).to_string())
 }
 
 /// The response with a document from the disk, which gets a tag if it is settled.
@@ -475,15 +468,11 @@ fn documented(answer: Answer<Option<Document>>, settled: Option<Anchor>) -> Resp
             body, is_missing, ..
         })) => {
             let mut response = document(StatusCode::OK, body.to_string().into_bytes());
-            let headers = response.headers_mut();
             if is_missing {
+                let headers = response.headers_mut();
                 headers.insert(INCOMPLETE, HeaderValue::from_static("1"));
             }
-            if let Some(anchor) = settled
-                && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
-            {
-                headers.insert(header::ETAG, value);
-            }
+            tagged(&mut response, settled);
             response
         }
         Ok(_) => StatusCode::NOT_MODIFIED.into_response(),
@@ -523,10 +512,7 @@ async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Respo
         }
         Err(fault) => Err(fault),
     };
-    let (anchor, answer) = match worked {
-        Ok(worked) => worked,
-        Err(fault) => (None, Err(fault)),
-    };
+    let (anchor, answer) = flattened(worked);
     app.metrics.call(name.unwrap_or("other"), answer.is_ok());
     let mut response = match answer {
         Ok(None) => StatusCode::NOT_MODIFIED.into_response(),
@@ -547,16 +533,29 @@ async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Respo
     };
     // An answer stays the same as long as the newest block does.
     let is_settled = [StatusCode::OK, StatusCode::NOT_MODIFIED].contains(&response.status());
-    if let Some(anchor) = anchor.filter(|_| is_settled && media_type == JSON)
-        && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
-    {
-        response.headers_mut().insert(header::ETAG, value);
-    }
+    tagged(
+        &mut response,
+        anchor.filter(|_| is_settled && media_type == JSON),
+    );
     anchored(&mut response, &app, anchor, 0);
     response
         .extensions_mut()
         .insert(Asked(name.unwrap_or("other").to_owned()));
     response
+}
+
+/// An answer and its block, or the fault because of which there was no work.
+fn flattened<T>(worked: Answer<(Option<Anchor>, Answer<T>)>) -> (Option<Anchor>, Answer<T>) {
+    worked.unwrap_or_else(|fault| (None, Err(fault)))
+}
+
+/// Adds the tag of a settled answer.
+fn tagged(response: &mut Response, settled: Option<Anchor>) {
+    if let Some(anchor) = settled
+        && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
+    {
+        response.headers_mut().insert(header::ETAG, value);
+    }
 }
 
 /// The tag of answers about a block.

@@ -94,11 +94,6 @@ pub(crate) fn answer(ask: &Ask<'_>, query: &Query, needs_chain: bool) -> Answer<
     Ok(document(body, false, true))
 }
 
-/// The document of a call that was passed on and has no answer.
-pub(crate) fn not_passed(fault: &Fault) -> Value {
-    proxy::refusal(fault)
-}
-
 /// The document of a query without an answer, in the words that clients look for.
 pub(crate) fn refusal(fault: &Fault) -> Value {
     match fault {

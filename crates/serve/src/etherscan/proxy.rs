@@ -3,6 +3,7 @@
 use super::{Document, query::Query};
 use crate::{
     ask::Ask,
+    calls::refusal,
     fault::{Answer, Fault},
     rpc::{self, Found},
 };
@@ -25,17 +26,12 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
             Err(Fault::Source(error))
         }
         Err(fault) => Ok(Document::Here {
-            body: refusal(&fault),
+            body: refusal(&1.into(), &fault),
             is_missing: fault.is_missing(),
             is_settled: false,
         }),
         found => found,
     }
-}
-
-/// The frame of a fault.
-pub(super) fn refusal(fault: &Fault) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "error": fault.error() })
 }
 
 /// The method and the parameters of an action.
