@@ -42,12 +42,19 @@ pub(super) fn transaction(question: &Question<'_>) -> Reply {
         ));
     }
     found.put("logs", logs(ask, &stored, functions)?);
-    let calls = rpc::at(ask, place, Trace::Call).and_then(|replay| calls(ask, &replay));
-    let calls = unless_ended(calls, "the calls", &mut found)?;
-    found.put("calls", calls);
-    let state = rpc::at(ask, place, Trace::Diff).and_then(|replay| changes(ask, &replay));
-    let state = unless_ended(state, "the changes of the state", &mut found)?;
-    found.put("state", state);
+    // One replay for both.
+    let replay = ask.source.replay().transaction(name).trace(Trace::Call);
+    let replay = rpc::replayed(replay.with_changes());
+    let what = "what the transaction called and changed";
+    let replay = unless_ended(replay, what, &mut found)?;
+    let (mut called, mut changed) = (None, None);
+    if let Some(replay) = replay {
+        called = unless_ended(calls(ask, &replay), "the calls", &mut found)?;
+        let changes = changes(ask, &replay);
+        changed = unless_ended(changes, "the changes of the state", &mut found)?;
+    }
+    found.put("calls", called);
+    found.put("state", changed);
     let moved = summary.transfers.iter();
     let ends = moved.flat_map(|it| [it.from_address, it.to_address]);
     let ends = ends.chain([summary.sender]);

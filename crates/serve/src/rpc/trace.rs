@@ -9,7 +9,7 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use serde_json::Value;
 use txgraph::{
-    BlockRange, BlockRanges, BlockReplay, BlockSpec, Mismatch, Trace, TransactionName,
+    BlockRange, BlockRanges, BlockReplay, BlockSpec, Mismatch, Replay, Trace, TransactionName,
     TransactionReplay,
 };
 
@@ -62,8 +62,12 @@ pub(crate) fn at(
     trace: Trace,
 ) -> Answer<TransactionReplay> {
     let name = TransactionName::Position { block, index };
-    let replay = ask.source.replay().transaction(name).trace(trace);
-    let (replay, mismatches) = replay.one(None)?;
+    replayed(ask.source.replay().transaction(name).trace(trace))
+}
+
+/// Replays the transaction that a query names.
+pub(crate) fn replayed(query: Replay<'_>) -> Answer<TransactionReplay> {
+    let (replay, mismatches) = query.one(None)?;
     check(&mismatches)?;
     Ok(replay)
 }

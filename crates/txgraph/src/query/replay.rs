@@ -102,6 +102,7 @@ pub struct Replay<'s> {
     blocks: Vec<BlockSpec>,
     transaction: Option<TransactionName>,
     trace: Option<Trace>,
+    with_changes: bool,
     fees: bool,
     verify_only: bool,
     balances: Vec<Address>,
@@ -118,6 +119,7 @@ impl Source {
             blocks: Vec::new(),
             transaction: None,
             trace: None,
+            with_changes: false,
             fees: false,
             verify_only: false,
             balances: Vec::new(),
@@ -150,6 +152,12 @@ impl<'s> Replay<'s> {
     /// Writes a trace instead of transfers.
     pub fn trace(mut self, trace: Trace) -> Self {
         self.trace = Some(trace);
+        self
+    }
+
+    /// Also records the changes of the state, which a trace of another kind leaves out.
+    pub const fn with_changes(mut self) -> Self {
+        self.with_changes = true;
         self
     }
 
@@ -382,7 +390,7 @@ impl PreparedReplay<'_> {
 impl Replay<'_> {
     /// Returns the choice of records that the outputs of the query need.
     fn record(&self) -> Record {
-        match self.trace {
+        let record = match self.trace {
             _ if self.verify_only => Record::default(),
             // Frames are not needed, or recorded when tokens are asked.
             None if self.against.is_some() || !self.balances.is_empty() => Record::default(),
@@ -399,6 +407,10 @@ impl Replay<'_> {
                 transitions: true,
                 ..Record::default()
             },
+        };
+        Record {
+            transitions: record.transitions || self.with_changes,
+            ..record
         }
     }
 }
