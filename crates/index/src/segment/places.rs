@@ -24,14 +24,9 @@ pub(crate) struct Places<'a> {
 }
 
 impl Segment {
-    /// Whether it has transactions by address.
-    pub(crate) fn has_transactions(&self) -> bool {
-        self.head.format == Format::Transactions
-    }
-
     /// Returns its transactions by address; `None` if its format has none.
     pub(crate) fn places(&self) -> Result<Option<Places<'_>>, Fault<'_>> {
-        if !self.has_transactions() {
+        if self.head.format != Format::Transactions {
             return Ok(None);
         }
         let starts = self.column(Part::PlaceStarts, self.addresses.saturating_add(1))?;
@@ -58,8 +53,7 @@ impl Segment {
         take: &mut dyn FnMut(Participation) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, Fault<'_>> {
         // First the address: most segments do not have it, and nothing else is read then.
-        let (Some(number), true) = (self.dictionary()?.find(&address)?, self.has_transactions())
-        else {
+        let Some(number) = self.dictionary()?.find(&address)? else {
             return Ok(ControlFlow::Continue(()));
         };
         let Some(places) = self.places()? else {

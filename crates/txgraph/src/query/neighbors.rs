@@ -1,7 +1,7 @@
 //! Who an address exchanges tokens with: its transfers, merged by counterparty and token.
 
 use super::{retry::retry_on_reorg, transfers::Transfers};
-use crate::{ErrorKind, Result, Selection, Source, error::Error, select::selection_methods};
+use crate::{Result, Selection, Source, select::selection_methods};
 use alloy_primitives::Address;
 use std::{
     cmp::Reverse,
@@ -10,7 +10,8 @@ use std::{
 };
 use txgraph_graph::{AmountSum, Asset, Merger, StoredEdge, scan};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, Transfer, TransferSource,
+    BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, SourceError, Transfer,
+    TransferSource,
 };
 
 /// Asks who an address exchanges tokens with. See [`Source::neighbors`].
@@ -199,7 +200,10 @@ fn placed(
                     last,
                 })
             }
-            _ => Err(reorged(edge.first.0)),
+            _ => Err(SourceError::Reorged {
+                block: edge.first.0,
+            }
+            .into()),
         }
     });
     placed.collect()
@@ -218,16 +222,9 @@ fn check_last(from: &dyn TransferSource, report: &ScanReport) -> Result<()> {
         return Ok(());
     };
     match from.canonical_hash(span.last)? {
-        Some(now) if now != hash => Err(reorged(span.last)),
+        Some(now) if now != hash => Err(SourceError::Reorged { block: span.last }.into()),
         _ => Ok(()),
     }
-}
-
-fn reorged(block: u64) -> Error {
-    Error::new(
-        ErrorKind::Reorged,
-        format!("block {block} was replaced by a reorganization during the scan"),
-    )
 }
 
 #[cfg(test)]
