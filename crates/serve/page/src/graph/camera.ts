@@ -1,7 +1,7 @@
 // What part of the drawing is seen, and how large.
 
 import type Sigma from "sigma";
-import type { Vertex } from "./drawing.ts";
+import { bounds, type Vertex } from "./drawing.ts";
 
 /** The box that is the whole view at zoom 1. It is fixed, so that a larger drawing does not move what is seen. */
 const HALF = 1_000;
@@ -36,9 +36,7 @@ export class Camera {
     if (all.length === 0) return;
     this.sigma.resize();
     this.sigma.refresh();
-    const range = (values: number[]): [number, number] => [Math.min(...values), Math.max(...values)];
-    const [left, right] = range(all.map(({ x }) => x));
-    const [top, bottom] = range(all.map(({ y }) => y));
+    const { left, right, top, bottom } = bounds(all);
     const { width, height } = this.sigma.getDimensions();
     // Room for names at the edges.
     const [roomX, roomY] = [Math.max(width - 150, 100), Math.max(height - 110, 100)];

@@ -178,3 +178,12 @@ export function draw(recipe: Recipe, known: Parts, most = EDGES_MAX): Drawing {
   const tokens: Tokens = Object.assign({}, ...parts.map(([, part]) => part.tokens));
   return { vertices, edges: drawn(folded.edges), tokens, incomplete, commands, folded: folded.count };
 }
+
+/** The box around vertices; empty without any. */
+export function bounds(all: Vertex[]): { left: number; right: number; top: number; bottom: number } {
+  const range = (values: number[]): [number, number] =>
+    values.length === 0 ? [0, 0] : [Math.min(...values), Math.max(...values)];
+  const [left, right] = range(all.map(({ x }) => x));
+  const [top, bottom] = range(all.map(({ y }) => y));
+  return { left, right, top, bottom };
+}

@@ -3,7 +3,7 @@
 import { plain, plural, span } from "../base/format.ts";
 import { roundedAmount, symbol } from "../base/tokens.ts";
 import { type Box, control, labelAt, room } from "./curve.ts";
-import type { Drawing, DrawnEdge, Vertex } from "./drawing.ts";
+import { bounds, type Drawing, type DrawnEdge, type Vertex } from "./drawing.ts";
 import { OUTLINES } from "./shapes.ts";
 import { bend, lines, look, tokenColors, width } from "./style.ts";
 
@@ -103,28 +103,9 @@ export function svg(drawn: Drawing, title: string): string {
   const wider = (vertex: Vertex): Vertex => ({ ...vertex, x: vertex.x * WIDER });
   const drawing = { ...drawn, vertices: new Map([...drawn.vertices].map(([id, vertex]) => [id, wider(vertex)])) };
   const all = [...drawing.vertices.values()];
-  const bound = (values: number[], pick: (...values: number[]) => number): number =>
-    values.reduce((a, b) => pick(a, b), values[0] ?? 0);
-  const [left, right] = [
-    bound(
-      all.map(({ x }) => x),
-      Math.min,
-    ) - 110,
-    bound(
-      all.map(({ x }) => x),
-      Math.max,
-    ) + 110,
-  ];
-  const [top, bottom] = [
-    bound(
-      all.map(({ y }) => y),
-      Math.min,
-    ) - 90,
-    bound(
-      all.map(({ y }) => y),
-      Math.max,
-    ) + 80,
-  ];
+  const box = bounds(all);
+  // Room for names, the title and the legend.
+  const [left, right, top, bottom] = [box.left - 110, box.right + 110, box.top - 90, box.bottom + 80];
   const colors = tokenColors(drawing, "#333333");
   const degree = new Map<string, number>();
   for (const { from, to } of drawing.edges.values())
