@@ -7,7 +7,7 @@
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
 //!
-//! Modules, each using only those before it: edit, fixtures, questions, exports, naive, op, pages,
+//! Modules, each using only those before it: edit, random, fixtures, questions, exports, naive, op, pages,
 //! rpc, state_answers, mainnet.
 
 #[cfg(feature = "edit")]
@@ -19,5 +19,6 @@ pub mod naive;
 pub mod op;
 pub mod pages;
 pub mod questions;
+pub mod random;
 pub mod rpc;
 pub mod state_answers;

@@ -10,7 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
-use txgraph_testkit::fixtures::{Fixture, committed};
+use txgraph_testkit::{
+    fixtures::{Fixture, committed},
+    random::Xorshift,
+};
 
 /// Digests of everything in a directory, by part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,18 +79,6 @@ fn read_everything(dir: &Path) -> Result<Everything> {
     })
 }
 
-/// xorshift, so that every run makes the same damage.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
 /// The files that are read, with the length that is used.
 fn files(dir: &Path) -> Vec<(PathBuf, u64)> {
     let mut files = vec![
@@ -131,7 +122,7 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
     let right = read_everything(copy.path()).unwrap();
     assert!(right.verified);
     let files = files(copy.path());
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut random = Xorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (mut same, mut errors, mut others) = (0, 0, 0);
     for _ in 0..rounds {
         // Small files are damaged as often as large ones.

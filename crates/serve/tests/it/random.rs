@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 use txgraph_serve::{ACTIONS, Limits, METHODS, Settings};
+use txgraph_testkit::random::Xorshift;
 
 /// The number of requests in an ordinary run.
 const FEW: usize = 2_000;
@@ -157,15 +158,12 @@ const LINES: [&str; 24] = [
     "x-nul: a\u{0}b",
 ];
 
-/// A generator of numbers, the same in every run.
-struct Random(u64);
+/// A generator of requests, the same in every run.
+struct Random(Xorshift);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % limit as u64).unwrap()
+        usize::try_from(self.0.below(limit as u64)).unwrap()
     }
 
     fn one_in(&mut self, limit: usize) -> bool {
@@ -498,7 +496,8 @@ fn random_requests_are_answered() {
             for number in 0..CLIENTS as u64 {
                 let served = &served;
                 scope.spawn(move || {
-                    let mut random = Random(0x2545_f491_4f6c_dd1d ^ (seed << 8 | number));
+                    let seed = 0x2545_f491_4f6c_dd1d ^ (seed << 8 | number);
+                    let mut random = Random(Xorshift(seed));
                     let mut client = Client::new(served);
                     for _ in 0..count / CLIENTS {
                         one(&mut client, &mut random);

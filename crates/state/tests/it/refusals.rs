@@ -13,6 +13,7 @@ use txgraph_state::{Available, Error, Spill, StateDb, StateOptions};
 use txgraph_testkit::{
     edit::{delete, put},
     fixtures::{Fixture, Unpacked, committed, fixture},
+    random::Xorshift,
 };
 
 fn copies() -> [Unpacked; 2] {
@@ -361,14 +362,6 @@ fn rejects_an_index_that_contradicts_change_sets() {
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
-/// xorshift, so that every run makes the same damage.
-fn random(state: &mut u64, below: u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state % below
-}
-
 /// Flipped bits and short files give errors or answers, never a panic.
 #[test]
 fn damaged_files_never_panic() {
@@ -383,16 +376,16 @@ fn damaged_files_never_panic() {
             })
         })
         .collect();
-    let (mut seed, mut errors) = (0x5eed, 0);
+    let (mut random, mut errors) = (Xorshift(0x5eed), 0);
     for round in 0..300 {
         let path = &files[round % files.len()];
         let whole = fs::read(path).unwrap();
         let mut damaged = whole.clone();
-        let at = random(&mut seed, whole.len() as u64) as usize;
+        let at = random.below(whole.len() as u64) as usize;
         if round % 5 == 4 {
             damaged.truncate(at);
         } else {
-            damaged[at] ^= 1 << random(&mut seed, 8);
+            damaged[at] ^= 1 << random.below(8);
         }
         fs::write(path, &damaged).unwrap();
         if let Err(error) = read_everything(copy.path()) {
@@ -421,12 +414,12 @@ fn a_damaged_database_never_panics() {
             page.iter().any(|byte| *byte != 0)
         })
         .collect();
-    let (mut seed, mut errors) = (0xdada, 0);
+    let (mut random, mut errors) = (Xorshift(0xdada), 0);
     for _ in 0..300 {
-        let at = used[random(&mut seed, used.len() as u64) as usize] + random(&mut seed, 4096);
+        let at = used[random.below(used.len() as u64) as usize] + random.below(4096);
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).unwrap();
-        let damaged = byte[0] ^ 1 << random(&mut seed, 8);
+        let damaged = byte[0] ^ 1 << random.below(8);
         file.write_all_at(&[damaged], at).unwrap();
         if let Err(error) = read_by_index(copy.path()) {
             assert!(!error.to_string().is_empty());
@@ -482,16 +475,16 @@ fn a_damaged_rocksdb_never_panics() {
         .filter(|path| !path.ends_with("LOG") && !path.ends_with("LOCK"))
         .collect();
     assert!(files.len() > 3, "{files:?}");
-    let (mut seed, mut errors) = (0xd0c5, 0);
+    let (mut random, mut errors) = (Xorshift(0xd0c5), 0);
     for round in 0..120 {
         let path = &files[round % files.len()];
         let whole = fs::read(path).unwrap();
         let mut damaged = whole.clone();
-        let at = random(&mut seed, whole.len() as u64) as usize;
+        let at = random.below(whole.len() as u64) as usize;
         if round % 3 == 2 {
             damaged.truncate(at);
         } else {
-            damaged[at] ^= 1 << random(&mut seed, 8);
+            damaged[at] ^= 1 << random.below(8);
         }
         fs::write(path, &damaged).unwrap();
         if let Err(error) = read_by_index(copy.path()) {
