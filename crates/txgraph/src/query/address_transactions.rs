@@ -187,6 +187,7 @@ impl AddressTransactions<'_> {
     }
 
     /// The roles that are asked for.
+    #[cfg(feature = "index")]
     const fn roles(&self) -> Roles {
         match self.inside {
             false => Roles::ENDS,
