@@ -1,8 +1,7 @@
 //! Answers explorers and wallets over HTTP, from the data directory of a reth node.
 //!
 //! [`Server`] speaks what existing programs ask for: JSON-RPC with the namespaces `eth`, `trace`,
-//! `debug` and `ots`, and the query API of Etherscan. For pages it has a JSON API of its own. It reads, and
-//! never writes.
+//! `debug` and `ots`, and the query API of Etherscan. For pages it has a JSON API of its own.
 //!
 //! ```text
 //! connection ─► access ─► route ─► workers ─► ask ─► rpc, etherscan, api ─► answer
@@ -16,10 +15,12 @@
 //! answer was found, the work is done again, so that no answer mixes two branches. A range that is pruned
 //! or missing is an error, never an empty list.
 //!
+//! An index of the node is extended while the server runs, and the node is never written.
+//!
 //! Every request has a limit of time, of rows and of bytes. Work stops when the client closes its
 //! connection.
 //!
-//! Modules, each using only those before it: settings, fault, calls, json, metrics, head, ask, frames, rpc,
+//! Modules, each using only those before it: settings, fault, calls, json, metrics, index, head, ask, frames, rpc,
 //! etherscan, api, page, workers, access, routes, server.
 
 mod access;
@@ -30,6 +31,7 @@ mod etherscan;
 mod fault;
 mod frames;
 mod head;
+mod index;
 mod json;
 mod metrics;
 mod page;

@@ -35,6 +35,10 @@ pub(crate) struct Metrics {
     pub(crate) panics: AtomicU64,
     /// The newest block of the last answer.
     pub(crate) tip: AtomicU64,
+    /// The newest block of the index.
+    pub(crate) index_block: AtomicU64,
+    /// Attempts to extend the index that failed.
+    pub(crate) index_failures: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -151,6 +155,18 @@ impl Metrics {
                 "gauge",
                 "The newest block of the last answer.",
                 &self.tip,
+            ),
+            (
+                "index_block",
+                "gauge",
+                "The newest block of the index, 0 without one.",
+                &self.index_block,
+            ),
+            (
+                "index_failures_total",
+                "counter",
+                "Failed attempts to extend the index.",
+                &self.index_failures,
             ),
         ] {
             text += &head(name, kind, help);

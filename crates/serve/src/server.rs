@@ -3,6 +3,7 @@
 use crate::{
     access::Access,
     head::{self, Head},
+    index,
     metrics::Metrics,
     routes::{App, Peer, router},
     settings::{Limits, Settings},
@@ -24,6 +25,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     sync::Arc,
+    thread,
     time::Duration,
 };
 use tokio::{
@@ -31,7 +33,7 @@ use tokio::{
     sync::Semaphore,
     time::{sleep, timeout},
 };
-use txgraph::{CancelFlag, Capability, Error, ErrorKind, Result, Source};
+use txgraph::{CancelFlag, Capability, Error, ErrorKind, Result, RunControl, Source};
 
 /// How often the server looks whether it shall stop.
 const POLL: Duration = Duration::from_millis(50);
@@ -50,6 +52,8 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: Arc<App>,
+    /// The source whose index is extended, and how often to look.
+    keeper: Option<(Source, Duration)>,
 }
 
 impl std::fmt::Debug for Server {
@@ -74,6 +78,7 @@ impl Server {
             hosts,
             head,
             names,
+            extend_index,
             limits,
             access_log,
         } = settings;
@@ -97,6 +102,9 @@ impl Server {
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let own_handle = || source.with_control(&RunControl::default());
+        let keeper = extend_index.map(|interval| Ok::<_, Error>((own_handle()?, interval)));
+        let keeper = keeper.transpose()?;
         let app = Arc::new(App {
             workers: Workers::new(source, &limits, metrics.clone()),
             passing: Pool::new(head::CALLS, &limits, metrics.clone()),
@@ -111,6 +119,7 @@ impl Server {
             listener,
             address,
             app,
+            keeper,
         })
     }
 
@@ -139,16 +148,28 @@ impl Server {
             .enable_time()
             .build()
             .map_err(failed)?;
-        let done = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let metrics = self.app.metrics.clone();
-            let router = router(self.app);
-            accept(&listener, &router, &limits, &metrics, stop).await;
-            Ok(())
-        });
-        // Ends what did not stop in time.
-        runtime.shutdown_timeout(Duration::from_secs(1));
-        done.map_err(failed)
+        let metrics = self.app.metrics.clone();
+        let over = CancelFlag::new();
+        thread::scope(|scope| {
+            if let Some((source, interval)) = &self.keeper {
+                let (metrics, over) = (&metrics, &over);
+                thread::Builder::new()
+                    .name("txgraph-index".to_owned())
+                    .stack_size(STACK_BYTES)
+                    .spawn_scoped(scope, move || index::keep(source, *interval, metrics, over))
+                    .map_err(failed)?;
+            }
+            let done = runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(self.listener)?;
+                let router = router(self.app);
+                accept(&listener, &router, &limits, &metrics, stop).await;
+                Ok(())
+            });
+            over.cancel();
+            // Ends what did not stop in time.
+            runtime.shutdown_timeout(Duration::from_secs(1));
+            done.map_err(failed)
+        })
     }
 }
 

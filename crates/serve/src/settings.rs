@@ -19,6 +19,8 @@ pub struct Settings {
     pub head: Option<String>,
     /// Names that answers of the own API have.
     pub names: Names,
+    /// How often to look whether the index of the source has to be extended; `None` for never.
+    pub extend_index: Option<Duration>,
     /// The limits.
     pub limits: Limits,
     /// Receives a line for every request.
@@ -26,7 +28,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Listens at an address, with the default limits.
+    /// Listens at an address, with the default limits, and leaves the index as it is.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -34,6 +36,7 @@ impl Settings {
             hosts: Vec::new(),
             head: None,
             names: Names::default(),
+            extend_index: None,
             limits: Limits::default(),
             access_log: None,
         }
@@ -46,6 +49,7 @@ impl fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("listen", &self.listen)
             .field("hosts", &self.hosts)
+            .field("extend_index", &self.extend_index)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Args;
 use std::{env, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
-use txgraph::{Error, Result, RunControl, Source};
+use txgraph::{Error, IndexChoice, Result, RunControl, Source};
 use txgraph_serve::{AccessLog, Limits, Names, Server, Settings};
 
 /// The token, unless a file has it.
@@ -16,13 +16,16 @@ const TOKEN_ENV: &str = "TXGRAPH_SERVE_TOKEN";
 /// The memory for the transfers of one search, unless --memory is given.
 const MEMORY_BYTES: u64 = 256 << 20;
 
+/// How often to look whether the chain has changed, and the index with it.
+const EXTEND_INDEX: Duration = Duration::from_secs(5);
+
 /// Explore in a browser, and answer explorers and wallets over HTTP
 ///
 /// Reads the data directory of a node. Browsers get a page at /. Programs get JSON-RPC (eth, trace, debug,
 /// ots) at /, the API of Etherscan at /v2/api and /api, and its own API for graphs, paths and labels at
 /// /v1 (described by /v1/openapi.json). `latest` is the newest block that the node has stored. What is not in
 /// the data directory is asked from the server of --head. A range that is pruned or missing is an error.
-/// Ends at Ctrl-C or SIGTERM, after the requests that it works on.
+/// An index is extended while the server runs. Ends at Ctrl-C or SIGTERM, after the requests that it works on.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
@@ -83,6 +86,8 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
             .unwrap_or_default(),
         functions: args.functions.read(terminal)?,
     };
+    let wants_index = !matches!(config.index, Some(IndexChoice::Off));
+    let lacks_index = wants_index && !source.has_index()?;
     let mut limits = Limits {
         time: Duration::from_secs(args.time_limit),
         ..Limits::default()
@@ -96,12 +101,19 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
         hosts: args.allow_host.clone(),
         head,
         names,
+        extend_index: wants_index.then_some(EXTEND_INDEX),
         limits,
         access_log: (!context.global.run.quiet).then(log),
         ..Settings::new(args.listen)
     };
     let server = Server::bind(source, settings)?;
     terminal.note(format_args!("listening at http://{}", server.address()));
+    if lacks_index {
+        terminal.note(format_args!(
+            "there is no index: transfers and transactions of an address are found by reading all blocks \
+             (`txgraph index build --with-internal --with-transactions`)"
+        ));
+    }
     server.run(&terminal.cancel)?;
     terminal.note(format_args!("stopped"));
     Ok(())

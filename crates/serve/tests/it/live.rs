@@ -6,9 +6,10 @@
 use crate::harness::{Served, number, settings};
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     io::{self, Write},
+    path::Path,
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -16,8 +17,9 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use txgraph::{IndexChoice, Source};
+use txgraph::{BuildOptions, IndexChoice, Source};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
+use txgraph_serve::Settings;
 
 /// Blocks before the first question.
 const FIRST: u64 = 60;
@@ -68,6 +70,22 @@ struct Answered {
     block: String,
     /// The numbers and hashes of the blocks that it says something about.
     about: Vec<(u64, String)>,
+}
+
+/// A node of the test's name, in a folder.
+fn start(name: &str, folder: &Path) -> LiveNode {
+    let config = Config {
+        txs_per_block: 4,
+        ..Config::small(7, Layout::V2)
+    };
+    LiveNode::start(name, folder, config).unwrap()
+}
+
+/// Opens the data directory of the node, with or without an index.
+fn open(folder: &Path, index: IndexChoice) -> Source {
+    let source = Source::builder(folder).threads(1).index(index);
+    let source = source.chain_file(folder.join("genesis.json"));
+    source.open().unwrap()
 }
 
 /// Asks, and reads what an answer is about.
@@ -185,20 +203,9 @@ fn answers_are_never_stale_and_never_mixed() {
     let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let name = "live::answers_are_never_stale_and_never_mixed";
-    let config = Config {
-        txs_per_block: 4,
-        ..Config::small(7, Layout::V2)
-    };
-    let mut node = LiveNode::start(name, folder.path(), config).unwrap();
+    let mut node = start(name, folder.path());
     node.append(FIRST).unwrap();
-    let open = || {
-        Source::builder(folder.path())
-            .threads(1)
-            .index(IndexChoice::Off)
-            .chain_file(folder.path().join("genesis.json"))
-            .open()
-            .unwrap()
-    };
+    let open = || open(folder.path(), IndexChoice::Off);
     let source = open();
     let history = Mutex::new(History::default());
     history.lock().unwrap().learn(&source, 0);
@@ -299,4 +306,84 @@ fn answers_are_never_stale_and_never_mixed() {
     assert!(answers.len() > 10, "{}", answers.len());
     let metrics = served.get("/metrics").body;
     assert!(metrics.contains("\ntxgraph_panics_total 0\n"), "{metrics}");
+}
+
+/// Blocks that an index leaves out because they may be replaced.
+const BUFFER: u64 = 64;
+
+/// Waits until the index of a server has this block as its newest.
+fn wait_for_index(served: &Served, block: u64) {
+    let line = format!("\ntxgraph_index_block {block}\n");
+    loop {
+        let metrics = served.get("/metrics").body;
+        if metrics.contains(&line) {
+            return;
+        }
+        assert!(
+            metrics.contains("\ntxgraph_index_failures_total 0\n"),
+            "{metrics}"
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_index_follows_the_chain() {
+    if serve_if_asked() {
+        return;
+    }
+    let (folder, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let index = index.path().join("index");
+    let mut node = start("live::the_index_follows_the_chain", folder.path());
+    node.append(150).unwrap();
+    let built = open(folder.path(), IndexChoice::At(index.clone()));
+    let options = BuildOptions {
+        last_block: Some(10),
+        unit_blocks: Some(16),
+        transactions: true,
+        ..BuildOptions::default()
+    };
+    built.index().unwrap().build(&options, false).unwrap();
+    let served = Served::on(
+        open(folder.path(), IndexChoice::At(index)),
+        Settings {
+            extend_index: Some(Duration::from_millis(5)),
+            ..settings()
+        },
+        None,
+    );
+    let plain = Served::on(open(folder.path(), IndexChoice::Off), settings(), None);
+    for (unwind, append) in [(None, 0), (None, 70), (Some(60), 90)] {
+        let mut tip = node.tip().number;
+        if let Some(blocks) = unwind {
+            tip -= blocks;
+            node.unwind(tip).unwrap();
+        }
+        node.append(append).unwrap();
+        tip += append;
+        wait_for_index(&served, tip - BUFFER);
+        let blocks = (tip - 1..=tip).map(|number| {
+            let params = json!([format!("{number:#x}"), true]);
+            let request = json!({
+                "jsonrpc": "2.0", "id": 0, "method": "eth_getBlockByNumber", "params": params
+            });
+            let block = plain.post(&request.to_string()).json();
+            block["result"]["transactions"].as_array().unwrap().clone()
+        });
+        let transactions: Vec<Value> = blocks.flatten().collect();
+        let ends = transactions.iter().flat_map(|it| [&it["from"], &it["to"]]);
+        let addresses: BTreeSet<&str> = ends.filter_map(Value::as_str).collect();
+        assert!(addresses.len() > 2, "{transactions:?}");
+        for address in addresses {
+            for action in ["txlist", "tokentx"] {
+                let query = format!("/api?module=account&action={action}&address={address}");
+                let (found, expected) = (served.get(&query), plain.get(&query));
+                assert_eq!(found.body, expected.body, "{query}");
+                assert_eq!(
+                    found.headers.get("x-txgraph-block"),
+                    expected.headers.get("x-txgraph-block")
+                );
+            }
+        }
+    }
 }

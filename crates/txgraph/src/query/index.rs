@@ -5,7 +5,11 @@ use crate::{
     source::{Backend, RethNode},
 };
 use serde::Serialize;
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+};
 use txgraph_index::{Index, Status};
 use txgraph_stored::{Additions, BuildOptions, BuildReport, StoreError, VerifyReport};
 use txgraph_transfers::{ScanRequest, TransferSource};
@@ -49,12 +53,31 @@ impl RethNode {
             .join(format!("{}-{genesis}", chain.chain_id)))
     }
 
-    /// The index to answer from, opened at the first call. One in the default directory is
-    /// used only if it exists and is of this chain.
+    /// The index to answer from, opened at the first call. Later calls of this handle get the same
+    /// one, also if it was extended since.
     pub(crate) fn open_index(&self) -> Result<Option<&Index>> {
         if let Some(index) = self.index.get() {
-            return Ok(index.as_ref());
+            return Ok(index.as_deref());
         }
+        let mut newest = (self.newest_index.lock()).unwrap_or_else(PoisonError::into_inner);
+        let index = match &*newest {
+            Some(index) => index.clone(),
+            None => newest.insert(self.find_index()?.map(Arc::new)).clone(),
+        };
+        drop(newest);
+        Ok(self.index.get_or_init(|| index).as_deref())
+    }
+
+    /// Lets handles that are made from now on answer from the index as it is now.
+    fn reopen_index(&self) -> Result<()> {
+        let index = self.find_index()?.map(Arc::new);
+        *(self.newest_index.lock()).unwrap_or_else(PoisonError::into_inner) = Some(index);
+        Ok(())
+    }
+
+    /// Opens the index. One in the default directory is used only if it exists and is of this
+    /// chain.
+    fn find_index(&self) -> Result<Option<Index>> {
         let opened = match &self.config.index {
             Some(IndexChoice::Off) => None,
             Some(IndexChoice::At(path)) => Some(Index::open(path, self.chain()?)?),
@@ -74,7 +97,7 @@ impl RethNode {
             let (path, blocks) = (index.path().display(), index.blocks());
             tracing::info!(%path, %blocks, "answering from the index");
         }
-        Ok(self.index.get_or_init(|| opened).as_ref())
+        Ok(opened)
     }
 }
 
@@ -178,7 +201,8 @@ impl IndexHandle<'_> {
         })
     }
 
-    /// Extends the index to the tip of the node.
+    /// Extends the index to the tip of the node. [Handles](Source::with_control) of the source that
+    /// are made later answer from it.
     ///
     /// # Errors
     ///
@@ -186,10 +210,32 @@ impl IndexHandle<'_> {
     pub fn update(&self, options: &BuildOptions) -> Result<BuildReport> {
         let directory = self.writable()?;
         let additions = Index::open(&directory, self.source.chain()?)?.additions();
-        self.node.with_build_source(additions, |origin| {
+        let report = self.node.with_build_source(additions, |origin| {
             let options = self.with_memory(options);
             Ok(txgraph_index::update(&directory, origin, &options)?)
-        })
+        })?;
+        self.node.reopen_index()?;
+        Ok(report)
+    }
+
+    /// Lets [handles](Source::with_control) of the source that are made later answer from the index
+    /// as it is now, after another process has built, extended or deleted it.
+    ///
+    /// # Errors
+    ///
+    /// If the index that is named cannot be read.
+    pub fn reopen(&self) -> Result<()> {
+        self.node.reopen_index()
+    }
+
+    /// The newest block that the index has; `None` if there is no index, or nothing in it.
+    ///
+    /// # Errors
+    ///
+    /// If the index that is named cannot be read.
+    pub fn last_block(&self) -> Result<Option<u64>> {
+        let index = self.node.open_index()?;
+        Ok(index.and_then(|index| Some(index.blocks().span()?.last)))
     }
 
     /// Describes the index, and compares it with the node.

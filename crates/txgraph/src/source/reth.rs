@@ -2,6 +2,8 @@
 
 use super::{backend::Backend, run_control::RunControl};
 use crate::{Capabilities, Capability, Config, ProtectedPaths, Result, SourceSpec};
+#[cfg(feature = "index")]
+use std::sync::Mutex;
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
@@ -12,14 +14,22 @@ use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
+/// An index that is opened once, and again when it has changed. `None` before that; inside, `None`
+/// if there is no index.
+#[cfg(feature = "index")]
+pub(crate) type NewestIndex = Mutex<Option<Option<Arc<txgraph_index::Index>>>>;
+
 /// The data directory of a reth node, open read-only.
 #[derive(Debug)]
 pub(crate) struct RethNode {
     db: Arc<NodeDb>,
     source: OnceLock<NodeSource>,
-    /// The index to answer from, if one is used. Shared by all handles of the node.
+    /// The index that this handle answers from, if it uses one.
     #[cfg(feature = "index")]
-    pub(crate) index: Arc<OnceLock<Option<txgraph_index::Index>>>,
+    pub(crate) index: OnceLock<Option<Arc<txgraph_index::Index>>>,
+    /// The index that new handles of the node answer from.
+    #[cfg(feature = "index")]
+    pub(crate) newest_index: Arc<NewestIndex>,
     /// Executes the blocks that the node has stored without their state; `None` if the rules of
     /// the chain are not known. Shared by all queries, because it keeps the result.
     #[cfg(feature = "replay")]
@@ -52,7 +62,9 @@ impl RethNode {
             db: Arc::new(NodeDb::open(&dir)?),
             source: OnceLock::new(),
             #[cfg(feature = "index")]
-            index: Arc::default(),
+            index: OnceLock::new(),
+            #[cfg(feature = "index")]
+            newest_index: Arc::default(),
             #[cfg(feature = "replay")]
             newest: Arc::default(),
             config: config.clone(),
@@ -67,7 +79,9 @@ impl RethNode {
             db: self.db.clone(),
             source: OnceLock::new(),
             #[cfg(feature = "index")]
-            index: self.index.clone(),
+            index: OnceLock::new(),
+            #[cfg(feature = "index")]
+            newest_index: self.newest_index.clone(),
             #[cfg(feature = "replay")]
             newest: self.newest.clone(),
             config: self.config.clone(),

@@ -1,0 +1,83 @@
+//! Extends the index while the server runs.
+
+use crate::metrics::Metrics;
+use std::{
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
+use txgraph::{BuildOptions, CancelFlag, Result, RunControl, Source};
+
+/// Blocks that are added at a time. Requests share the threads, and wait for no more than these.
+const STEP_BLOCKS: u64 = 64;
+
+/// How often the thread looks whether it shall stop.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Extends the index each time the chain has changed, until `stop` is set. Looks every `interval`. A
+/// failure does not end it: requests read from the node what the index lacks.
+pub(crate) fn keep(source: &Source, interval: Duration, metrics: &Metrics, stop: &CancelFlag) {
+    let mut seen = None;
+    let mut said = String::new();
+    while !stop.is_canceled() {
+        let tip = source.tip_block().ok();
+        if tip.is_some() && tip != seen {
+            match extend(source, metrics, stop) {
+                Ok(()) => {
+                    said.clear();
+                    seen = tip;
+                }
+                Err(_) if stop.is_canceled() => return,
+                Err(error) => {
+                    metrics.index_failures.fetch_add(1, Ordering::Relaxed);
+                    let text = error.to_string();
+                    if text != said {
+                        tracing::warn!("the index is not extended: {text}");
+                        said = text;
+                    }
+                }
+            }
+        }
+        let next = Instant::now() + interval;
+        while Instant::now() < next && !stop.is_canceled() {
+            thread::sleep(POLL.min(interval));
+        }
+    }
+}
+
+/// Extends the index to the tip of the node. If there is none, looks whether there is one now.
+fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<()> {
+    let control = RunControl {
+        cancel: stop.clone(),
+        ..RunControl::default()
+    };
+    loop {
+        // A handle keeps the index that it has opened.
+        let handle = source.with_control(&control)?;
+        let index = handle.index()?;
+        if !handle.has_index()? {
+            return index.reopen();
+        }
+        let mut options = BuildOptions::default();
+        let end = handle.tip_block()?.0.saturating_sub(options.reorg_buffer);
+        let step = index
+            .last_block()?
+            .map(|last| last.saturating_add(STEP_BLOCKS));
+        // The last step leaves out the blocks that may be replaced.
+        options.last_block = step.filter(|step| *step < end);
+        let is_last = options.last_block.is_none();
+        let updated = index.update(&options);
+        if updated.is_err() {
+            // Another process may have extended it, or the directory cannot be written.
+            index.reopen()?;
+        }
+        let now = source.with_control(&control)?.index()?.last_block()?;
+        metrics
+            .index_block
+            .store(now.unwrap_or(0), Ordering::Relaxed);
+        updated?;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
