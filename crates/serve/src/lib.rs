@@ -20,8 +20,8 @@
 //! Every request has a limit of time, of rows and of bytes. Work stops when the client closes its
 //! connection.
 //!
-//! Modules, each using only those before it: settings, fault, calls, json, metrics, index, head, ask, frames, rpc,
-//! etherscan, api, page, workers, access, routes, server.
+//! Modules, each using only those before it: settings, fault, calls, json, metrics, index, head, ask, paging,
+//! frames, rpc, etherscan, api, page, workers, access, routes, server.
 
 mod access;
 mod api;
@@ -35,6 +35,7 @@ mod index;
 mod json;
 mod metrics;
 mod page;
+mod paging;
 mod routes;
 mod rpc;
 mod server;

@@ -7,10 +7,10 @@ use super::{
 use crate::{
     fault::{Answer, Fault},
     json::{address, data},
+    paging::Page,
 };
 use serde_json::json;
-use std::{collections::VecDeque, ops::ControlFlow};
-use txgraph::{Direction, Transfer};
+use txgraph::{Direction, Order, Transfer};
 
 /// Tokens whose balances a profile has.
 const BALANCES_MAX: usize = 10;
@@ -202,24 +202,29 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
     let page = Page {
         skip: usize::try_from(given.number("offset")).unwrap_or(usize::MAX),
         rows: usize::try_from(given.number("limit")).unwrap_or(usize::MAX),
-        newest: given.word("order") == "newest",
+        order: match given.word("order") == "newest" {
+            true => Order::NewestFirst,
+            false => Order::OldestFirst,
+        },
     };
-    let (rows, more, scan) = page.of(&query.prepare()?, wanted)?;
+    let skip = page.skip;
+    let page = page.read(query, wanted)?;
+    let (rows, more) = (page.transfers, page.more);
     let mut found = Found::default();
     found.put("transfers", transfers(question, &rows)?);
     found.put("more", more);
     if more {
         found.lacks("there are more transfers: ask with a larger `offset`");
     }
-    if page.skip > 0 {
-        found.lacks(format!("{} transfers were skipped", page.skip));
+    if skip > 0 {
+        found.lacks(format!("{skip} transfers were skipped"));
     }
     let ends = rows.iter().flat_map(|it| [it.from_address, it.to_address]);
     found.put("labels", labels(question, ends));
     let shown = rows.iter().map(|it| it.token_address);
     let tokens = tokens(question, shown, &mut found)?;
     found.put("tokens", tokens);
-    found.scan(&scan);
+    found.scan(&page.scan);
     if !given.flag("internal") {
         found.lacks("transfers inside of transactions were not read");
     }
@@ -227,48 +232,4 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
         found.command(command);
     }
     Ok(found)
-}
-
-/// Which transfers of a list are wanted.
-#[derive(Clone, Copy)]
-struct Page {
-    skip: usize,
-    rows: usize,
-    newest: bool,
-}
-
-impl Page {
-    /// Reads them. Not more than the page and those before it are kept.
-    fn of(
-        self,
-        question: &txgraph::PreparedTransfers<'_>,
-        wanted: impl Fn(&Transfer) -> bool,
-    ) -> Answer<(Vec<Transfer>, bool, txgraph::ScanReport)> {
-        let end = self.skip.saturating_add(self.rows);
-        let mut kept: VecDeque<Transfer> = VecDeque::new();
-        let (mut seen, mut more) = (0_usize, false);
-        let scan = question.for_each(|batch| {
-            for transfer in batch.transfers.into_iter().filter(&wanted) {
-                seen += 1;
-                if self.newest {
-                    kept.push_back(transfer);
-                    if kept.len() > end {
-                        kept.pop_front();
-                        more = true;
-                    }
-                } else if seen > end {
-                    more = true;
-                    return Ok(ControlFlow::Break(()));
-                } else if seen > self.skip {
-                    kept.push_back(transfer);
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let rows = match self.newest {
-            true => kept.into_iter().rev().skip(self.skip).collect(),
-            false => kept.into(),
-        };
-        Ok((rows, more, scan))
-    }
 }

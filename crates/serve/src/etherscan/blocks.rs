@@ -4,7 +4,6 @@ use super::{
     account::ROWS,
     query::Query,
     reply::{NO_TRANSACTIONS, PageRows, Reply, text},
-    tokens::collect,
 };
 use crate::{
     ask::Ask,
@@ -110,7 +109,7 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let transfers = ask.source.transfers().native().kind(Kind::Withdrawal);
     let transfers = transfers.address(receiver).direction(Direction::In);
     let transfers = transfers.blocks(BlockSpec::through(first, last));
-    let found = collect(transfers, page)?;
+    let found = page.read(transfers, |_| true)?.transfers;
     let mut blocks: BTreeMap<u64, NodeBlock> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
     for transfer in found {

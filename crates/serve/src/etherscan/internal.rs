@@ -4,7 +4,7 @@ use super::{
     account::ROWS,
     query::Query,
     reply::{NO_TRANSACTIONS, Reply, text},
-    tokens::{collect, place},
+    tokens::place,
 };
 use crate::{
     ask::Ask,
@@ -34,7 +34,7 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     if let Some(wanted) = wanted {
         transfers = transfers.address(wanted).direction(Direction::Both);
     }
-    let found = collect(transfers, page)?;
+    let found = page.read(transfers, |_| true)?.transfers;
     let mut replayed: BTreeMap<(u64, u32), TransactionReplay> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
     for transfer in &found {

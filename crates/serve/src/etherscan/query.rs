@@ -3,6 +3,7 @@
 use crate::{
     ask::{Ask, parse_address},
     fault::{Answer, Fault},
+    paging::Page,
 };
 use alloy_primitives::{Address, B256};
 use std::collections::BTreeMap;
@@ -162,23 +163,6 @@ impl Query {
 
 fn invalid_address() -> Fault {
     Fault::Params("Error! Invalid address format".to_owned())
-}
-
-/// The rows of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Page {
-    /// Rows before them.
-    pub(super) skip: usize,
-    /// Their number at most.
-    pub(super) rows: usize,
-    pub(super) order: Order,
-}
-
-impl Page {
-    /// The number of rows up to the end of the page.
-    pub(super) const fn end(self) -> usize {
-        self.skip.saturating_add(self.rows)
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The parts of an answer.
 
-use super::query::Page;
 use crate::{
     ask::{Ask, Ending},
     fault::Answer,
+    paging::Page,
 };
 use serde_json::Value;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 
 use super::{
     account::ROWS,
-    query::{Page, Query},
+    query::Query,
     reply::{NO_TRANSACTIONS, Reply, confirmations, text},
 };
 use crate::{
@@ -11,14 +11,8 @@ use crate::{
     json::{address, data, selector},
 };
 use serde_json::{Map, Value};
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    ops::ControlFlow,
-};
-use txgraph::{
-    Address, BlockSpec, Kind, NodeTransaction, Order, TokenNames, TokenStandard, Transfer,
-    Transfers,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph::{Address, BlockSpec, Kind, NodeTransaction, TokenNames, TokenStandard, Transfer};
 
 /// The tokens of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +52,7 @@ pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Repl
     if let Some(token) = token {
         transfers = transfers.token(token);
     }
-    let found = collect(transfers, page)?;
+    let found = page.read(transfers, |_| true)?.transfers;
     let places: BTreeSet<_> = found.iter().map(place).collect();
     let transactions = ask.source.transactions_at(&places)?;
     let names = names(ask, &found)?;
@@ -75,39 +69,6 @@ pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Repl
 /// The block and the index of a transfer's transaction.
 pub(super) const fn place(transfer: &Transfer) -> (u64, u32) {
     (transfer.block_number, transfer.transaction_index)
-}
-
-/// The transfers of a page, in its order. Not more than a page and those before it are kept.
-pub(super) fn collect(transfers: Transfers<'_>, page: Page) -> Answer<Vec<Transfer>> {
-    let mut kept = VecDeque::new();
-    let mut skip = match page.order {
-        Order::OldestFirst => page.skip,
-        Order::NewestFirst => 0,
-    };
-    transfers.for_each(|batch| {
-        for transfer in batch.transfers {
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
-            kept.push_back(transfer);
-            match page.order {
-                Order::OldestFirst if kept.len() == page.rows => return Ok(ControlFlow::Break(())),
-                Order::NewestFirst if kept.len() > page.end() => drop(kept.pop_front()),
-                _ => {}
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(match page.order {
-        Order::OldestFirst => kept.into(),
-        Order::NewestFirst => kept
-            .into_iter()
-            .rev()
-            .skip(page.skip)
-            .take(page.rows)
-            .collect(),
-    })
 }
 
 fn names(ask: &Ask<'_>, transfers: &[Transfer]) -> Answer<BTreeMap<Address, TokenNames>> {
