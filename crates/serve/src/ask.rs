@@ -74,8 +74,12 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Counts a row of an answer and its bytes, and refuses more than the limits.
+    /// Counts a row of an answer and its bytes. Refuses more than the limits, and ends work that was
+    /// asked to stop.
     pub(crate) fn count(&self, bytes: usize) -> Answer<()> {
+        if self.source.is_interrupted() {
+            return Err(Fault::Late);
+        }
         let (rows, all) = (self.rows.get() + 1, self.bytes.get() + bytes);
         self.rows.set(rows);
         self.bytes.set(all);

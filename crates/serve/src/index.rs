@@ -51,6 +51,7 @@ fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<()> {
         cancel: stop.clone(),
         ..RunControl::default()
     };
+    let mut at_once = false;
     loop {
         // A handle keeps the index that it has opened.
         let handle = source.with_control(&control)?;
@@ -60,11 +61,10 @@ fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<()> {
         }
         let mut options = BuildOptions::default();
         let end = handle.tip_block()?.0.saturating_sub(options.reorg_buffer);
-        let step = index
-            .last_block()?
-            .map(|last| last.saturating_add(STEP_BLOCKS));
+        let before = index.last_block()?;
+        let step = before.map(|last| last.saturating_add(STEP_BLOCKS));
         // The last step leaves out the blocks that may be replaced.
-        options.last_block = step.filter(|step| *step < end);
+        options.last_block = step.filter(|step| *step < end && !at_once);
         let is_last = options.last_block.is_none();
         let updated = index.update(&options);
         if updated.is_err() {
@@ -79,5 +79,7 @@ fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<()> {
         if is_last {
             return Ok(());
         }
+        // The node no longer has the next blocks: no step would get past them.
+        at_once = now == before;
     }
 }

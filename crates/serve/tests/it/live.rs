@@ -3,7 +3,7 @@
 //!
 //! `TXGRAPH_SERVE_LIVE_SECONDS` is the duration (`scripts/serve-stress.sh`).
 
-use crate::harness::{Served, number, settings};
+use crate::harness::{Served, chain_file, number, settings};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,6 +20,7 @@ use std::{
 use txgraph::{BuildOptions, IndexChoice, Source};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_serve::Settings;
+use txgraph_testkit::fixtures;
 
 /// Blocks before the first question.
 const FIRST: u64 = 60;
@@ -386,4 +387,33 @@ fn the_index_follows_the_chain() {
             }
         }
     }
+}
+
+#[test]
+fn blocks_that_the_node_has_deleted_do_not_stop_the_index() {
+    let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") else {
+        return;
+    };
+    let whole = pruned.full_chain().unwrap();
+    let (whole, directory) = (whole.unpack(), pruned.unpack());
+    let index = tempfile::tempdir().unwrap();
+    let index = IndexChoice::At(index.path().join("index"));
+    let open = |folder: &Path| {
+        let source = Source::builder(folder).threads(1).index(index.clone());
+        source.chain_file(chain_file(&pruned)).open().unwrap()
+    };
+    let options = BuildOptions {
+        last_block: Some(10),
+        ..BuildOptions::default()
+    };
+    let source = open(whole.path());
+    source.index().unwrap().build(&options, false).unwrap();
+    let source = open(directory.path());
+    let tip = source.tip_block().unwrap().0;
+    let settings = Settings {
+        extend_index: Some(Duration::from_millis(5)),
+        ..settings()
+    };
+    let served = Served::on(source, settings, None);
+    wait_for_index(&served, tip - BUFFER);
 }
