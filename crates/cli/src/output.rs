@@ -117,9 +117,9 @@ impl Terminal {
     }
 
     /// Limits that ended the search.
-    pub(crate) fn limits(&self, limits: &[LimitHit]) {
+    pub(crate) fn limits(&self, limits: &[LimitHit], words: impl Fn(&LimitHit) -> String) {
         for limit in limits {
-            self.note(format_args!("not expanded: {}", limit_words(limit)));
+            self.note(format_args!("not expanded: {}", words(limit)));
         }
     }
 

@@ -1,8 +1,8 @@
 //! The ways of transfers from one address to another.
 
 use crate::{
-    Asset, LimitHit, SearchError, SearchRequest, TransferGraph, plan::scan_request, search,
-    search::same_chain,
+    Asset, Expansion, LimitHit, SearchError, SearchRequest, TransferGraph, plan::scan_request,
+    search, search::same_chain,
 };
 use alloy_primitives::{Address, U256};
 use std::{collections::BTreeMap, ops::Range};
@@ -33,8 +33,8 @@ pub struct Leg {
     pub transfers: Range<usize>,
     /// The smallest of their amounts: no more can have gone all the way.
     pub at_most: U256,
-    /// Whether it begins in the transaction in which the leg before it ends: a swap. Otherwise
-    /// nothing shows that the amount went on.
+    /// Whether it begins in the transaction in which the leg before it ends, as after a swap.
+    /// Otherwise nothing shows that the amount went on.
     pub is_swapped: bool,
 }
 
@@ -69,8 +69,9 @@ fn transaction(transfer: &Transfer) -> (u64, u32) {
 
 /// Finds the routes from the root of `request` to `to`.
 ///
-/// A route goes on with the same token, or through a swap: see [`Continuation`]. Within one
-/// transaction, transfers of a swap may be in any order, also in a time-respecting request.
+/// A route goes on with the same token, or with another one of the same transaction: see
+/// [`Continuation`]. Such a change of the token may be in any order within the transaction, also in a
+/// time-respecting request, because pools pay out before they are paid.
 ///
 /// `request.hops` bounds the transfers of a route. A bounded request is answered by one search
 /// from either end, each with half of the hops. If the source answers by frontier, as an index
@@ -186,10 +187,15 @@ fn within(
     for graph in [Some(forward), backward].into_iter().flatten() {
         same_chain(&scan, &graph.scan)?;
         for hit in &graph.limits {
-            // Each half stops at the end of the other: this does not count as a limit.
-            let is_end = request.stop_at.is_empty() && matches!(hit, LimitHit::StopList { .. });
-            if !is_end && !limits.contains(hit) {
-                limits.push(hit.clone());
+            let hit = match hit {
+                // Each half stops at the end of the other: this does not count as a limit.
+                LimitHit::StopList { .. } => LimitHit::StopList {
+                    vertices: stopped(&graph, [from, to]),
+                },
+                hit => hit.clone(),
+            };
+            if hit != (LimitHit::StopList { vertices: 0 }) && !limits.contains(&hit) {
+                limits.push(hit);
             }
         }
         let edges = graph.graph.raw_edges().iter();
@@ -204,7 +210,7 @@ fn within(
                 && !request.stop_at.contains(address)
                 && (request.expand_zero || !address.is_zero()))
     };
-    let rows = followed(found, passable);
+    let rows = followed(found, passable, continuation);
     let in_time = request.time_respecting;
     let reached = Reached::of(&rows, from, request.hops, in_time, continuation);
     let shortest = reached.arrivals(to).min();
@@ -217,12 +223,22 @@ fn within(
     })
 }
 
-/// The transfers that a route may contain, in total order.
+/// The vertices that the stop list ended, but for these.
+fn stopped(graph: &TransferGraph, ends: [Address; 2]) -> u64 {
+    let vertices = graph.graph.node_weights();
+    let stopped = vertices.filter(|it| it.expansion == Expansion::StopList);
+    stopped.filter(|it| !ends.contains(&it.address)).count() as u64
+}
+
+/// The transfers that a route may contain, in total order. Anyone can make transfers of zero tokens
+/// between any two addresses: they carry no amount.
 fn followed(
     found: BTreeMap<Position, Transfer>,
     passable: impl Fn(&Address) -> bool,
+    continuation: Continuation,
 ) -> Vec<Transfer> {
-    let moves = |it: &Transfer| it.from_address != it.to_address;
+    let carries = |it: &Transfer| continuation == Continuation::AnyToken || !it.value.is_zero();
+    let moves = |it: &Transfer| it.from_address != it.to_address && carries(it);
     found
         .into_values()
         .filter(|it| moves(it) && passable(&it.from_address))
@@ -232,33 +248,25 @@ fn followed(
 /// How a route goes on from a transfer: the transfers that may be the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Continuation {
-    /// Transfers of the same token (and id), and any of the same transaction: a swap.
+    /// Transfers of the same token (and id), and of other tokens in the same transaction, as a swap
+    /// makes them. Transfers of zero tokens are left out.
     #[default]
     SameToken,
-    /// Transfers of any token: the route shows contacts, and not that an amount went on.
+    /// Transfers of any token, in order: the route shows contacts, and not that an amount went on.
     AnyToken,
 }
 
 /// The token that a route has to go on with; `None` if any will do.
 type TokenKey = (Option<Address>, Option<U256>);
 
-/// Transfers that leave an address, in total order, of which those from `open` on are reached.
+/// Transfers of a token that leave an address, in total order, of which those from `open` on are reached.
 struct Leaving {
     rows: Vec<usize>,
     open: usize,
 }
 
-/// The transfers that leave each address: with an asset, or in a transaction.
-type ByAddress<K> = BTreeMap<(Address, K), Leaving>;
-
-fn add<K: Ord>(map: &mut ByAddress<K>, key: (Address, K), row: usize) {
-    let leaving = map.entry(key).or_insert_with(|| Leaving {
-        rows: Vec::new(),
-        open: 0,
-    });
-    leaving.rows.push(row);
-    leaving.open = leaving.rows.len();
-}
+/// The transfers that leave an address in a transaction, by token. Each token is reached once.
+type InTransaction = BTreeMap<TokenKey, Vec<usize>>;
 
 /// The transfers that routes from an address reach, with the fewest transfers.
 struct Reached<'a> {
@@ -277,14 +285,23 @@ impl<'a> Reached<'a> {
         in_time: bool,
         continuation: Continuation,
     ) -> Self {
-        let asset = |it: &Transfer| -> Option<TokenKey> {
-            (continuation == Continuation::SameToken).then_some((it.token_address, it.token_id))
-        };
-        let (mut by_asset, mut by_transaction) = (BTreeMap::new(), BTreeMap::new());
+        let keeps_token = continuation == Continuation::SameToken;
+        let token = |it: &Transfer| -> TokenKey { (it.token_address, it.token_id) };
+        let asset = |it: &Transfer| keeps_token.then(|| token(it));
+        let mut by_asset = BTreeMap::new();
+        let mut by_transaction = BTreeMap::<_, InTransaction>::new();
         for (row, it) in rows.iter().enumerate() {
-            add(&mut by_asset, (it.from_address, asset(it)), row);
-            if continuation == Continuation::SameToken {
-                add(&mut by_transaction, (it.from_address, transaction(it)), row);
+            let leaving =
+                (by_asset.entry((it.from_address, asset(it)))).or_insert_with(|| Leaving {
+                    rows: Vec::new(),
+                    open: 0,
+                });
+            leaving.rows.push(row);
+            leaving.open = leaving.rows.len();
+            if keeps_token {
+                let place = (it.from_address, transaction(it));
+                let tokens = by_transaction.entry(place).or_default();
+                tokens.entry(token(it)).or_default().push(row);
             }
         }
         let mut steps = vec![None; rows.len()];
@@ -299,15 +316,13 @@ impl<'a> Reached<'a> {
         while hops.is_none_or(|hops| hop < hops) && !level.is_empty() {
             hop += 1;
             let mut next = Vec::new();
-            let mut reach = |leaving: &mut Leaving, first: usize, before: usize| {
-                let reached = leaving.rows.get(first..leaving.open).unwrap_or_default();
+            let mut reach = |reached: &[usize], before: usize| {
                 for row in reached {
                     if steps[*row].is_none() {
                         steps[*row] = Some((hop, Some(before)));
                         next.push(*row);
                     }
                 }
-                leaving.open = leaving.open.min(first);
             };
             for row in level {
                 let it = &rows[row];
@@ -316,11 +331,20 @@ impl<'a> Reached<'a> {
                         true => leaving.rows.partition_point(|later| *later <= row),
                         false => 0,
                     };
-                    reach(leaving, first, row);
+                    reach(
+                        leaving.rows.get(first..leaving.open).unwrap_or_default(),
+                        row,
+                    );
+                    leaving.open = leaving.open.min(first);
                 }
-                let swapped = by_transaction.get_mut(&(it.to_address, transaction(it)));
-                if let Some(leaving) = swapped {
-                    reach(leaving, 0, row);
+                if let Some(tokens) = by_transaction.get_mut(&(it.to_address, transaction(it))) {
+                    tokens.retain(|other, leaving| {
+                        let is_same = *other == token(it);
+                        if !is_same {
+                            reach(leaving, row);
+                        }
+                        is_same
+                    });
                 }
             }
             next.sort_unstable();

@@ -4,7 +4,7 @@ use super::{Context, branch_ends, token_notes};
 use crate::{
     args::{OutputArgs, SearchArgs, TokenListArgs, words},
     cluster::ClusterArgs,
-    output::Terminal,
+    output::{Terminal, limit_words},
     table::{self, Page, Style, View},
     transfer_tables,
 };
@@ -140,7 +140,7 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let analysis = question.run()?;
     terminal.stats.phase("measure");
     terminal.gaps(&analysis.graph.scan);
-    terminal.limits(&analysis.graph.limits);
+    terminal.limits(&analysis.graph.limits, limit_words);
     branch_ends::note(
         &query.search,
         &analysis.branch_ends,

@@ -5,7 +5,7 @@ use crate::{
     args::{ColumnArgs, OutputArgs, SearchArgs, TokenListArgs, graph_formats},
     cluster::ClusterArgs,
     exit,
-    output::{Terminal, print_page},
+    output::{Terminal, limit_words, print_page},
     transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
@@ -127,7 +127,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let done = answer.write_all(&outputs)?;
     terminal.stats.phase("write");
     terminal.gaps(&answer.scan);
-    terminal.limits(&answer.limits);
+    terminal.limits(&answer.limits, limit_words);
     if !terminal.is_quiet() {
         branch_ends::note(
             &query.search,

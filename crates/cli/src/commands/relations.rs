@@ -3,7 +3,7 @@
 use super::{Context, token_notes};
 use crate::{
     args::{NameArgs, SelectionArgs},
-    output::{limit_words, number, print_json, print_page},
+    output::{number, print_json, print_page},
     table::{self, Page, Style, View},
     transfer_tables,
 };
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
-    Leg, PreparedSearch, Result, Source, Table, Transfer, TransferPaths,
+    Leg, PreparedSearch, Result, Source, Table, Transfer, TransferPaths, limit_words,
     parse::{GraphQuery, Options, parse_address},
     route_remarks, widen,
 };
@@ -21,8 +21,8 @@ use txgraph::{
 /// Find routes of tokens from one address to another
 ///
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
-/// route moves the same token as the one before, later, or is of the same transaction: a swap. The
-/// notes say how much can have gone all the way. `txgraph analyze taint` follows amounts.
+/// route moves the same token as the one before, later, or another token in the same transaction, as a
+/// swap does. The notes say how much can have gone all the way. `txgraph analyze taint` follows amounts.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]
@@ -53,7 +53,7 @@ pub(crate) struct PathArgs {
     #[serde(skip)]
     any_order: bool,
 
-    /// Also routes that change the token between two transactions
+    /// Go on with transfers of any token: contacts, not amounts
     #[arg(long, help_heading = "Search")]
     #[serde(skip)]
     any_token: bool,
@@ -164,7 +164,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
-    terminal.limits(&found.limits);
+    terminal.limits(&found.limits, limit_words);
     let filter = &question.request().filter;
     let has_internal = filter.internal || !filter.tokens.matches(None);
     if is_json {

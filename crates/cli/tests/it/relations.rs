@@ -21,8 +21,10 @@ fn goes_on(all: &[Row], before: usize, after: usize) -> bool {
         let mut names = names.iter();
         names.all(|name| all[before][*name] == all[after][*name])
     };
-    (before < after && is_equal(&["token_address", "token_id"]))
-        || is_equal(&["block_number", "transaction_hash"])
+    match is_equal(&["token_address", "token_id"]) {
+        true => before < after,
+        false => is_equal(&["block_number", "transaction_hash"]),
+    }
 }
 
 /// The hops of the shortest route, and the place of the earliest arrival, without `--any-token`:
@@ -31,7 +33,7 @@ fn of_one_token(all: &[Row], from: &str, to: &str, hops: usize) -> (Option<usize
     let zero = format!("0x{}", "0".repeat(40));
     let mut leaving: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, row) in all.iter().enumerate() {
-        if row["from_address"] != row["to_address"] {
+        if row["from_address"] != row["to_address"] && row["value"] != "0" {
             leaving.entry(&row["from_address"]).or_default().push(place);
         }
     }

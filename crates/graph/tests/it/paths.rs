@@ -84,6 +84,18 @@ fn a_route_keeps_its_token_or_swaps_it_in_one_transaction() {
     let found = ask(&swap, "c", Some(6), true);
     assert_eq!(text(found.shortest.as_ref()).unwrap(), "ar rp pr rb bc");
     assert_eq!(ask(&swap, "c", Some(4), true).shortest, None);
+    // One token goes forward in time, also within a transaction.
+    let mut batch = testing::transfers("x>c#101 a>x#101");
+    for transfer in &mut batch {
+        transfer.log_index = Some(transfer.transaction_index);
+        transfer.transaction_index = 0;
+    }
+    assert_eq!(ask(&batch, "c", Some(6), true).shortest, None);
+    let found = ask(&batch, "c", Some(6), false);
+    assert_eq!(text(found.shortest.as_ref()).unwrap(), "ax xc");
+    // Transfers of nothing show contacts only.
+    assert_eq!(route("a>b:0 b>c", "c", same), None);
+    assert_eq!(route("a>b:0 b>c", "c", any).unwrap(), "ab bc");
 }
 
 #[test]
@@ -109,9 +121,10 @@ fn follows(before: &Transfer, after: &Transfer, in_time: bool, continuation: Con
     before.to_address == after.from_address
         && match continuation {
             Continuation::AnyToken => is_later,
-            Continuation::SameToken => {
-                (is_same && is_later) || transaction(before) == transaction(after)
-            }
+            Continuation::SameToken => match is_same {
+                true => is_later,
+                false => transaction(before) == transaction(after),
+            },
         }
 }
 
@@ -124,7 +137,8 @@ fn walks(
     continuation: Continuation,
 ) -> BTreeSet<(u32, Position)> {
     let mut ends = BTreeSet::new();
-    let moves = |it: &&Transfer| it.from_address != it.to_address;
+    let carries = |it: &Transfer| continuation == Continuation::AnyToken || !it.value.is_zero();
+    let moves = |it: &&Transfer| it.from_address != it.to_address && carries(it);
     let all: Vec<_> = all.iter().filter(moves).collect();
     let mut open: BTreeSet<usize> = (0..all.len())
         .filter(|row| all[*row].from_address == from)

@@ -56,7 +56,8 @@ pub fn route_remarks(route: &[Transfer], amount: impl Fn(&Leg) -> String) -> Vec
             let before = first - 1;
             remarks.push(match leg.is_swapped {
                 true => format!(
-                    "transfers {before} and {first} are of one transaction, {}:{}: a swap at {}",
+                    "transfers {before} and {first} are of one transaction, {}:{}: a swap at {}, or payments of \
+                     a batch that do not belong together",
                     transfer.block_number, transfer.transaction_index, transfer.from_address
                 ),
                 false => format!(
