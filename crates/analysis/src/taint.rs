@@ -284,6 +284,11 @@ impl<'a> TaintTracker<'a> {
         self.receive((to, token), transfer, &tainted);
     }
 
+    /// The tainted parts of transfers so far.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Takes an amount out of an account. Returns the tainted parts: source, amount and hop.
     fn send(&mut self, of: (Address, Token), value: U256) -> Vec<Part> {
         let account = self.accounts.entry(of).or_default();
@@ -306,7 +311,8 @@ impl<'a> TaintTracker<'a> {
             let (address, (token, standard, _)) = of;
             let is_counted = matches!(standard, TokenStandard::Native | TokenStandard::Erc20);
             let opening = is_counted.then(|| (self.opening)(address, token)).flatten();
-            self.unknown_balances += u64::from(is_counted && opening.is_none());
+            let matters = is_counted && self.method != TaintMethod::Poison;
+            self.unknown_balances += u64::from(matters && opening.is_none());
             let before = match opening {
                 Some(opening) => (widen(opening) + account.received)
                     .saturating_sub(account.sent)

@@ -5,10 +5,17 @@ use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
-use txgraph_graph::{Expansion, SearchRequest, TransferGraph, same_chain, search};
+use txgraph_graph::{Expansion, SearchError, SearchRequest, TransferGraph, same_chain, search};
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, TokenStandard, TransferFilter, TransferSource,
 };
+
+/// Tainted parts of transfers at most, unless the memory is limited. They can grow with the square of
+/// the number of transfers.
+const ROWS_MAX: u64 = 1 << 24;
+
+/// The memory of a tainted part, in the result and in tables.
+const ROW_BYTES: u64 = 1024;
 
 /// Refuses requests that taint cannot follow.
 pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()> {
@@ -38,13 +45,27 @@ pub(super) fn run(
     method: TaintMethod,
 ) -> Result<(TransferGraph, Taint, Vec<String>)> {
     let from = source.transfer_source(&request.filter)?;
+    let memory = source.config.memory;
+    let rows_max = memory.map_or(ROWS_MAX, |bytes| bytes / ROW_BYTES);
     retry_on_reorg(source, || {
         let graph = source.install(|| search(&*from, request))??;
         source.check_interrupted()?;
-        let (opening, obstacle) = openings(source, &graph)?;
-        let mut taint = source.install(|| follow(&*from, request, &graph, method, &opening))??;
+        let (opening, obstacle) = match method {
+            // What was there before does not matter.
+            TaintMethod::Poison => Default::default(),
+            _ => openings(source, &graph)?,
+        };
+        let mut taint =
+            source.install(|| follow(&*from, request, &graph, method, &opening, rows_max))??;
         let uncompared = compare(source, &graph, &mut taint)?;
-        let notes = notes(&taint, obstacle, uncompared);
+        let mut notes = notes(&taint, obstacle, uncompared);
+        if graph.blocks.iter().nth(1).is_some() || !graph.scan.missing.is_empty() {
+            notes.push(
+                "blocks between were not read: amounts, balances and what left unseen may be wrong by what \
+                 moved there"
+                    .to_owned(),
+            );
+        }
         Ok((graph, taint, notes))
     })
 }
@@ -193,6 +214,7 @@ fn follow(
     graph: &TransferGraph,
     method: TaintMethod,
     opening: &Balances,
+    rows_max: u64,
 ) -> Result<Taint> {
     let mut ends = BTreeMap::new();
     let mut touching = AddressFilter {
@@ -213,11 +235,12 @@ fn follow(
         };
         ends.insert(vertex.address, end);
     }
-    for root in &request.roots {
-        ends.insert(*root, Some(TaintEnd::Returned));
-    }
     if !request.expand_zero {
         ends.insert(Address::ZERO, Some(TaintEnd::Burnt));
+    }
+    // Also the zero address, if it is one.
+    for root in &request.roots {
+        ends.insert(*root, Some(TaintEnd::Returned));
     }
     // An address that is not in the graph was cut off by a limit: both scans are of one chain.
     let end = |address: &Address| match ends.get(address) {
@@ -238,7 +261,13 @@ fn follow(
         allow_partial: request.allow_partial,
     };
     let report = txgraph_graph::scan(from, &scan, |batch| {
-        batch.iter().for_each(|transfer| tracker.add(transfer));
+        for transfer in batch {
+            tracker.add(transfer);
+            if tracker.rows() as u64 > rows_max {
+                let what = "tainted parts of transfers";
+                return Err(SearchError::TooLarge { what });
+            }
+        }
         Ok(())
     })?;
     // A search without hops reads nothing.
@@ -276,6 +305,7 @@ mod tests {
             &graph,
             TaintMethod::Fifo,
             &Balances::new(),
+            ROWS_MAX,
         )
     }
 
@@ -288,6 +318,20 @@ mod tests {
         source.unstable = true;
         let error = tainted(&source, 2).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Reorged);
+    }
+
+    #[test]
+    fn the_zero_address_can_be_a_root() {
+        let source = MemorySource::new(transfers("0>a:5 a>b:3"));
+        let request = SearchRequest::new(vec![Address::ZERO], source.available.clone());
+        let graph = search(&source, &request).unwrap();
+        let follow = |rows_max| {
+            let (method, none) = (TaintMethod::Fifo, Balances::new());
+            follow(&source, &request, &graph, method, &none, rows_max)
+        };
+        assert_eq!(follow(ROWS_MAX).unwrap().sources.len(), 1);
+        let error = follow(0).unwrap_err();
+        assert!(error.message.contains("too many tainted parts"), "{error}");
     }
 
     #[test]
