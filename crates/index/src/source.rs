@@ -400,6 +400,9 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             };
             report.hashes.push((run.blocks.last, run.last_hash));
             for (segment, blocks) in self.pieces(part, run) {
+                if self.work.cancel.is_canceled() {
+                    return Err(SourceError::Interrupted);
+                }
                 report.counts += DecodeCounts {
                     transfers: question.count(segment, blocks)?,
                     ..segment.counts_of(blocks, &question.request.filter.tokens)?

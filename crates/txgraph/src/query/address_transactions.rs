@@ -227,11 +227,13 @@ impl AddressTransactions<'_> {
         let mut failed = None;
         let newest_first = self.order == Order::NewestFirst;
         let flow = index.transactions_of(self.address, blocks, newest_first, &mut |it| {
-            let Some(roles) = it.roles.among(self.roles()) else {
-                return ControlFlow::Continue(());
-            };
+            let wanted = it.roles.among(self.roles());
             let done = self.source.check_interrupted();
-            match done.and_then(|()| each(Participation { roles, ..it })) {
+            let done = done.and_then(|()| match wanted {
+                Some(roles) => each(Participation { roles, ..it }),
+                None => Ok(ControlFlow::Continue(())),
+            });
+            match done {
                 Ok(flow) => flow,
                 Err(error) => {
                     failed = Some(error);

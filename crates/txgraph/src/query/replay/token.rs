@@ -83,8 +83,14 @@ impl Tokens<'_> {
         if !unknown.is_empty() {
             known.extend(self.ask(&unknown)?);
             if let Some(path) = &cache {
+                // A contract without names may have some later, or may not exist yet.
+                let named = known.iter();
+                let named = named.filter(|(_, names)| **names != TokenNames::default());
+                let named = named
+                    .map(|(token, names)| (*token, names.clone()))
+                    .collect();
                 // The result is correct even if it cannot be cached.
-                if let Err(error) = write(path, &known) {
+                if let Err(error) = write(path, &named) {
                     tracing::warn!(
                         "names of tokens are not cached: {}: {error}",
                         path.display()
