@@ -6,9 +6,9 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use txgraph::{BuildOptions, CancelFlag, Result, RunControl, Source};
+use txgraph::{BuildOptions, CancelFlag, Result, Source};
 
-/// Blocks that are added at a time. Requests share the threads, and wait for no more than these.
+/// Blocks that are added at a time.
 const STEP_BLOCKS: u64 = 64;
 
 /// How often the thread looks whether it shall stop.
@@ -23,9 +23,9 @@ pub(crate) fn keep(source: &Source, interval: Duration, metrics: &Metrics, stop:
         let tip = source.tip_block().ok();
         if tip.is_some() && tip != seen {
             match extend(source, metrics, stop) {
-                Ok(()) => {
+                Ok(is_extended) => {
                     said.clear();
-                    seen = tip;
+                    seen = tip.filter(|_| is_extended);
                 }
                 Err(_) if stop.is_canceled() => return,
                 Err(error) => {
@@ -45,24 +45,26 @@ pub(crate) fn keep(source: &Source, interval: Duration, metrics: &Metrics, stop:
     }
 }
 
-/// Extends the index to the tip of the node. If there is none, looks whether there is one now.
-fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<()> {
-    let control = RunControl {
-        cancel: stop.clone(),
-        ..RunControl::default()
-    };
+/// Extends the index to the tip of the node. Returns whether there is one that has blocks; else looks
+/// whether there is one now. An index that goes further than the node is of another, and stays as it is.
+fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<bool> {
     let mut at_once = false;
     loop {
         // A handle keeps the index that it has opened.
-        let handle = source.with_control(&control)?;
+        let handle = source.in_background(stop)?;
         let index = handle.index()?;
-        if !handle.has_index()? {
-            return index.reopen();
-        }
+        let Some(last) = index.last_block()? else {
+            index.reopen()?;
+            return Ok(false);
+        };
         let mut options = BuildOptions::default();
-        let end = handle.tip_block()?.0.saturating_sub(options.reorg_buffer);
-        let before = index.last_block()?;
-        let step = before.map(|last| last.saturating_add(STEP_BLOCKS));
+        let tip = handle.tip_block()?.0;
+        if last > tip {
+            metrics.index_block.store(last, Ordering::Relaxed);
+            return Ok(true);
+        }
+        let end = tip.saturating_sub(options.reorg_buffer);
+        let step = Some(last.saturating_add(STEP_BLOCKS));
         // The last step leaves out the blocks that may be replaced.
         options.last_block = step.filter(|step| *step < end && !at_once);
         let is_last = options.last_block.is_none();
@@ -71,15 +73,15 @@ fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<()> {
             // Another process may have extended it, or the directory cannot be written.
             index.reopen()?;
         }
-        let now = source.with_control(&control)?.index()?.last_block()?;
+        let now = source.in_background(stop)?.index()?.last_block()?;
         metrics
             .index_block
             .store(now.unwrap_or(0), Ordering::Relaxed);
         updated?;
         if is_last {
-            return Ok(());
+            return Ok(true);
         }
         // The node no longer has the next blocks: no step would get past them.
-        at_once = now == before;
+        at_once = now == Some(last);
     }
 }

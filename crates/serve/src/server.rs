@@ -162,7 +162,7 @@ impl Server {
             let done = runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(self.listener)?;
                 let router = router(self.app);
-                accept(&listener, &router, &limits, &metrics, stop).await;
+                accept(&listener, &router, &limits, &metrics, (stop, &over)).await;
                 Ok(())
             });
             over.cancel();
@@ -173,13 +173,13 @@ impl Server {
     }
 }
 
-/// Accepts connections until `stop` is set, and waits for those that are open.
+/// Accepts connections until `stop` is set. Then sets `over`, and waits for those that are open.
 async fn accept(
     listener: &tokio::net::TcpListener,
     router: &Router,
     limits: &Limits,
     metrics: &Arc<Metrics>,
-    stop: &CancelFlag,
+    (stop, over): (&CancelFlag, &CancelFlag),
 ) {
     let connections = Arc::new(Semaphore::new(limits.connections.max(1)));
     let graceful = GracefulShutdown::new();
@@ -219,6 +219,7 @@ async fn accept(
             }
         });
     }
+    over.cancel();
     if timeout(SHUTDOWN, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still worked on at the end");
     }

@@ -417,3 +417,34 @@ fn blocks_that_the_node_has_deleted_do_not_stop_the_index() {
     let served = Served::on(source, settings, None);
     wait_for_index(&served, tip - BUFFER);
 }
+
+#[test]
+fn an_index_that_goes_further_than_the_node_stays() {
+    if serve_if_asked() {
+        return;
+    }
+    let name = "live::an_index_that_goes_further_than_the_node_stays";
+    let [long, short] = [150, 60].map(|blocks| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut node = start(name, folder.path());
+        node.append(blocks).unwrap();
+        (folder, node)
+    });
+    let index = tempfile::tempdir().unwrap();
+    let index = IndexChoice::At(index.path().join("index"));
+    let built = open(long.0.path(), index.clone());
+    let options = BuildOptions {
+        last_block: Some(80),
+        unit_blocks: Some(16),
+        ..BuildOptions::default()
+    };
+    built.index().unwrap().build(&options, false).unwrap();
+    let settings = Settings {
+        extend_index: Some(Duration::from_millis(5)),
+        ..settings()
+    };
+    let served = Served::on(open(short.0.path(), index.clone()), settings, None);
+    wait_for_index(&served, 80);
+    let status = open(long.0.path(), index).index().unwrap().status();
+    assert_eq!(status.unwrap().status.blocks.to_string(), "0:81");
+}

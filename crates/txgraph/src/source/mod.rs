@@ -35,6 +35,7 @@ use open::open_all;
 use std::{any::Any, ffi::OsString, fmt, path::PathBuf, sync::Arc};
 use txgraph_base::KnownChain;
 use txgraph_transfers::{BlockRange, ChainInfo, SourceError, TransferFilter, TransferSource};
+use txgraph_work::Threads;
 
 /// Anything that can be asked for transfers: the data directory of a reth node, and the other
 /// [kinds of sources](crate::source_kinds).
@@ -147,10 +148,27 @@ impl Source {
     ///
     /// [`ErrorKind::Usage`] for a kind of source that has one control for all work.
     pub fn with_control(&self, control: &RunControl) -> Result<Self> {
-        let control = RunControl {
+        self.handle(RunControl {
             threads: self.control.threads.clone(),
             ..control.clone()
-        };
+        })
+    }
+
+    /// Another handle on this open source, whose work is done by the thread that asks, until `cancel` is
+    /// set. Work on other handles does not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::with_control`].
+    pub fn in_background(&self, cancel: &CancelFlag) -> Result<Self> {
+        self.handle(RunControl {
+            cancel: cancel.clone(),
+            threads: Threads::one(),
+            ..RunControl::default()
+        })
+    }
+
+    fn handle(&self, control: RunControl) -> Result<Self> {
         let Some(backend) = self.backend.share(&control) else {
             return Err(Error::usage(format!(
                 "{}: queries to this source cannot be stopped one by one",
