@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::{Address, B256, U256};
 use serde_json::Value;
 use std::{cell::Cell, ops::ControlFlow};
-use txgraph::{BlockRange, Source};
+use txgraph::{BlockRange, ErrorKind, Source};
 
 /// How often work is done again because the chain was reorganized in the meantime.
 const ATTEMPTS: usize = 4;
@@ -70,7 +70,10 @@ impl<'a> Ask<'a> {
         let unsettled = "the chain was reorganized during every attempt; ask again";
         match last {
             (_, Err(fault)) if !is_reorg(&fault) => (None, Err(fault)),
-            _ => (None, Err(Fault::NotHere(unsettled.to_owned()))),
+            _ => {
+                let error = txgraph::Error::new(ErrorKind::Reorged, unsettled);
+                (None, Err(Fault::Source(error)))
+            }
         }
     }
 
@@ -147,13 +150,25 @@ impl<'a> Ask<'a> {
 
     /// The number of the block with a hash.
     pub(crate) fn block_by_hash(&self, hash: B256) -> Answer<u64> {
-        let found = self.source.block_number(hash)?;
-        found.ok_or_else(|| {
+        self.find_block(hash)?.ok_or_else(|| {
             Fault::NotHere(format!(
                 "no block up to {} has the hash {hash}",
                 self.tip.number
             ))
         })
+    }
+
+    /// The number of the block with a hash; `None` also above the newest block that the answer is about.
+    pub(crate) fn find_block(&self, hash: B256) -> Answer<Option<u64>> {
+        let found = self.source.block_number(hash)?;
+        Ok(found.filter(|number| *number <= self.tip.number))
+    }
+
+    /// The block and the index of a transaction; `None` also above the newest block that the answer is
+    /// about.
+    pub(crate) fn find_transaction(&self, hash: B256) -> Answer<Option<(u64, u32)>> {
+        let found = self.source.find_transaction(hash)?;
+        Ok(found.filter(|(block, _)| *block <= self.tip.number))
     }
 
     fn not_above_tip(&self, number: u64) -> Answer<u64> {
@@ -183,7 +198,7 @@ impl<'a> Ask<'a> {
 
 /// Whether the chain was reorganized during the work.
 fn is_reorg(fault: &Fault) -> bool {
-    matches!(fault, Fault::Source(error) if error.kind == txgraph::ErrorKind::Reorged)
+    matches!(fault, Fault::Source(error) if error.kind == ErrorKind::Reorged)
 }
 
 /// Ends a scan with a fault of ours, which the library cannot carry.

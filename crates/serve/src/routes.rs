@@ -26,8 +26,8 @@ use axum::{
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
-    time::Instant,
+    sync::{Arc, LazyLock, atomic::Ordering},
+    time::{Instant, SystemTime},
 };
 use tokio::time::timeout;
 use txgraph::CancelFlag;
@@ -558,7 +558,11 @@ fn tagged(response: &mut Response, settled: Option<Anchor>) {
     }
 }
 
-/// The tag of answers about a block.
+/// The tag of answers about a block. Another process may have other labels, or another version.
 fn tag(anchor: &Anchor) -> String {
-    format!("\"{}\"", anchor.hash)
+    static STARTED: LazyLock<u128> = LazyLock::new(|| {
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        time.map_or(0, |time| time.as_nanos())
+    });
+    format!("\"{}-{:x}\"", anchor.hash, *STARTED)
 }

@@ -21,6 +21,8 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
     let of = given.required_address("address")?;
     let selection = question.selection();
     let mut profile = question.ask.source.profile(of).top(0);
+    // All parts are about one block.
+    profile = profile.block(question.ask.tip.number);
     for blocks in selection.blocks {
         profile = profile.blocks(blocks);
     }

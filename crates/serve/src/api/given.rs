@@ -148,6 +148,15 @@ impl Given {
         })
     }
 
+    /// Whether `token`, if there is any, names the native coin.
+    pub(super) fn wants_coins(&self) -> bool {
+        let tokens = match self.knows("token") {
+            true => self.tokens(),
+            false => Vec::new(),
+        };
+        tokens.is_empty() || tokens.contains(&None)
+    }
+
     /// The tokens, each once; `None` for the native coin.
     pub(super) fn tokens(&self) -> Vec<Option<Address>> {
         let mut all = Vec::new();

@@ -13,7 +13,8 @@ use crate::{
 use serde_json::json;
 use std::collections::BTreeMap;
 use txgraph::{
-    Address, Continuation, Direction, Hops, Measure, TaintMethod, Transfer, route_remarks, widen,
+    Address, Continuation, Direction, Hops, Leg, Measure, TaintMethod, Transfer, route_remarks,
+    widen,
 };
 
 fn missing(name: &str) -> Fault {
@@ -56,9 +57,10 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
     let shown: Vec<_> = steps.map(|it: &Transfer| it.token_address).collect();
     let (list, tokens) = listed_tokens(question, shown, &mut found)?;
     let chain_id = question.ask.source.chain()?.chain_id;
-    let mut hints = route_remarks(route, |leg| {
-        list.format_amount(chain_id, &leg.asset, widen(leg.at_most))
-    });
+    let most = |leg: &Leg| list.format_amount(chain_id, &leg.asset, widen(leg.at_most));
+    let mut hints = route_remarks(route, most);
+    let earliest_hints = paths.earliest.as_deref();
+    let earliest_hints = earliest_hints.map(|route| route_remarks(route, most));
     if paths.shortest.is_none() {
         let order = match any_order {
             true => "",
@@ -81,10 +83,11 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
         .transpose()?;
     found.put("earliest", earliest);
     found.put("hints", hints);
+    found.put("earliest_hints", earliest_hints);
     found.put("tokens", tokens);
     found.scan(&paths.scan);
     found.limits(&paths.limits);
-    if !given.flag("internal") {
+    if !given.flag("internal") && given.wants_coins() {
         found.lacks("coins that move inside of transactions were not followed");
     }
     found.command(command);
@@ -214,7 +217,7 @@ pub(super) fn trace(question: &Question<'_>) -> Reply {
     found.put("tokens", tokens);
     found.scan(&analysis.graph.scan);
     found.limits(&analysis.graph.limits);
-    if !given.flag("internal") {
+    if !given.flag("internal") && given.wants_coins() {
         found.lacks("coins that move inside of transactions were not followed");
     }
     found.command(command);

@@ -27,9 +27,9 @@ pub(super) fn search(question: &Question<'_>) -> Reply {
     };
     if let Some(hash) = hash(text) {
         let value = format!("{hash:#x}");
-        if let Some(number) = ask.source.block_number(hash)? {
+        if let Some(number) = ask.find_block(hash)? {
             add("block", value, format!("block {number}"));
-        } else if let Some((block, index)) = ask.source.find_transaction(hash)? {
+        } else if let Some((block, index)) = ask.find_transaction(hash)? {
             add("transaction", value, format!("transaction {block}:{index}"));
         }
     } else if let Ok(number) = text.parse::<u64>() {

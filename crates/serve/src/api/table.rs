@@ -252,7 +252,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::new(
                 "any_token",
                 Kind::Flag,
-                "also routes that change the token between two transactions",
+                "go on with transfers of any token: contacts, not amounts",
             ),
             Parameter::new(
                 "max_degree",
@@ -273,6 +273,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("transfers", "Transfer[]"),
             ("earliest", "Transfer[]?"),
             ("hints", "string[]"),
+            ("earliest_hints", "string[]?"),
             ("tokens", "Token{}"),
         ],
     },

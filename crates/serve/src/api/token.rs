@@ -40,7 +40,8 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
     if is_whole && answer.standard != Some(TokenStandard::Erc1155) && !held.is_empty() {
         // What the token itself says counts more.
         let asked: Vec<_> = held.iter().map(|(holder, _)| (*holder, Some(of))).collect();
-        let balances = question.ask.source.balances(None, &asked);
+        let tip = question.ask.tip.number;
+        let balances = question.ask.source.balances(Some(tip), &asked);
         let balances = balances.map_err(Fault::from);
         let balances = unless_ended(balances, "what the token says of its holders", &mut found)?;
         if let Some((_, balances)) = balances {

@@ -20,7 +20,7 @@ use txgraph::{
 pub(super) fn transaction(question: &Question<'_>) -> Reply {
     let ask = question.ask;
     let hash = question.given.hash("hash").unwrap_or_default();
-    let Some(place) = ask.source.find_transaction(hash)? else {
+    let Some(place) = ask.find_transaction(hash)? else {
         let tip = ask.tip.number;
         return Err(Fault::NotHere(format!(
             "no block up to {tip} has the transaction {hash}"

@@ -65,7 +65,7 @@ pub(super) fn count(
 }
 
 fn place(ask: &Ask<'_>, hash: B256) -> Answer<(u64, u32)> {
-    let place = ask.source.find_transaction(hash)?;
+    let place = ask.find_transaction(hash)?;
     place.ok_or_else(|| no_transaction(ask, hash))
 }
 

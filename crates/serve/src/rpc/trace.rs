@@ -83,7 +83,7 @@ pub(crate) fn found(
 
 /// Replays one transaction; `None` if the chain does not have it.
 fn one(ask: &Ask<'_>, hash: B256, trace: Trace) -> Answer<Option<(TransactionReplay, TracePlace)>> {
-    let Some((block, index)) = ask.source.find_transaction(hash)? else {
+    let Some((block, index)) = ask.find_transaction(hash)? else {
         return Ok(None);
     };
     let replay = at(ask, (block, index), trace)?;
@@ -181,6 +181,9 @@ impl Filter {
         let of_all = |addresses: &[Address]| -> Answer<BlockRanges> {
             let mut all = Vec::new();
             for address in addresses {
+                if ask.source.is_interrupted() {
+                    return Err(Fault::Late);
+                }
                 let of_address = ask.source.transactions(*address).inside().blocks(blocks);
                 all.extend(of_address.candidate_blocks()?.iter());
             }

@@ -318,7 +318,8 @@ fn answers_state_their_block() {
     assert_eq!(first.headers["x-txgraph-block"], block);
     assert_eq!(first.json()["result"], "0x28");
     let tag = first.headers["etag"].clone();
-    assert_eq!(tag, format!("\"{hash}\""));
+    // Another process may answer otherwise.
+    assert!(tag.starts_with(&format!("\"{hash}-")), "{tag}");
     let again = served.send("GET", path, &[("if-none-match", &tag)], "");
     assert_eq!((again.status, again.body.as_str()), (304, ""));
     let other = served.send("GET", path, &[("if-none-match", "\"0x00\"")], "");
