@@ -312,20 +312,19 @@ fn answers_are_never_stale_and_never_mixed() {
 /// Blocks that an index leaves out because they may be replaced.
 const BUFFER: u64 = 64;
 
-/// Waits until the index of a server has this block as its newest.
+/// Waits until the index of a server has this block as its newest. An attempt that meets a change of the
+/// chain may fail.
 fn wait_for_index(served: &Served, block: u64) {
     let line = format!("\ntxgraph_index_block {block}\n");
-    loop {
-        let metrics = served.get("/metrics").body;
+    let mut metrics = String::new();
+    for _ in 0..20_000 {
+        metrics = served.get("/metrics").body;
         if metrics.contains(&line) {
             return;
         }
-        assert!(
-            metrics.contains("\ntxgraph_index_failures_total 0\n"),
-            "{metrics}"
-        );
         thread::sleep(Duration::from_millis(5));
     }
+    panic!("the index does not reach block {block}: {metrics}");
 }
 
 #[test]
