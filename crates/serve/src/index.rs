@@ -48,40 +48,33 @@ pub(crate) fn keep(source: &Source, interval: Duration, metrics: &Metrics, stop:
 /// Extends the index to the tip of the node. Returns whether there is one that has blocks; else looks
 /// whether there is one now. An index that goes further than the node is of another, and stays as it is.
 fn extend(source: &Source, metrics: &Metrics, stop: &CancelFlag) -> Result<bool> {
-    let mut at_once = false;
+    let (mut before, mut is_last) = (None, false);
     loop {
         // A handle keeps the index that it has opened.
         let handle = source.in_background(stop)?;
         let index = handle.index()?;
-        let Some(last) = index.last_block()? else {
+        let last = index.last_block()?;
+        (metrics.index_block).store(last.unwrap_or(0), Ordering::Relaxed);
+        let Some(last) = last else {
             index.reopen()?;
             return Ok(false);
         };
-        let mut options = BuildOptions::default();
         let tip = handle.tip_block()?.0;
-        if last > tip {
-            metrics.index_block.store(last, Ordering::Relaxed);
+        if is_last || last > tip {
             return Ok(true);
         }
+        let mut options = BuildOptions::default();
         let end = tip.saturating_sub(options.reorg_buffer);
-        let step = Some(last.saturating_add(STEP_BLOCKS));
-        // The last step leaves out the blocks that may be replaced.
-        options.last_block = step.filter(|step| *step < end && !at_once);
-        let is_last = options.last_block.is_none();
-        let updated = index.update(&options);
-        if updated.is_err() {
+        let step = last.saturating_add(STEP_BLOCKS);
+        // After a step without a new block, the node no longer has the next ones: no step would get past
+        // them. The last step leaves out the blocks that may be replaced.
+        let goes_on = step < end && before != Some(last);
+        options.last_block = goes_on.then_some(step);
+        (before, is_last) = (Some(last), !goes_on);
+        if let Err(error) = index.update(&options) {
             // Another process may have extended it, or the directory cannot be written.
             index.reopen()?;
+            return Err(error);
         }
-        let now = source.in_background(stop)?.index()?.last_block()?;
-        metrics
-            .index_block
-            .store(now.unwrap_or(0), Ordering::Relaxed);
-        updated?;
-        if is_last {
-            return Ok(true);
-        }
-        // The node no longer has the next blocks: no step would get past them.
-        at_once = now == Some(last);
     }
 }
