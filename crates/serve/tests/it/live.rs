@@ -20,7 +20,7 @@ use std::{
 use txgraph::{BuildOptions, IndexChoice, Source};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_serve::Settings;
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, random::Xorshift};
 
 /// Blocks before the first question.
 const FIRST: u64 = 60;
@@ -229,13 +229,8 @@ fn answers_are_never_stale_and_never_mixed() {
             })
         };
         let clients: Vec<_> = (0..CLIENTS).map(ask_on).collect();
-        let (started, mut random) = (Instant::now(), 88_172_645_463_325_252_u64);
-        let mut below = |limit: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random % limit
-        };
+        let (started, mut random) = (Instant::now(), Xorshift(88_172_645_463_325_252));
+        let mut below = |limit: u64| random.below(limit);
         while started.elapsed() < Duration::from_secs(seconds)
             && clients.iter().all(|it| !it.is_finished())
         {
