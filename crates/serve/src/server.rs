@@ -33,6 +33,7 @@ use tokio::{
     sync::Semaphore,
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use txgraph::{CancelFlag, Capability, Error, ErrorKind, Result, RunControl, Source};
 
 /// How often the server looks whether it shall stop.
@@ -199,6 +200,9 @@ async fn accept(
             Err(_) => continue,
         };
         let _ = stream.set_nodelay(true);
+        // A client that stops reading would keep its connection and its answer.
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.send_time));
         let routed = TowerToHyperService::new(router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(peer));
@@ -208,7 +212,7 @@ async fn accept(
             .timer(TokioTimer::new())
             .header_read_timeout(limits.send_time)
             .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(Box::pin(stream)), service);
         let connection = graceful.watch(connection);
         let watch = Watch(metrics.clone());
         tokio::spawn(async move {

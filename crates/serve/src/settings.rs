@@ -90,7 +90,8 @@ pub struct Limits {
     pub connections: usize,
     /// Bytes of the body of a request.
     pub body_bytes: usize,
-    /// The time in which a client sends the head of a request, and again its body.
+    /// The time in which a client sends the head of a request, and again its body; and in which it takes some
+    /// bytes of an answer.
     pub send_time: Duration,
     /// Requests in a batch.
     pub batch: usize,

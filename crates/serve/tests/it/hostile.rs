@@ -264,6 +264,33 @@ fn slow_clients_are_closed() {
     assert_eq!(served.get("/health").status, 200);
 }
 
+#[test]
+fn clients_that_do_not_read_are_closed() {
+    let served = Served::with(
+        &small(),
+        limited(Limits {
+            send_time: Duration::from_millis(300),
+            connections: 1,
+            ..Limits::default()
+        }),
+    );
+    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getLogs", "params": [{ "fromBlock": "0x0" }] });
+    let body = Value::from((0..1000).map(one).collect::<Vec<_>>()).to_string();
+    let request = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stalled = served.connect();
+    stalled.write_all(request.as_bytes()).unwrap();
+    // The only connection is free once the first is closed.
+    assert_eq!(served.get("/health").status, 200);
+    // It was closed before its whole answer was sent.
+    let whole = read_response(&mut stalled).is_ok_and(|response| {
+        response.headers.get("content-length") == Some(&response.body.len().to_string())
+    });
+    assert!(!whole);
+}
+
 /// A batch of searches, each of which replays a whole chain: more work than any test waits for.
 fn long_work() -> String {
     let one = |id: usize| {
