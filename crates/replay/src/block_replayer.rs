@@ -244,6 +244,12 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         let end = end.map_err(|failure| {
             state_error(block.header.number, failure.transaction, failure.source)
         })?;
+        if let Some(recorder) = &self.inspectors.0
+            && !recorder.is_complete()
+        {
+            let block = block.header.number;
+            return Err(Error::FramesTooLarge { block });
+        }
         let changes = if self.record.changes || self.verify.changes {
             engine.changes()
         } else {

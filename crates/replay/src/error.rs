@@ -220,6 +220,15 @@ pub enum Error {
         /// The cause.
         source: crate::Refusal,
     },
+    /// The call frames do not fit in memory.
+    #[error(
+        "block {block}: the inputs and outputs of its calls hold more than 512 MiB; only the addresses, values and \
+         gas of its calls can be recorded"
+    )]
+    FramesTooLarge {
+        /// The block.
+        block: u64,
+    },
     /// State and block belong to different branches.
     #[error("block {block} was replaced by a reorganization while it was replayed; try again")]
     Replaced {

@@ -129,11 +129,17 @@ impl Frames {
     }
 }
 
+/// The most bytes of inputs and outputs that a recorder copies. A call copies its input without a cost in
+/// gas, so one transaction could ask for more than fits in memory.
+const COPIED_BYTES: usize = 512 << 20;
+
 /// An inspector that records frames; [`take`](Self::take) returns them after an execution.
 #[derive(Debug)]
 pub struct FrameRecorder {
     detail: FrameDetail,
     frames: Frames,
+    /// Bytes that may still be copied; `None` after more were needed.
+    left: Option<usize>,
     /// Running frames, the innermost last.
     open: Vec<usize>,
     logs: usize,
@@ -145,9 +151,16 @@ impl FrameRecorder {
         Self {
             detail,
             frames: Frames::default(),
+            left: Some(COPIED_BYTES),
             open: Vec::new(),
             logs: 0,
         }
+    }
+
+    /// Whether the inputs and outputs of all executions so far fit into the memory of a recorder, 512 MiB. If
+    /// not, those that did not fit are empty.
+    pub const fn is_complete(&self) -> bool {
+        self.left.is_some()
     }
 
     /// Returns the frames of the last execution and removes them.
@@ -168,11 +181,14 @@ impl FrameRecorder {
         self.frames.all.get_mut(*self.open.last()?)
     }
 
-    fn keep(&self, bytes: &[u8]) -> Bytes {
-        match self.detail {
-            FrameDetail::Calls => Bytes::new(),
-            FrameDetail::Everything => Bytes::copy_from_slice(bytes),
+    fn keep(&mut self, bytes: &[u8]) -> Bytes {
+        if self.detail == FrameDetail::Everything {
+            self.left = self.left.and_then(|left| left.checked_sub(bytes.len()));
+            if self.left.is_some() {
+                return Bytes::copy_from_slice(bytes);
+            }
         }
+        Bytes::new()
     }
 }
 
@@ -239,5 +255,41 @@ impl Inspector for FrameRecorder {
             };
             frame.logs.push(log);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_a_limit() {
+        let mut recorder = FrameRecorder::new(FrameDetail::Everything);
+        recorder.left = Some(10);
+        let mut call = |input: &[u8]| {
+            recorder.enter(&FrameStart {
+                kind: FrameKind::Call,
+                depth: 0,
+                caller: Address::ZERO,
+                address: Address::ZERO,
+                code_address: Address::ZERO,
+                value: U256::ZERO,
+                input,
+                gas_limit: 0,
+            });
+            recorder.exit(&FrameEnd {
+                status: Status::Success,
+                depth: 0,
+                gas_used: 0,
+                output: &[],
+                created: None,
+            });
+            let input = recorder.take().root().unwrap().input.clone();
+            (input.len(), recorder.is_complete())
+        };
+        assert_eq!(call(&[1; 6]), (6, true));
+        // The sum over all executions counts.
+        assert_eq!(call(&[2; 5]), (0, false));
+        assert_eq!(call(&[3; 1]), (0, false));
     }
 }
