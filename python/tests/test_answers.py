@@ -134,12 +134,18 @@ def test_traces_equal(any_chain, command_line, tmp_path, method):
         first = pa.table(node.transfers(standard="erc20", columns="all:hex"))
         root = first.column("from_address")[first.num_rows // 2].as_py()
         taint = node.taint(root, method=method)
+        through_swaps = node.taint(root, method=method, through_swaps=True)
     line = ["analyze", "taint", "-r", root, "--method", method]
     for name in ("ends", "sources", "ledger"):
         path = tmp_path / f"{name}.arrow"
         command_line(any_chain, *line, "--table", name, "-o", path)
         assert same(getattr(taint, name), file(path)) >= 1
     assert taint.result == json.loads(command_line(any_chain, *line, "-f", "json"))["result"]
+    line.append("--through-swaps")
+    found = json.loads(command_line(any_chain, *line, "-f", "json"))["result"]
+    assert through_swaps.result == found
+    assert pa.table(taint.swaps).num_rows == 0
+    assert pa.table(through_swaps.swaps).num_rows == 2 * len(found["swaps"])
 
 
 def test_saved_questions_equal(node, chain, command_line, tmp_path):

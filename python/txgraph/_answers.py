@@ -36,6 +36,8 @@ class Taint(NamedTuple):
     sources: Table
     #: the tainted part of every transfer, by source
     ledger: Table
+    #: the swaps of tainted tokens, two rows each; none unless ``through_swaps``
+    swaps: Table
     #: everything, as in the command line's JSON
     result: Dict[str, Any]
 

@@ -235,17 +235,32 @@ class Node:
                 read[name] = _options.text(name, value)
         return self._analyze(_options.dump({"measure": measure, **read}))
 
-    def taint(self, root: Any, *, method: str = "fifo", **options: Any) -> Taint:
+    def taint(
+        self, root: Any, *, method: str = "fifo", through_swaps: bool = False, **options: Any
+    ) -> Taint:
         """Follows the tokens that ``root`` sent, amount by amount, to where they are now.
 
         ``method`` decides which tokens of an account leave first: ``fifo``, ``lifo``, ``haircut``
-        (the same share of all) or ``poison`` (upper bounds). Other options are as in
+        (the same share of all) or ``poison`` (upper bounds). ``through_swaps`` follows tokens into
+        those that they are swapped for in one transaction. Other options are as in
         :meth:`graph`; all hops are followed unless ``hops`` is given. Amounts are in the smallest
         unit of the token.
         """
-        analysis = self.analyze("taint", root=_options.roots(root), method=method, **options)
+        analysis = self.analyze(
+            "taint",
+            root=_options.roots(root),
+            method=method,
+            through_swaps=through_swaps,
+            **options,
+        )
         tables = analysis.tables
-        return Taint(tables["ends"], tables["sources"], tables["ledger"], analysis.result)
+        return Taint(
+            tables["ends"],
+            tables["sources"],
+            tables["ledger"],
+            tables["swaps"],
+            analysis.result,
+        )
 
     def query(self, name: str, **params: Any) -> Union[Transfers, Graph, Analysis]:
         """Asks a saved query by its name, or by the path of its file. :func:`queries` lists

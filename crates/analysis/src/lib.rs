@@ -10,12 +10,13 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, taint, summary, tokens, partitioned.
+//! degree, cycles, pairs, netting, taint, summary, tokens, partitioned.
 
 mod components;
 mod concentration;
 mod cycles;
 mod degree;
+mod netting;
 mod pairs;
 pub mod partitioned;
 mod ratio;
@@ -37,13 +38,16 @@ pub use degree::{
     AtLeast, DegreeBucket, DegreeCounts, DegreeStats, Degrees, HubDegree, VertexDegrees, degrees,
     vertex_degrees,
 };
+pub use netting::{NetChange, Netting, Swap, net_changes, netting};
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, first_pairs, pairs};
 pub use summary::{
     AssetCounts, AssetSummary, BusyAddress, End, ExpansionCount, HopCount, KindCount, Summary,
     SummaryCounts, SummarySettings, asset_counts, each_side, summary,
 };
 pub use table::{MeasureResult, Table};
-pub use taint::{Taint, TaintEnd, TaintMethod, TaintRow, TaintSink, TaintTracker};
+pub use taint::{
+    Taint, TaintEnd, TaintMethod, TaintRow, TaintRule, TaintSink, TaintTracker, TaintedSwap,
+};
 pub use tokens::{MotifCounts, TokenCounts, TokenEnd, rank_tokens, tokens};
 pub use value::{Attribute, Column, ColumnType, Value};
 
@@ -124,6 +128,7 @@ mod tests {
                 "ends",
                 "sources",
                 "ledger",
+                "swaps",
             ]
         );
     }

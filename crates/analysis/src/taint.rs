@@ -15,19 +15,30 @@
 //! is part of a later source. Each account has a balance in each token, which includes tokens that
 //! are not tainted. Except for poison, the amounts of the sources add up to the amounts of the ends,
 //! exactly.
+//!
+//! With [`TaintTracker::with_swaps`], the tainted share of what an address gives in a [`Swap`](crate::Swap)
+//! ends there, and becomes the same share of what it gets. So the ends of a token add up to its sources and
+//! what was got for other tokens.
 
-use crate::serial::decimal;
+use crate::{Netting, serial::decimal};
 use account_lots::AccountLots;
 use alloy_primitives::{Address, U256, map::HashMap};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use swaps::{Arrival, Swaps};
 use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, widen};
-use txgraph_transfers::{TokenStandard, Transfer};
+use txgraph_transfers::{TokenFilter, TokenStandard, Transfer};
 
 mod account_lots;
+#[cfg(test)]
+mod swap_tests;
+mod swaps;
 mod tables;
 #[cfg(test)]
 mod tests;
+
+pub use swaps::TaintedSwap;
 
 string_enum! {
     /// The order in which the tokens of an account leave.
@@ -61,10 +72,26 @@ string_enum! {
         StopList = "stop_list",
         /// The address is at the last hop.
         LastHop = "last_hop",
+        /// They were given for another token in the same transaction.
+        Swapped = "swapped",
         /// They were burnt: sent to the zero address.
         Burnt = "burnt",
         /// A limit of the search was reached.
         Limit = "limit",
+    }
+}
+
+string_enum! {
+    /// How a transfer carries tainted tokens.
+    pub enum TaintRule: "rule" {
+        /// From the sender to the receiver.
+        Transfer = "transfer",
+        /// From the sender, who gives it in a swap.
+        Given = "given",
+        /// Back to who gave it in a swap.
+        CameBack = "came_back",
+        /// To the receiver, who gets it in a swap.
+        Got = "got",
     }
 }
 
@@ -83,6 +110,8 @@ pub struct TaintRow {
     pub amount: U256,
     /// The number of transfers from the root to here, this one included.
     pub hop: u32,
+    /// How the transfer carries it.
+    pub rule: TaintRule,
 }
 
 /// Tainted tokens that are at one address.
@@ -124,6 +153,11 @@ pub struct Taint {
     pub rows: Vec<TaintRow>,
     /// Where the tokens are: by token, then amount, largest first, then address.
     pub ends: Vec<TaintSink>,
+    /// Swaps of tainted tokens, in order.
+    pub swaps: Vec<TaintedSwap>,
+    /// Cases in which an address gave tainted tokens and got others, but it is not known what for what.
+    /// They are followed to the receivers.
+    pub unresolved_swaps: u64,
     /// Transfers that moved more than the account is known to have had. The excess counts as not
     /// tainted.
     pub unexplained: u64,
@@ -230,6 +264,9 @@ pub struct TaintTracker<'a> {
     rows: Vec<TaintRow>,
     unexplained: u64,
     unknown_balances: u64,
+    swaps: Option<Swaps>,
+    /// The tokens of roots that are sources.
+    source_tokens: TokenFilter,
 }
 
 impl<'a> TaintTracker<'a> {
@@ -250,7 +287,18 @@ impl<'a> TaintTracker<'a> {
             rows: Vec::new(),
             unexplained: 0,
             unknown_balances: 0,
+            swaps: None,
+            source_tokens: TokenFilter::default(),
         }
+    }
+
+    /// Follows tokens through swaps in transactions (block and index). The sources are the transfers of
+    /// `tokens` only.
+    #[must_use]
+    pub fn with_swaps(mut self, known: BTreeMap<(u64, u32), Netting>, tokens: TokenFilter) -> Self {
+        self.swaps = Some(Swaps::new(known));
+        self.source_tokens = tokens;
+        self
     }
 
     /// Takes the next transfer. All transfers of the addresses that are followed must come, in
@@ -265,23 +313,79 @@ impl<'a> TaintTracker<'a> {
             transfer.token_standard,
             transfer.token_id,
         );
+        if self
+            .swaps
+            .as_ref()
+            .is_some_and(|swaps| swaps.is_over(transfer))
+        {
+            self.begin_transaction(Some(transfer));
+        }
+        let is_source = || self.source_tokens.matches(transfer.token_address.as_ref());
         let tainted = match (self.end)(&from) {
-            Some(TaintEnd::Returned) => {
+            Some(TaintEnd::Returned) if is_source() => {
                 self.sources.push(transfer.clone());
                 vec![(self.sources.len() - 1, transfer.value, 0)]
             }
             Some(_) => Vec::new(),
             None => self.send((from, token), transfer.value),
         };
-        for &(source, amount, hop) in &tainted {
-            self.rows.push(TaintRow {
-                transfer: transfer.clone(),
-                source,
-                amount,
-                hop: hop + 1,
-            });
+        let (is_given, arrival) = match &mut self.swaps {
+            Some(swaps) => swaps.take(transfer, &tainted),
+            None => (false, Arrival::All),
+        };
+        if is_given {
+            self.note(transfer, &tainted, TaintRule::Given);
         }
-        self.receive((to, token), transfer, &tainted);
+        match arrival {
+            Arrival::All => {
+                self.note(transfer, &tainted, TaintRule::Transfer);
+                self.receive((to, token), transfer, &tainted);
+            }
+            Arrival::Nothing => self.receive((to, token), transfer, &[]),
+            Arrival::Returned(parts) => {
+                self.note(transfer, &parts, TaintRule::CameBack);
+                self.receive((to, token), transfer, &parts);
+            }
+            Arrival::Later if is_given => {}
+            Arrival::Later => self.note(transfer, &tainted, TaintRule::Transfer),
+        }
+    }
+
+    /// Adds tainted parts of a transfer to the rows.
+    fn note(&mut self, transfer: &Transfer, parts: &[Part], rule: TaintRule) {
+        let row = |&(source, amount, hop): &Part| TaintRow {
+            transfer: transfer.clone(),
+            source,
+            amount,
+            hop: hop + 1,
+            rule,
+        };
+        self.rows.extend(parts.iter().map(row));
+    }
+
+    /// Delivers what was got in the swaps of the transaction before.
+    fn begin_transaction(&mut self, next: Option<&Transfer>) {
+        let Some(swaps) = &mut self.swaps else {
+            return;
+        };
+        let (place, pots) = swaps.begin(next);
+        let mut delivered = Vec::new();
+        for pot in pots {
+            let (arrived, done) = pot.finish(place.unwrap_or_default());
+            swaps.done.extend(done);
+            delivered.extend(arrived);
+        }
+        for (transfer, mut parts, got) in delivered {
+            self.note(&transfer, &got, TaintRule::Got);
+            parts.extend(got);
+            parts.sort_unstable_by_key(|part| (part.0, part.2));
+            let token = (
+                transfer.token_address,
+                transfer.token_standard,
+                transfer.token_id,
+            );
+            self.receive((transfer.to_address, token), &transfer, &parts);
+        }
     }
 
     /// The tainted parts of transfers so far.
@@ -351,8 +455,13 @@ impl<'a> TaintTracker<'a> {
     }
 
     /// Returns the result.
-    pub fn finish(self) -> Taint {
+    pub fn finish(mut self) -> Taint {
+        self.begin_transaction(None);
         let method = self.method;
+        // What was got was noted at the end of its transaction.
+        self.rows
+            .sort_by_key(|row| (row.transfer.position(), row.rule, row.source));
+        let swaps = self.swaps.take().unwrap_or_default();
         let held = |(of, account): ((Address, Token), Account)| {
             let (address, (token_address, token_standard, token_id)) = of;
             let arrivals = account.arrivals?;
@@ -375,7 +484,8 @@ impl<'a> TaintTracker<'a> {
                 last_block: arrivals.last_block,
             })
         };
-        let ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
+        let mut ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
+        ends.extend(swaps.sinks());
         let is_compared = |sink: &&TaintSink| sink.is_compared(method);
         let mut taint = Taint {
             method,
@@ -383,6 +493,8 @@ impl<'a> TaintTracker<'a> {
             rows: self.rows,
             uncompared: ends.iter().filter(is_compared).count() as u64,
             ends,
+            swaps: swaps.done,
+            unresolved_swaps: swaps.unresolved,
             unexplained: self.unexplained,
             unknown_balances: self.unknown_balances,
         };

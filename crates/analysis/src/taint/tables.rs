@@ -1,7 +1,8 @@
 //! Taint as tables, and as JSON.
 
-use super::{Taint, TaintMethod, TaintRow};
-use crate::{ColumnType, MeasureResult, Table, Value, ratio::share};
+use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintedSwap};
+use crate::{ColumnType, MeasureResult, Swap, Table, Value, ratio::share};
+use alloy_primitives::Address;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{Fields, Transfer};
@@ -66,6 +67,7 @@ impl Taint {
                 "transfers of more than is known to have been there",
             ),
             (self.uncompared, "held amounts not compared with a balance"),
+            (self.unresolved_swaps, "swaps that are not resolved"),
         ] {
             if count > 0 {
                 title += &format!("; {what}: {count}");
@@ -123,6 +125,47 @@ impl Taint {
                 ("source", U64, |(_, row)| (row.source + 1).into()),
                 ("amount", Amount, |(_, row)| widen(row.amount).into()),
                 ("hop", U64, |(_, row)| row.hop.into()),
+                ("rule", Text, |(_, row)| row.rule.as_str().into()),
+            ],
+        )
+    }
+
+    /// The swaps of tainted tokens, two rows each: what was given by whom, and what was got by whom.
+    fn swaps(&self) -> Table {
+        use ColumnType::{Address, Amount, Text};
+        let sides = self.swaps.iter().flat_map(|it| {
+            let Swap {
+                address,
+                to,
+                given,
+                got,
+                ..
+            } = it.swap;
+            [
+                (
+                    "given",
+                    it,
+                    address,
+                    it.swap.given_token,
+                    given,
+                    it.tainted_given,
+                ),
+                ("got", it, to, it.swap.got_token, got, it.tainted_got),
+            ]
+        });
+        Table::of(
+            "swaps",
+            "Swaps of tainted tokens",
+            sides,
+            &[
+                ("transaction", Text, |(_, it, ..)| {
+                    format!("{}:{}", it.block_number, it.transaction_index).into()
+                }),
+                ("side", Text, |(side, ..)| side.into()),
+                ("address", Address, |(_, _, address, ..)| address.into()),
+                ("token_address", Address, |(.., token, _, _)| token.into()),
+                ("value", Amount, |(.., value, _)| widen(value).into()),
+                ("amount", Amount, |(.., amount)| amount.into()),
             ],
         )
     }
@@ -130,7 +173,7 @@ impl Taint {
 
 impl MeasureResult for Taint {
     fn tables(&self) -> Vec<Table> {
-        vec![self.ends(), self.sources(), self.ledger()]
+        vec![self.ends(), self.sources(), self.ledger(), self.swaps()]
     }
 }
 
@@ -170,6 +213,39 @@ struct RowJson<'a> {
     source: usize,
     amount: String,
     hop: u32,
+    rule: TaintRule,
+}
+
+/// A swap in JSON.
+#[derive(Serialize)]
+struct SwapJson {
+    block_number: u64,
+    transaction_index: u32,
+    address: Address,
+    to_address: Address,
+    given_token_address: Option<Address>,
+    given: String,
+    tainted_given: String,
+    got_token_address: Option<Address>,
+    got: String,
+    tainted_got: String,
+}
+
+impl From<&TaintedSwap> for SwapJson {
+    fn from(it: &TaintedSwap) -> Self {
+        Self {
+            block_number: it.block_number,
+            transaction_index: it.transaction_index,
+            address: it.swap.address,
+            to_address: it.swap.to,
+            given_token_address: it.swap.given_token,
+            given: it.swap.given.to_string(),
+            tainted_given: it.tainted_given.to_string(),
+            got_token_address: it.swap.got_token,
+            got: it.swap.got.to_string(),
+            tainted_got: it.tainted_got.to_string(),
+        }
+    }
 }
 
 impl<'a> From<&'a TaintRow> for RowJson<'a> {
@@ -179,6 +255,7 @@ impl<'a> From<&'a TaintRow> for RowJson<'a> {
             source: row.source + 1,
             amount: row.amount.to_string(),
             hop: row.hop,
+            rule: row.rule,
         }
     }
 }
@@ -187,14 +264,17 @@ impl Serialize for Taint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sources: Vec<_> = self.sources.iter().map(TransferJson).collect();
         let ledger: Vec<RowJson<'_>> = self.rows.iter().map(Into::into).collect();
-        let mut json = serializer.serialize_struct("Taint", 7)?;
+        let mut json = serializer.serialize_struct("Taint", 9)?;
         json.serialize_field("method", &self.method)?;
         json.serialize_field("unexplained", &self.unexplained)?;
         json.serialize_field("unknown_balances", &self.unknown_balances)?;
         json.serialize_field("uncompared", &self.uncompared)?;
+        json.serialize_field("unresolved_swaps", &self.unresolved_swaps)?;
         json.serialize_field("ends", &self.ends)?;
         json.serialize_field("sources", &sources)?;
         json.serialize_field("ledger", &ledger)?;
+        let swaps: Vec<SwapJson> = self.swaps.iter().map(Into::into).collect();
+        json.serialize_field("swaps", &swaps)?;
         json.end()
     }
 }

@@ -24,7 +24,7 @@ fn run(method: TaintMethod, transfers: &[Transfer], roots: &[&str], opening: Opt
 }
 
 /// `from>to:amount/source` for every row, and `address:amount end` for every end.
-fn shown(taint: &Taint) -> (Vec<String>, Vec<String>) {
+pub(super) fn shown(taint: &Taint) -> (Vec<String>, Vec<String>) {
     let name = testing::name;
     let row = |row: &TaintRow| {
         let (from, to) = (row.transfer.from_address, row.transfer.to_address);

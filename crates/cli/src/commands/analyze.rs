@@ -64,6 +64,13 @@ pub(crate) struct AnalyzeArgs {
     )]
     method: Option<TaintMethod>,
 
+    /// For `taint`: follow tokens into those that they are swapped for
+    ///
+    /// A swap is found in the net changes of a transaction. The sources are transfers of the tokens of
+    /// `--token`; transfers of all tokens are read. `--with-internal` also finds swaps for coins.
+    #[arg(long, help_heading = "Output")]
+    through_swaps: bool,
+
     /// Only this table of the measure, e.g. top-senders-by-amount
     ///
     /// CSV and other data formats contain one table; without this option, the first.
@@ -103,6 +110,7 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         -t 0xd601451207128971898aab8654521699f35222e2
     $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --method haircut \\
         -t 0xd601451207128971898aab8654521699f35222e2 --table ledger -f csv
+    $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --through-swaps
 
   With whom does an address trade most often? As CSV:
     $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both \\

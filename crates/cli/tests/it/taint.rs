@@ -208,3 +208,58 @@ fn what_cannot_be_traced_is_refused() {
         sample.run(&line).ended(2).says(reason);
     }
 }
+
+/// Two swaps that pay other addresses: what was sold for another token, and then for coins, is followed to
+/// the end, and without following swaps it ends in the first pool.
+#[test]
+fn a_sum_is_followed_through_swaps() {
+    for fixture in fixtures::full() {
+        let sample = Sample::new(fixture);
+        let scenarios = &sample.fixture.truth["scenarios"];
+        let Some(scenario) = scenarios.get("layering-over-exchange") else {
+            continue;
+        };
+        sample.write_genesis();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let role = |name: &str| text(&scenario["roles"][name]);
+        let [source, middle, end] = ["source", "middle", "end"].map(role);
+        let line = format!(
+            "-r {source} -t {} --max-degree 30",
+            text(&scenario["token"])
+        );
+        let before = ends(&sample, &line);
+        assert!(
+            before.values().all(|(_, end)| end != "swapped"),
+            "{before:?}"
+        );
+        assert!(!before.contains_key(&end));
+        let line = format!("{line} --through-swaps --with-internal --chain genesis.json");
+        let found = ends(&sample, &line);
+        let sold = |at: usize| text(&scenario["edges"][at]["value"]).parse().unwrap();
+        assert_eq!(found[&source], (sold(0), "swapped".to_owned()));
+        assert_eq!(found[&middle], (sold(1), "swapped".to_owned()));
+        let (held, how) = &found[&end];
+        assert_eq!((found.len(), &**how), (3, "held"));
+        let swaps = sample.ok(&format!("analyze taint {line} --table swaps -f csv -q"));
+        let swaps = rows(&swaps.stdout);
+        let sides: Vec<_> = swaps
+            .iter()
+            .map(|row| (&*row["side"], &*row["address"], &*row["amount"]))
+            .collect();
+        let amounts = [sold(0), sold(1), sold(1), *held].map(|amount| amount.to_string());
+        let all = [
+            ("given", &source),
+            ("got", &middle),
+            ("given", &middle),
+            ("got", &end),
+        ];
+        let all: Vec<_> = all
+            .iter()
+            .zip(&amounts)
+            .map(|((side, address), amount)| (*side, address.as_str(), amount.as_str()))
+            .collect();
+        assert_eq!(sides, all, "{}", sample.fixture.name);
+        let refused = sample.run(&format!("analyze pairs -r {source} --through-swaps"));
+        refused.ended(2).says("only `taint` does");
+    }
+}

@@ -192,12 +192,17 @@ pub(super) fn trace(question: &Question<'_>) -> Reply {
     let edges = given.number("max_edges");
     let mut analyze = question.ask.source.analyze(Measure::Taint).method(method);
     analyze = analyze.select(question.selection()).max_edges(edges);
+    let swaps = given.flag("swaps");
+    analyze = analyze.through_swaps(swaps);
     let mut command = question.command("analyze taint");
     for root in &roots {
         analyze = analyze.root(*root);
         command.option("-r", &hex(*root));
     }
     command.option("--method", word);
+    if swaps {
+        command.word("--through-swaps");
+    }
     command.option("--max-edges", &edges.to_string());
     let hops = count(question, "hops");
     if hops > 0 {

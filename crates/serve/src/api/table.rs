@@ -323,6 +323,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 "which tokens of an account leave first",
             ),
             Parameter::new(
+                "swaps",
+                Kind::Flag,
+                "follow tokens into those that they are swapped for",
+            ),
+            Parameter::new(
                 "hops",
                 Kind::Number {
                     default: 0,

@@ -24,6 +24,8 @@ pub struct AnalyzeQuery {
     pub order: Option<PairOrder>,
     /// Which tokens of an account leave first, for taint; absent: those that arrived first.
     pub method: Option<TaintMethod>,
+    /// For taint: whether tokens are followed into those that they are swapped for.
+    pub through_swaps: bool,
     /// Which of the measure's tables; absent: all in human-readable tables, the main one in data files.
     pub table: Option<String>,
     /// Files with symbols and decimals of tokens.
@@ -65,11 +67,18 @@ impl AnalyzeQuery {
                 self.measure.as_str()
             )));
         }
+        if self.through_swaps && !is_taint {
+            return Err(Error::usage(format!(
+                "`{}` follows no swaps: only `taint` does",
+                self.measure.as_str()
+            )));
+        }
         let mut question = source
             .analyze(self.measure)
             .options(options)
             .order(self.order.unwrap_or_default())
-            .method(self.method.unwrap_or_default());
+            .method(self.method.unwrap_or_default())
+            .through_swaps(self.through_swaps);
         question.limit = self.limit;
         question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
         Ok((question.prepare()?, outputs))

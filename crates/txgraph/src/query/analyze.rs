@@ -53,6 +53,7 @@ pub struct Analyze<'s> {
     pub(crate) limit: Option<usize>,
     pub(crate) order: PairOrder,
     pub(crate) method: TaintMethod,
+    pub(crate) through_swaps: bool,
     /// Rankings have the rows that a human-readable page shows.
     pub(crate) brief: bool,
 }
@@ -77,6 +78,7 @@ impl<'s> Analyze<'s> {
             limit: None,
             order: PairOrder::Amount,
             method: TaintMethod::default(),
+            through_swaps: false,
             brief: false,
         }
     }
@@ -102,6 +104,20 @@ impl<'s> Analyze<'s> {
         self
     }
 
+    /// For [`Measure::Taint`]: follows tokens into those that they are swapped for in one transaction.
+    /// The sources are the transfers of the selected tokens. Transfers of all tokens are read.
+    pub fn through_swaps(mut self, through_swaps: bool) -> Self {
+        self.through_swaps = through_swaps;
+        self
+    }
+
+    const fn rules(&self) -> taint::Rules {
+        taint::Rules {
+            method: self.method,
+            through_swaps: self.through_swaps,
+        }
+    }
+
     /// The query for the metadata of a result.
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.search)?;
@@ -114,6 +130,9 @@ impl<'s> Analyze<'s> {
         }
         if self.measure == Measure::Taint {
             options.insert("method".into(), json!(self.method));
+        }
+        if self.through_swaps {
+            options.insert("through-swaps".into(), json!(true));
         }
         Ok(Description::new("analyze", options))
     }
@@ -129,7 +148,7 @@ impl<'s> Analyze<'s> {
         let (request, cut) = match self.settings() {
             None => {
                 let (mut request, cut) = options.request(self.source)?;
-                taint::check(&request.filter, request.direction)?;
+                taint::check(&request.filter, request.direction, self.rules())?;
                 request.time_respecting = true;
                 (Request::Taint(Box::new(request)), cut)
             }
@@ -250,8 +269,7 @@ impl<'s> PreparedAnalysis<'s> {
         let mut notes = Vec::new();
         let (mut graph, branch_ends, answer) = match &self.request {
             Request::Taint(request) => {
-                let method = self.question.method;
-                let (graph, taint, facts) = taint::run(source, request, method)?;
+                let (graph, taint, facts) = taint::run(source, request, self.question.rules())?;
                 notes = facts;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;

@@ -53,7 +53,7 @@ impl Measure {
                 "self-transfers",
             ],
             Self::Components => &["components", "components-by-size"],
-            Self::Taint => &["ends", "sources", "ledger"],
+            Self::Taint => &["ends", "sources", "ledger", "swaps"],
         }
     }
 

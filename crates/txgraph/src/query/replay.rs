@@ -35,7 +35,8 @@ pub use state::{AccountState, BlockState, SlotState};
 pub use to_file::ReplayedTransfers;
 pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
-pub use transaction::{NetChange, TransactionSummary};
+pub use transaction::TransactionSummary;
+pub use txgraph_analysis::NetChange;
 
 #[cfg(feature = "export")]
 use name::Location;

@@ -4,10 +4,13 @@ use super::retry::retry_on_reorg;
 use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
-use txgraph_graph::{Expansion, SearchError, SearchRequest, TransferGraph, same_chain, search};
+use txgraph_analysis::{Netting, Taint, TaintEnd, TaintMethod, TaintTracker, netting};
+use txgraph_graph::{
+    Expansion, SearchError, SearchRequest, TransferGraph, VertexId, same_chain, search,
+};
 use txgraph_transfers::{
-    AddressFilter, Direction, ScanRequest, TokenStandard, TransferFilter, TransferSource,
+    AddressFilter, BlockRange, Direction, ScanRequest, TokenFilter, TokenStandard, Transfer,
+    TransferFilter, TransferSource,
 };
 
 /// Tainted parts of transfers at most, unless the memory is limited. They can grow with the square of
@@ -18,7 +21,7 @@ const ROWS_MAX: u64 = 1 << 24;
 const ROW_BYTES: u64 = 1024;
 
 /// Refuses requests that taint cannot follow.
-pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()> {
+pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules) -> Result<()> {
     if direction != Direction::Out {
         return Err(Error::usage(
             "taint follows tokens forward, so its direction is `out`",
@@ -34,31 +37,84 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()>
             "taint needs all transfers of a token, so it takes no kinds",
         ));
     }
+    if rules.through_swaps && !filter.standards.is_empty() {
+        return Err(Error::usage(
+            "following swaps needs transfers of all standards, so it takes none",
+        ));
+    }
     Ok(())
 }
 
+/// How amounts are followed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// Which tokens of an account leave first.
+    pub(super) method: TaintMethod,
+    /// Whether tokens are followed into those that they are swapped for.
+    pub(super) through_swaps: bool,
+}
+
+/// The swaps of transactions (block and index).
+type Nettings = BTreeMap<(u64, u32), Netting>;
+
 /// Searches forward in time, then follows the amounts through all transfers of the addresses that
 /// were expanded.
+///
+/// To follow swaps, it searches with all tokens, and reads all transfers of the transactions in which an
+/// address of the graph sends something.
 pub(super) fn run(
     source: &Source,
     request: &SearchRequest,
-    method: TaintMethod,
+    rules: Rules,
 ) -> Result<(TransferGraph, Taint, Vec<String>)> {
+    let method = rules.method;
+    let (mut request, tokens) = (request.clone(), request.filter.tokens.clone());
+    if rules.through_swaps {
+        request.filter.tokens = TokenFilter::All;
+    }
+    let request = &request;
     let from = source.transfer_source(&request.filter)?;
     let memory = source.config.memory;
     let rows_max = memory.map_or(ROWS_MAX, |bytes| bytes / ROW_BYTES);
     retry_on_reorg(source, || {
-        let graph = source.install(|| search(&*from, request))??;
-        source.check_interrupted()?;
+        let mut around = request.clone();
+        let (mut graph, swaps) = loop {
+            let graph = source.install(|| search(&*from, &around))??;
+            source.check_interrupted()?;
+            if !rules.through_swaps {
+                break (graph, None);
+            }
+            let swaps = source.install(|| nettings(&*from, request, &graph))??;
+            // Only transfers of pools lead to them, and pools are not followed.
+            let takers = takers(&graph, &swaps);
+            if takers.is_empty() {
+                break (graph, Some((swaps, tokens.clone())));
+            }
+            around.roots.extend(takers);
+        };
+        let is_root = |id: &VertexId| request.roots.contains(&graph.graph[*id].address);
+        let all = graph.roots.iter().copied();
+        let (roots, takers): (Vec<_>, Vec<_>) = all.partition(is_root);
+        graph.roots = roots;
+        for taker in takers {
+            graph.graph[taker].hop = 1;
+        }
         let (opening, obstacle) = match method {
             // What was there before does not matter.
             TaintMethod::Poison => Default::default(),
             _ => openings(source, &graph)?,
         };
-        let mut taint =
-            source.install(|| follow(&*from, request, &graph, method, &opening, rows_max))??;
+        let follow = || follow(&*from, request, &graph, method, &opening, swaps, rows_max);
+        let mut taint = source.install(follow)??;
         let uncompared = compare(source, &graph, &mut taint)?;
         let mut notes = notes(&taint, obstacle, uncompared);
+        if rules.through_swaps && !request.filter.internal {
+            notes.push(
+                "transfers inside transactions were not read: swaps for coins, which are paid without a log, \
+                 are not followed"
+                    .to_owned(),
+            );
+        }
         if graph.blocks.iter().nth(1).is_some() || !graph.scan.missing.is_empty() {
             notes.push(
                 "blocks between were not read: amounts, balances and what left unseen may be wrong by what \
@@ -103,6 +159,15 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
             "at {}, tokens left in a way that was not read: calls inside transactions, if they were \
              not asked for, fees, or a token that changes balances without a transfer",
             counted(unseen, "place")
+        ));
+    }
+    if taint.unresolved_swaps > 0 {
+        notes.push(format!(
+            "{} not say what was given for what, so that the tokens are followed to their receivers",
+            match taint.unresolved_swaps {
+                1 => "1 swap does".to_owned(),
+                count => format!("{count} swaps do"),
+            }
         ));
     }
     if taint.unexplained > 0 {
@@ -207,13 +272,75 @@ fn balances(
     Ok(vec![None; wanted.len()])
 }
 
-/// Follows the amounts.
+/// Finds the swaps in the transactions of the graph, from all of their transfers.
+fn nettings(
+    from: &dyn TransferSource,
+    request: &SearchRequest,
+    graph: &TransferGraph,
+) -> Result<Nettings> {
+    let place = |it: &Transfer| (it.block_number, it.transaction_index);
+    let edges = graph.graph.edge_weights();
+    let wanted: BTreeSet<_> = edges.map(|edge| place(&edge.transfer)).collect();
+    let mut found = Nettings::new();
+    if wanted.is_empty() {
+        return Ok(found);
+    }
+    let scan = ScanRequest {
+        blocks: (wanted.iter())
+            .map(|(block, _)| BlockRange::one(*block))
+            .collect(),
+        filter: request.filter.clone(),
+        wrapped_native: request.wrapped_native.clone(),
+        with_times: false,
+        with_hashes: false,
+        allow_partial: request.allow_partial,
+    };
+    let mut transaction: Vec<Transfer> = Vec::new();
+    let mut close = |transaction: &mut Vec<Transfer>| {
+        if let Some(first) = transaction.first() {
+            let netting = netting(transaction);
+            if netting != Netting::default() {
+                found.insert(place(first), netting);
+            }
+        }
+        transaction.clear();
+    };
+    txgraph_graph::scan(from, &scan, |batch| {
+        for transfer in batch {
+            if transaction.first().map(place) != Some(place(transfer)) {
+                close(&mut transaction);
+            }
+            if wanted.contains(&place(transfer)) {
+                transaction.push(transfer.clone());
+            }
+        }
+        Ok(())
+    })?;
+    close(&mut transaction);
+    Ok(found)
+}
+
+/// The addresses that get what an expanded address swaps, and that are not expanded themselves, but would
+/// be if a transfer led to them.
+fn takers(graph: &TransferGraph, swaps: &Nettings) -> BTreeSet<Address> {
+    let vertices = graph.graph.node_weights();
+    let vertices: BTreeMap<_, _> = vertices.map(|it| (it.address, it.expansion)).collect();
+    let swaps = swaps.values().flat_map(|netting| &netting.swaps);
+    swaps
+        .filter(|it| vertices.get(&it.address) == Some(&Expansion::Expanded))
+        .map(|it| it.to)
+        .filter(|to| !vertices.contains_key(to) && !to.is_zero())
+        .collect()
+}
+
+/// Follows the amounts, through swaps if they are given, with the tokens of sources.
 fn follow(
     from: &dyn TransferSource,
     request: &SearchRequest,
     graph: &TransferGraph,
     method: TaintMethod,
     opening: &Balances,
+    swaps: Option<(Nettings, TokenFilter)>,
     rows_max: u64,
 ) -> Result<Taint> {
     let mut ends = BTreeMap::new();
@@ -249,6 +376,9 @@ fn follow(
     };
     let balance = |address, token| opening.get(&(address, token)).copied();
     let mut tracker = TaintTracker::new(method, end, balance);
+    if let Some((swaps, tokens)) = swaps {
+        tracker = tracker.with_swaps(swaps, tokens);
+    }
     let scan = ScanRequest {
         blocks: request.blocks.clone(),
         filter: TransferFilter {
@@ -278,8 +408,7 @@ fn follow(
     let mut transfers: Vec<_> = taint.rows.iter().map(|row| row.transfer.clone()).collect();
     from.fill_hashes(&mut transfers, &report.anchors)?;
     for (row, transfer) in taint.rows.iter_mut().zip(transfers) {
-        if row.hop == 1 {
-            // Only what roots sent: the transfer is the source itself.
+        if transfer.position() == taint.sources[row.source].position() {
             taint.sources[row.source] = transfer.clone();
         }
         row.transfer = transfer;
@@ -305,6 +434,7 @@ mod tests {
             &graph,
             TaintMethod::Fifo,
             &Balances::new(),
+            None,
             ROWS_MAX,
         )
     }
@@ -327,7 +457,7 @@ mod tests {
         let graph = search(&source, &request).unwrap();
         let follow = |rows_max| {
             let (method, none) = (TaintMethod::Fifo, Balances::new());
-            follow(&source, &request, &graph, method, &none, rows_max)
+            follow(&source, &request, &graph, method, &none, None, rows_max)
         };
         assert_eq!(follow(ROWS_MAX).unwrap().sources.len(), 1);
         let error = follow(0).unwrap_err();

@@ -6,6 +6,8 @@ mod examples;
 mod frames;
 mod memory;
 mod source;
+#[cfg(feature = "replay")]
+mod swaps;
 
 use serde_json::json;
 use std::{

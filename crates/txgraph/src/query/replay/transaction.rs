@@ -11,6 +11,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use txgraph_abi::Dictionary;
+use txgraph_analysis::{NetChange, net_changes};
 use txgraph_nodedb::{ChainFamily, Scratch};
 use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers};
 use txgraph_transfers::{
@@ -56,51 +57,13 @@ pub struct TransactionSummary {
     pub without_internal: Option<String>,
 }
 
-/// The change of one balance by a transaction, without its fee.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetChange {
-    /// The owner of the balance.
-    pub address: Address,
-    /// The contract; `None`: the native coin.
-    pub token: Option<Address>,
-    /// The id of an ERC-721 or ERC-1155 token.
-    pub token_id: Option<U256>,
-    /// Whether the balance grew.
-    pub is_gain: bool,
-    /// By how much, in the smallest unit.
-    pub amount: U256,
-}
-
 impl TransactionSummary {
     /// The changed balances: first the balances of the sender, then by address, token and id.
     /// The zero address, which mints come from, is left out.
     pub fn net(&self) -> Vec<NetChange> {
-        type Key = (bool, Address, Option<Address>, Option<U256>);
-        let mut sums: BTreeMap<Key, (U256, U256)> = BTreeMap::new();
-        for transfer in &self.transfers {
-            let key = |address: Address| -> Key {
-                let token = transfer.token_address;
-                (address != self.sender, address, token, transfer.token_id)
-            };
-            let received = &mut sums.entry(key(transfer.to_address)).or_default().0;
-            *received = received.saturating_add(transfer.value);
-            let sent = &mut sums.entry(key(transfer.from_address)).or_default().1;
-            *sent = sent.saturating_add(transfer.value);
-        }
-        let changed = sums
-            .into_iter()
-            .filter(|((_, address, ..), (received, sent))| received != sent && !address.is_zero());
-        changed
-            .map(
-                |((_, address, token, token_id), (received, sent))| NetChange {
-                    address,
-                    token,
-                    token_id,
-                    is_gain: received > sent,
-                    amount: received.abs_diff(sent),
-                },
-            )
-            .collect()
+        let mut net = net_changes(&self.transfers);
+        net.sort_by_key(|change| change.address != self.sender);
+        net
     }
 
     /// Whether an address gave one asset and got another: a swap by its sender, or a pool that

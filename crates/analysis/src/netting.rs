@@ -1,0 +1,432 @@
+//! Nets the transfers of one transaction: which balances change, and which addresses swap one token
+//! for another.
+//!
+//! A router receives and passes on the same amounts, so its balances do not change. A pool gives one
+//! token and gets another, as the address does that swaps with it. So the net changes say who
+//! swapped, whatever contracts the tokens went through. Where they allow more than one attribution,
+//! there is no swap in the result, but the address is [unresolved](Netting::unresolved).
+//!
+//! Who gives can let another address get the other token. That is a swap if one address only gives,
+//! one only gets, and all others do both or neither.
+//!
+//! A token that is minted or burned counts as given or got by its own contract. So a deposit in a
+//! vault, or a wrap of the native coin, is a swap with the contract of the shares.
+
+use alloy_primitives::{Address, U256};
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_graph::{AmountSum, widen};
+use txgraph_transfers::{TokenStandard, Transfer};
+
+/// The change of one balance by a transaction, without its fee.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetChange {
+    /// The owner of the balance.
+    pub address: Address,
+    /// The contract; `None`: the native coin.
+    pub token: Option<Address>,
+    /// The id of an ERC-721 or ERC-1155 token.
+    pub token_id: Option<U256>,
+    /// Whether the balance grew.
+    pub is_gain: bool,
+    /// By how much, in the smallest unit.
+    pub amount: U256,
+}
+
+/// The balances that transfers change, by address, token and id. The zero address, which mints come
+/// from, is left out.
+pub fn net_changes(transfers: &[Transfer]) -> Vec<NetChange> {
+    type Key = (Address, Option<Address>, Option<U256>);
+    let mut sums: BTreeMap<Key, (U256, U256)> = BTreeMap::new();
+    for transfer in transfers {
+        let key = |address| (address, transfer.token_address, transfer.token_id);
+        let received = &mut sums.entry(key(transfer.to_address)).or_default().0;
+        *received = received.saturating_add(transfer.value);
+        let sent = &mut sums.entry(key(transfer.from_address)).or_default().1;
+        *sent = sent.saturating_add(transfer.value);
+    }
+    let changed = sums
+        .into_iter()
+        .filter(|((address, ..), (received, sent))| received != sent && !address.is_zero());
+    changed
+        .map(|((address, token, token_id), (received, sent))| NetChange {
+            address,
+            token,
+            token_id,
+            is_gain: received > sent,
+            amount: received.abs_diff(sent),
+        })
+        .collect()
+}
+
+/// A swap inside a transaction. Tokens are contracts of ERC-20 tokens, or `None`: the native coin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swap {
+    /// Who gave.
+    pub address: Address,
+    /// Who got; mostly the same address.
+    pub to: Address,
+    /// The token that was given.
+    pub given_token: Option<Address>,
+    /// How much was given: without what came back, and what `paid` got.
+    pub given: U256,
+    /// How much was sent for it, with what came back.
+    pub sent: U256,
+    /// Addresses that `address` sent some of the token and that gave nothing: payments beside the swap,
+    /// such as a fee of the token.
+    pub paid: Vec<Address>,
+    /// The token that was got.
+    pub got_token: Option<Address>,
+    /// How much was got.
+    pub got: U256,
+}
+
+/// The swaps of a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Netting {
+    /// The swaps, by address. A pool that is swapped with is one of them: it gave what others got.
+    pub swaps: Vec<Swap>,
+    /// Addresses that gave tokens and got others, of which the transfers do not say what was given for
+    /// what: several tokens were given or got, or others were paid with them on the way. Then addresses
+    /// that only gave them a token.
+    pub unresolved: Vec<Address>,
+}
+
+/// A transfer of an ERC-20 token or the native coin.
+struct Movement {
+    from: Address,
+    to: Address,
+    token: Option<Address>,
+    value: U256,
+}
+
+/// The tokens that an address gave and got, net.
+#[derive(Default)]
+struct Sides {
+    given: Vec<(Option<Address>, AmountSum)>,
+    got: Vec<(Option<Address>, AmountSum)>,
+}
+
+impl Sides {
+    fn is_trader(&self) -> bool {
+        !self.given.is_empty() && !self.got.is_empty()
+    }
+}
+
+/// Finds the swaps among all transfers of one transaction. NFTs do not count: what is paid for one
+/// belongs to the seller.
+pub fn netting(transfers: &[Transfer]) -> Netting {
+    let movements = movements(transfers);
+    let sides = sides(&movements);
+    let gave = |address: &Address, token: Option<Address>| {
+        let of = sides.get(address);
+        of.is_some_and(|of| of.given.iter().any(|(given, _)| *given == token))
+    };
+    let got = |address: &Address, token: Option<Address>| {
+        let of = sides.get(address);
+        of.is_some_and(|of| of.got.iter().any(|(got, _)| *got == token))
+    };
+    let is_trader = |address: &Address| sides.get(address).is_some_and(Sides::is_trader);
+    // By address and token: what others were paid with on the way, and what was paid in.
+    let mut sends = BTreeMap::<_, AmountSum>::new();
+    let (mut pays, mut is_paid) = (BTreeSet::new(), BTreeSet::new());
+    let mut payments = BTreeMap::<_, BTreeMap<Address, AmountSum>>::new();
+    let mut is_funded = BTreeSet::new();
+    for Movement {
+        from,
+        to,
+        token,
+        value,
+    } in &movements
+    {
+        *sends.entry((*from, *token)).or_default() += widen(*value);
+        if gave(from, *token) {
+            is_funded.insert((*to, *token));
+        }
+        // Someone who only gets was paid: by the sender, or by anyone, if it was passed on.
+        if got(to, *token) && !is_trader(to) {
+            match gave(from, *token) {
+                true => {
+                    let paid = payments.entry((*from, *token)).or_default();
+                    *paid.entry(*to).or_default() += widen(*value);
+                }
+                false => {
+                    pays.insert(*token);
+                }
+            }
+        }
+        if gave(from, *token) && !is_trader(from) {
+            is_paid.insert((got(to, *token).then_some(*to), *token));
+        }
+    }
+    let concerns = |set: &BTreeSet<(Option<Address>, Option<Address>)>, address, token| {
+        set.contains(&(None, token)) || set.contains(&(Some(address), token))
+    };
+    let swap = |address: Address, to: Address| -> Option<Swap> {
+        let ([(given_token, given)], [(got_token, got)]) =
+            (&*sides.get(&address)?.given, &*sides.get(&to)?.got)
+        else {
+            return None;
+        };
+        let is_clear = given_token != got_token
+            && !is_funded.contains(&(address, *given_token))
+            && !sends.contains_key(&(to, *got_token))
+            && !sends.contains_key(&(address, *got_token));
+        let sent = sends.get(&(address, *given_token))?;
+        let paid = payments.get(&(address, *given_token));
+        let paid: Vec<_> = paid.into_iter().flatten().collect();
+        let paid_sum: AmountSum = paid.iter().map(|(_, value)| **value).sum();
+        (is_clear && paid_sum < *given).then_some(Swap {
+            address,
+            to,
+            given_token: *given_token,
+            given: narrow(*given - paid_sum)?,
+            sent: narrow(*sent - paid_sum)?,
+            paid: paid.into_iter().map(|(address, _)| *address).collect(),
+            got_token: *got_token,
+            got: narrow(*got)?,
+        })
+    };
+    let mut found = Netting::default();
+    let (mut givers, mut takers) = (Vec::new(), Vec::new());
+    for (address, sides) in &sides {
+        if !sides.is_trader() {
+            let one_sided = if sides.got.is_empty() {
+                &mut givers
+            } else {
+                &mut takers
+            };
+            one_sided.push(*address);
+            continue;
+        }
+        let swap = swap(*address, *address).filter(|swap| {
+            !pays.contains(&swap.given_token) && !concerns(&is_paid, *address, swap.got_token)
+        });
+        match swap {
+            Some(swap) => found.swaps.push(swap),
+            None => found.unresolved.push(*address),
+        }
+    }
+    if let [giver] = &*givers {
+        let is_paid = |taker: &Address| {
+            let of = payments.get(&(*giver, sides[giver].given[0].0));
+            of.is_some_and(|paid| paid.contains_key(taker)) && sides[taker].got.len() == 1
+        };
+        takers.retain(|taker| !is_paid(taker));
+        if let [taker] = &*takers {
+            found.swaps.extend(swap(*giver, *taker));
+        }
+    }
+    let traders = found
+        .unresolved
+        .iter()
+        .flat_map(|trader| &sides[trader].got);
+    let unclear: BTreeSet<_> = traders.map(|(token, _)| *token).collect();
+    givers.retain(|giver| {
+        let gave = sides[giver].given.iter();
+        let is_resolved = found.swaps.iter().any(|swap| swap.address == *giver);
+        !is_resolved && gave.into_iter().any(|(token, _)| unclear.contains(token))
+    });
+    found.unresolved.extend(givers);
+    found
+}
+
+/// The transfers that count. A token's own contract takes the place of the zero address.
+fn movements(transfers: &[Transfer]) -> Vec<Movement> {
+    let party = |address: Address, token: Option<Address>| match token {
+        Some(token) if address.is_zero() => token,
+        _ => address,
+    };
+    let counts = transfers.iter().filter(|it| {
+        matches!(
+            it.token_standard,
+            TokenStandard::Native | TokenStandard::Erc20
+        )
+    });
+    counts
+        .map(|it| Movement {
+            from: party(it.from_address, it.token_address),
+            to: party(it.to_address, it.token_address),
+            token: it.token_address,
+            value: it.value,
+        })
+        .filter(|it| it.from != it.to && !it.value.is_zero())
+        .collect()
+}
+
+/// A sum, if it is an amount: tokens of any contract can state others.
+fn narrow(sum: AmountSum) -> Option<U256> {
+    U256::checked_from_limbs_slice(sum.as_limbs())
+}
+
+/// The net changes of every address that has any.
+fn sides(movements: &[Movement]) -> BTreeMap<Address, Sides> {
+    let mut sums = BTreeMap::<(Address, Option<Address>), [AmountSum; 2]>::new();
+    for it in movements {
+        sums.entry((it.from, it.token)).or_default()[0] += widen(it.value);
+        sums.entry((it.to, it.token)).or_default()[1] += widen(it.value);
+    }
+    let mut sides = BTreeMap::<Address, Sides>::new();
+    for ((address, token), [sent, received]) in sums {
+        if sent > received {
+            let given = &mut sides.entry(address).or_default().given;
+            given.push((token, sent - received));
+        } else if received > sent {
+            let got = &mut sides.entry(address).or_default().got;
+            got.push((token, received - sent));
+        }
+    }
+    sides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use txgraph_graph::testing;
+
+    /// `a>b:5@T` and so on, all in one transaction.
+    fn one_transaction(text: &str) -> Vec<Transfer> {
+        let mut transfers = testing::transfers(text);
+        for (index, transfer) in (0..).zip(&mut transfers) {
+            transfer.block_number = 100;
+            transfer.transaction_index = 0;
+            transfer.sub_index = index;
+        }
+        transfers
+    }
+
+    /// `a:5@T>7@U` for every swap, and `?a` for who is unresolved.
+    fn found(text: &str) -> Vec<String> {
+        let Netting { swaps, unresolved } = netting(&one_transaction(text));
+        let token = |token: Option<Address>| token.map_or("eth".to_owned(), testing::name);
+        let swaps = swaps.iter().map(|it| {
+            let name = testing::name(it.address);
+            let [given, got] = [it.given_token, it.got_token].map(token);
+            let to = if it.to == it.address {
+                String::new()
+            } else {
+                format!("{}:", testing::name(it.to))
+            };
+            format!("{name}:{}@{given}>{to}{}@{got}", it.given, it.got)
+        });
+        let unresolved = unresolved.iter();
+        let unresolved = unresolved.map(|it| format!("?{}", testing::name(*it)));
+        let mut all: Vec<_> = swaps.chain(unresolved).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn routers_and_orders_do_not_matter() {
+        let both = ["a:5@T>7@U", "p:7@U>5@T"];
+        assert_eq!(found("a>p:5@T p>a:7@U"), both);
+        assert_eq!(found("p>a:7@U a>p:5@T"), both);
+        assert_eq!(found("a>x:5@T x>p:5@T p>x:7@U x>a:7@U"), both);
+        // A part comes back.
+        assert_eq!(found("a>x:9@T x>p:5@T x>a:4@T p>a:7@U"), both);
+        let [of_a, _] = &netting(&one_transaction("a>x:9@T x>p:5@T x>a:4@T p>a:7@U")).swaps[..]
+        else {
+            panic!("two swaps");
+        };
+        assert_eq!((of_a.given, of_a.sent), (U256::from(5), U256::from(9)));
+    }
+
+    #[test]
+    fn several_pools_are_one_swap() {
+        assert_eq!(
+            found("a>p:5@T p>q:6@V q>a:7@U"),
+            ["a:5@T>7@U", "p:6@V>5@T", "q:7@U>6@V"]
+        );
+    }
+
+    #[test]
+    fn payments_are_no_swaps() {
+        assert_eq!(found("a>b:5@T b>c:5@T"), [""; 0]);
+        assert_eq!(found("a>b:5@T a>c:5@U"), [""; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_attributed_is_unresolved() {
+        // Two tokens were given for shares.
+        assert_eq!(found("a>p:5@T a>p:6@U p>a:1@S"), ["?a", "?p"]);
+        // A part of what was given went to someone else.
+        assert_eq!(
+            found("a>x:9@T x>p:5@T x>c:4@T p>a:7@U"),
+            ["?a", "p:7@U>5@T"]
+        );
+        // Someone else paid, too.
+        assert_eq!(found("a>p:5@T c>a:1@U p>a:7@U"), ["?a", "?c", "p:7@U>5@T"]);
+        // Another address paid a part through `a`.
+        assert_eq!(found("c>a:4@T a>p:9@T p>a:7@U"), ["?a", "?c", "?p"]);
+    }
+
+    #[test]
+    fn payments_beside_a_swap_are_apart() {
+        let both = ["a:5@T>7@U", "p:7@U>5@T"];
+        assert_eq!(found("a>p:5@T a>c:4@T p>a:7@U"), both);
+        let netting = netting(&one_transaction("a>p:5@T a>c:4@T p>a:7@U"));
+        assert_eq!(netting.swaps[0].paid, [testing::address("c")]);
+        assert_eq!(netting.swaps[0].sent, U256::from(5));
+        // Nothing is left that was swapped.
+        assert_eq!(found("a>c:3@T a>d:1@T q>p:1@V p>a:7@U"), ["?a", "?p", "?q"]);
+    }
+
+    #[test]
+    fn others_that_are_paid_apart_do_not_matter() {
+        assert_eq!(found("a>p:5@T p>a:7@U c>d:3@T"), ["a:5@T>7@U", "p:7@U>5@T"]);
+    }
+
+    #[test]
+    fn another_address_can_get_it() {
+        assert_eq!(found("a>p:5@T p>b:7@U"), ["?p", "a:5@T>b:7@U"]);
+        // Over two pools, and out of the wrapped coin.
+        assert_eq!(
+            found("a>p:5@T p>x:7@W x>0:7@W W>x:7@eth x>b:7@eth"),
+            ["?W", "?p", "a:5@T>b:7@eth"]
+        );
+        // Also with a payment of who gives.
+        assert_eq!(found("a>p:5@T a>c:1@T p>b:7@U"), ["?p", "a:5@T>b:7@U"]);
+        // Not with others who only give or get.
+        assert_eq!(found("a>p:5@T p>b:7@U p>c:1@U"), ["?a", "?p"]);
+        assert_eq!(found("a>p:5@T c>p:5@T p>b:7@U"), ["?a", "?c", "?p"]);
+        // Nor if it passed what was got.
+        assert_eq!(found("a>p:5@T p>a:7@U a>b:7@U"), ["?a", "?p"]);
+    }
+
+    #[test]
+    fn mints_and_burns_belong_to_the_contract() {
+        // A wrap of the native coin, and its end.
+        assert_eq!(found("a>W:5@eth 0>a:5@W"), ["W:5@W>5@eth", "a:5@eth>5@W"]);
+        assert_eq!(found("a>0:5@W W>a:5@eth"), ["W:5@eth>5@W", "a:5@W>5@eth"]);
+    }
+
+    proptest! {
+        /// Amounts equal the changes, and no address is resolved twice.
+        #[test]
+        fn swaps_equal_net_changes(
+            moves in proptest::collection::vec((0usize..5, 0usize..5, 0usize..3, 1u32..4), 1..12),
+        ) {
+            let words = moves.iter().map(|(from, to, token, value)| {
+                let name = |at: &usize| ["a", "b", "c", "p", "q"][*at];
+                format!("{}>{}:{value}@{}", name(from), name(to), ["T", "U", "eth"][*token])
+            });
+            let transfers = one_transaction(&words.collect::<Vec<_>>().join(" "));
+            let changes = net_changes(&transfers);
+            let change = |address, token, is_gain| {
+                let mut all = changes.iter();
+                let found = all.find(|it| (it.address, it.token, it.is_gain) == (address, token, is_gain));
+                found.map(|it| it.amount)
+            };
+            let Netting { swaps, unresolved } = netting(&transfers);
+            for swap in &swaps {
+                let lost = change(swap.address, swap.given_token, false).unwrap();
+                prop_assert!(lost >= swap.given && (lost == swap.given) == swap.paid.is_empty());
+                prop_assert_eq!(change(swap.to, swap.got_token, true), Some(swap.got));
+                prop_assert!(swap.sent >= swap.given);
+                prop_assert!(!unresolved.contains(&swap.address));
+            }
+            let senders: BTreeSet<_> = swaps.iter().map(|swap| swap.address).collect();
+            prop_assert_eq!(senders.len(), swaps.len());
+        }
+    }
+}
