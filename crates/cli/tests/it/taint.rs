@@ -261,5 +261,13 @@ fn a_sum_is_followed_through_swaps() {
         assert_eq!(sides, all, "{}", sample.fixture.name);
         let refused = sample.run(&format!("analyze pairs -r {source} --through-swaps"));
         refused.ended(2).says("only `taint` does");
+        for filter in ["--token-id 1", "--standard erc20"] {
+            let refused = sample.run(&format!(
+                "analyze taint -r {source} --through-swaps {filter}"
+            ));
+            refused
+                .ended(2)
+                .says("needs all transfers of a transaction");
+        }
     }
 }

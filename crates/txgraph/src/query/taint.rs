@@ -37,9 +37,11 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules)
             "taint needs all transfers of a token, so it takes no kinds",
         ));
     }
-    if rules.through_swaps && !filter.standards.is_empty() {
+    if rules.through_swaps
+        && (!filter.standards.is_empty() || !filter.amounts.token_ids().is_empty())
+    {
         return Err(Error::usage(
-            "following swaps needs transfers of all standards, so it takes none",
+            "following swaps needs all transfers of a transaction, so it takes no standards and no ids of tokens",
         ));
     }
     Ok(())
