@@ -90,7 +90,7 @@ pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{
-    Column, ColumnType, Netting, PairOrder, Swap, Table, TaintMethod, Value, netting,
+    Column, ColumnType, NetChange, Netting, PairOrder, Swap, Table, TaintMethod, Value, netting,
 };
 pub use txgraph_base::UnknownWord;
 #[cfg(feature = "replay")]

@@ -51,8 +51,8 @@ pub use replay::{
 };
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
-    Activity, AddressProfile, Counterparty, Creation, Creator, FirstSent, NetChange, Profile,
-    ProfileState, ReplayOutput, ReplayedTransfers, TransactionSummary, Unrecorded,
+    Activity, AddressProfile, Counterparty, Creation, Creator, FirstSent, Profile, ProfileState,
+    ReplayOutput, ReplayedTransfers, TransactionSummary, Unrecorded,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -36,7 +36,6 @@ pub use to_file::ReplayedTransfers;
 pub use token::{TokenNames, Tokens};
 #[cfg(feature = "export")]
 pub use transaction::TransactionSummary;
-pub use txgraph_analysis::NetChange;
 
 #[cfg(feature = "export")]
 use name::Location;
