@@ -199,8 +199,8 @@ impl TransferSource for ClusterSource<'_> {
         }
         let mut wanted: BTreeMap<(u64, u32), Vec<&mut Transfer>> = BTreeMap::new();
         for transfer in transfers {
-            let key = (transfer.block_number, transfer.transaction_index);
-            wanted.entry(key).or_default().push(transfer);
+            let transaction = transfer.transaction();
+            wanted.entry(transaction).or_default().push(transfer);
         }
         for step in &*self.lock_read() {
             for chunk in &step.step.chunks {

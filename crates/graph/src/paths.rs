@@ -54,17 +54,13 @@ pub fn legs(route: &[Transfer]) -> Vec<Leg> {
                     token_id: it.token_id,
                     transfers: position..position + 1,
                     at_most: it.value,
-                    is_swapped: before.is_some_and(|before| transaction(before) == transaction(it)),
+                    is_swapped: before
+                        .is_some_and(|before| before.transaction() == it.transaction()),
                 });
             }
         }
     }
     legs
-}
-
-/// The place of a transfer's transaction.
-fn transaction(transfer: &Transfer) -> (u64, u32) {
-    (transfer.block_number, transfer.transaction_index)
 }
 
 /// Finds the routes from the root of `request` to `to`.
@@ -299,7 +295,7 @@ impl<'a> Reached<'a> {
             leaving.rows.push(row);
             leaving.open = leaving.rows.len();
             if keeps_token {
-                let place = (it.from_address, transaction(it));
+                let place = (it.from_address, it.transaction());
                 let tokens = by_transaction.entry(place).or_default();
                 tokens.entry(token(it)).or_default().push(row);
             }
@@ -337,7 +333,7 @@ impl<'a> Reached<'a> {
                     );
                     leaving.open = leaving.open.min(first);
                 }
-                if let Some(tokens) = by_transaction.get_mut(&(it.to_address, transaction(it))) {
+                if let Some(tokens) = by_transaction.get_mut(&(it.to_address, it.transaction())) {
                     tokens.retain(|other, leaving| {
                         let is_same = *other == token(it);
                         if !is_same {

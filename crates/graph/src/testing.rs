@@ -90,6 +90,23 @@ pub fn transfers(text: &str) -> Vec<Transfer> {
     transfers
 }
 
+/// Parses transfers as [`transfers`] does, in one block. `|` ends a transaction.
+///
+/// # Panics
+/// If the text is not of this form.
+pub fn transactions(text: &str) -> Vec<Transfer> {
+    let mut all = Vec::new();
+    for (transaction, part) in (0..).zip(text.split('|')) {
+        for (index, mut transfer) in (0..).zip(transfers(part)) {
+            transfer.block_number = 100;
+            transfer.transaction_index = transaction;
+            transfer.log_index = Some(100 * transaction + index);
+            all.push(transfer);
+        }
+    }
+    all
+}
+
 fn cut(word: &str, mark: char) -> (&str, Option<&str>) {
     word.split_once(mark)
         .map_or((word, None), |(word, rest)| (word, Some(rest)))

@@ -426,11 +426,10 @@ pub(crate) fn fill_hashes(lake: &Lake, transfers: &mut [Transfer]) -> Result<()>
     let is_missing = |transfer: &Transfer| {
         transfer.transaction_hash.is_none() && transfer.kind != Kind::Withdrawal
     };
-    let key = |transfer: &Transfer| (transfer.block_number, transfer.transaction_index);
     let mut wanted: Vec<(u64, u32)> = transfers
         .iter()
         .filter(|it| is_missing(it))
-        .map(key)
+        .map(Transfer::transaction)
         .collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -478,7 +477,7 @@ pub(crate) fn fill_hashes(lake: &Lake, transfers: &mut [Transfer]) -> Result<()>
         start = end;
     }
     for transfer in transfers.iter_mut().filter(|it| is_missing(it)) {
-        let at = wanted.binary_search(&key(transfer)).ok();
+        let at = wanted.binary_search(&transfer.transaction()).ok();
         let hash = at.and_then(|at| hashes[at]);
         transfer.transaction_hash = hash.map(B256::from);
     }

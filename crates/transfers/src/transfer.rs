@@ -66,6 +66,12 @@ impl Transfer {
             sub: self.sub_index,
         }
     }
+
+    /// The block, and the index of the transaction there. Withdrawals of a block have one that no
+    /// transaction has.
+    pub const fn transaction(&self) -> (u64, u32) {
+        (self.block_number, self.transaction_index)
+    }
 }
 
 impl Kind {
@@ -87,6 +93,13 @@ string_enum! {
         Erc1155 = "erc1155",
         /// The coin of the chain itself.
         Native = "native",
+    }
+}
+
+impl TokenStandard {
+    /// Whether equal amounts of a token are the same: of ERC-20 tokens and of the native coin.
+    pub const fn is_fungible(self) -> bool {
+        matches!(self, Self::Erc20 | Self::Native)
     }
 }
 

@@ -399,7 +399,7 @@ impl Shown {
 
 /// A transfer's block, index of its transaction and time.
 fn place(transfer: &Transfer) -> String {
-    let (block, index) = (transfer.block_number, transfer.transaction_index);
+    let (block, index) = transfer.transaction();
     let place = match transfer.transaction_hash {
         Some(_) => format!("transaction {block}:{index}"),
         None => format!("block {block}"),

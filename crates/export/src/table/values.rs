@@ -133,8 +133,7 @@ impl Values {
     /// The transaction of a transfer. Withdrawals and issuance have none.
     fn transaction(&self, transfer: &Transfer) -> Option<&TransactionFacts> {
         transfer.transaction_hash?;
-        let place = (transfer.block_number, transfer.transaction_index);
-        self.transactions.get(&place)
+        self.transactions.get(&transfer.transaction())
     }
 
     /// The symbol of the token, if it is known.

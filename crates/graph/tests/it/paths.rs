@@ -115,7 +115,6 @@ fn refuses_a_route_from_an_address_to_itself() {
 
 /// Whether a route may go on with `after`.
 fn follows(before: &Transfer, after: &Transfer, in_time: bool, continuation: Continuation) -> bool {
-    let transaction = |it: &Transfer| (it.block_number, it.transaction_index);
     let is_later = !in_time || before.position() < after.position();
     let is_same = (before.token_address, before.token_id) == (after.token_address, after.token_id);
     before.to_address == after.from_address
@@ -123,7 +122,7 @@ fn follows(before: &Transfer, after: &Transfer, in_time: bool, continuation: Con
             Continuation::AnyToken => is_later,
             Continuation::SameToken => match is_same {
                 true => is_later,
-                false => transaction(before) == transaction(after),
+                false => before.transaction() == after.transaction(),
             },
         }
 }

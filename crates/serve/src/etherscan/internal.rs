@@ -4,7 +4,6 @@ use super::{
     account::ROWS,
     query::Query,
     reply::{NO_TRANSACTIONS, Reply, text},
-    tokens::place,
 };
 use crate::{
     ask::Ask,
@@ -39,15 +38,15 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let mut rows = Vec::with_capacity(found.len());
     for transfer in &found {
         ask.count(800)?;
-        if let Some(replay) = replayed.get(&place(transfer)) {
+        if let Some(replay) = replayed.get(&transfer.transaction()) {
             rows.push(of_transfer(replay, transfer)?);
             continue;
         }
         // Transfers of a transaction follow each other.
         replayed.clear();
-        let replay = rpc::at(ask, place(transfer), Trace::Call)?;
+        let replay = rpc::at(ask, transfer.transaction(), Trace::Call)?;
         rows.push(of_transfer(&replay, transfer)?);
-        replayed.insert(place(transfer), replay);
+        replayed.insert(transfer.transaction(), replay);
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
 }
@@ -55,7 +54,7 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 /// The row of a transfer, with the call that made it.
 fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value> {
     let lost = || {
-        let (block, index) = place(transfer);
+        let (block, index) = transfer.transaction();
         Fault::NotHere(format!(
             "no call of transaction {block}:{index} made its transfer"
         ))

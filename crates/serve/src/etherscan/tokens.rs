@@ -53,22 +53,17 @@ pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Repl
         transfers = transfers.token(token);
     }
     let found = page.read(transfers, |_| true)?.transfers;
-    let places: BTreeSet<_> = found.iter().map(place).collect();
+    let places: BTreeSet<_> = found.iter().map(Transfer::transaction).collect();
     let transactions = ask.source.transactions_at(&places)?;
     let names = names(ask, &found)?;
     let mut rows = Vec::with_capacity(found.len());
     for transfer in &found {
         ask.count(1000)?;
-        if let Some(transaction) = transactions.get(&place(transfer)) {
+        if let Some(transaction) = transactions.get(&transfer.transaction()) {
             rows.push(row(ask, transfer, transaction, &names, sort).into());
         }
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
-}
-
-/// The block and the index of a transfer's transaction.
-pub(super) const fn place(transfer: &Transfer) -> (u64, u32) {
-    (transfer.block_number, transfer.transaction_index)
 }
 
 fn names(ask: &Ask<'_>, transfers: &[Transfer]) -> Answer<BTreeMap<Address, TokenNames>> {

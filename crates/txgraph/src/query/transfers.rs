@@ -222,8 +222,7 @@ impl PreparedTransfers<'_> {
         let mut report = scan(self.source, &self.request, |mut batch| {
             batch.transfers.retain(|it| {
                 // Withdrawals are in no transaction.
-                it.transaction_hash.is_some()
-                    && (self.transactions).contains(&(it.block_number, it.transaction_index))
+                it.transaction_hash.is_some() && self.transactions.contains(&it.transaction())
             });
             kept += batch.transfers.len() as u64;
             each(batch)
