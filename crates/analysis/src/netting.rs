@@ -15,7 +15,7 @@
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, widen};
-use txgraph_transfers::{TokenStandard, Transfer};
+use txgraph_transfers::Transfer;
 
 /// The change of one balance by a transaction, without its fee.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,27 +35,36 @@ pub struct NetChange {
 /// The balances that transfers change, by address, token and id. The zero address, which mints come
 /// from, is left out.
 pub fn net_changes(transfers: &[Transfer]) -> Vec<NetChange> {
-    type Key = (Address, Option<Address>, Option<U256>);
-    let mut sums: BTreeMap<Key, (U256, U256)> = BTreeMap::new();
-    for transfer in transfers {
-        let key = |address| (address, transfer.token_address, transfer.token_id);
-        let received = &mut sums.entry(key(transfer.to_address)).or_default().0;
-        *received = received.saturating_add(transfer.value);
-        let sent = &mut sums.entry(key(transfer.from_address)).or_default().1;
-        *sent = sent.saturating_add(transfer.value);
-    }
-    let changed = sums
+    let moves = transfers.iter().map(|it| {
+        let token = (it.token_address, it.token_id);
+        (it.from_address, it.to_address, token, it.value)
+    });
+    let changed = sums(moves)
         .into_iter()
-        .filter(|((address, ..), (received, sent))| received != sent && !address.is_zero());
+        .filter(|((address, _), [sent, received])| sent != received && !address.is_zero());
     changed
-        .map(|((address, token, token_id), (received, sent))| NetChange {
-            address,
-            token,
-            token_id,
-            is_gain: received > sent,
-            amount: received.abs_diff(sent),
-        })
+        .map(
+            |((address, (token, token_id)), [sent, received])| NetChange {
+                address,
+                token,
+                token_id,
+                is_gain: received > sent,
+                amount: received.abs_diff(sent).saturating_to(),
+            },
+        )
         .collect()
+}
+
+/// The amounts that each address sent and received, by token.
+fn sums<K: Ord + Copy>(
+    moves: impl Iterator<Item = (Address, Address, K, U256)>,
+) -> BTreeMap<(Address, K), [AmountSum; 2]> {
+    let mut sums = BTreeMap::<_, [AmountSum; 2]>::new();
+    for (from, to, token, value) in moves {
+        sums.entry((from, token)).or_default()[0] += widen(value);
+        sums.entry((to, token)).or_default()[1] += widen(value);
+    }
+    sums
 }
 
 /// A swap inside a transaction. Tokens are contracts of ERC-20 tokens, or `None`: the native coin.
@@ -158,9 +167,6 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
             is_paid.insert((got(to, *token).then_some(*to), *token));
         }
     }
-    let concerns = |set: &BTreeSet<(Option<Address>, Option<Address>)>, address, token| {
-        set.contains(&(None, token)) || set.contains(&(Some(address), token))
-    };
     let swap = |address: Address, to: Address| -> Option<Swap> {
         let ([(given_token, given)], [(got_token, got)]) =
             (&*sides.get(&address)?.given, &*sides.get(&to)?.got)
@@ -199,7 +205,11 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
             continue;
         }
         let swap = swap(*address, *address).filter(|swap| {
-            !pays.contains(&swap.given_token) && !concerns(&is_paid, *address, swap.got_token)
+            let payees = [None, Some(*address)];
+            let is_paid = payees
+                .iter()
+                .any(|to| is_paid.contains(&(*to, swap.got_token)));
+            !is_paid && !pays.contains(&swap.given_token)
         });
         match swap {
             Some(swap) => found.swaps.push(swap),
@@ -216,15 +226,13 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
             found.swaps.extend(swap(*giver, *taker));
         }
     }
-    let traders = found
-        .unresolved
-        .iter()
-        .flat_map(|trader| &sides[trader].got);
-    let unclear: BTreeSet<_> = traders.map(|(token, _)| *token).collect();
+    let traders = found.unresolved.iter();
+    let unclear = traders.flat_map(|trader| &sides[trader].got);
+    let unclear: BTreeSet<_> = unclear.map(|(token, _)| *token).collect();
     givers.retain(|giver| {
-        let gave = sides[giver].given.iter();
         let is_resolved = found.swaps.iter().any(|swap| swap.address == *giver);
-        !is_resolved && gave.into_iter().any(|(token, _)| unclear.contains(token))
+        let mut gave = sides[giver].given.iter();
+        !is_resolved && gave.any(|(token, _)| unclear.contains(token))
     });
     found.unresolved.extend(givers);
     found
@@ -236,13 +244,9 @@ fn movements(transfers: &[Transfer]) -> Vec<Movement> {
         Some(token) if address.is_zero() => token,
         _ => address,
     };
-    let counts = transfers.iter().filter(|it| {
-        matches!(
-            it.token_standard,
-            TokenStandard::Native | TokenStandard::Erc20
-        )
-    });
-    counts
+    transfers
+        .iter()
+        .filter(|it| it.token_standard.is_fungible())
         .map(|it| Movement {
             from: party(it.from_address, it.token_address),
             to: party(it.to_address, it.token_address),
@@ -260,13 +264,11 @@ fn narrow(sum: AmountSum) -> Option<U256> {
 
 /// The net changes of every address that has any.
 fn sides(movements: &[Movement]) -> BTreeMap<Address, Sides> {
-    let mut sums = BTreeMap::<(Address, Option<Address>), [AmountSum; 2]>::new();
-    for it in movements {
-        sums.entry((it.from, it.token)).or_default()[0] += widen(it.value);
-        sums.entry((it.to, it.token)).or_default()[1] += widen(it.value);
-    }
+    let moves = movements
+        .iter()
+        .map(|it| (it.from, it.to, it.token, it.value));
     let mut sides = BTreeMap::<Address, Sides>::new();
-    for ((address, token), [sent, received]) in sums {
+    for ((address, token), [sent, received]) in sums(moves) {
         if sent > received {
             let given = &mut sides.entry(address).or_default().given;
             given.push((token, sent - received));
@@ -284,20 +286,9 @@ mod tests {
     use proptest::prelude::*;
     use txgraph_graph::testing;
 
-    /// `a>b:5@T` and so on, all in one transaction.
-    fn one_transaction(text: &str) -> Vec<Transfer> {
-        let mut transfers = testing::transfers(text);
-        for (index, transfer) in (0..).zip(&mut transfers) {
-            transfer.block_number = 100;
-            transfer.transaction_index = 0;
-            transfer.sub_index = index;
-        }
-        transfers
-    }
-
     /// `a:5@T>7@U` for every swap, and `?a` for who is unresolved.
     fn found(text: &str) -> Vec<String> {
-        let Netting { swaps, unresolved } = netting(&one_transaction(text));
+        let Netting { swaps, unresolved } = netting(&testing::transactions(text));
         let token = |token: Option<Address>| token.map_or("eth".to_owned(), testing::name);
         let swaps = swaps.iter().map(|it| {
             let name = testing::name(it.address);
@@ -324,7 +315,8 @@ mod tests {
         assert_eq!(found("a>x:5@T x>p:5@T p>x:7@U x>a:7@U"), both);
         // A part comes back.
         assert_eq!(found("a>x:9@T x>p:5@T x>a:4@T p>a:7@U"), both);
-        let [of_a, _] = &netting(&one_transaction("a>x:9@T x>p:5@T x>a:4@T p>a:7@U")).swaps[..]
+        let [of_a, _] =
+            &netting(&testing::transactions("a>x:9@T x>p:5@T x>a:4@T p>a:7@U")).swaps[..]
         else {
             panic!("two swaps");
         };
@@ -364,7 +356,7 @@ mod tests {
     fn payments_beside_a_swap_are_apart() {
         let both = ["a:5@T>7@U", "p:7@U>5@T"];
         assert_eq!(found("a>p:5@T a>c:4@T p>a:7@U"), both);
-        let netting = netting(&one_transaction("a>p:5@T a>c:4@T p>a:7@U"));
+        let netting = netting(&testing::transactions("a>p:5@T a>c:4@T p>a:7@U"));
         assert_eq!(netting.swaps[0].paid, [testing::address("c")]);
         assert_eq!(netting.swaps[0].sent, U256::from(5));
         // Nothing is left that was swapped.
@@ -410,7 +402,7 @@ mod tests {
                 let name = |at: &usize| ["a", "b", "c", "p", "q"][*at];
                 format!("{}>{}:{value}@{}", name(from), name(to), ["T", "U", "eth"][*token])
             });
-            let transfers = one_transaction(&words.collect::<Vec<_>>().join(" "));
+            let transfers = testing::transactions(&words.collect::<Vec<_>>().join(" "));
             let changes = net_changes(&transfers);
             let change = |address, token, is_gain| {
                 let mut all = changes.iter();

@@ -213,12 +213,19 @@ impl Taint {
 impl TaintSink {
     /// Whether its amount is compared with the balance after the last block.
     pub fn is_compared(&self, method: TaintMethod) -> bool {
-        let is_counted = matches!(
-            self.token_standard,
-            TokenStandard::Native | TokenStandard::Erc20
-        );
-        is_counted && self.end == TaintEnd::Held && method != TaintMethod::Poison
+        self.token_standard.is_fungible()
+            && self.end == TaintEnd::Held
+            && method != TaintMethod::Poison
     }
+}
+
+/// The token of a transfer.
+const fn token_of(transfer: &Transfer) -> Token {
+    (
+        transfer.token_address,
+        transfer.token_standard,
+        transfer.token_id,
+    )
 }
 
 /// A tainted part of an amount: the index of its source, the amount, and the hop.
@@ -308,18 +315,8 @@ impl<'a> TaintTracker<'a> {
         if from == to || transfer.value.is_zero() {
             return;
         }
-        let token = (
-            transfer.token_address,
-            transfer.token_standard,
-            transfer.token_id,
-        );
-        if self
-            .swaps
-            .as_ref()
-            .is_some_and(|swaps| swaps.is_over(transfer))
-        {
-            self.begin_transaction(Some(transfer));
-        }
+        let token = token_of(transfer);
+        self.begin_transaction(Some(transfer));
         let is_source = || self.source_tokens.matches(transfer.token_address.as_ref());
         let tainted = match (self.end)(&from) {
             Some(TaintEnd::Returned) if is_source() => {
@@ -363,28 +360,15 @@ impl<'a> TaintTracker<'a> {
         self.rows.extend(parts.iter().map(row));
     }
 
-    /// Delivers what was got in the swaps of the transaction before.
+    /// Delivers what was got in the swaps of the transaction before, if `next` is in another one.
     fn begin_transaction(&mut self, next: Option<&Transfer>) {
-        let Some(swaps) = &mut self.swaps else {
-            return;
-        };
-        let (place, pots) = swaps.begin(next);
-        let mut delivered = Vec::new();
-        for pot in pots {
-            let (arrived, done) = pot.finish(place.unwrap_or_default());
-            swaps.done.extend(done);
-            delivered.extend(arrived);
-        }
-        for (transfer, mut parts, got) in delivered {
+        let delivered = self.swaps.as_mut().map(|swaps| swaps.begin(next));
+        for (transfer, mut parts, got) in delivered.unwrap_or_default() {
             self.note(&transfer, &got, TaintRule::Got);
             parts.extend(got);
             parts.sort_unstable_by_key(|part| (part.0, part.2));
-            let token = (
-                transfer.token_address,
-                transfer.token_standard,
-                transfer.token_id,
-            );
-            self.receive((transfer.to_address, token), &transfer, &parts);
+            let account = (transfer.to_address, token_of(&transfer));
+            self.receive(account, &transfer, &parts);
         }
     }
 
@@ -413,7 +397,7 @@ impl<'a> TaintTracker<'a> {
         if !tainted.is_empty() && account.arrivals.is_none() && (self.end)(&of.0).is_none() {
             // What it had before is not tainted, and older than what arrives now.
             let (address, (token, standard, _)) = of;
-            let is_counted = matches!(standard, TokenStandard::Native | TokenStandard::Erc20);
+            let is_counted = standard.is_fungible();
             let opening = is_counted.then(|| (self.opening)(address, token)).flatten();
             let matters = is_counted && self.method != TaintMethod::Poison;
             self.unknown_balances += u64::from(matters && opening.is_none());
@@ -458,10 +442,13 @@ impl<'a> TaintTracker<'a> {
     pub fn finish(mut self) -> Taint {
         self.begin_transaction(None);
         let method = self.method;
-        // What was got was noted at the end of its transaction.
-        self.rows
-            .sort_by_key(|row| (row.transfer.position(), row.rule, row.source));
-        let swaps = self.swaps.take().unwrap_or_default();
+        let swaps = self.swaps.take();
+        if swaps.is_some() {
+            // What was got was noted at the end of its transaction.
+            self.rows
+                .sort_by_key(|row| (row.transfer.position(), row.rule, row.source));
+        }
+        let swaps = swaps.unwrap_or_default();
         let held = |(of, account): ((Address, Token), Account)| {
             let (address, (token_address, token_standard, token_id)) = of;
             let arrivals = account.arrivals?;

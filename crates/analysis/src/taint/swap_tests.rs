@@ -5,29 +5,19 @@ use crate::{MeasureResult, netting};
 use proptest::prelude::*;
 use txgraph_graph::testing;
 
-/// Transfers as [`testing::transfers`] reads them; `|` ends a transaction.
-fn transactions(text: &str) -> Vec<Transfer> {
-    let mut all = Vec::new();
-    for (index, one) in (0..).zip(text.split('|')) {
-        for (sub_index, mut transfer) in (0..).zip(testing::transfers(one)) {
-            transfer.block_number = 100;
-            transfer.transaction_index = index;
-            transfer.log_index = Some(100 * index + sub_index);
-            all.push(transfer);
-        }
-    }
-    all
-}
-
-fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Taint {
-    let place = |it: &Transfer| (it.block_number, it.transaction_index);
-    let nettings = transfers.chunk_by(|a, b| place(a) == place(b));
-    let nettings = nettings.map(|all| (place(&all[0]), netting(all))).collect();
-    let end = |address: &Address| match testing::name(*address).as_str() {
+fn end(address: &Address) -> Option<TaintEnd> {
+    match testing::name(*address).as_str() {
         "r" => Some(TaintEnd::Returned),
         "p" | "q" => Some(TaintEnd::Hub),
         _ => None,
-    };
+    }
+}
+
+fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Taint {
+    let nettings = transfers
+        .chunk_by(|a, b| a.transaction() == b.transaction())
+        .map(|all| (all[0].transaction(), netting(all)))
+        .collect();
     let mut tracker =
         TaintTracker::new(method, end, |_, _| Some(U256::ZERO)).with_swaps(nettings, tokens);
     for transfer in transfers {
@@ -37,7 +27,7 @@ fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Tain
 }
 
 fn check(method: TaintMethod, text: &str, rows: &[&str], ends: &[&str]) -> Taint {
-    let found = run(method, &transactions(text), TokenFilter::All);
+    let found = run(method, &testing::transactions(text), TokenFilter::All);
     let shown = shown(&found);
     assert_eq!(shown.0, rows, "{method} {text}");
     assert_eq!(shown.1, ends, "{method} {text}");
@@ -129,7 +119,7 @@ fn unresolved_swaps_are_counted_and_followed_to_the_receiver() {
 
 #[test]
 fn sources_are_of_the_named_tokens() {
-    let transfers = transactions("r>a:4@T | r>a:9@U | a>p:4@T p>a:2@V");
+    let transfers = testing::transactions("r>a:4@T | r>a:9@U | a>p:4@T p>a:2@V");
     let only = TokenFilter::Only {
         tokens: [testing::address("T")].into_iter().collect(),
         native: false,
@@ -166,7 +156,7 @@ fn some_transactions() -> impl Strategy<Value = Vec<Transfer>> {
     let one = proptest::collection::vec(one, 1..3).prop_map(|all| all.concat());
     proptest::collection::vec(one.prop_shuffle(), 0..20).prop_map(|all| {
         let words: Vec<_> = all.iter().map(|legs| legs.join(" ")).collect();
-        transactions(&words.join(" | "))
+        testing::transactions(&words.join(" | "))
     })
 }
 
@@ -249,11 +239,6 @@ proptest! {
             transfer.log_index = Some(index);
         }
         let with = run(method, &transfers, TokenFilter::All);
-        let end = |address: &Address| match testing::name(*address).as_str() {
-            "r" => Some(TaintEnd::Returned),
-            "p" | "q" => Some(TaintEnd::Hub),
-            _ => None,
-        };
         let mut without = TaintTracker::new(method, end, |_, _| Some(U256::ZERO));
         for transfer in &transfers {
             without.add(transfer);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
 
-/// A transaction: block and index.
-pub(super) type Place = (u64, u32);
+/// A transaction: see [`Transfer::transaction`].
+type Place = (u64, u32);
 
 /// A swap of tainted tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct Swaps {
 
 /// A swap during its transaction: what was given so far, and what has been got.
 #[derive(Debug)]
-pub(super) struct Pot {
+struct Pot {
     swap: Swap,
     parts: Vec<Part>,
     arrived: Vec<Arrived>,
@@ -71,15 +71,19 @@ impl Swaps {
         }
     }
 
-    /// Whether a transfer belongs to another transaction than the swaps that are open.
-    pub(super) fn is_over(&self, transfer: &Transfer) -> bool {
-        self.place != Some(place(transfer))
-    }
-
-    /// Begins a transaction. Returns the swaps of the one before, to be delivered.
-    pub(super) fn begin(&mut self, next: Option<&Transfer>) -> (Option<Place>, Vec<Pot>) {
-        let before = (self.place, std::mem::take(&mut self.pots));
-        self.place = next.map(place);
+    /// Begins the transaction of `next`, unless it has begun. Returns what was got in the one before.
+    pub(super) fn begin(&mut self, next: Option<&Transfer>) -> Vec<Arrived> {
+        let before = self.place;
+        self.place = next.map(Transfer::transaction);
+        if self.place == before {
+            return Vec::new();
+        }
+        let mut delivered = Vec::new();
+        for pot in std::mem::take(&mut self.pots) {
+            let (arrived, done) = pot.finish(before.unwrap_or_default());
+            self.done.extend(done);
+            delivered.extend(arrived);
+        }
         let known = self.place.and_then(|place| self.known.remove(&place));
         let Netting { swaps, unresolved } = known.unwrap_or_default();
         self.unclear = unresolved.into_iter().collect();
@@ -89,17 +93,13 @@ impl Swaps {
             arrived: Vec::new(),
         };
         self.pots = swaps.into_iter().map(pot).collect();
-        before
+        delivered
     }
 
     /// Takes a transfer with the tainted parts that leave its sender. Returns whether they were given in
     /// a swap, and what arrives.
     pub(super) fn take(&mut self, transfer: &Transfer, parts: &[Part]) -> (bool, Arrival) {
-        let is_counted = matches!(
-            transfer.token_standard,
-            TokenStandard::Native | TokenStandard::Erc20
-        );
-        if !is_counted {
+        if !transfer.token_standard.is_fungible() {
             return (false, Arrival::All);
         }
         let (from, to) = (transfer.from_address, transfer.to_address);
@@ -186,7 +186,7 @@ impl Pot {
 
     /// Divides what was got. Returns the transfers that brought it, with their tainted parts, and the
     /// swap, if a part is tainted.
-    pub(super) fn finish(
+    fn finish(
         mut self,
         (block_number, transaction_index): Place,
     ) -> (Vec<Arrived>, Option<TaintedSwap>) {
@@ -237,11 +237,6 @@ impl Pot {
             });
         (self.arrived, done)
     }
-}
-
-/// The transaction of a transfer.
-fn place(transfer: &Transfer) -> Place {
-    (transfer.block_number, transfer.transaction_index)
 }
 
 /// `amount * part / whole`, rounded down.

@@ -1,16 +1,16 @@
 //! Follows the tokens that some addresses sent: see [`txgraph_analysis::TaintTracker`].
 
-use super::retry::retry_on_reorg;
+mod swaps;
+
+use super::{retry::retry_on_reorg, search::scan_request};
 use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_analysis::{Netting, Taint, TaintEnd, TaintMethod, TaintTracker, netting};
-use txgraph_graph::{
-    Expansion, SearchError, SearchRequest, TransferGraph, VertexId, same_chain, search,
-};
+use swaps::{Nettings, search_through};
+use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
+use txgraph_graph::{Expansion, SearchError, SearchRequest, TransferGraph, same_chain, search};
 use txgraph_transfers::{
-    AddressFilter, BlockRange, Direction, ScanRequest, TokenFilter, TokenStandard, Transfer,
-    TransferFilter, TransferSource,
+    AddressFilter, Direction, ScanRequest, TokenFilter, TransferFilter, TransferSource,
 };
 
 /// Tainted parts of transfers at most, unless the memory is limited. They can grow with the square of
@@ -56,9 +56,6 @@ pub(super) struct Rules {
     pub(super) through_swaps: bool,
 }
 
-/// The swaps of transactions (block and index).
-type Nettings = BTreeMap<(u64, u32), Netting>;
-
 /// Searches forward in time, then follows the amounts through all transfers of the addresses that
 /// were expanded.
 ///
@@ -79,28 +76,15 @@ pub(super) fn run(
     let memory = source.config.memory;
     let rows_max = memory.map_or(ROWS_MAX, |bytes| bytes / ROW_BYTES);
     retry_on_reorg(source, || {
-        let mut around = request.clone();
-        let (mut graph, swaps) = loop {
-            let graph = source.install(|| search(&*from, &around))??;
-            source.check_interrupted()?;
-            if !rules.through_swaps {
-                break (graph, None);
+        let (graph, swaps) = match rules.through_swaps {
+            true => {
+                let found = source.install(|| search_through(source, &*from, request));
+                let (graph, swaps) = found??;
+                (graph, Some((swaps, tokens.clone())))
             }
-            let swaps = source.install(|| nettings(&*from, request, &graph))??;
-            // Only transfers of pools lead to them, and pools are not followed.
-            let takers = takers(&graph, &swaps);
-            if takers.is_empty() {
-                break (graph, Some((swaps, tokens.clone())));
-            }
-            around.roots.extend(takers);
+            false => (source.install(|| search(&*from, request))??, None),
         };
-        let is_root = |id: &VertexId| request.roots.contains(&graph.graph[*id].address);
-        let all = graph.roots.iter().copied();
-        let (roots, takers): (Vec<_>, Vec<_>) = all.partition(is_root);
-        graph.roots = roots;
-        for taker in takers {
-            graph.graph[taker].hop = 1;
-        }
+        source.check_interrupted()?;
         let (opening, obstacle) = match method {
             // What was there before does not matter.
             TaintMethod::Poison => Default::default(),
@@ -201,10 +185,7 @@ fn openings(source: &Source, graph: &TransferGraph) -> Result<(Balances, Option<
             continue;
         };
         let (vertex, transfer) = (&graph.graph[to], &graph.graph[edge].transfer);
-        let is_counted = matches!(
-            transfer.token_standard,
-            TokenStandard::Native | TokenStandard::Erc20
-        );
+        let is_counted = transfer.token_standard.is_fungible();
         if vertex.expansion == Expansion::Expanded && is_counted {
             wanted.insert((vertex.address, transfer.token_address));
         }
@@ -274,67 +255,6 @@ fn balances(
     Ok(vec![None; wanted.len()])
 }
 
-/// Finds the swaps in the transactions of the graph, from all of their transfers.
-fn nettings(
-    from: &dyn TransferSource,
-    request: &SearchRequest,
-    graph: &TransferGraph,
-) -> Result<Nettings> {
-    let place = |it: &Transfer| (it.block_number, it.transaction_index);
-    let edges = graph.graph.edge_weights();
-    let wanted: BTreeSet<_> = edges.map(|edge| place(&edge.transfer)).collect();
-    let mut found = Nettings::new();
-    if wanted.is_empty() {
-        return Ok(found);
-    }
-    let scan = ScanRequest {
-        blocks: (wanted.iter())
-            .map(|(block, _)| BlockRange::one(*block))
-            .collect(),
-        filter: request.filter.clone(),
-        wrapped_native: request.wrapped_native.clone(),
-        with_times: false,
-        with_hashes: false,
-        allow_partial: request.allow_partial,
-    };
-    let mut transaction: Vec<Transfer> = Vec::new();
-    let mut close = |transaction: &mut Vec<Transfer>| {
-        if let Some(first) = transaction.first() {
-            let netting = netting(transaction);
-            if netting != Netting::default() {
-                found.insert(place(first), netting);
-            }
-        }
-        transaction.clear();
-    };
-    txgraph_graph::scan(from, &scan, |batch| {
-        for transfer in batch {
-            if transaction.first().map(place) != Some(place(transfer)) {
-                close(&mut transaction);
-            }
-            if wanted.contains(&place(transfer)) {
-                transaction.push(transfer.clone());
-            }
-        }
-        Ok(())
-    })?;
-    close(&mut transaction);
-    Ok(found)
-}
-
-/// The addresses that get what an expanded address swaps, and that are not expanded themselves, but would
-/// be if a transfer led to them.
-fn takers(graph: &TransferGraph, swaps: &Nettings) -> BTreeSet<Address> {
-    let vertices = graph.graph.node_weights();
-    let vertices: BTreeMap<_, _> = vertices.map(|it| (it.address, it.expansion)).collect();
-    let swaps = swaps.values().flat_map(|netting| &netting.swaps);
-    swaps
-        .filter(|it| vertices.get(&it.address) == Some(&Expansion::Expanded))
-        .map(|it| it.to)
-        .filter(|to| !vertices.contains_key(to) && !to.is_zero())
-        .collect()
-}
-
 /// Follows the amounts, through swaps if they are given, with the tokens of sources.
 fn follow(
     from: &dyn TransferSource,
@@ -382,15 +302,13 @@ fn follow(
         tracker = tracker.with_swaps(swaps, tokens);
     }
     let scan = ScanRequest {
-        blocks: request.blocks.clone(),
         filter: TransferFilter {
             touching: Some(touching),
             ..request.filter.clone()
         },
-        wrapped_native: request.wrapped_native.clone(),
         with_times: false,
         with_hashes: false,
-        allow_partial: request.allow_partial,
+        ..scan_request(request)
     };
     let report = txgraph_graph::scan(from, &scan, |batch| {
         for transfer in batch {

@@ -1,7 +1,7 @@
 //! The swaps of a whole chain, against the events of its pools.
 
 use std::collections::BTreeMap;
-use txgraph::{Address, Netting, Source, Swap, Transfer, U256, netting};
+use txgraph::{Address, Netting, Source, Swap, U256, netting};
 use txgraph_testkit::fixtures::{self, Fixture};
 
 /// `Swap` of the second version of Uniswap: amounts in and out of both tokens.
@@ -49,10 +49,9 @@ fn swaps_are_those_that_pools_report() {
     };
     let (weth, toll) = (contract("weth"), contract("fee"));
     let transfers = source.transfers().internal().collect().unwrap();
-    let place = |it: &Transfer| (it.block_number, it.transaction_index);
     let nettings: BTreeMap<_, Netting> = transfers
-        .chunk_by(|a, b| place(a) == place(b))
-        .map(|all| (place(&all[0]), netting(all)))
+        .chunk_by(|a, b| a.transaction() == b.transaction())
+        .map(|all| (all[0].transaction(), netting(all)))
         .collect();
     let events = events(&fixture);
     let (mut equal, mut unresolved) = (0, 0);
