@@ -10,13 +10,12 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, netting, taint, summary, tokens, partitioned.
+//! degree, cycles, pairs, taint, summary, tokens, partitioned.
 
 mod components;
 mod concentration;
 mod cycles;
 mod degree;
-mod netting;
 mod pairs;
 pub mod partitioned;
 mod ratio;
@@ -38,7 +37,6 @@ pub use degree::{
     AtLeast, DegreeBucket, DegreeCounts, DegreeStats, Degrees, HubDegree, VertexDegrees, degrees,
     vertex_degrees,
 };
-pub use netting::{NetChange, Netting, Swap, net_changes, netting};
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, first_pairs, pairs};
 pub use summary::{
     AssetCounts, AssetSummary, BusyAddress, End, ExpansionCount, HopCount, KindCount, Summary,

@@ -16,18 +16,17 @@
 //! are not tainted. Except for poison, the amounts of the sources add up to the amounts of the ends,
 //! exactly.
 //!
-//! With [`TaintTracker::with_swaps`], the tainted share of what an address gives in a [`Swap`](crate::Swap)
+//! With [`TaintTracker::with_swaps`], the tainted share of what an address gives in a [`Swap`](txgraph_graph::Swap)
 //! ends there, and becomes the same share of what it gets. So the ends of a token add up to its sources and
 //! what was got for other tokens.
 
-use crate::{Netting, serial::decimal};
+use crate::serial::decimal;
 use account_lots::AccountLots;
 use alloy_primitives::{Address, U256, map::HashMap};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use swaps::{Arrival, Swaps};
 use txgraph_base::string_enum;
-use txgraph_graph::{AmountSum, widen};
+use txgraph_graph::{AmountSum, Nettings, widen};
 use txgraph_transfers::{TokenFilter, TokenStandard, Transfer};
 
 mod account_lots;
@@ -302,7 +301,7 @@ impl<'a> TaintTracker<'a> {
     /// Follows tokens through swaps in transactions (block and index). The sources are the transfers of
     /// `tokens` only.
     #[must_use]
-    pub fn with_swaps(mut self, known: BTreeMap<(u64, u32), Netting>, tokens: TokenFilter) -> Self {
+    pub fn with_swaps(mut self, known: Nettings, tokens: TokenFilter) -> Self {
         self.swaps = Some(Swaps::new(known));
         self.source_tokens = tokens;
         self

@@ -5,9 +5,9 @@
 //! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
 //! replay, an index or a cluster.
 //!
-//! Modules, each using only those before it: amount, request, timing, graph, interner, branch_ends,
+//! Modules, each using only those before it: amount, netting, request, timing, graph, interner, branch_ends,
 //! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, expand, build,
-//! search, paths, common_counterparties.
+//! search, transactions, paths, common_counterparties.
 
 // The request, and how it is read from the source.
 mod plan;
@@ -35,6 +35,10 @@ mod poisoning;
 mod top_counterparties;
 mod totals;
 
+// The swaps of transactions.
+mod netting;
+mod transactions;
+
 // Queries that searches answer.
 mod common_counterparties;
 mod paths;
@@ -51,11 +55,13 @@ pub use graph::{
 };
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
-pub use paths::{Continuation, Leg, TransferPaths, legs, transfer_paths};
+pub use netting::{NetChange, Netting, Swap, net_changes, netting};
+pub use paths::{Continuation, Leg, Route, TransferPaths, transfer_paths};
 pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
 pub use scan::scan;
 pub use search::{same_chain, search};
+pub use transactions::{Nettings, read_nettings};
 pub use txgraph_transfers::Csr;
 
 // The type of `TransferGraph::graph`.

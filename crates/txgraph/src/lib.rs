@@ -89,9 +89,7 @@ pub use spec::SourceSpec;
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
-pub use txgraph_analysis::{
-    Column, ColumnType, NetChange, Netting, PairOrder, Swap, Table, TaintMethod, Value, netting,
-};
+pub use txgraph_analysis::{Column, ColumnType, PairOrder, Table, TaintMethod, Value};
 pub use txgraph_base::UnknownWord;
 #[cfg(feature = "replay")]
 pub use txgraph_evm::{
@@ -107,9 +105,9 @@ pub use txgraph_export::{
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
-    Edge, EndReason, Expansion, Leg, LimitHit, MergedEdge, Poisoning, SearchRequest,
-    TransferCounts, TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, legs,
-    petgraph, widen,
+    Edge, EndReason, Expansion, Leg, LimitHit, MergedEdge, NetChange, Netting, Poisoning, Route,
+    SearchRequest, Swap, TransferCounts, TransferGraph, TransferPaths, Unchecked, Vertex, VertexId,
+    ZeroValue, netting, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;

@@ -1,9 +1,10 @@
 //! Taint through swaps.
 
 use super::{tests::shown, *};
-use crate::{MeasureResult, netting};
+use crate::MeasureResult;
 use proptest::prelude::*;
-use txgraph_graph::testing;
+use std::collections::BTreeMap;
+use txgraph_graph::{netting, testing};
 
 fn end(address: &Address) -> Option<TaintEnd> {
     match testing::name(*address).as_str() {

@@ -1,10 +1,9 @@
 //! Swaps: the tainted share of what an address gives becomes the same share of what it gets.
 
 use super::{Part, TaintEnd, TaintSink};
-use crate::{Netting, Swap};
 use alloy_primitives::{Address, U256, aliases::U512};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{AmountSum, widen};
+use txgraph_graph::{AmountSum, Netting, Nettings, Swap, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
 
 /// A transaction: see [`Transfer::transaction`].
@@ -30,7 +29,7 @@ pub struct TaintedSwap {
 /// The swaps of all transactions, and the state of the transaction that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Swaps {
-    known: BTreeMap<Place, Netting>,
+    known: Nettings,
     place: Option<Place>,
     pots: Vec<Pot>,
     unclear: BTreeSet<Address>,
@@ -64,7 +63,7 @@ pub(super) enum Arrival {
 }
 
 impl Swaps {
-    pub(super) fn new(known: BTreeMap<Place, Netting>) -> Self {
+    pub(super) fn new(known: Nettings) -> Self {
         Self {
             known,
             ..Self::default()

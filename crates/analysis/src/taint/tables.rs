@@ -1,10 +1,10 @@
 //! Taint as tables, and as JSON.
 
 use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintedSwap};
-use crate::{ColumnType, MeasureResult, Swap, Table, Value, ratio::share};
+use crate::{ColumnType, MeasureResult, Table, Value, ratio::share};
 use alloy_primitives::Address;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
-use txgraph_graph::{AmountSum, widen};
+use txgraph_graph::{AmountSum, Swap, widen};
 use txgraph_transfers::{Fields, Transfer};
 
 /// `block:transaction`, which commands accept.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
-    Leg, PreparedSearch, Result, Source, Table, Transfer, TransferPaths, limit_words,
+    Leg, PreparedSearch, Result, Route, Source, Table, TransferPaths, U256, limit_words,
     parse::{GraphQuery, Options, parse_address},
     route_remarks, widen,
 };
@@ -21,8 +21,8 @@ use txgraph::{
 /// Find routes of tokens from one address to another
 ///
 /// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
-/// route moves the same token as the one before, later, or another token in the same transaction, as a
-/// swap does. The notes say how much can have gone all the way. `txgraph analyze taint` follows amounts.
+/// route moves the same token as the one before, later, or is a part of a swap of it in one
+/// transaction. The notes say what was swapped, and how much can have gone all the way. `txgraph analyze taint` follows amounts.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]
@@ -207,7 +207,9 @@ fn unsearched(
         lines.push("ETH that moves inside transactions (--with-internal)".to_owned());
     }
     if continuation == Continuation::SameToken {
-        lines.push("changes of the token between two transactions (--any-token)".to_owned());
+        lines.push(
+            "changes of the token that are no swap in one transaction (--any-token)".to_owned(),
+        );
     }
     lines.push("the other direction".to_owned());
     lines
@@ -222,7 +224,7 @@ fn show_routes(
 ) -> Result<()> {
     let terminal = context.terminal;
     let both = [&found.shortest, &found.earliest];
-    let steps = both.iter().copied().flatten().flatten();
+    let steps = both.into_iter().flatten().flat_map(|it| &it.transfers);
     let shown = steps.filter_map(|step| step.token_address);
     let tokens = token_notes::named(outputs.tokens, source, shown, blocks, terminal)?;
     let labels = outputs.labels.unwrap_or_default();
@@ -239,11 +241,11 @@ fn show_routes(
             (true, false) => break,
             (false, _) => what,
         };
-        let length = number(route.len() as u64, "transfer", "transfers");
+        let length = number(route.transfers.len() as u64, "transfer", "transfers");
         let title = format!("{what}, {length}");
-        let mut page = transfer_tables::route(title, route, &view);
-        for remark in route_remarks(route, |leg| {
-            tokens.format_amount(view.chain_id, &leg.asset, widen(leg.at_most))
+        let mut page = transfer_tables::route(title, &route.transfers, &view);
+        for remark in route_remarks(route, found.internal, |asset, amount| {
+            tokens.format_amount(view.chain_id, asset, widen(amount))
         }) {
             page.text += &format!("note: {remark}\n");
         }
@@ -253,27 +255,30 @@ fn show_routes(
 }
 
 fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Continuation) -> Value {
-    let route = |route: &Option<Vec<Transfer>>| -> Value {
-        let steps = route.as_ref().map(|steps| steps.iter().map(Fields::placed));
+    let route = |route: &Option<Route>| -> Value {
+        let steps = route
+            .as_ref()
+            .map(|it| it.transfers.iter().map(Fields::placed));
         json!(steps.map(Iterator::collect::<Vec<_>>))
     };
-    let in_units = |leg: &Leg| format!("{} (in the smallest unit)", leg.at_most);
-    let remarks = |route: &Option<Vec<Transfer>>| -> Value {
-        json!(route.as_deref().map(|route| route_remarks(route, in_units)))
+    let in_units = |_: &_, amount: U256| format!("{amount} (in the smallest unit)");
+    let remarks = |route: &Option<Route>| {
+        let route = route.as_ref();
+        json!(route.map(|route| route_remarks(route, found.internal, in_units)))
     };
-    let legs = |route: &Option<Vec<Transfer>>| -> Value {
-        let leg = |leg: Leg| {
-            json!({
-                "token_address": leg.asset.token_address,
-                "token_id": leg.token_id.map(|id| id.to_string()),
-                "first_transfer": leg.transfers.start + 1,
-                "last_transfer": leg.transfers.end,
-                "at_most": leg.at_most.to_string(),
-                "is_swapped": leg.is_swapped,
-            })
-        };
-        let legs = route.as_deref().map(txgraph::legs);
-        json!(legs.map(|legs| legs.into_iter().map(leg).collect::<Vec<_>>()))
+    let leg = |leg: &Leg| {
+        json!({
+            "token_address": leg.asset.token_address,
+            "token_id": leg.token_id.map(|id| id.to_string()),
+            "first_transfer": leg.transfers.start + 1,
+            "last_transfer": leg.transfers.end,
+            "at_most": leg.at_most.to_string(),
+            "swap": leg.swap,
+        })
+    };
+    let legs = |route: &Option<Route>| -> Value {
+        let legs = route.as_ref().map(|route| route.legs.iter().map(leg));
+        json!(legs.map(Iterator::collect::<Vec<_>>))
     };
     json!({
         "shortest": route(&found.shortest),

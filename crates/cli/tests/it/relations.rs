@@ -15,20 +15,20 @@ fn json(sample: &Sample, line: &str) -> Value {
     serde_json::from_str(&sample.ok(&format!("{line} --json -q")).stdout).unwrap()
 }
 
-/// Whether a route may go on from one transfer to another without `--any-token`.
+/// Whether a transfer is later than another one, and of the same token.
 fn goes_on(all: &[Row], before: usize, after: usize) -> bool {
-    let is_equal = |names: &[&str]| {
-        let mut names = names.iter();
-        names.all(|name| all[before][*name] == all[after][*name])
-    };
-    match is_equal(&["token_address", "token_id"]) {
-        true => before < after,
-        false => is_equal(&["block_number", "transaction_hash"]),
-    }
+    let mut names = ["token_address", "token_id"].iter();
+    before < after && names.all(|name| all[before][*name] == all[after][*name])
 }
 
-/// The hops of the shortest route, and the place of the earliest arrival, without `--any-token`:
-/// found from transfer to transfer.
+/// Whether two transfers are of one transaction.
+fn is_together(all: &[Row], before: usize, after: usize) -> bool {
+    let mut names = ["block_number", "transaction_hash"].iter();
+    names.all(|name| all[before][*name] == all[after][*name])
+}
+
+/// The hops of the shortest route with one token, and the place of the earliest arrival: found from
+/// transfer to transfer.
 fn of_one_token(all: &[Row], from: &str, to: &str, hops: usize) -> (Option<usize>, Option<usize>) {
     let zero = format!("0x{}", "0".repeat(40));
     let mut leaving: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -109,7 +109,7 @@ fn check(route: &Value, all: &[Row], from: &str, to: &str, any_token: bool) -> (
         let found = all.iter().position(is_step).unwrap();
         assert!(before.is_none_or(|before| match any_token {
             true => before < found,
-            false => goes_on(all, before, found),
+            false => goes_on(all, before, found) || is_together(all, before, found),
         }));
         before = Some(found);
         place = found + 1;
@@ -155,10 +155,15 @@ fn routes_are_those_of_all_transfers() {
                 let found = json(&sample, &line);
                 let indexed = json(&sample, &format!("{line} --index idx"));
                 assert_eq!(found, indexed, "{line}");
+                // Swaps add routes, and every route is one of contacts.
                 let shortest = check(&found, "shortest", false).map(|(hops, _)| hops);
                 let earliest = check(&found, "earliest", false).map(|(_, place)| place);
-                let expected_of_one = of_one_token(&all, &from, to, hops);
-                assert_eq!((shortest, earliest), expected_of_one, "{line}");
+                let (shortest_of_one, earliest_of_one) = of_one_token(&all, &from, to, hops);
+                let or_never = |it: Option<usize>| it.unwrap_or(usize::MAX);
+                assert!(or_never(shortest) <= or_never(shortest_of_one), "{line}");
+                assert!(or_never(earliest) <= or_never(earliest_of_one), "{line}");
+                let contacts = expected.first().map(|(hops, _)| *hops);
+                assert!(or_never(shortest) >= or_never(contacts), "{line}");
                 lengths.extend(expected.first().map(|(hops, _)| *hops));
             }
         }
@@ -206,28 +211,91 @@ fn no_route_is_stated_with_what_was_not_searched() {
     assert_eq!(stated.collect::<Vec<_>>(), lines);
 }
 
-/// A route between two tokens is not the way of one amount.
-/// The legs of a route, by hand: first and last transfer, smallest amount, whether it is swapped.
-fn legs_of(route: &[Value]) -> Vec<(u64, u64, u128, bool)> {
-    let mut legs: Vec<(u64, u64, u128, bool)> = Vec::new();
-    let mut before: Option<&Value> = None;
-    for (number, step) in (1..).zip(route) {
-        let amount: u128 = step["value"].as_str().unwrap().parse().unwrap();
-        let same = |name: &str| before.is_some_and(|before| before[name] == step[name]);
-        match legs.last_mut() {
-            Some(leg) if same("token_address") && same("token_id") => {
-                (leg.1, leg.2) = (number, leg.2.min(amount));
-            }
-            _ => {
-                let is_swapped = same("block_number") && same("transaction_index");
-                legs.push((number, number, amount, is_swapped));
-            }
-        }
-        before = Some(step);
-    }
-    legs
+/// The balance of a token that an address gains in a transaction.
+fn net(all: &[Row], step: &Value, address: &Value, token: &Value) -> i128 {
+    let is_text =
+        |text: &str, value: &Value| text.eq_ignore_ascii_case(value.as_str().unwrap_or_default());
+    let rows = all.iter().filter(|row| {
+        is_text(&row["transaction_hash"], &step["transaction_hash"])
+            && is_text(&row["token_address"], token)
+            && row["token_id"].is_empty()
+    });
+    rows.map(|row| {
+        let value: i128 = row["value"].parse().unwrap();
+        let is_end = |name: &str| i128::from(is_text(&row[name], address));
+        value * (is_end("to_address") - is_end("from_address"))
+    })
+    .sum()
 }
 
+fn whole(value: &Value) -> i128 {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+/// Checks the legs of a route by hand. Returns whether there are long ones, swaps, and tokens that change
+/// without one.
+fn check_legs(all: &[Row], found: &Value) -> Option<(bool, bool, bool)> {
+    let route = found["shortest"].as_array()?;
+    let (mut end, mut long, mut swaps, mut apart) = (0, 0, 0, 0);
+    let legs = found["legs"]["shortest"].as_array().unwrap();
+    for (number, leg) in legs.iter().enumerate() {
+        let place = |name: &str| usize::try_from(leg[name].as_u64().unwrap()).unwrap();
+        let (first, last) = (place("first_transfer") - 1, place("last_transfer"));
+        let steps = &route[first..last];
+        assert!(
+            steps
+                .iter()
+                .all(|it| it["token_address"] == leg["token_address"])
+        );
+        long += usize::from(steps.len() > 1);
+        let swap = &leg["swap"];
+        match swap.is_null() {
+            true => {
+                assert_eq!(first, end, "{found}");
+                apart += usize::from(end > 0);
+            }
+            false => {
+                swaps += 1;
+                let change =
+                    |end: &str, token: &str| net(all, &route[first], &swap[end], &swap[token]);
+                assert!(
+                    change("address", "given_token_address") <= -whole(&swap["given"]),
+                    "{found}"
+                );
+                assert_eq!(
+                    change("to_address", "got_token_address"),
+                    whole(&swap["got"]),
+                    "{found}"
+                );
+                assert_eq!(swap["got_token_address"], leg["token_address"]);
+                assert_eq!(swap["given_token_address"], route[end - 1]["token_address"]);
+            }
+        }
+        let is_given = legs
+            .get(number + 1)
+            .is_some_and(|next| !next["swap"].is_null());
+        if swap.is_null() && !is_given {
+            let amounts = steps.iter().map(|step| whole(&step["value"]));
+            assert_eq!(whole(&leg["at_most"]), amounts.min().unwrap(), "{found}");
+        }
+        end = last;
+    }
+    assert_eq!(end, route.len());
+    let remarks = found["remarks"]["shortest"].as_array().unwrap();
+    for (text, count) in [
+        ("at most", long),
+        ("are a swap", swaps),
+        ("nothing shows that the amount went on", apart),
+    ] {
+        let said = remarks
+            .iter()
+            .filter(|it| it.as_str().unwrap().contains(text));
+        assert_eq!(said.count(), count, "{found}");
+    }
+    Some((long > 0, swaps > 0, apart > 0))
+}
+
+/// A route between two tokens is not the way of one amount.
 #[test]
 fn routes_say_what_can_have_flowed() {
     let mut remarked = BTreeSet::new();
@@ -241,37 +309,11 @@ fn routes_say_what_can_have_flowed() {
             }
             for option in ["", "--any-token"] {
                 let found = json(&sample, &format!("path {from} {to} {option}"));
-                let Some(route) = found["shortest"].as_array() else {
+                let Some(remarks) = check_legs(&all, &found) else {
                     continue;
                 };
-                let expected = legs_of(route);
-                let legs = found["legs"]["shortest"].as_array().unwrap().iter();
-                let legs = legs.map(|leg| {
-                    (
-                        leg["first_transfer"].as_u64().unwrap(),
-                        leg["last_transfer"].as_u64().unwrap(),
-                        leg["at_most"].as_str().unwrap().parse().unwrap(),
-                        leg["is_swapped"].as_bool().unwrap(),
-                    )
-                });
-                assert_eq!(legs.collect::<Vec<_>>(), expected, "{found}");
-                let remarks = found["remarks"]["shortest"].as_array().unwrap();
-                let has = |text: &str| {
-                    let said = |it: &&Value| it.as_str().unwrap().contains(text);
-                    remarks.iter().filter(said).count()
-                };
-                let long = expected.iter().filter(|leg| leg.1 > leg.0).count();
-                assert_eq!(has("at most"), long, "{found}");
-                let swapped = expected.iter().filter(|leg| leg.3).count();
-                assert_eq!(has("a swap at 0x"), swapped, "{found}");
-                let apart = expected.len() - 1 - swapped;
-                assert_eq!(
-                    has("nothing shows that the amount went on"),
-                    apart,
-                    "{found}"
-                );
-                assert!(apart == 0 || !option.is_empty(), "{found}");
-                remarked.extend([(long > 0, swapped > 0, apart > 0)]);
+                assert!(!remarks.2 || !option.is_empty(), "{found}");
+                remarked.extend([remarks]);
             }
         }
     }

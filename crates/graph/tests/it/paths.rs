@@ -5,7 +5,8 @@ use alloy_primitives::Address;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
-    Continuation, SearchRequest, TransferCounts, TransferPaths, common_counterparties,
+    Asset, Continuation, Nettings, Route, SearchRequest, TransferCounts, TransferPaths,
+    common_counterparties, netting,
     testing::{self, MemorySource, address, name},
     transfer_paths,
 };
@@ -33,9 +34,29 @@ fn ask_with(
     transfer_paths(&source, &request, address(to), continuation).unwrap()
 }
 
-fn text(route: Option<&Vec<Transfer>>) -> Option<String> {
+fn text(route: Option<&Route>) -> Option<String> {
     let names = |it: &Transfer| format!("{}{}", name(it.from_address), name(it.to_address));
-    Some(route?.iter().map(names).collect::<Vec<_>>().join(" "))
+    Some(
+        (route?.transfers.iter().map(names))
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
+}
+
+/// The transfers in order, in transactions of their own. Those between `|` are in one transaction.
+fn batches(text: &str) -> Vec<Transfer> {
+    let mut all = Vec::new();
+    for (index, part) in (0..).zip(text.split('|')) {
+        let mut part = match index % 2 {
+            0 => testing::transfers(part),
+            _ => testing::transactions(part),
+        };
+        for transfer in &mut part {
+            transfer.block_number += 1000 * index;
+        }
+        all.extend(part);
+    }
+    all
 }
 
 #[test]
@@ -74,28 +95,44 @@ fn a_route_keeps_its_token_or_swaps_it_in_one_transaction() {
     // One of the same token leaves later.
     assert_eq!(route("a>b b>c@U b>d b>c", "c", same).unwrap(), "ab bc");
     // A pool pays out before it is paid, in one transaction.
-    let mut swap = testing::transfers("a>r p>r@U#101 r>p#101 r>b@U#101 b>c@U");
-    for transfer in &mut swap {
-        if transfer.block_number == 101 {
-            transfer.log_index = Some(transfer.transaction_index);
-            transfer.transaction_index = 0;
-        }
-    }
+    let swap = batches("a>r | p>r@U r>p | r>b@U b>c@U");
     let found = ask(&swap, "c", Some(6), true);
     assert_eq!(text(found.shortest.as_ref()).unwrap(), "ar rp pr rb bc");
     assert_eq!(ask(&swap, "c", Some(4), true).shortest, None);
+    // It pays another address.
+    let found = ask(&batches("a>r | p>b@U r>p | b>c@U"), "c", Some(6), true);
+    assert_eq!(text(found.shortest.as_ref()).unwrap(), "ar rp pb bc");
     // One token goes forward in time, also within a transaction.
-    let mut batch = testing::transfers("x>c#101 a>x#101");
-    for transfer in &mut batch {
-        transfer.log_index = Some(transfer.transaction_index);
-        transfer.transaction_index = 0;
-    }
+    let batch = testing::transactions("x>c a>x");
     assert_eq!(ask(&batch, "c", Some(6), true).shortest, None);
     let found = ask(&batch, "c", Some(6), false);
     assert_eq!(text(found.shortest.as_ref()).unwrap(), "ax xc");
     // Transfers of nothing show contacts only.
     assert_eq!(route("a>b:0 b>c", "c", same), None);
     assert_eq!(route("a>b:0 b>c", "c", any).unwrap(), "ab bc");
+}
+
+#[test]
+fn a_swap_is_of_one_amount() {
+    // Two addresses swap in one transaction, and each gets what it paid for.
+    let pool = "s>p:5@T c>p:6@T p>s:7@U p>c:8@U";
+    let all = batches(&format!("a>s:9@T | {pool} | s>b:4@U c>d:4@U"));
+    let route = |to, continuation| {
+        let found = ask_with(&all, to, Some(6), true, continuation);
+        text(found.shortest.as_ref())
+    };
+    let [same, any] = ALL;
+    assert_eq!(route("d", same), None);
+    assert_eq!(route("d", any).unwrap(), "as sp pc cd");
+    assert_eq!(route("b", same).unwrap(), "as sp ps sb");
+    // What was paid in several transfers counts as a whole.
+    let all = batches("a>s:9@T | s>p:2@T s>q:3@T p>s:4@U q>s:5@U | s>b:8@U");
+    let found = ask(&all, "b", Some(6), true).shortest.unwrap();
+    let most = found.legs.iter().map(|leg| leg.at_most.to::<u64>());
+    assert_eq!(most.collect::<Vec<_>>(), [5, 8]);
+    let swap = found.legs[1].swap.as_ref().unwrap();
+    assert_eq!((swap.given.to::<u64>(), swap.got.to::<u64>()), (5, 9));
+    assert_eq!(text(Some(&found)).unwrap(), "as sp ps sb");
 }
 
 #[test]
@@ -113,100 +150,227 @@ fn refuses_a_route_from_an_address_to_itself() {
     assert!(common_counterparties(&source, &request).is_err());
 }
 
-/// Whether a route may go on with `after`.
-fn follows(before: &Transfer, after: &Transfer, in_time: bool, continuation: Continuation) -> bool {
-    let is_later = !in_time || before.position() < after.position();
-    let is_same = (before.token_address, before.token_id) == (after.token_address, after.token_id);
-    before.to_address == after.from_address
-        && match continuation {
-            Continuation::AnyToken => is_later,
-            Continuation::SameToken => match is_same {
-                true => is_later,
-                false => before.transaction() == after.transaction(),
-            },
-        }
-}
+/// A transfer, as part of a route, or inside of this swap of its transaction.
+type State = (usize, Option<usize>);
 
-/// The ends of all walks from `from` to `to`: their lengths and last transfers.
-fn walks(
-    all: &[Transfer],
-    (from, to): (Address, Address),
-    hops: u32,
-    in_time: bool,
-    continuation: Continuation,
-) -> BTreeSet<(u32, Position)> {
-    let mut ends = BTreeSet::new();
-    let carries = |it: &Transfer| continuation == Continuation::AnyToken || !it.value.is_zero();
-    let moves = |it: &&Transfer| it.from_address != it.to_address && carries(it);
-    let all: Vec<_> = all.iter().filter(moves).collect();
-    let mut open: BTreeSet<usize> = (0..all.len())
-        .filter(|row| all[*row].from_address == from)
-        .collect();
-    for length in 1..=hops {
-        let mut next = BTreeSet::new();
-        for row in open {
-            match all[row].to_address {
-                end if end == to => _ = ends.insert((length, all[row].position())),
-                Address::ZERO => {}
-                _ => next.extend(
-                    (0..all.len())
-                        .filter(|after| follows(all[row], all[*after], in_time, continuation)),
-                ),
-            }
-        }
-        open = next;
-    }
-    ends
-}
-
-/// Checks that a route is one, and returns its length and last transfer.
-fn checked(
-    route: &[Transfer],
+/// The rules by which routes go on, without regard to speed.
+struct Rules<'a> {
+    all: &'a [Transfer],
+    nettings: Nettings,
     to: Address,
     in_time: bool,
     continuation: Continuation,
-) -> (u32, Position) {
-    assert_eq!(route[0].from_address, address("a"));
-    for pair in route.windows(2) {
-        assert!(follows(&pair[0], &pair[1], in_time, continuation));
-    }
-    let last = route.last().unwrap();
-    assert_eq!(last.to_address, to);
-    (route.len() as u32, last.position())
 }
 
-/// Moves the transfers of each block into transactions of `size`, so that some of them swap.
-fn grouped(mut all: Vec<Transfer>, size: u32) -> Vec<Transfer> {
-    for transfer in &mut all {
-        if size > 1 && transfer.log_index.is_some() {
-            transfer.log_index = Some(transfer.transaction_index);
-            transfer.transaction_index /= size;
+impl<'a> Rules<'a> {
+    fn new(all: &'a [Transfer], to: Address, in_time: bool, continuation: Continuation) -> Self {
+        let transactions = all.chunk_by(|a, b| a.transaction() == b.transaction());
+        let nettings = transactions.map(|all| (all[0].transaction(), netting(all)));
+        Self {
+            all,
+            nettings: nettings.collect(),
+            to,
+            in_time,
+            continuation,
         }
     }
-    all.sort_by_key(Transfer::position);
-    all.dedup_by_key(|it| it.position());
-    all
+
+    fn moves(&self, row: usize) -> bool {
+        let it = &self.all[row];
+        let carries = self.continuation == Continuation::AnyToken || !it.value.is_zero();
+        it.from_address != it.to_address && carries
+    }
+
+    /// The state, and those that begin or end a swap with the same transfer.
+    fn with_turns(&self, (row, swap): State) -> BTreeSet<State> {
+        let mut states = BTreeSet::from([(row, swap)]);
+        let it = &self.all[row];
+        if self.continuation == Continuation::AnyToken || !it.token_standard.is_fungible() {
+            return states;
+        }
+        let swaps = &self.nettings[&it.transaction()].swaps;
+        if let Some(number) = swap
+            && (swaps[number].to, swaps[number].got_token) == (it.to_address, it.token_address)
+        {
+            states.extend(self.with_turns((row, None)));
+        }
+        if swap.is_none() {
+            states.extend((0..swaps.len()).filter_map(|number| {
+                let swap = &swaps[number];
+                let pays = (swap.address, swap.given_token) == (it.from_address, it.token_address);
+                (pays && !swap.paid.contains(&it.to_address)).then_some((row, Some(number)))
+            }));
+        }
+        states
+    }
+
+    /// The states of the row `after` that follow a state.
+    fn after(&self, (row, swap): State, after: usize) -> BTreeSet<State> {
+        let (before, next) = (&self.all[row], &self.all[after]);
+        let here = before.to_address;
+        let is_passed = here != self.to && !here.is_zero() && here == next.from_address;
+        let is_later = !self.in_time || before.position() < next.position();
+        let token = |it: &Transfer| (it.token_address, it.token_id);
+        let goes_on = match (swap, self.continuation) {
+            (Some(_), _) => before.transaction() == next.transaction(),
+            (None, Continuation::AnyToken) => is_later,
+            (None, Continuation::SameToken) => is_later && token(before) == token(next),
+        };
+        match is_passed && goes_on && self.moves(after) {
+            true => self.with_turns((after, swap)),
+            false => BTreeSet::new(),
+        }
+    }
+
+    /// The ends of all walks from `from`: their lengths and last transfers.
+    fn walks(&self, from: Address, hops: u32) -> BTreeSet<(u32, Position)> {
+        let mut ends = BTreeSet::new();
+        let rows = 0..self.all.len();
+        let starts = rows
+            .clone()
+            .filter(|row| self.all[*row].from_address == from && self.moves(*row));
+        let mut open: BTreeSet<State> = starts
+            .flat_map(|row| self.with_turns((row, None)))
+            .collect();
+        for length in 1..=hops {
+            let arrived = open.iter().filter(|(_, swap)| swap.is_none());
+            let arrived = arrived.map(|(row, _)| &self.all[*row]);
+            let arrived = arrived.filter(|it| it.to_address == self.to);
+            ends.extend(arrived.map(|it| (length, it.position())));
+            let next = |state: &State| {
+                let state = *state;
+                rows.clone().flat_map(move |after| self.after(state, after))
+            };
+            open = open.iter().flat_map(next).collect();
+        }
+        ends
+    }
+
+    /// Checks that a route is one, and returns its length and last transfer.
+    fn checked(&self, route: &Route) -> (u32, Position) {
+        let rows = route.transfers.iter().map(|it| {
+            let found = self
+                .all
+                .iter()
+                .position(|other| other.position() == it.position());
+            found.unwrap()
+        });
+        let rows: Vec<_> = rows.collect();
+        assert_eq!(self.all[rows[0]].from_address, address("a"));
+        let mut open = self.with_turns((rows[0], None));
+        for after in &rows[1..] {
+            let next = open.iter().flat_map(|state| self.after(*state, *after));
+            open = next.collect();
+        }
+        let last = rows[rows.len() - 1];
+        assert!(open.contains(&(last, None)), "{route:?}");
+        self.check_legs(route);
+        assert_eq!(self.all[last].to_address, self.to);
+        (rows.len() as u32, self.all[last].position())
+    }
+
+    fn check_legs(&self, route: &Route) {
+        let mut end = 0;
+        for leg in &route.legs {
+            let moved = &route.transfers[leg.transfers.clone()];
+            let is_whole =
+                |it: &Transfer| (Asset::of(it), it.token_id) == (leg.asset, leg.token_id);
+            assert!(!moved.is_empty() && moved.iter().all(is_whole));
+            match &leg.swap {
+                Some(swap) => {
+                    assert!(self.nettings[&moved[0].transaction()].swaps.contains(swap));
+                    assert_eq!(
+                        moved[0].transaction(),
+                        route.transfers[end - 1].transaction()
+                    );
+                    assert!(leg.at_most <= swap.got);
+                }
+                None => assert_eq!(leg.transfers.start, end),
+            }
+            let most = moved.iter().map(|it| it.value).max().unwrap();
+            assert!(leg.at_most <= most || leg.swap.is_some());
+            end = leg.transfers.end;
+        }
+        assert_eq!(end, route.transfers.len());
+    }
+}
+
+/// Transfers, of which one to three in a block are of one transaction.
+fn grouped() -> impl Strategy<Value = Vec<Transfer>> {
+    let all = property::transfers("a b c d e 0", 24);
+    (all, 1u32..4).prop_map(|(mut all, size)| {
+        for transfer in &mut all {
+            if size > 1 && transfer.log_index.is_some() {
+                transfer.log_index = Some(transfer.transaction_index);
+                transfer.transaction_index /= size;
+            }
+        }
+        all.sort_by_key(Transfer::position);
+        all.dedup_by_key(|it| it.position());
+        all
+    })
+}
+
+/// Transfers in transactions, many of which are swaps.
+fn swapping() -> impl Strategy<Value = Vec<Transfer>> {
+    let name = || 0usize..5;
+    let token = || 0usize..3;
+    let single = (name(), name(), token(), 0u64..4);
+    let single = proptest::collection::vec(single, 1..3);
+    let swap = (name(), name(), name(), token(), token(), 1u64..4);
+    let swap = (
+        swap,
+        any::<bool>(),
+        proptest::option::weighted(0.2, single.clone()),
+    );
+    let swap = swap.prop_map(|((from, pool, to, given, got, value), is_other, beside)| {
+        let to = if is_other { to } else { from };
+        let mut all = vec![(pool, to, got, value), (from, pool, given, value + 1)];
+        all.extend(beside.into_iter().flatten());
+        all
+    });
+    let others = proptest::collection::vec(prop_oneof![1 => single, 2 => swap], 0..6);
+    // Between others: b is paid by a, swaps with c or d, and pays e.
+    let planted = (2usize..4, proptest::array::uniform3(0usize..6));
+    (others, planted).prop_map(|(mut all, (pool, mut places))| {
+        places.sort_unstable();
+        let rows = [
+            vec![(0, 1, 0, 3)],
+            vec![(pool, 1, 1, 2), (1, pool, 0, 3)],
+            vec![(1, 4, 1, 2)],
+        ];
+        for (place, rows) in places.into_iter().zip(rows).rev() {
+            all.insert(place.min(all.len()), rows);
+        }
+        let words = all.iter().map(|rows| {
+            let word = |(from, to, token, value): &(usize, usize, usize, u64)| {
+                let name = |at: &usize| ["a", "b", "c", "d", "e"][*at];
+                let token = ["T", "U", "eth"][*token];
+                format!("{}>{}:{value}@{token}", name(from), name(to))
+            };
+            rows.iter().map(word).collect::<Vec<_>>().join(" ")
+        });
+        testing::transactions(&words.collect::<Vec<_>>().join("|"))
+    })
 }
 
 proptest! {
     #[test]
     fn routes_are_those_of_all_walks(
-        all in property::transfers("a b c d e 0", 24),
-        size in 1u32..4,
+        all in prop_oneof![grouped(), swapping()],
         hops in 1u32..6,
         in_time: bool,
         continuation in proptest::sample::select(&ALL),
     ) {
-        let all = grouped(all, size);
-        let to = address("e");
-        let checked = |route: &[Transfer]| checked(route, to, in_time, continuation);
-        let ends = walks(&all, (address("a"), to), hops, in_time, continuation);
+        let rules = Rules::new(&all, address("e"), in_time, continuation);
+        let checked = |route: &Option<Route>| route.as_ref().map(|route| rules.checked(route));
+        let ends = rules.walks(address("a"), hops);
         let found = ask_with(&all, "e", Some(hops), in_time, continuation);
-        let shortest = found.shortest.map(|route| checked(&route));
+        let shortest = checked(&found.shortest);
         prop_assert_eq!(shortest, ends.first().copied());
-        let earliest = found.earliest.map(|route| checked(&route));
+        let earliest = checked(&found.earliest).map(|(_, position)| position);
         let first = ends.iter().map(|(_, position)| *position).min();
-        prop_assert_eq!(earliest.map(|(_, position)| position), first.filter(|_| in_time));
+        prop_assert_eq!(earliest, first.filter(|_| in_time));
         // A source that answers by frontier is asked for more and more hops.
         let prepared = Unreported(MemorySource::new(all.clone()));
         let request = SearchRequest {
@@ -214,18 +378,14 @@ proptest! {
             time_respecting: in_time,
             ..SearchRequest::new(vec![address("a")], prepared.0.available.clone())
         };
-        let by_frontier = transfer_paths(&prepared, &request, to, continuation).unwrap();
-        let ends_of = |route: &Option<Vec<Transfer>>| -> Option<(u32, Position)> {
-            route.as_ref().map(|route| checked(route))
-        };
-        prop_assert_eq!(ends_of(&by_frontier.shortest), shortest);
-        let by_frontier = ends_of(&by_frontier.earliest);
-        prop_assert_eq!(by_frontier.map(|(_, it)| it), earliest.map(|(_, it)| it));
+        let by_frontier = transfer_paths(&prepared, &request, rules.to, continuation).unwrap();
+        prop_assert_eq!(checked(&by_frontier.shortest), shortest);
+        let by_frontier = checked(&by_frontier.earliest).map(|(_, position)| position);
+        prop_assert_eq!(by_frontier, earliest);
         // Without a bound, the routes of as many hops as there are addresses and transfers.
         let unbounded = ask_with(&all, "e", None, in_time, continuation);
-        let ends = walks(&all, (address("a"), to), 24, in_time, continuation);
-        let shortest = unbounded.shortest.map(|route| checked(&route));
-        prop_assert_eq!(shortest, ends.first().copied());
+        let ends = rules.walks(address("a"), 48);
+        prop_assert_eq!(checked(&unbounded.shortest), ends.first().copied());
     }
 
     #[test]

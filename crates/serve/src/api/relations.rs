@@ -13,8 +13,8 @@ use crate::{
 use serde_json::json;
 use std::collections::BTreeMap;
 use txgraph::{
-    Address, Continuation, Direction, Hops, Leg, Measure, TaintMethod, Transfer, route_remarks,
-    widen,
+    Address, Asset, Continuation, Direction, Hops, Measure, Route, TaintMethod, U256,
+    route_remarks, widen,
 };
 
 fn missing(name: &str) -> Fault {
@@ -52,16 +52,16 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
     command.word("--json");
     let paths = search.prepare()?.paths_to(to, continuation)?;
     let mut found = Found::default();
-    let route = paths.shortest.as_deref().unwrap_or_default();
-    let steps = paths.earliest.iter().flatten().chain(route);
-    let shown: Vec<_> = steps.map(|it: &Transfer| it.token_address).collect();
+    let (shortest, earliest) = (paths.shortest.as_ref(), paths.earliest.as_ref());
+    let routes = shortest.into_iter().chain(earliest);
+    let steps = routes.flat_map(|route| &route.transfers);
+    let shown: Vec<_> = steps.map(|it| it.token_address).collect();
     let (list, tokens) = listed_tokens(question, shown, &mut found)?;
     let chain_id = question.ask.source.chain()?.chain_id;
-    let most = |leg: &Leg| list.format_amount(chain_id, &leg.asset, widen(leg.at_most));
-    let mut hints = route_remarks(route, most);
-    let earliest_hints = paths.earliest.as_deref();
-    let earliest_hints = earliest_hints.map(|route| route_remarks(route, most));
-    if paths.shortest.is_none() {
+    let amount = |asset: &Asset, amount: U256| list.format_amount(chain_id, asset, widen(amount));
+    let remarks = |route: &Route| route_remarks(route, paths.internal, amount);
+    let mut hints = shortest.map(remarks).unwrap_or_default();
+    if shortest.is_none() {
         let order = match any_order {
             true => "",
             false => ", each after the one before (`any_order=true` finds others)",
@@ -69,21 +69,19 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
         hints.push(format!("no route within {hops} transfers{order}"));
         if continuation == Continuation::SameToken {
             hints.push(
-                "changes of the token between two transactions were not searched (`any_token=true`)"
+                "changes of the token that are no swap in one transaction were not searched \
+                 (`any_token=true`)"
                     .to_owned(),
             );
         }
         hints.push("the other direction was not searched".to_owned());
     }
-    found.put("found", paths.shortest.is_some());
-    found.put("transfers", transfers(question, route)?);
-    let earliest = paths.earliest.as_deref();
-    let earliest = earliest
-        .map(|route| transfers(question, route))
-        .transpose()?;
-    found.put("earliest", earliest);
+    found.put("found", shortest.is_some());
+    let transfers = |route: &Route| transfers(question, &route.transfers);
+    found.put("transfers", shortest.map_or(Ok(json!([])), transfers)?);
+    found.put("earliest", earliest.map(transfers).transpose()?);
     found.put("hints", hints);
-    found.put("earliest_hints", earliest_hints);
+    found.put("earliest_hints", earliest.map(remarks));
     found.put("tokens", tokens);
     found.scan(&paths.scan);
     found.limits(&paths.limits);

@@ -2,12 +2,11 @@
 
 use super::{retry::retry_on_reorg, search::PreparedSearch};
 use crate::Result;
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use txgraph_graph::{
-    CommonCounterparties, Continuation, Leg, TransferPaths, common_counterparties, legs,
+    Asset, CommonCounterparties, Continuation, Leg, Route, TransferPaths, common_counterparties,
     transfer_paths,
 };
-use txgraph_transfers::Transfer;
 
 impl PreparedSearch<'_> {
     /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
@@ -45,33 +44,50 @@ impl PreparedSearch<'_> {
     }
 }
 
-/// Sentences on what a route shows of an amount, and what it does not. `amount` formats the amount of
-/// a leg.
-pub fn route_remarks(route: &[Transfer], amount: impl Fn(&Leg) -> String) -> Vec<String> {
+/// Sentences on what a route shows of an amount, and what it does not. `internal`: whether the query read
+/// transfers inside of transactions. `amount` formats an amount of an asset.
+pub fn route_remarks(
+    route: &Route,
+    internal: bool,
+    amount: impl Fn(&Asset, U256) -> String,
+) -> Vec<String> {
     let mut remarks = Vec::new();
-    for (number, leg) in legs(route).iter().enumerate() {
+    let mut before: Option<&Leg> = None;
+    for leg in &route.legs {
         let (first, last) = (leg.transfers.start + 1, leg.transfers.end);
-        if number > 0 {
-            let transfer = &route[leg.transfers.start];
-            let before = first - 1;
-            remarks.push(match leg.is_swapped {
-                true => format!(
-                    "transfers {before} and {first} are of one transaction, {}:{}: a swap at {}, or payments of \
-                     a batch that do not belong together",
-                    transfer.block_number, transfer.transaction_index, transfer.from_address
-                ),
-                false => format!(
-                    "transfer {first} is of another token, in another transaction: the addresses \
-                     are in contact, but nothing shows that the amount went on"
-                ),
-            });
+        match (&leg.swap, before) {
+            (Some(swap), Some(before)) => {
+                let at = &route.transfers[leg.transfers.start];
+                let given = amount(&before.asset, swap.given);
+                let got = amount(&leg.asset, swap.got);
+                let receiver = match swap.to == swap.address {
+                    true => String::new(),
+                    false => format!(" to {}", swap.to),
+                };
+                remarks.push(format!(
+                    "transfers {} to {first} are a swap, {}:{}: {} gives {given} for {got}{receiver}",
+                    before.transfers.end, at.block_number, at.transaction_index, swap.address
+                ));
+            }
+            (_, Some(_)) => remarks.push(format!(
+                "transfer {first} is of another token: the addresses are in contact, but nothing \
+                 shows that the amount went on"
+            )),
+            (_, None) => {}
         }
         if last > first {
-            let most = amount(leg);
+            let most = amount(&leg.asset, leg.at_most);
             remarks.push(format!(
                 "at most {most} can have gone from transfer {first} to {last}"
             ));
         }
+        before = Some(leg);
+    }
+    if !internal && route.legs.iter().any(|leg| leg.swap.is_some()) {
+        remarks.push(
+            "coins that move inside of transactions were not read: they can be a part of the swap"
+                .to_owned(),
+        );
     }
     remarks
 }

@@ -6,9 +6,11 @@ use super::{retry::retry_on_reorg, search::scan_request};
 use crate::{Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use swaps::{Nettings, search_through};
+use swaps::search_through;
 use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
-use txgraph_graph::{Expansion, SearchError, SearchRequest, TransferGraph, same_chain, search};
+use txgraph_graph::{
+    Expansion, Nettings, SearchError, SearchRequest, TransferGraph, same_chain, search,
+};
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, TokenFilter, TransferFilter, TransferSource,
 };

@@ -298,7 +298,7 @@ fn relations_are_those_of_the_library() {
         .paths_to(end, txgraph::Continuation::SameToken)
         .unwrap();
     let answer = get(&served, &format!("path?from={ROOT}&to={END}"));
-    let route: Vec<_> = paths.shortest.unwrap().iter().map(row).collect();
+    let route: Vec<_> = paths.shortest.unwrap().transfers.iter().map(row).collect();
     assert_eq!(answer["found"], true);
     assert_eq!(rows(&answer, "transfers"), &route);
     let none = get(&served, &format!("path?from={END}&to={ROOT}"));

@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use txgraph_abi::Dictionary;
-use txgraph_analysis::{NetChange, net_changes};
+use txgraph_graph::{NetChange, net_changes};
 use txgraph_nodedb::{ChainFamily, Scratch};
 use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers};
 use txgraph_transfers::{

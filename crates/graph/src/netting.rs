@@ -12,9 +12,10 @@
 //! A token that is minted or burned counts as given or got by its own contract. So a deposit in a
 //! vault, or a wrap of the native coin, is a swap with the contract of the shares.
 
+use crate::{AmountSum, widen};
 use alloy_primitives::{Address, U256};
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::Transfer;
 
 /// The change of one balance by a transaction, without its fee.
@@ -68,25 +69,36 @@ fn sums<K: Ord + Copy>(
 }
 
 /// A swap inside a transaction. Tokens are contracts of ERC-20 tokens, or `None`: the native coin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Swap {
     /// Who gave.
     pub address: Address,
     /// Who got; mostly the same address.
+    #[serde(rename = "to_address")]
     pub to: Address,
     /// The token that was given.
+    #[serde(rename = "given_token_address")]
     pub given_token: Option<Address>,
     /// How much was given: without what came back, and what `paid` got.
+    #[serde(serialize_with = "decimal")]
     pub given: U256,
     /// How much was sent for it, with what came back.
+    #[serde(skip)]
     pub sent: U256,
     /// Addresses that `address` sent some of the token and that gave nothing: payments beside the swap,
     /// such as a fee of the token.
+    #[serde(skip)]
     pub paid: Vec<Address>,
     /// The token that was got.
+    #[serde(rename = "got_token_address")]
     pub got_token: Option<Address>,
     /// How much was got.
+    #[serde(serialize_with = "decimal")]
     pub got: U256,
+}
+
+fn decimal<S: Serializer>(amount: &U256, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(amount)
 }
 
 /// The swaps of a transaction.
@@ -283,8 +295,8 @@ fn sides(movements: &[Movement]) -> BTreeMap<Address, Sides> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use proptest::prelude::*;
-    use txgraph_graph::testing;
 
     /// `a:5@T>7@U` for every swap, and `?a` for who is unresolved.
     fn found(text: &str) -> Vec<String> {
