@@ -23,6 +23,12 @@ pub struct Asset {
 }
 
 impl Asset {
+    /// The native coin.
+    pub const NATIVE: Self = Self {
+        token_address: None,
+        token_standard: TokenStandard::Native,
+    };
+
     /// The asset that `transfer` moves.
     pub fn of(transfer: &Transfer) -> Self {
         Self {

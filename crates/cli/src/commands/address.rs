@@ -248,11 +248,7 @@ impl Shown {
     }
 
     fn native(&self, amount: U256) -> String {
-        let native = Asset {
-            token_address: None,
-            token_standard: TokenStandard::Native,
-        };
-        self.0.amount(&native, amount)
+        self.0.amount(&Asset::NATIVE, amount)
     }
 
     fn creation(&self, creation: &Creation) -> String {

@@ -9,14 +9,14 @@ use crate::{
 };
 use clap::Args;
 use txgraph::{
-    Address, Asset, BlockRange, NetChange, Result, TransactionSummary, U256,
+    Address, Asset, BlockRange, NetChange, Netting, Result, TransactionSummary, U256,
     parse::{parse_transaction, utc},
 };
 
-/// Show one transaction: transfers, fee, net balance changes
+/// Show one transaction: transfers, fee, swaps, net balance changes
 ///
 /// Prints sender, receiver, method, status and fee, all transfers of tokens and of the native coin,
-/// including internal ones, and the net balance change of each address.
+/// including internal ones, who swapped what, and the net balance change of each address.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TxArgs {
@@ -127,30 +127,52 @@ impl Page {
                 transfer.kind
             );
         }
-        text += if found.is_swap() {
-            "\nnet changes without the fee (a swap)\n"
-        } else {
-            "\nnet changes without the fee\n"
-        };
+        text += &self.swaps(found);
+        text += "\nnet changes without the fee\n";
         for change in found.net() {
-            let asset = found.transfers.iter().map(Asset::of);
-            let asset = asset
-                .into_iter()
-                .find(|asset| asset.token_address == change.token);
-            let Some(asset) = asset else { continue };
-            let sign = if change.is_gain { '+' } else { '-' };
             let NetChange {
                 address,
+                token,
                 token_id,
                 amount,
-                ..
+                is_gain,
             } = change;
-            let amount = self.amount(&asset, token_id, amount);
+            let sign = if is_gain { '+' } else { '-' };
+            let amount = self.amount(&asset(found, token), token_id, amount);
             let role = role(found, address);
             let address = self.named(address);
             text += &format!("  {address}  {sign}{amount}{role}\n");
         }
         text
+    }
+
+    /// The swaps, and the addresses of which the transfers do not say what they swapped.
+    fn swaps(&self, found: &TransactionSummary) -> String {
+        let Netting { swaps, unresolved } = found.swaps();
+        let swaps = swaps.iter().map(|swap| {
+            let amount = |token, amount| self.amount(&asset(found, token), None, amount);
+            let receiver = match swap.to == swap.address {
+                true => String::new(),
+                false => format!(" to {}", self.named(swap.to)),
+            };
+            format!(
+                "  {} gives {} for {}{receiver}\n",
+                self.named(swap.address),
+                amount(swap.given_token, swap.given),
+                amount(swap.got_token, swap.got)
+            )
+        });
+        let mut lines: String = swaps.collect();
+        if !unresolved.is_empty() {
+            let traders = unresolved.iter().map(|address| self.named(*address));
+            let traders: Vec<_> = traders.collect();
+            lines += "  the transfers do not say what these gave for what: ";
+            lines += &(traders.join(", ") + "\n");
+        }
+        match lines.is_empty() {
+            true => lines,
+            false => format!("\nswaps\n{lines}"),
+        }
     }
 
     fn named(&self, address: Address) -> String {
@@ -164,6 +186,12 @@ impl Page {
             None => text,
         }
     }
+}
+
+/// The asset of a token that moved.
+fn asset(found: &TransactionSummary, token: Option<Address>) -> Asset {
+    let moved = (found.transfers.iter()).find(|it| it.token_address == token);
+    moved.map_or(Asset::NATIVE, Asset::of)
 }
 
 /// Returns the role of an address in the transaction.

@@ -99,11 +99,8 @@ impl<'a> CellText<'a> {
             Value::Text(text) if name == "token_id" => token_id(text, level),
             Value::Text(text) => printable(text).into_owned(),
             Value::Absent if Some(at) == self.token && level >= Level::Symbols => {
-                let native = Asset {
-                    token_address: None,
-                    token_standard: TokenStandard::Native,
-                };
-                self.view.tokens.format_asset(self.view.chain_id, &native)
+                let chain_id = self.view.chain_id;
+                self.view.tokens.format_asset(chain_id, &Asset::NATIVE)
             }
             Value::Absent if Some(at) == self.token => "native coin".to_owned(),
             Value::Absent => String::new(),

@@ -9,9 +9,8 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use txgraph_abi::Dictionary;
-use txgraph_graph::{NetChange, net_changes};
+use txgraph_graph::{NetChange, Netting, net_changes, netting};
 use txgraph_nodedb::{ChainFamily, Scratch};
 use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers};
 use txgraph_transfers::{
@@ -66,16 +65,11 @@ impl TransactionSummary {
         net
     }
 
-    /// Whether an address gave one asset and got another: a swap by its sender, or a pool that
-    /// took one token and paid with another, to whomever.
-    pub fn is_swap(&self) -> bool {
-        let mut changes = BTreeMap::<Address, [bool; 2]>::new();
-        for change in self.net() {
-            let [gained, lost] = changes.entry(change.address).or_default();
-            *gained |= change.is_gain;
-            *lost |= !change.is_gain;
-        }
-        changes.values().any(|[gained, lost]| *gained && *lost)
+    /// The swaps, with the sender first. A pool that an address swaps with has a swap, too.
+    pub fn swaps(&self) -> Netting {
+        let mut netting = netting(&self.transfers);
+        netting.swaps.sort_by_key(|it| it.address != self.sender);
+        netting
     }
 
     /// The called function with its arguments, or its selector.
@@ -89,6 +83,7 @@ impl TransactionSummary {
     /// Everything as JSON, amounts as text. `method` is the called function.
     pub fn to_json(&self, method: Option<&str>) -> Value {
         let transfers = self.transfers.iter().map(Fields::moved);
+        let Netting { swaps, unresolved } = self.swaps();
         let net = self.net().into_iter().map(|change| {
             let sign = if change.is_gain { "" } else { "-" };
             json!({
@@ -115,7 +110,8 @@ impl TransactionSummary {
             "gas_used": self.gas_used,
             "fee": self.fee.map(|fee| fee.to_string()),
             "internal_transfers": self.without_internal.is_none(),
-            "is_swap": self.is_swap(),
+            "swaps": swaps,
+            "unresolved": unresolved,
             "transfers": transfers.collect::<Vec<_>>(),
             "net": net.collect::<Vec<_>>(),
         })
