@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use txgraph_transfers::{BlockRange, Direction, ScanReport, Transfer, TransferSource};
 
 /// The number of times that the swaps of routes are read, before the swaps of all transfers are.
-const ROUNDS_MAX: u32 = 16;
+const ROUNDS_MAX: u32 = 3;
 
 /// How transfers lead from one address to another.
 #[derive(Clone, Debug)]
@@ -206,29 +206,23 @@ impl Walk<'_> {
                     && !request.stop_at.contains(address)
                     && (request.expand_zero || !address.is_zero()))
         };
+        let given = Rows::new(rows, passable, self.continuation);
         let mut round = 0;
         loop {
             round += 1;
-            let given = Rows {
-                rows,
-                passable: &passable,
-                nettings: &self.nettings,
-                in_time: request.time_respecting,
-                continuation: self.continuation,
-            };
-            let reached = Reached::of(given, from, request.hops);
+            let in_time = request.time_respecting;
+            let reached = Reached::of(&given, &self.nettings, from, request.hops, in_time);
             let shortest = reached.arrivals(to).min().map(|(_, row)| row);
             let earliest = reached.arrivals(to).map(|(_, row)| row).min();
-            let earliest = earliest.filter(|_| request.time_respecting);
+            let earliest = earliest.filter(|_| in_time);
             let found = [shortest, earliest].into_iter().flatten();
             let unread: Vec<_> = found.flat_map(|row| reached.unread(row)).collect();
             if unread.is_empty() {
                 let route = |row| reached.route(row);
                 return Ok((shortest.map(route), earliest.map(route)));
             }
-            let all = rows.chunk_by(|one, other| one.transaction() == other.transaction());
             let wanted: Vec<_> = match round > ROUNDS_MAX {
-                true => all.filter(|all| all.len() > 1).flatten().collect(),
+                true => given.mixed().collect(),
                 false => unread.iter().map(|row| &rows[*row]).collect(),
             };
             read_nettings(self.source, self.request, wanted, &mut self.nettings)?;

@@ -2,7 +2,7 @@
 
 use super::Route;
 use crate::{Nettings, Swap};
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, map::HashMap};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_transfers::Transfer;
 
@@ -18,18 +18,6 @@ pub enum Continuation {
     AnyToken,
 }
 
-/// The transfers that a route may contain.
-pub(super) struct Rows<'a> {
-    /// In total order.
-    pub(super) rows: &'a [Transfer],
-    /// Whether a transfer leaves an address that routes pass through.
-    pub(super) passable: &'a dyn Fn(&Address) -> bool,
-    /// The swaps that are known. In other transactions, any transfer may follow any other.
-    pub(super) nettings: &'a Nettings,
-    pub(super) in_time: bool,
-    pub(super) continuation: Continuation,
-}
-
 /// The token that a route has to go on with; `None` if any will do.
 type TokenKey = (Option<Address>, Option<U256>);
 
@@ -37,11 +25,68 @@ fn token(it: &Transfer) -> TokenKey {
     (it.token_address, it.token_id)
 }
 
-/// Transfers of a token that leave an address, in total order, of which those from `open` on are reached.
-#[derive(Default)]
-struct Leaving {
-    rows: Vec<usize>,
-    open: usize,
+/// The transfers that a route may contain.
+pub(super) struct Rows<'a> {
+    /// In total order.
+    rows: &'a [Transfer],
+    /// The transactions with several tokens: a swap moves two.
+    mixed: HashMap<(u64, u32), &'a [Transfer]>,
+    /// The rows that leave an address that routes pass through, by asset, in total order.
+    by_asset: HashMap<(Address, Option<TokenKey>), usize>,
+    leaving: Vec<Vec<usize>>,
+    /// The rows that leave such an address, by transaction with several tokens.
+    by_transaction: HashMap<(Address, (u64, u32)), Vec<usize>>,
+    continuation: Continuation,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(
+        rows: &'a [Transfer],
+        passable: impl Fn(&Address) -> bool,
+        continuation: Continuation,
+    ) -> Self {
+        let keeps_token = continuation == Continuation::SameToken;
+        let transactions = rows.chunk_by(|one, other| one.transaction() == other.transaction());
+        let mixed = transactions.filter(|all| {
+            let mut all = all.iter().map(token);
+            let first = all.next();
+            keeps_token && all.any(|it| Some(it) != first)
+        });
+        let mut it = Self {
+            rows,
+            mixed: mixed.map(|all| (all[0].transaction(), all)).collect(),
+            by_asset: HashMap::default(),
+            leaving: Vec::new(),
+            by_transaction: HashMap::default(),
+            continuation,
+        };
+        for (row, transfer) in rows.iter().enumerate() {
+            let (from, place) = (transfer.from_address, transfer.transaction());
+            if passable(&from) {
+                let key = (from, it.asset(transfer));
+                let group = *it.by_asset.entry(key).or_insert(it.leaving.len());
+                it.leaving
+                    .resize_with(it.leaving.len().max(group + 1), Vec::new);
+                it.leaving[group].push(row);
+                if it.mixed.contains_key(&place) {
+                    it.by_transaction
+                        .entry((from, place))
+                        .or_default()
+                        .push(row);
+                }
+            }
+        }
+        it
+    }
+
+    /// The transfers of all transactions with several tokens.
+    pub(super) fn mixed(&self) -> impl Iterator<Item = &'a Transfer> {
+        self.mixed.values().copied().flatten()
+    }
+
+    fn asset(&self, it: &Transfer) -> Option<TokenKey> {
+        (self.continuation == Continuation::SameToken).then(|| token(it))
+    }
 }
 
 /// A row that the walk reaches: as part of a route, or inside of this swap of its transaction.
@@ -56,41 +101,34 @@ type Step = (u32, Option<State>);
 
 /// The transfers that routes from an address reach, with the fewest transfers.
 pub(super) struct Reached<'a> {
-    given: Rows<'a>,
+    given: &'a Rows<'a>,
+    nettings: &'a Nettings,
+    in_time: bool,
     rows: Vec<Option<Step>>,
     in_swaps: BTreeMap<State, Option<Step>>,
 }
 
 impl<'a> Reached<'a> {
     /// Walks from row to row, breadth first. Each state is reached once, so this takes as long as
-    /// there are rows and swaps, whatever the number of routes.
-    pub(super) fn of(given: Rows<'a>, from: Address, hops: Option<u32>) -> Self {
-        let Rows {
-            rows,
+    /// there are rows and swaps, whatever the number of routes. `nettings`: the swaps that are known. In
+    /// other transactions with several tokens, any transfer may follow any other.
+    pub(super) fn of(
+        given: &'a Rows<'a>,
+        nettings: &'a Nettings,
+        from: Address,
+        hops: Option<u32>,
+        in_time: bool,
+    ) -> Self {
+        let rows = given.rows;
+        let mut reached = Self {
+            given,
             nettings,
             in_time,
-            ..
-        } = given;
-        let keeps_token = given.continuation == Continuation::SameToken;
-        let asset = |it: &Transfer| keeps_token.then(|| token(it));
-        let mut by_asset = BTreeMap::<_, Leaving>::new();
-        let mut by_transaction = BTreeMap::<_, Vec<usize>>::new();
-        for (row, it) in rows.iter().enumerate() {
-            if (given.passable)(&it.from_address) {
-                let leaving = by_asset.entry((it.from_address, asset(it))).or_default();
-                leaving.rows.push(row);
-                leaving.open = leaving.rows.len();
-                if keeps_token {
-                    let place = (it.from_address, it.transaction());
-                    by_transaction.entry(place).or_default().push(row);
-                }
-            }
-        }
-        let mut reached = Self {
             rows: vec![None; rows.len()],
             in_swaps: BTreeMap::new(),
-            given,
         };
+        // Of each group, the rows from here on are reached.
+        let mut open: Vec<_> = given.leaving.iter().map(Vec::len).collect();
         let mut level = Vec::new();
         // Everything that leaves the start.
         for (row, it) in rows.iter().enumerate() {
@@ -108,7 +146,7 @@ impl<'a> Reached<'a> {
                 let it = &rows[state.row];
                 let place = (it.to_address, it.transaction());
                 let step = (hop, Some(state));
-                let in_transaction = by_transaction.get(&place).into_iter().flatten();
+                let in_transaction = given.by_transaction.get(&place).into_iter().flatten();
                 if state.swap.is_some() {
                     if passed.insert((place, state.swap)) {
                         for row in in_transaction {
@@ -125,14 +163,15 @@ impl<'a> Reached<'a> {
                     };
                     reached.enter(state, step, &mut next);
                 };
-                if let Some(leaving) = by_asset.get_mut(&(it.to_address, asset(it))) {
+                if let Some(group) = given.by_asset.get(&(it.to_address, given.asset(it))) {
+                    let leaving = &given.leaving[*group];
                     let first = match in_time {
-                        true => leaving.rows.partition_point(|later| *later <= state.row),
+                        true => leaving.partition_point(|later| *later <= state.row),
                         false => 0,
                     };
-                    let rows = leaving.rows.get(first..leaving.open);
+                    let rows = leaving.get(first..open[*group]);
                     rows.unwrap_or_default().iter().for_each(&mut enter);
-                    leaving.open = leaving.open.min(first);
+                    open[*group] = open[*group].min(first);
                 }
                 if !nettings.contains_key(&place.1) && passed.insert((place, None)) {
                     in_transaction.for_each(enter);
@@ -186,7 +225,7 @@ impl<'a> Reached<'a> {
     /// The swaps that are known in the transaction of a row.
     fn swaps(&self, it: &Transfer) -> &'a [Swap] {
         let known = match self.given.continuation {
-            Continuation::SameToken => self.given.nettings.get(&it.transaction()),
+            Continuation::SameToken => self.nettings.get(&it.transaction()),
             Continuation::AnyToken => None,
         };
         known.map_or(&[], |netting| &netting.swaps)
@@ -218,23 +257,15 @@ impl<'a> Reached<'a> {
     /// The rows on the way to a row that follow another one only if a swap that is not known yet leads from
     /// it to them.
     pub(super) fn unread(&self, row: usize) -> Vec<usize> {
-        let Rows {
-            rows,
-            nettings,
-            in_time,
-            continuation,
-            ..
-        } = self.given;
-        if continuation == Continuation::AnyToken {
-            return Vec::new();
-        }
+        let Rows { rows, mixed, .. } = self.given;
         let states = self.states(row);
         let pairs = states.windows(2).map(|pair| (pair[0].row, pair[1].row));
         let is_unread = |(before, after): &(usize, usize)| {
             let (one, other) = (&rows[*before], &rows[*after]);
-            let is_plain = token(one) == token(other) && (!in_time || before <= after);
+            let is_plain = token(one) == token(other) && (!self.in_time || before <= after);
             let place = one.transaction();
-            !is_plain && place == other.transaction() && !nettings.contains_key(&place)
+            let is_unknown = mixed.contains_key(&place) && !self.nettings.contains_key(&place);
+            is_unknown && !is_plain && place == other.transaction()
         };
         pairs.filter(is_unread).map(|(_, after)| after).collect()
     }
