@@ -5,8 +5,8 @@
 #
 # Large data directories written by a real node are read from ../shared/fixtures (or
 # TXGRAPH_FIXTURES) if they exist. Without them, the tests that need one print `skipped: …`
-# and the fixtures in testdata/ cover the reader. The first build takes about 13 minutes on
-# 2 cores.
+# and the fixtures in testdata/ cover the reader. The first build takes 13 to 25 minutes
+# on 2 cores; with clusters (WITH_CLUSTERS=1), it took 30.
 #
 #   scripts/test.sh                  all of them
 #   scripts/test.sh reorg            tests whose name contains `reorg`
