@@ -320,6 +320,34 @@ fn routes_say_what_can_have_flowed() {
     assert!(remarked.len() > 1, "{remarked:?}");
 }
 
+/// A planted sum is sold over two pools to another account, and from there for coins.
+#[test]
+fn a_route_goes_through_swaps() {
+    for name in ["dev-v1", "dev-v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            continue;
+        };
+        let sample = Sample::new(fixture);
+        sample.write_genesis();
+        let planted = sample.fixture.truth["scenarios"]["layering-over-exchange"].clone();
+        let role = |name: &str| planted["roles"][name].as_str().unwrap();
+        let ends = format!("path {} {}", role("source"), role("end"));
+        let line = format!("{ends} --with-internal --chain genesis.json");
+        let found = json(&sample, &line);
+        let legs = found["legs"]["shortest"].as_array().unwrap();
+        let swaps: Vec<_> = legs.iter().map(|leg| &leg["swap"]).collect();
+        assert!(swaps[0].is_null() && swaps.len() == 3, "{found}");
+        for (swap, edge) in swaps[1..].iter().zip(planted["edges"].as_array().unwrap()) {
+            assert_eq!(swap["given"], edge["value"], "{found}");
+            assert_eq!(swap["address"], edge["from"], "{found}");
+        }
+        assert_eq!(swaps[1]["to_address"], planted["roles"]["middle"]);
+        assert_eq!(swaps[2]["to_address"], planted["roles"]["end"]);
+        // Coins are paid without a log.
+        assert!(json(&sample, &ends)["shortest"].is_null());
+    }
+}
+
 #[test]
 fn common_counterparties_are_those_of_all_transfers() {
     for sample in samples() {
