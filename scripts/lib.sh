@@ -60,10 +60,11 @@ make_scratch() {
 # given_path PATH: the absolute path of what the caller named.
 given_path() { (cd "$caller" && realpath "$1"); }
 
-# What the tests are built from. Another choice of packages or features compiles many crates again.
+# What the tests are built from, with the library of the Python package. Another choice of packages or
+# features compiles many crates again.
 # The oracle compares our interpreter with revm during replay. WITH_CLUSTERS=1 adds the engine of clusters.
 # shellcheck disable=SC2034
-tested=(--workspace --exclude txgraph-python --locked
+tested=(--workspace --locked
     --features "txgraph-replay/oracle,txgraph-bench/evm,txgraph-lake/s3")
 [ -n "${WITH_CLUSTERS:-}" ] || tested+=(--exclude txgraph-distributed)
 

@@ -9,8 +9,7 @@
 #   scripts/python.sh wheel           only an optimized wheel; prints its path. Options go to maturin
 #   scripts/python.sh bench CHAIN     transfers to polars, compared with Arrow IPC of the command line
 #
-# The environment and the wheels are in the build cache. Tests use the profile of the other tests,
-# whose crates are built already.
+# The environment and the wheels are in the build cache.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -18,15 +17,32 @@ need_build
 need dot graphviz
 
 home=$CARGO_TARGET_DIR/python
-need_venv "$home/venv" 'maturin>=1.9,<2'
+need_venv "$home/venv" 'maturin>=1.9,<2' 'wheel>=0.45,<1'
 python=$home/venv/bin/python
 
-# wheel PROFILE FOLDER [OPTION…]: builds the wheel, and nothing else is in the folder afterwards.
-wheel() {
-    say "building the wheel (profile $1)"
-    rm -rf "$2"
-    PATH=$home/venv/bin:$PATH "$python" -m maturin build --locked --profile "$1" \
-        --manifest-path python/Cargo.toml --interpreter "$python" --out "$2" "${@:3}" >&2
+# run_maturin COMMAND…: runs maturin with its environment.
+run_maturin() { PATH=$home/venv/bin:$PATH "$python" -m maturin "$@" >&2; }
+
+# release_wheel [OPTION…]: builds the optimized wheel, and nothing else is in its folder afterwards.
+release_wheel() {
+    say "building the optimized wheel"
+    rm -rf "$home/release"
+    run_maturin build --locked --profile release --manifest-path python/Cargo.toml --interpreter "$python" \
+        --out "$home/release" "$@"
+}
+
+# test_wheel: makes the wheel of the library that is built with everything else. maturin builds one package
+# alone, which selects other features of dependencies, and would compile 165 crates again.
+test_wheel() {
+    say "building the wheel for tests"
+    rm -rf "$home/package" "$home/wheels"
+    mkdir -p "$home/package" "$home/wheels"
+    cargo build "${tested[@]}" --lib --bin txgraph --bin chaingen
+    (cd python && run_maturin pep517 write-dist-info --metadata-directory "$home/package" --interpreter "$python")
+    cp -r python/txgraph "$home/package/"
+    cp "$CARGO_TARGET_DIR/debug/lib_native.so" "$home/package/txgraph/_native.abi3.so"
+    find "$home/package" -name __pycache__ -prune -exec rm -r {} +
+    "$python" -m wheel pack "$home/package" --dest-dir "$home/wheels" >&2
 }
 
 libraries() {
@@ -42,20 +58,20 @@ libraries() {
 
 case ${1:-} in
 wheel)
-    wheel release "$home/release" "${@:2}"
+    release_wheel "${@:2}"
     echo "$home"/release/*.whl
     exit
     ;;
 bench)
     [ -n "${2:-}" ] || die "name the data directory of a chain: scripts/python.sh bench CHAIN"
-    wheel release "$home/release"
+    release_wheel
     libraries "$home/release"
     cargo build --release --locked -q -p txgraph-cli
     TXGRAPH=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
     ;;
 esac
 
-wheel dev "$home/wheels"
+test_wheel
 libraries "$home/wheels"
 
 need_txgraph ""
@@ -64,7 +80,6 @@ export TXGRAPH_LARGE_CHAIN=$home/chain-40000
 if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
     say "writing a chain of 600,000 transfers"
     rm -rf "$TXGRAPH_LARGE_CHAIN"
-    cargo build "${tested[@]}" -q --bin chaingen
     "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
     touch "$TXGRAPH_LARGE_CHAIN/.complete"
 fi
