@@ -12,6 +12,11 @@
 //! halts. A run of `JUMPDEST`s is one block, however long it is.
 //!
 //! Sequences that compilers often generate are fused into one instruction ([`fused`]).
+//!
+//! An instruction whose gas depends on its operands may run out of gas where careful code, which has
+//! not paid for the rest of the block, would go on. So the `arg` of every such instruction is the
+//! position of its first byte within the block: careful code takes over there
+//! ([`Decoded::before`]).
 
 use crate::{
     fork::Fork,
@@ -38,6 +43,8 @@ pub(crate) const ENTRY: u32 = 3;
 
 /// A block ends when it costs more than this, so that its gas fits an `imm`. No real code does.
 const BLOCK_GAS_MAX: u64 = 1 << 30;
+/// A block ends when it has more bytes than this, so that positions within it fit an `arg`.
+const BLOCK_BYTES_MAX: usize = u16::MAX as usize - 64;
 
 /// The maximum height of the stack, in words.
 const STACK_WORDS: i32 = 1024;
@@ -88,6 +95,39 @@ impl Decoded {
             + size_of_val(&*self.blocks)
     }
 
+    /// Where careful code takes over from the instruction at `slot`, which its block does not suffice
+    /// to pay: the position in the code, and the gas that the block has paid from there on. `None` if
+    /// nothing follows in the block, so that careful code would fail alike. `padded` is the code, `base`
+    /// the prices by opcode.
+    #[cold]
+    pub(crate) fn before(
+        &self,
+        slot: usize,
+        padded: &[u8],
+        base: &[u16; 256],
+    ) -> Option<(usize, i64)> {
+        let block = self.blocks.partition_point(|(at, _)| *at as usize <= slot);
+        let (header, begin) = self.blocks[block.checked_sub(1)?];
+        let position = begin as usize + usize::from(self.instructions[slot].arg);
+        let mut paid = i64::from(self.instructions[header as usize].imm);
+        let mut pc = begin as usize;
+        while pc < position {
+            paid -= i64::from(base[usize::from(padded[pc])]);
+            pc += decoded_len(padded[pc]);
+        }
+        let mut following = paid;
+        loop {
+            let byte = padded[pc];
+            following -= i64::from(base[usize::from(byte)]);
+            pc += decoded_len(byte);
+            // What is fused with the instruction after it.
+            if !matches!(byte, opcode::PC | opcode::PUSH0..=opcode::DUP16) {
+                break;
+            }
+        }
+        (following > 0).then_some((position, paid))
+    }
+
     /// The position in the code of the block at `slot`.
     #[cold]
     pub(crate) fn position(&self, slot: u32) -> usize {
@@ -101,6 +141,8 @@ impl Decoded {
 struct Block {
     /// The slot of its header.
     header: usize,
+    /// The position of its first byte.
+    begin: usize,
     gas: u64,
     /// The current height, relative to that at entry, in words.
     height: i32,
@@ -129,6 +171,10 @@ struct Decoder<'a> {
     /// The first and the last position of each run of two or more `JUMPDEST`s.
     runs: Vec<(usize, usize)>,
     block: Block,
+    /// The position of the current instruction.
+    at: usize,
+    /// The position of the latest constant.
+    pushed_at: usize,
 }
 
 impl<'a> Decoder<'a> {
@@ -145,6 +191,8 @@ impl<'a> Decoder<'a> {
             jumps: Vec::with_capacity(len / 8 + 1),
             runs: Vec::new(),
             block: Block::default(),
+            at: 0,
+            pushed_at: 0,
         }
     }
 
@@ -161,6 +209,11 @@ impl<'a> Decoder<'a> {
         while pc < end {
             let byte = bytes[pc];
             let facts = &FACTS[usize::from(byte)];
+            self.at = pc;
+            if pc - self.block.begin > BLOCK_BYTES_MAX {
+                self.end_block();
+                self.begin_block(pc);
+            }
             if byte == opcode::JUMPDEST {
                 if self.block.gas != 0 || self.out.len() != self.block.header + 2 {
                     self.end_block();
@@ -182,6 +235,7 @@ impl<'a> Decoder<'a> {
             if let opcode::DUPN..=opcode::EXCHANGE = byte {
                 let Some(depths) = opcode::operand_depths(byte, bytes[pc + 1]) else {
                     // An invalid operand may be a jump destination.
+                    self.count(byte);
                     self.emit(fused::UNKNOWN, u16::from(byte), 0);
                     self.end_block();
                     pc = self.skip_unreachable(next, end);
@@ -202,7 +256,7 @@ impl<'a> Decoder<'a> {
                 opcode::JUMP => self.jump(),
                 opcode::GAS | opcode::SSTORE => {
                     self.block.exact.push((self.out.len(), self.block.gas));
-                    self.emit(byte, 0, 0);
+                    self.emit(byte, self.within(pc), 0);
                 }
                 _ => self.operation(byte),
             }
@@ -307,6 +361,7 @@ impl<'a> Decoder<'a> {
         let header = self.out.len();
         self.blocks.push((header as u32, pc as u32));
         self.block.header = header;
+        self.block.begin = pc;
         self.block.gas = 0;
         self.block.height = 0;
         self.block.need = 0;
@@ -365,7 +420,13 @@ impl<'a> Decoder<'a> {
         (at >= self.block.header + 2).then(|| self.out[at])
     }
 
+    /// A position in the code, within the block.
+    fn within(&self, pc: usize) -> u16 {
+        (pc - self.block.begin) as u16
+    }
+
     fn push(&mut self, value: Word) {
+        self.pushed_at = self.at;
         match value.to_u64().map(u32::try_from) {
             Some(Ok(small)) => match self.last(1) {
                 Some(last) if is_dup(last.op) => {
@@ -465,14 +526,15 @@ impl<'a> Decoder<'a> {
 
     /// Any other instruction, fused with the one before it if there is a fused form.
     fn operation(&mut self, byte: u8) {
+        let at = self.within(self.at);
         let Some(last) = self.last(1) else {
-            self.emit(byte, 0, 0);
+            self.emit(byte, at, 0);
             return;
         };
         if let Some(op) = fused::pushed_first(byte)
             && let Some(constant) = self.take_constant()
         {
-            self.emit(op, 0, constant);
+            self.emit(op, self.within(self.pushed_at), constant);
             return;
         }
         let fused = match (fused::opcode_of(last.op), byte) {
@@ -484,7 +546,7 @@ impl<'a> Decoder<'a> {
                     None if byte == opcode::SUB => (fused::SWAP_SUB, 0, 0),
                     None => {
                         self.out.push(last);
-                        (byte, 0, 0)
+                        (byte, at, 0)
                     }
                 }
             }
@@ -503,6 +565,10 @@ impl<'a> Decoder<'a> {
             (Some(dup @ opcode::DUP1..=opcode::DUP16), _) => {
                 let n = u16::from(dup - opcode::DUP1) + 1;
                 match fused::dup_with(byte) {
+                    Some(op) if byte == opcode::MLOAD => {
+                        self.out.pop();
+                        (op, at - 1, u32::from(n))
+                    }
                     Some(op) => {
                         self.out.pop();
                         let m = match byte {
@@ -511,7 +577,7 @@ impl<'a> Decoder<'a> {
                         };
                         (op, n | m << 8, 0)
                     }
-                    None => (byte, 0, 0),
+                    None => (byte, at, 0),
                 }
             }
             (Some(swap @ opcode::SWAP1..=opcode::SWAP16), opcode::SWAP1..=opcode::SWAP16) => {
@@ -527,7 +593,7 @@ impl<'a> Decoder<'a> {
                 self.out.pop();
                 (fused::PUSH_WIDE_ADD, 0, last.imm)
             }
-            _ => (byte, 0, 0),
+            _ => (byte, at, 0),
         };
         self.emit(fused.0, fused.1, fused.2);
     }
@@ -545,6 +611,11 @@ impl<'a> Decoder<'a> {
             blocks: self.blocks.into(),
         }
     }
+}
+
+/// The number of bytes of an instruction, with the operand that EIP-8024 gives some of them.
+fn decoded_len(byte: u8) -> usize {
+    instruction_len(byte) + usize::from(matches!(byte, opcode::DUPN..=opcode::EXCHANGE))
 }
 
 fn is_dup(op: u8) -> bool {

@@ -234,8 +234,8 @@ impl Input {
     /// Bytes outside of the memory of frames.
     ///
     /// # Safety
-    /// The bytes outlive every call of [`bytes`](Self::bytes) on this input and its copies: in
-    /// practice, the execution for which they are the outermost input.
+    /// The bytes outlive every call of [`bytes`](Self::bytes) on this input and its copies: the
+    /// execution for which they are the outermost input, at whose end the machine drops them.
     #[expect(unsafe_code, reason = "erases the lifetime of the bytes")]
     pub(crate) unsafe fn outside(bytes: &[u8]) -> Self {
         Self {

@@ -19,9 +19,11 @@
 //! The decoded instance leaves a block to the careful one if the gas does not suffice or the
 //! stack does not fit. The careful instance finds the instruction that fails. Within a block the
 //! decoded instance has charged more than it has executed. `GAS` and `SSTORE`, which read the
-//! gas left, carry the difference; calls and creations end their block. If a block runs out of
-//! gas for operands, its remaining instructions could not have been paid either. The frame is
-//! then out of gas, no matter at which instruction.
+//! gas left, carry the difference; calls and creations end their block. If the gas does not suffice
+//! for the operands of an instruction, the careful instance takes over before this instruction and gets
+//! back what the rest of the block has paid. The frame will run out of gas within the block, but the
+//! careful instance may meet another fault before, and reads what can be paid. So the reason of a
+//! halt and the reads of a frame do not depend on the instance.
 
 use crate::{
     decode::{Decoded, ENTRY, Instruction},
@@ -248,7 +250,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         // SAFETY: the position is the slot of a block, and `code` outlives the loop.
         ip = unsafe { Cursor::of(instructions, frame.position) };
     } else {
-        // SAFETY: the position is 0, a jump destination or after a call, all of which are
+        // SAFETY: the position is 0, that of an instruction or after a call, all of which are
         // within the padded code; `code` outlives the loop.
         pc = unsafe { Cursor::of(bytes, frame.position) };
     }
@@ -409,13 +411,21 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             next!($opcode)
         }};
     }
-    /// Runs a body that charges by its operands or may fail.
+    /// Runs a body that charges by its operands or may fail. A body that is out of gas has had no effect,
+    /// unless it is of the last instruction of a block.
     macro_rules! body {
         ($body:expr) => {{
+            let before = gas;
             frame.gas = gas;
             let result = $body;
             gas = frame.gas;
             if let Err(fault) = result {
+                if DECODED
+                    && let Some(paid) = take_over(cx, frame, ip.position(instructions), fault)
+                {
+                    gas = before + paid;
+                    leave!(Exit::Again);
+                }
                 leave!(Exit::Fault(fault));
             }
         }};
@@ -969,7 +979,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                 advance!(2)
             }
             fused::DUP_MLOAD => {
-                let offset = word!(usize::from(instruction.arg) - 1);
+                let offset = word!(instruction.imm as usize - 1);
                 put_above!(0, memory_word!(offset));
                 advance!(1)
             }
@@ -1011,6 +1021,22 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             },
         }
     }
+}
+
+/// Makes careful code continue before the decoded instruction at `slot`, which failed, if it had more gas.
+/// Returns the gas that the block has paid from there on.
+#[cold]
+#[inline(never)]
+fn take_over(cx: &Context<'_>, frame: &mut Frame, slot: usize, fault: Fault) -> Option<i64> {
+    if fault != Fault::Halt(Halt::OutOfGas) {
+        return None;
+    }
+    let code = frame.code();
+    let decoded = code.decoded(cx.fork)?;
+    let (position, paid) = decoded.before(slot, code.padded(), &cx.schedule.base)?;
+    frame.position = position;
+    frame.decoded = false;
+    Some(paid)
 }
 
 /// Why the careful instance refuses an opcode.

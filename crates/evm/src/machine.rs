@@ -7,7 +7,7 @@
 use crate::{
     code::Code,
     fork::Fork,
-    frame::{Context, Fault, Frame, Request},
+    frame::{Context, Fault, Frame, Input, Request},
     gas::{self, ACCOUNT_STATE_BYTES},
     inspect::{FrameEnd, FrameKind, FrameStart},
     interpreter::{self, Exit},
@@ -69,6 +69,18 @@ impl Machine {
     /// Executes `cx.request` as the outermost frame.
     pub(crate) fn execute(&mut self, cx: &mut Context<'_>) -> Result<Ended, Failed> {
         cx.depth = 0;
+        let ended = self.run(cx);
+        if ended.is_err() {
+            // These frames have not ended.
+            for frame in &mut self.frames {
+                frame.input = Input::NONE;
+            }
+        }
+        ended
+    }
+
+    /// Runs `cx.request` and all that it calls. No frame that ends keeps its input.
+    fn run(&mut self, cx: &mut Context<'_>) -> Result<Ended, Failed> {
         if let Begun::Ended(ended) = self.begin(cx, 0)? {
             return Ok(ended);
         }
@@ -110,6 +122,7 @@ impl Machine {
                 frame.gas += cx.journal.state_gas.end_frame(begin);
             }
             report_exit(cx, frame, ended);
+            frame.input = Input::NONE;
             if cx.depth == 0 {
                 return Ok(outermost(frame, ended));
             }
@@ -229,7 +242,7 @@ impl Machine {
         transfer(cx, account);
         let code = Arc::new(cx.codes.prepare(input.bytes()));
         cx.init_code_bytes += footprint;
-        cx.request.input = crate::frame::Input::NONE;
+        cx.request.input = Input::NONE;
         let frame = self.frame(cx.depth, &code);
         frame.begin_with(cx, code, memory_start, checkpoint);
         Ok(Begun::Frame)

@@ -232,8 +232,6 @@ impl<H: StateHistory> Replayer<'_, H> {
             transitions: true,
             changes: false,
         };
-        // Decoded code may read less.
-        options.careful = true;
         let replayer = Replayer::new(self.rules.clone(), self.blocks, history, options)?;
         let replay = replayer.block(number)?;
         if replay.hash != block.hash {

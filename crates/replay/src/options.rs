@@ -17,9 +17,6 @@ pub struct ReplayOptions {
     pub cancel: CancelFlag,
     /// The engine that executes transactions.
     pub engine: EngineKind,
-    /// Whether instructions are executed one by one, so that the reason of a halt and what is read
-    /// before it do not depend on how often the code was executed. Slower.
-    pub careful: bool,
     /// Tokens whose balances are read before and after every transaction that calls them, for
     /// [`TransactionReplay::balances`](crate::TransactionReplay::balances). Not supported by revm.
     pub tokens: Vec<Address>,

@@ -49,7 +49,7 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
             rules,
             blocks,
             history,
-            codes: Codes::new(options.careful),
+            codes: Codes::default(),
             options,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::{BlockRules, BlockSource, ChainRules, Error, Result, StateHistory, StoredBlock};
 use std::sync::Arc;
-use txgraph_evm::{CodeCache, DecodeAfter, Evm, Fork, StateMemory, StateSource};
+use txgraph_evm::{CodeCache, Evm, Fork, StateMemory, StateSource};
 use txgraph_nodedb::{BlockRange, Header, Scratch};
 
 /// The interpreter and the buffers of one thread.
@@ -22,20 +22,6 @@ pub(crate) struct Codes {
     own: Arc<CodeCache>,
     #[cfg(feature = "oracle")]
     peer: crate::oracle::RevmCodes,
-}
-
-impl Codes {
-    /// If `careful`, no code is decoded.
-    ///
-    /// Decoded code pays for several instructions at once. If the gas does not suffice for the
-    /// last of them, an earlier one may halt for another reason than alone, or read less.
-    pub(crate) fn new(careful: bool) -> Self {
-        let mut codes = Self::default();
-        if careful {
-            codes.own = Arc::new(CodeCache::default().with_decode_after(DecodeAfter::NEVER));
-        }
-        codes
-    }
 }
 
 impl Worker {
@@ -217,13 +203,13 @@ mod tests {
     fn reasons_and_reads_do_not_depend_on_earlier_executions() {
         let block = [PUSH0, SLOAD, POP, PUSH0, PUSH0, SSTORE];
         let code = [&block[..], &[PUSH0, POP].repeat(100)].concat();
-        let codes = Codes::new(true);
+        let codes = Codes::default();
         let mut used = Evm::with_code_cache(Fork::Osaka, 1, Arc::clone(&codes.own));
         for _ in 0..100 {
             run(&mut used, &code, 100_000, false);
         }
         for gas in 0..6_000 {
-            let new = Codes::new(true);
+            let new = Codes::default();
             let mut fresh = Evm::with_code_cache(Fork::Osaka, 1, Arc::clone(&new.own));
             let expected = run(&mut fresh, &code, gas, true);
             assert_eq!(run(&mut used, &code, gas, true), expected, "{gas}");

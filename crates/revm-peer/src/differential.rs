@@ -16,8 +16,8 @@ use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
 use revm::{ExecuteEvm, bytecode::Bytecode, context::result::EVMError};
 use std::{collections::BTreeMap, sync::Arc};
 use txgraph_evm::{
-    Account, AccountChange, CodeCache, DecodeAfter, Error, Evm, Fork, Inspector, MemoryState,
-    MemoryStateError, Outcome, State, StateSource, Status,
+    Account, AccountChange, CodeCache, DecodeAfter, Error, Evm, Fork, FrameEnd, Inspector,
+    MemoryState, MemoryStateError, Outcome, State, StateSource, Status,
 };
 
 /// The results of a case.
@@ -47,6 +47,28 @@ pub struct TransactionResult {
 /// Balance, nonce, code hash and storage of all existing accounts.
 pub type World = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
 
+/// What a case shows beyond its results, in which the forms of our interpreter must not differ.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// How each frame ended, with the reason of a halt, and the gas that it used.
+    pub frames: Vec<(Status, u64)>,
+    /// What was read from the state, in order.
+    pub reads: Vec<Read>,
+}
+
+/// A read from the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// An account.
+    Account(Address),
+    /// A storage slot of an account.
+    Slot(Address, U256),
+    /// Code by its hash.
+    Code(B256),
+    /// The hash of a block.
+    BlockHash(u64),
+}
+
 /// Our interpreter in each of its forms: they must not differ in any result.
 #[derive(Debug)]
 pub struct Forms([Form; 4]);
@@ -55,41 +77,47 @@ pub struct Forms([Form; 4]);
 struct Form {
     name: &'static str,
     evm: Evm,
-    inspects: bool,
+    steps: bool,
 }
 
 impl Default for Forms {
     fn default() -> Self {
-        let form = |name, decode_after, inspects| {
+        let form = |name, decode_after, steps| {
             let codes = Arc::new(CodeCache::default().with_decode_after(decode_after));
             let evm = Evm::with_code_cache(Fork::LATEST, CHAIN_ID, codes);
-            Form {
-                name,
-                evm,
-                inspects,
-            }
+            Form { name, evm, steps }
         };
         Self([
             form("not decoded", DecodeAfter::NEVER, false),
             form("decoded while it runs", DecodeAfter::executed(1), false),
             form("decoded", DecodeAfter::AT_ONCE, false),
-            form("with an inspector", DecodeAfter::NEVER, true),
+            form("step by step", DecodeAfter::NEVER, true),
         ])
     }
 }
 
 impl Forms {
-    /// Executes a case in each form, with an inspector only if `with_inspector`. Returns the
-    /// results with the names of the forms.
-    pub fn results(
-        &mut self,
-        case: &Case,
-        with_inspector: bool,
-    ) -> impl Iterator<Item = (&'static str, CaseResult)> {
-        let forms = self.0.iter_mut();
-        forms
-            .filter(move |form| with_inspector || !form.inspects)
-            .map(|form| (form.name, ours(&mut form.evm, case, form.inspects)))
+    /// Executes a case in each form, step by step only if `with_steps`. Returns the results of the
+    /// first form.
+    ///
+    /// # Panics
+    ///
+    /// If a form has other results, or other [`Evidence`].
+    pub fn result(&mut self, case: &Case, with_steps: bool) -> CaseResult {
+        let mut forms = self.0.iter_mut();
+        let mut run = |form: &mut Form| ours(&mut form.evm, case, form.steps);
+        let first = forms.next().map(&mut run).expect("there are several forms");
+        for form in forms.filter(|form| with_steps || !form.steps) {
+            assert_eq!(
+                run(form),
+                first,
+                "seed {} ({}), {}\n{case:#?}",
+                case.seed,
+                form.name,
+                case.fork
+            );
+        }
+        first.0
     }
 }
 
@@ -98,47 +126,52 @@ impl Forms {
 /// # Panics
 ///
 /// If the results differ.
-pub fn assert_agreement(forms: &mut Forms, case: &Case, with_inspector: bool) {
-    let theirs = theirs(case);
-    for (form, ours) in forms.results(case, with_inspector) {
-        assert_eq!(
-            ours, theirs,
-            "seed {} ({form}), ours first\n{case:#?}",
-            case.seed
-        );
-    }
+pub fn assert_agreement(forms: &mut Forms, case: &Case, with_steps: bool) {
+    assert_eq!(
+        forms.result(case, with_steps),
+        theirs(case),
+        "seed {}, ours first\n{case:#?}",
+        case.seed
+    );
 }
 
-/// Executes a case on our interpreter, with or without an inspector.
-fn ours(evm: &mut Evm, case: &Case, with_inspector: bool) -> CaseResult {
+/// Executes a case on our interpreter, with an inspector of frames or of every step.
+fn ours(evm: &mut Evm, case: &Case, steps: bool) -> (CaseResult, Evidence) {
     evm.set_fork(case.fork);
-    let mut state = State::new(CaseState(case.state.clone()));
+    let mut evidence = Evidence::default();
+    let mut frames = Frames {
+        steps,
+        ended: Vec::new(),
+    };
+    let mut state = State::new(CaseState {
+        state: case.state.clone(),
+        reads: &mut evidence.reads,
+    });
     let transactions = case.transactions.iter().map(|transaction| {
-        let outcome = if with_inspector {
-            evm.execute_transaction_inspected(
-                &mut state,
-                &case.block,
-                transaction,
-                &mut StepInspector,
-            )
-        } else {
-            evm.execute_transaction(&mut state, &case.block, transaction)
-        };
-        match outcome {
-            Ok(outcome) => Some(outcome.into()),
+        match evm.execute_transaction_inspected(&mut state, &case.block, transaction, &mut frames) {
+            Ok(outcome) => {
+                frames.ended.push((outcome.status, outcome.gas_used));
+                Some(outcome.into())
+            }
             Err(Error::Invalid(_)) => None,
             Err(Error::Source(error)) => panic!("{error}"),
         }
     });
-    CaseResult {
+    let result = CaseResult {
         transactions: transactions.collect(),
         world: changed(world_of(&case.state), state.changes()),
-    }
+    };
+    evidence.frames = frames.ended;
+    (result, evidence)
 }
 
 /// Executes a case on revm.
 pub fn theirs(case: &Case) -> CaseResult {
-    let state = CaseState(case.state.clone());
+    let reads = &mut Vec::new();
+    let state = CaseState {
+        state: case.state.clone(),
+        reads,
+    };
     let codes = RevmCodes::default();
     let mut evm = mainnet(case.fork, CHAIN_ID, &case.block, Source { state, codes });
     let mut transactions = Vec::new();
@@ -152,23 +185,31 @@ pub fn theirs(case: &Case) -> CaseResult {
             }
         };
         transactions.push(Some(outcome(executed.result).into()));
-        let CaseState(state) = &mut evm.ctx.journaled_state.database.state;
+        let CaseState { state, .. } = &mut evm.ctx.journaled_state.database.state;
         for (address, account) in executed.state {
             commit(case.fork, state, address, account);
         }
     }
     CaseResult {
         transactions,
-        world: world_of(&evm.ctx.journaled_state.database.state.0),
+        world: world_of(&evm.ctx.journaled_state.database.state.state),
     }
 }
 
-/// Asks for every step, so that the interpreter executes instruction by instruction.
-struct StepInspector;
+/// Records how frames end. If it asks for every step, the interpreter executes instruction by
+/// instruction.
+struct Frames {
+    steps: bool,
+    ended: Vec<(Status, u64)>,
+}
 
-impl Inspector for StepInspector {
+impl Inspector for Frames {
     fn needs_steps(&self) -> bool {
-        true
+        self.steps
+    }
+
+    fn exit(&mut self, frame: &FrameEnd<'_>) {
+        self.ended.push((frame.status, frame.gas_used));
     }
 }
 
@@ -188,26 +229,33 @@ impl From<Outcome> for TransactionResult {
     }
 }
 
-/// The state of a case for either engine.
+/// The state of a case for either engine. Records what is read.
 #[derive(Debug)]
-struct CaseState(MemoryState);
+struct CaseState<'a> {
+    state: MemoryState,
+    reads: &'a mut Vec<Read>,
+}
 
-impl StateSource for CaseState {
+impl StateSource for CaseState<'_> {
     type Error = MemoryStateError;
 
     fn account(&mut self, address: Address) -> Result<Option<Account>, MemoryStateError> {
-        self.0.account(address)
+        self.reads.push(Read::Account(address));
+        self.state.account(address)
     }
 
     fn storage(&mut self, address: Address, key: U256) -> Result<U256, MemoryStateError> {
-        self.0.storage(address, key)
+        self.reads.push(Read::Slot(address, key));
+        self.state.storage(address, key)
     }
 
     fn code(&mut self, hash: B256) -> Result<Bytes, MemoryStateError> {
-        self.0.code(hash)
+        self.reads.push(Read::Code(hash));
+        self.state.code(hash)
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
+        self.reads.push(Read::BlockHash(number));
         Ok(keccak256(number.to_be_bytes()))
     }
 }

@@ -42,8 +42,11 @@ pub(crate) fn extcodecopy(
 ) -> Result<(), Fault> {
     let (to, from, len) = (operands.at(1), operands.at(2), operands.at(3));
     frame.charge_copy(len)?;
+    let memory_len = frame.memory_len;
     let to = frame.range(cx.memory, to, len)?;
-    let account = cx.visit(frame, operands.at(0).to_address())?;
+    let account = cx
+        .visit(frame, operands.at(0).to_address())
+        .inspect_err(|_| frame.memory_len = memory_len)?;
     if len.is_zero() {
         return Ok(());
     }

@@ -61,11 +61,14 @@ pub(crate) fn sstore(
     }
     let slot = cx.journal.slot(cx.source, frame.account, key)?;
     cx.journal.mark_slot_accessed(slot);
-    let cold = cx.fork >= Fork::Berlin && cx.journal.warm_slot(slot);
+    let cold = cx.fork >= Fork::Berlin && !cx.journal.is_slot_warm(slot);
     let original = cx.journal.slot_original(slot);
     let present = cx.journal.slot_value(slot);
     let (gas, refund) = sstore_cost(rule, original, present, value);
     frame.charge(if cold { gas + cold_extra } else { gas })?;
+    if cold {
+        cx.journal.warm_slot(slot);
+    }
     cx.journal.refund += refund;
     if present.same(value) {
         return Ok(());

@@ -78,6 +78,12 @@ impl Journal {
         Ok(slot)
     }
 
+    /// Whether a slot is warm in this transaction (EIP-2929).
+    #[inline(always)]
+    pub(crate) fn is_slot_warm(&self, slot: u32) -> bool {
+        self.slots[slot as usize].warm == self.transaction
+    }
+
     /// Makes a slot warm; returns whether it was cold in this transaction.
     #[inline(always)]
     pub(crate) fn warm_slot(&mut self, slot: u32) -> bool {
@@ -108,7 +114,7 @@ impl Journal {
     #[cold]
     pub(crate) fn is_slot_cold(&self, account: u32, key: Word) -> bool {
         match self.slot_ids.get(&SlotKey { account, key }) {
-            Some(slot) => self.slots[*slot as usize].warm != self.transaction,
+            Some(slot) => !self.is_slot_warm(*slot),
             None => {
                 let address = self.account(account).address;
                 !(self.warm).has_slot(address, B256::from(key.u256()))

@@ -65,6 +65,40 @@ fn push32(value: U256) -> Vec<u8> {
     [&[PUSH32], &value.to_be_bytes::<32>()[..]].concat()
 }
 
+/// A block that is paid as a whole runs out of gas for the memory that an instruction uses. Code that
+/// is not decoded pays for this memory, and then halts for another reason.
+#[test]
+#[cfg_attr(miri, ignore = "takes too long")]
+fn reasons_do_not_depend_on_decoding() {
+    let instructions: [&[u8]; 7] = [
+        &[PUSH1 + 1, 0x10, 0, MLOAD],
+        &[PUSH1 + 1, 0x10, 0, DUP1, MLOAD],
+        &[DUP1, PUSH1 + 1, 0x10, 0, MSTORE],
+        &[PC, PUSH1 + 1, 0x10, 0, MSTORE8],
+        &[PUSH1 + 1, 0x10, 0, PUSH1, 0, KECCAK256],
+        &[PUSH1 + 1, 0x10, 0, PUSH0, PUSH0, CODECOPY],
+        &[PUSH1 + 1, 0x10, 0, PUSH0, PUSH0, PUSH0, EXTCODECOPY],
+    ];
+    for prefix in [1, 100, 35_000] {
+        for instruction in instructions {
+            let code = [
+                &[PC, POP].repeat(prefix)[..],
+                &[PC],
+                instruction,
+                &[PUSH1, 1, PUSH0, PUSH0, RETURNDATACOPY],
+                &[PC, POP].repeat(20),
+            ]
+            .concat();
+            let base = 4 * prefix as u64;
+            let statuses = (0..100).map(|step| run_with(code.clone(), base + 50 * step).status);
+            let mut reasons: Vec<_> = statuses.collect();
+            reasons.dedup();
+            let expected = [Halt::OutOfGas, Halt::ReturnDataOutOfBounds].map(Status::Halt);
+            assert_eq!(reasons, expected, "{prefix}, {instruction:x?}");
+        }
+    }
+}
+
 /// Every instruction that takes an offset or a length, with 2^256 - 1 and 2^64 - 1.
 #[test]
 fn huge_offsets_and_lengths_halt() {

@@ -502,7 +502,6 @@ impl RethNode {
         let state = state.checked();
         let db: &NodeDb = self.db();
         let options = ReplayOptions {
-            careful: true,
             cancel: self.control.cancel.clone(),
             ..ReplayOptions::default()
         };

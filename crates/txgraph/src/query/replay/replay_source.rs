@@ -2,7 +2,7 @@
 
 #[cfg(feature = "export")]
 use super::Location;
-use super::{Replay, ReplaySummary, Trace, TransactionName};
+use super::{Replay, ReplaySummary, TransactionName};
 use crate::{
     Capability, Config, Error, Result, RunControl, Source,
     source::{Bundles, RethNode},
@@ -185,8 +185,6 @@ impl Replay<'_> {
             threads: control.threads.clone(),
             cancel: control.cancel.clone(),
             engine: self.engine,
-            // These show why a frame halted.
-            careful: self.trace == Some(Trace::Call) || self.transaction.is_some(),
             tokens: self.balances.clone(),
             overrides: self.overrides.clone(),
         }
