@@ -4,7 +4,7 @@
 use crate::{decode::Decoded, fork::Fork, jumpdest::Destinations, opcode};
 use alloy_primitives::{Address, B256, Bytes, map::HashMap};
 use std::sync::{
-    Arc, OnceLock, RwLock,
+    Arc, OnceLock, RwLock, RwLockWriteGuard,
     atomic::{AtomicI64, Ordering},
 };
 
@@ -158,7 +158,7 @@ impl Code {
 const OVERHEAD: usize = 1 << 10;
 
 /// Prepared code by hash, for any number of [`Evm`](crate::Evm)s on any number of threads. It
-/// holds a limited number of bytes; a full cache is emptied.
+/// holds a limited number of bytes.
 #[derive(Debug)]
 pub struct CodeCache {
     codes: RwLock<Entries>,
@@ -166,10 +166,37 @@ pub struct CodeCache {
     decode_after: DecodeAfter,
 }
 
+/// Code in two generations. When the younger one has half of all bytes, the older one is dropped and
+/// the younger one takes its place. Code that is used again is moved to the younger one, so that
+/// it stays.
 #[derive(Debug, Default)]
 struct Entries {
-    by_hash: HashMap<B256, Arc<Code>>,
+    young: HashMap<B256, Arc<Code>>,
+    old: HashMap<B256, Arc<Code>>,
+    /// The bytes of the younger generation.
     bytes: usize,
+}
+
+impl Entries {
+    /// Finds code, which is in the younger generation afterwards.
+    fn take(&mut self, hash: &B256, bytes_max: usize) -> Option<Arc<Code>> {
+        if let Some(code) = self.young.get(hash) {
+            return Some(Arc::clone(code));
+        }
+        let code = self.old.remove(hash)?;
+        self.insert(*hash, Arc::clone(&code), bytes_max);
+        Some(code)
+    }
+
+    fn insert(&mut self, hash: B256, code: Arc<Code>, bytes_max: usize) {
+        let bytes = code.bytes.len() + OVERHEAD;
+        if self.bytes + bytes > bytes_max / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        self.young.insert(hash, code);
+    }
 }
 
 impl CodeCache {
@@ -198,23 +225,29 @@ impl CodeCache {
 
     pub(crate) fn get(&self, hash: &B256) -> Option<Arc<Code>> {
         let entries = self.codes.read().unwrap_or_else(|e| e.into_inner());
-        entries.by_hash.get(hash).cloned()
+        if let Some(code) = entries.young.get(hash) {
+            return Some(Arc::clone(code));
+        }
+        if !entries.old.contains_key(hash) {
+            return None;
+        }
+        drop(entries);
+        self.write().take(hash, self.bytes_max)
     }
 
     /// Inserts code, unless another thread has inserted it in the meantime.
     pub(crate) fn insert(&self, hash: B256, code: Code) -> Arc<Code> {
-        let mut entries = self.codes.write().unwrap_or_else(|e| e.into_inner());
-        if let Some(known) = entries.by_hash.get(&hash) {
-            return Arc::clone(known);
+        let mut entries = self.write();
+        if let Some(known) = entries.take(&hash, self.bytes_max) {
+            return known;
         }
         let code = Arc::new(code);
-        let bytes = code.bytes.len() + OVERHEAD;
-        if entries.bytes + bytes > self.bytes_max {
-            *entries = Entries::default();
-        }
-        entries.bytes += bytes;
-        entries.by_hash.insert(hash, Arc::clone(&code));
+        entries.insert(hash, Arc::clone(&code), self.bytes_max);
         code
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
+        self.codes.write().unwrap_or_else(|e| e.into_inner())
     }
 }
 
@@ -239,14 +272,22 @@ mod tests {
     }
 
     #[test]
-    fn full_cache_is_emptied() {
-        let cache = CodeCache::new(2 * OVERHEAD + 10);
-        let code = |byte| cache.prepare(&[byte; 6]);
-        cache.insert(B256::repeat_byte(1), code(1));
-        assert!(cache.get(&B256::repeat_byte(1)).is_some());
-        cache.insert(B256::repeat_byte(2), code(2));
-        assert!(cache.get(&B256::repeat_byte(1)).is_none());
-        assert!(cache.get(&B256::repeat_byte(2)).is_some());
+    fn full_cache_keeps_what_is_used() {
+        let bytes_max = 8 * OVERHEAD;
+        let cache = CodeCache::new(bytes_max);
+        let hash = B256::repeat_byte;
+        for number in 1..=100 {
+            let first = cache.insert(hash(number), cache.prepare(&[number; 6]));
+            let again = cache.insert(hash(number), cache.prepare(&[number; 6]));
+            assert!(Arc::ptr_eq(&first, &again), "the first one stays");
+            assert!(cache.get(&hash(1)).is_some(), "used in every round");
+            assert!(cache.get(&hash(number)).is_some());
+            let entries = cache.codes.read().unwrap();
+            let kept = entries.young.values().chain(entries.old.values());
+            let bytes: usize = kept.map(|code| code.bytes.len() + OVERHEAD).sum();
+            assert!(bytes <= bytes_max, "{bytes}");
+        }
+        assert!(cache.get(&hash(50)).is_none(), "not used for long");
     }
 
     /// Code that grows most when it is decoded.
