@@ -1,7 +1,7 @@
 //! Prepared code: padded, with its jump destinations, and decoded once that is worth its cost
 //! ([`Decoded`]). A [`CodeCache`] shares it between threads.
 
-use crate::{decode::Decoded, fork::Fork, jumpdest::Destinations, opcode};
+use crate::{decode::decode, decoded::Decoded, fork::Fork, jumpdest::Destinations, opcode};
 use alloy_primitives::{Address, B256, Bytes, map::HashMap};
 use std::sync::{
     Arc, OnceLock, RwLock, RwLockWriteGuard,
@@ -127,7 +127,7 @@ impl Code {
     /// Decodes it for `fork`, unless that was done before.
     pub(crate) fn decode(&self, fork: Fork) -> &Decoded {
         self.decoded[fork as usize]
-            .get_or_init(|| Box::new(Decoded::new(&self.padded, self.bytes.len(), fork)))
+            .get_or_init(|| Box::new(decode(&self.padded, self.bytes.len(), fork)))
     }
 
     /// Returns the decoded form, which is created if the budget is spent.

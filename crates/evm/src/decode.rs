@@ -19,6 +19,7 @@
 //! ([`Decoded::before`]).
 
 use crate::{
+    decoded::{Decoded, INVALID_TARGET, Instruction},
     fork::Fork,
     fused,
     gas::Schedule,
@@ -26,20 +27,6 @@ use crate::{
     opcode::{self, FACTS},
     word::Word,
 };
-
-/// One instruction: the byte of an opcode or of a [`fused`] instruction, with operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(8))]
-pub(crate) struct Instruction {
-    pub(crate) op: u8,
-    pub(crate) arg: u16,
-    pub(crate) imm: u32,
-}
-
-/// The slot of the block that halts.
-pub(crate) const INVALID_TARGET: u32 = 0;
-/// The slot of the block with the first instruction.
-pub(crate) const ENTRY: u32 = 3;
 
 /// A block ends when it costs more than this, so that its gas fits an `imm`. No real code does.
 const BLOCK_GAS_MAX: u64 = 1 << 30;
@@ -50,90 +37,11 @@ const BLOCK_BYTES_MAX: usize = u16::MAX as usize - 64;
 const STACK_WORDS: i32 = 1024;
 const WORD_BYTES: i32 = 32;
 
-/// Code that is decoded for one fork.
-#[derive(Debug)]
-pub(crate) struct Decoded {
-    instructions: Box<[Instruction]>,
-    constants: Box<[Word]>,
-    /// By position in the code: the slot of the block that begins there with a `JUMPDEST`, else
-    /// [`INVALID_TARGET`].
-    targets: Box<[u32]>,
-    /// The slot and the position in the code of each block, ascending.
-    blocks: Box<[(u32, u32)]>,
-}
-
-impl Decoded {
-    /// `padded` is code of `len` bytes with the padding of [`Code`](crate::code::Code).
-    pub(crate) fn new(padded: &[u8], len: usize, fork: Fork) -> Self {
-        let mut decoder = Decoder::new(padded, len, fork);
-        decoder.run();
-        decoder.finish()
-    }
-
-    /// The instructions. Every path through them ends with one that ends the frame.
-    #[inline(always)]
-    pub(crate) fn instructions(&self) -> &[Instruction] {
-        &self.instructions
-    }
-
-    #[inline(always)]
-    pub(crate) fn constants(&self) -> &[Word] {
-        &self.constants
-    }
-
-    #[inline(always)]
-    pub(crate) fn targets(&self) -> &[u32] {
-        &self.targets
-    }
-
-    /// The bytes that it uses on the heap.
-    #[cfg(test)]
-    pub(crate) fn footprint(&self) -> usize {
-        size_of_val(&*self.instructions)
-            + size_of_val(&*self.constants)
-            + size_of_val(&*self.targets)
-            + size_of_val(&*self.blocks)
-    }
-
-    /// Where careful code takes over from the instruction at `slot`, which its block does not suffice
-    /// to pay: the position in the code, and the gas that the block has paid from there on. `None` if
-    /// nothing follows in the block, so that careful code would fail alike. `padded` is the code, `base`
-    /// the prices by opcode.
-    #[cold]
-    pub(crate) fn before(
-        &self,
-        slot: usize,
-        padded: &[u8],
-        base: &[u16; 256],
-    ) -> Option<(usize, i64)> {
-        let block = self.blocks.partition_point(|(at, _)| *at as usize <= slot);
-        let (header, begin) = self.blocks[block.checked_sub(1)?];
-        let position = begin as usize + usize::from(self.instructions[slot].arg);
-        let mut paid = i64::from(self.instructions[header as usize].imm);
-        let mut pc = begin as usize;
-        while pc < position {
-            paid -= i64::from(base[usize::from(padded[pc])]);
-            pc += decoded_len(padded[pc]);
-        }
-        let mut following = paid;
-        loop {
-            let byte = padded[pc];
-            following -= i64::from(base[usize::from(byte)]);
-            pc += decoded_len(byte);
-            // What is fused with the instruction after it.
-            if !matches!(byte, opcode::PC | opcode::PUSH0..=opcode::DUP16) {
-                break;
-            }
-        }
-        (following > 0).then_some((position, paid))
-    }
-
-    /// The position in the code of the block at `slot`.
-    #[cold]
-    pub(crate) fn position(&self, slot: u32) -> usize {
-        let found = self.blocks.binary_search_by_key(&slot, |(slot, _)| *slot);
-        found.map_or(0, |at| self.blocks[at].1 as usize)
-    }
+/// Decodes code of `len` bytes, with the padding of [`Code`](crate::code::Code).
+pub(crate) fn decode(padded: &[u8], len: usize, fork: Fork) -> Decoded {
+    let mut decoder = Decoder::new(padded, len, fork);
+    decoder.run();
+    decoder.finish()
 }
 
 /// The block that is being decoded.
@@ -611,11 +519,6 @@ impl<'a> Decoder<'a> {
             blocks: self.blocks.into(),
         }
     }
-}
-
-/// The number of bytes of an instruction, with the operand that EIP-8024 gives some of them.
-fn decoded_len(byte: u8) -> usize {
-    instruction_len(byte) + usize::from(matches!(byte, opcode::DUPN..=opcode::EXCHANGE))
 }
 
 fn is_dup(op: u8) -> bool {

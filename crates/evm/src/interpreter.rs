@@ -26,7 +26,7 @@
 //! halt and the reads of a frame do not depend on the instance.
 
 use crate::{
-    decode::{Decoded, ENTRY, Instruction},
+    decoded::{Decoded, ENTRY, Instruction},
     fork::Fork,
     frame::{Context, Fault, Frame},
     fused,
@@ -250,7 +250,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         // SAFETY: the position is the slot of a block, and `code` outlives the loop.
         ip = unsafe { Cursor::of(instructions, frame.position) };
     } else {
-        // SAFETY: the position is 0, that of an instruction or after a call, all of which are
+        // SAFETY: the position is 0, at an instruction or after a call, all of which are
         // within the padded code; `code` outlives the loop.
         pc = unsafe { Cursor::of(bytes, frame.position) };
     }

@@ -33,7 +33,7 @@
 //! with hostile code (`tests/it/hostile.rs`).
 //!
 //! Modules, each using only those before it: fork, outcome, source, wide_division, env, inspect, opcode,
-//! precompiles, word, jumpdest, fused, gas, keccak, stack, decode, memory, transaction, code,
+//! precompiles, word, jumpdest, fused, gas, keccak, stack, decoded, decode, memory, transaction, code,
 //! state, frame, outermost, refusal, instructions, interpreter, machine, evm.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -53,6 +53,7 @@ mod word;
 
 mod code;
 mod decode;
+mod decoded;
 mod fused;
 mod jumpdest;
 

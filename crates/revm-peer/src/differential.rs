@@ -47,12 +47,12 @@ pub struct TransactionResult {
 /// Balance, nonce, code hash and storage of all existing accounts.
 pub type World = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
 
-/// What a case shows beyond its results, in which the forms of our interpreter must not differ.
+/// Facts of a case beyond its results, in which the forms of our interpreter must not differ.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// How each frame ended, with the reason of a halt, and the gas that it used.
     pub frames: Vec<(Status, u64)>,
-    /// What was read from the state, in order.
+    /// The reads from the state, in order.
     pub reads: Vec<Read>,
 }
 
