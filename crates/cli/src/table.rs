@@ -87,6 +87,12 @@ impl Level {
 /// address in the table has; then amounts are rounded, then columns on the right
 /// are left out, which the title says. Whatever still does not fit becomes a list of its rows. Columns without any value are left out.
 pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
+    if table.rows.is_empty() {
+        return Page {
+            text: format!("{}: none\n", printable(&table.title)),
+            ..Page::default()
+        };
+    }
     let rows = table.rows.len().min(view.rows_max);
     let words = CellText::new(table, view, rows);
     let begin = match view.style {

@@ -170,15 +170,21 @@ impl<'a> CellText<'a> {
 
     /// The token of the amounts in a row.
     fn asset(&self, row: &[Value<'_>]) -> Asset {
+        let token_address = match self.token.map(|at| &row[at]) {
+            Some(Value::Address(address)) => Some(*address),
+            _ => None,
+        };
+        let standard = self.standard.and_then(|at| match &row[at] {
+            Value::Text(word) => word.parse().ok(),
+            _ => None,
+        });
+        let is_coin = self.token.is_some() && token_address.is_none();
         Asset {
-            token_address: match self.token.map(|at| &row[at]) {
-                Some(Value::Address(address)) => Some(*address),
-                _ => None,
-            },
-            token_standard: match self.standard.map(|at| &row[at]) {
-                Some(Value::Text(word)) => word.parse().unwrap_or(TokenStandard::Erc20),
-                _ => TokenStandard::Erc20,
-            },
+            token_address,
+            token_standard: standard.unwrap_or(match is_coin {
+                true => TokenStandard::Native,
+                false => TokenStandard::Erc20,
+            }),
         }
     }
 }
