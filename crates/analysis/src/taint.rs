@@ -152,8 +152,11 @@ pub struct Taint {
     pub rows: Vec<TaintRow>,
     /// Where the tokens are: by token, then amount, largest first, then address.
     pub ends: Vec<TaintSink>,
-    /// Swaps of tainted tokens, in order.
+    /// Swaps of tainted tokens, in order. If they are not followed, those that
+    /// [`list_swaps`](Self::list_swaps) found.
     pub swaps: Vec<TaintedSwap>,
+    /// Whether tokens are followed into those that they are swapped for.
+    pub follows_swaps: bool,
     /// Cases in which an address gave tainted tokens and got others, but it is not known what for what.
     /// They are followed to the receivers.
     pub unresolved_swaps: u64,
@@ -442,7 +445,8 @@ impl<'a> TaintTracker<'a> {
         self.begin_transaction(None);
         let method = self.method;
         let swaps = self.swaps.take();
-        if swaps.is_some() {
+        let follows_swaps = swaps.is_some();
+        if follows_swaps {
             // What was got was noted at the end of its transaction.
             self.rows
                 .sort_by_key(|row| (row.transfer.position(), row.rule, row.source));
@@ -480,6 +484,7 @@ impl<'a> TaintTracker<'a> {
             uncompared: ends.iter().filter(is_compared).count() as u64,
             ends,
             swaps: swaps.done,
+            follows_swaps,
             unresolved_swaps: swaps.unresolved,
             unexplained: self.unexplained,
             unknown_balances: self.unknown_balances,

@@ -14,13 +14,16 @@ fn end(address: &Address) -> Option<TaintEnd> {
     }
 }
 
-fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Taint {
-    let nettings = transfers
+fn nettings(transfers: &[Transfer]) -> Nettings {
+    transfers
         .chunk_by(|a, b| a.transaction() == b.transaction())
         .map(|all| (all[0].transaction(), netting(all)))
-        .collect();
-    let mut tracker =
-        TaintTracker::new(method, end, |_, _| Some(U256::ZERO)).with_swaps(nettings, tokens);
+        .collect()
+}
+
+fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Taint {
+    let mut tracker = TaintTracker::new(method, end, |_, _| Some(U256::ZERO))
+        .with_swaps(nettings(transfers), tokens);
     for transfer in transfers {
         tracker.add(transfer);
     }
@@ -74,6 +77,56 @@ fn what_is_got_is_tainted_as_what_was_given() {
         &["r>a:10/1 1", "a>x:12/1 2", "p>a:24/1 2", "a>b:18/1 3"],
         &["a:12 swapped", "a:10 held", "a:24 held", "b:18 held"],
     );
+}
+
+/// Lists the swaps of tokens that are not followed into what was got.
+fn listed(method: TaintMethod, text: &str) -> Taint {
+    let transfers = testing::transactions(text);
+    let mut tracker = TaintTracker::new(method, end, |_, _| Some(U256::ZERO));
+    for transfer in &transfers {
+        tracker.add(transfer);
+    }
+    let mut found = tracker.finish();
+    let amounts = shown(&found);
+    found.list_swaps(&nettings(&transfers));
+    assert_eq!(shown(&found), amounts, "amounts stay the same");
+    assert!(!found.follows_swaps);
+    found
+}
+
+#[test]
+fn swaps_that_are_not_followed_are_listed() {
+    use TaintMethod::{Fifo, Haircut, Lifo, Poison};
+    for text in [
+        SWAP,
+        // A third comes back.
+        "r>a:6@T | x>a:3@T | a>x:9@T x>p:6@T x>a:3@T p>a:12@U",
+        // The root itself swaps.
+        "r>p:4@T p>r:8@U",
+    ] {
+        for method in [Fifo, Lifo, Haircut, Poison] {
+            let followed = run(method, &testing::transactions(text), TokenFilter::All);
+            assert_eq!(
+                listed(method, text).swaps,
+                followed.swaps,
+                "{method} {text}"
+            );
+        }
+    }
+    // A payment beside the swap is not given in it, and what nothing tainted was given for is no swap.
+    let found = listed(
+        Fifo,
+        "r>a:9@T | a>p:6@T p>a:12@U a>b:3@T | b>p:3@T p>c:3@U | x>p:5@V p>x:7@U",
+    );
+    let amounts = found
+        .swaps
+        .iter()
+        .map(|it| (it.tainted_given, it.tainted_got));
+    let expected =
+        [(6, 12), (3, 3)].map(|(given, got)| (AmountSum::from(given), AmountSum::from(got)));
+    assert!(amounts.eq(expected), "{found:?}");
+    let found = listed(Fifo, "r>a:9@T | a>p:5@T a>p:3@V p>a:1@U");
+    assert_eq!((found.swaps.len(), found.unresolved_swaps), (0, 1));
 }
 
 #[test]
@@ -244,6 +297,7 @@ proptest! {
         for transfer in &transfers {
             without.add(transfer);
         }
-        prop_assert_eq!(with, without.finish());
+        let without = Taint { follows_swaps: true, ..without.finish() };
+        prop_assert_eq!(with, without);
     }
 }

@@ -1,6 +1,6 @@
 //! Swaps: the tainted share of what an address gives becomes the same share of what it gets.
 
-use super::{Part, TaintEnd, TaintSink};
+use super::{Part, Taint, TaintEnd, TaintRow, TaintSink};
 use alloy_primitives::{Address, U256, aliases::U512};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, Netting, Nettings, Swap, widen};
@@ -235,6 +235,50 @@ impl Pot {
                 hop,
             });
         (self.arrived, done)
+    }
+}
+
+impl Taint {
+    /// Lists the swaps in these transactions in which a sender of tainted tokens gave them. For a result
+    /// that does not follow swaps: its amounts stay the same.
+    pub fn list_swaps(&mut self, nettings: &Nettings) {
+        let mut sent = BTreeMap::<_, Vec<&TaintRow>>::new();
+        for row in &self.rows {
+            let place = row.transfer.transaction();
+            if row.transfer.token_standard.is_fungible() && nettings.contains_key(&place) {
+                sent.entry(place).or_default().push(row);
+            }
+        }
+        for ((block_number, transaction_index), rows) in sent {
+            let Netting { swaps, unresolved } = &nettings[&(block_number, transaction_index)];
+            for swap in swaps {
+                let given = rows.iter().filter(|row| {
+                    let it = &row.transfer;
+                    (it.from_address, it.token_address) == (swap.address, swap.given_token)
+                        && !swap.paid.contains(&it.to_address)
+                });
+                let amount: AmountSum = given.clone().map(|row| widen(row.amount)).sum();
+                let Some(hop) = given.map(|row| row.hop - 1).min() else {
+                    continue;
+                };
+                // What came back is not given.
+                let sent = amount.min(widen(swap.sent)).saturating_to();
+                let tainted = share(sent, swap.given, swap.sent);
+                self.swaps.push(TaintedSwap {
+                    block_number,
+                    transaction_index,
+                    tainted_given: widen(tainted),
+                    tainted_got: widen(share(tainted, swap.got, swap.given)),
+                    swap: swap.clone(),
+                    hop,
+                });
+            }
+            let sends = |address: &&Address| {
+                rows.iter()
+                    .any(|row| row.transfer.from_address == **address)
+            };
+            self.unresolved_swaps += unresolved.iter().filter(sends).count() as u64;
+        }
     }
 }
 

@@ -155,7 +155,10 @@ impl Taint {
         });
         Table::of(
             "swaps",
-            "Swaps of tainted tokens",
+            match self.follows_swaps {
+                true => "Swaps of tainted tokens",
+                false => "Swaps of tainted tokens, not followed to what was got",
+            },
             sides,
             &[
                 ("transaction", Text, |(_, it, ..)| {
@@ -264,12 +267,13 @@ impl Serialize for Taint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sources: Vec<_> = self.sources.iter().map(TransferJson).collect();
         let ledger: Vec<RowJson<'_>> = self.rows.iter().map(Into::into).collect();
-        let mut json = serializer.serialize_struct("Taint", 9)?;
+        let mut json = serializer.serialize_struct("Taint", 10)?;
         json.serialize_field("method", &self.method)?;
         json.serialize_field("unexplained", &self.unexplained)?;
         json.serialize_field("unknown_balances", &self.unknown_balances)?;
         json.serialize_field("uncompared", &self.uncompared)?;
         json.serialize_field("unresolved_swaps", &self.unresolved_swaps)?;
+        json.serialize_field("follows_swaps", &self.follows_swaps)?;
         json.serialize_field("ends", &self.ends)?;
         json.serialize_field("sources", &sources)?;
         json.serialize_field("ledger", &ledger)?;

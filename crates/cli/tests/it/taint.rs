@@ -210,7 +210,7 @@ fn what_cannot_be_traced_is_refused() {
 }
 
 /// Two swaps that pay other addresses: what was sold for another token, and then for coins, is followed to
-/// the end, and without following swaps it ends in the first pool.
+/// the end. Without following swaps it ends in the first pool, and the first swap is listed.
 #[test]
 fn a_sum_is_followed_through_swaps() {
     for fixture in fixtures::full() {
@@ -233,6 +233,9 @@ fn a_sum_is_followed_through_swaps() {
             "{before:?}"
         );
         assert!(!before.contains_key(&end));
+        let listed = sample.ok(&format!("analyze taint {line} --table swaps -f csv"));
+        listed.says("were given for others in 1 swap");
+        let listed = rows(&listed.stdout);
         let line = format!("{line} --through-swaps --with-internal --chain genesis.json");
         let found = ends(&sample, &line);
         let sold = |at: usize| text(&scenario["edges"][at]["value"]).parse().unwrap();
@@ -259,6 +262,9 @@ fn a_sum_is_followed_through_swaps() {
             .map(|((side, address), amount)| (*side, address.as_str(), amount.as_str()))
             .collect();
         assert_eq!(sides, all, "{}", sample.fixture.name);
+        assert_eq!(listed, swaps[..2], "{}", sample.fixture.name);
+        let page = sample.ok(&format!("analyze taint {line} --table swaps -q"));
+        assert!(page.stdout.contains(" ETH") && !page.stdout.contains("units of"));
         let refused = sample.run(&format!("analyze pairs -r {source} --through-swaps"));
         refused.ended(2).says("only `taint` does");
         for filter in ["--token-id 1", "--standard erc20"] {

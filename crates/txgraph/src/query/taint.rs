@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use swaps::search_through;
 use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
 use txgraph_graph::{
-    Expansion, Nettings, SearchError, SearchRequest, TransferGraph, same_chain, search,
+    Expansion, Nettings, SearchError, SearchRequest, TransferGraph, read_nettings, same_chain,
+    search,
 };
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, TokenFilter, TransferFilter, TransferSource,
@@ -48,6 +49,9 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules)
     }
     Ok(())
 }
+
+/// Transactions of which the swaps are read if they are not followed.
+const SWAPS_READ: usize = 256;
 
 /// How amounts are followed.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +98,19 @@ pub(super) fn run(
         };
         let follow = || follow(&*from, request, &graph, method, &opening, swaps, rows_max);
         let mut taint = source.install(follow)??;
+        let not_read = match rules.through_swaps {
+            true => 0,
+            false => source.install(|| list_swaps(&*from, request, &mut taint))??,
+        };
         let uncompared = compare(source, &graph, &mut taint)?;
         let mut notes = notes(&taint, obstacle, uncompared);
+        if not_read > 0 {
+            notes.push(format!(
+                "swaps were looked for in the first {} of {} transactions",
+                SWAPS_READ,
+                SWAPS_READ as u64 + not_read
+            ));
+        }
         if rules.through_swaps && !request.filter.internal {
             notes.push(
                 "transfers inside transactions were not read: swaps for coins, which are paid without a log, \
@@ -147,6 +162,13 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
             "at {}, tokens left in a way that was not read: calls inside transactions, if they were \
              not asked for, fees, or a token that changes balances without a transfer",
             counted(unseen, "place")
+        ));
+    }
+    if !taint.follows_swaps && !taint.swaps.is_empty() {
+        notes.push(format!(
+            "tainted tokens were given for others in {}, which the table of swaps lists; amounts are \
+             followed to who took them, not into what was got",
+            counted(taint.swaps.len() as u64, "swap")
         ));
     }
     if taint.unresolved_swaps > 0 {
@@ -255,6 +277,23 @@ fn balances(
     wanted: &[(Address, Option<Address>)],
 ) -> Result<Vec<Option<U256>>> {
     Ok(vec![None; wanted.len()])
+}
+
+/// Lists the swaps of the first transactions that moved tainted tokens. Returns the number of the others.
+fn list_swaps(
+    from: &dyn TransferSource,
+    request: &SearchRequest,
+    taint: &mut Taint,
+) -> Result<u64> {
+    let places = taint.rows.iter().map(|row| row.transfer.transaction());
+    let places: BTreeSet<_> = places.collect();
+    let next = places.iter().nth(SWAPS_READ);
+    let rows = taint.rows.iter().map(|row| &row.transfer);
+    let rows = rows.filter(|it| next.is_none_or(|next| it.transaction() < *next));
+    let mut nettings = Nettings::new();
+    read_nettings(from, request, rows, &mut nettings)?;
+    taint.list_swaps(&nettings);
+    Ok(places.len().saturating_sub(SWAPS_READ) as u64)
 }
 
 /// Follows the amounts, through swaps if they are given, with the tokens of sources.
