@@ -9,6 +9,7 @@ mod given;
 mod graph;
 mod info;
 mod named;
+mod objects;
 mod openapi;
 mod question;
 mod relations;

@@ -2,7 +2,8 @@
 
 use super::{
     endpoint::{Endpoint, Fields, object_schema},
-    table::{ENDPOINTS, EVERY, OBJECTS},
+    objects::{EVERY, OBJECTS},
+    table::ENDPOINTS,
 };
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
-//! All endpoints and the objects in their answers. The parameters of requests are read by this table,
-//! and the OpenAPI document is made from it.
+//! All endpoints. The parameters of requests are read by this table, and the OpenAPI document is made
+//! from it.
 
-use super::endpoint::{Endpoint, Fields, Kind, Parameter};
+use super::endpoint::{Endpoint, Kind, Parameter};
 
 const TOKEN: Parameter = Parameter::new(
     "token",
@@ -358,7 +358,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         path: "/v1/transaction",
-        summary: "A transaction: its transfers, logs, calls and changes of the state",
+        summary: "A transaction: its transfers, swaps, logs, calls and changes of the state",
         parameters: &[Parameter::new("hash", Kind::Hash, "the hash").required()],
         answer: &[
             ("hash", "hex"),
@@ -378,6 +378,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("method", "string?"),
             ("created", "hex?"),
             ("transfers", "Transfer[]"),
+            ("swaps", "Swap[]"),
+            ("unresolved", "hex[]"),
             ("logs", "Log[]"),
             ("calls", "any"),
             ("state", "StateChange[]?"),
@@ -431,163 +433,4 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("tokens", "Token{}"),
         ],
     },
-];
-
-/// The fields that every answer has.
-pub(super) const EVERY: Fields = &[("command", "string?"), ("incomplete", "string[]")];
-
-/// The objects in answers, by name.
-pub(super) const OBJECTS: &[(&str, Fields)] = &[
-    ("Balance", &[("token", "Token"), ("amount", "decimal?")]),
-    (
-        "BlockTransaction",
-        &[
-            ("hash", "hex"),
-            ("from", "hex"),
-            ("to", "hex?"),
-            ("value", "decimal"),
-            ("status", "boolean?"),
-        ],
-    ),
-    ("Coin", &[("symbol", "string"), ("decimals", "integer")]),
-    (
-        "CommonAddress",
-        &[
-            ("address", "hex"),
-            ("depths", "integer[]"),
-            ("label", "Label?"),
-        ],
-    ),
-    (
-        "Creator",
-        &[
-            ("address", "hex?"),
-            ("sender", "hex?"),
-            ("transaction", "hex?"),
-            ("block", "integer"),
-        ],
-    ),
-    (
-        "Edge",
-        &[
-            ("from", "hex"),
-            ("to", "hex"),
-            ("token", "string"),
-            ("kind", "string"),
-            ("count", "integer"),
-            ("amount", "decimal"),
-            ("first", "Position"),
-            ("last", "Position"),
-            ("from_label", "Label?"),
-            ("to_label", "Label?"),
-            ("from_contract", "boolean?"),
-            ("to_contract", "boolean?"),
-        ],
-    ),
-    ("Error", &[("error", "Reason")]),
-    (
-        "Holder",
-        &[
-            ("address", "hex"),
-            ("amount", "decimal"),
-            ("label", "Label?"),
-        ],
-    ),
-    (
-        "Label",
-        &[
-            ("name", "string"),
-            ("category", "string?"),
-            ("source", "string?"),
-        ],
-    ),
-    (
-        "Log",
-        &[
-            ("index", "integer"),
-            ("address", "hex"),
-            ("topics", "hex[]"),
-            ("data", "hex"),
-            ("event", "string?"),
-        ],
-    ),
-    (
-        "Position",
-        &[
-            ("block", "integer"),
-            ("time", "integer?"),
-            ("transaction", "hex?"),
-            ("index", "integer"),
-        ],
-    ),
-    (
-        "Reason",
-        &[
-            ("code", "string"),
-            ("message", "string"),
-            ("hint", "string?"),
-        ],
-    ),
-    (
-        "SearchResult",
-        &[("kind", "string"), ("value", "string"), ("text", "string")],
-    ),
-    (
-        "SlotChange",
-        &[("slot", "hex"), ("before", "hex"), ("after", "hex")],
-    ),
-    (
-        "StateChange",
-        &[
-            ("address", "hex"),
-            ("balance", "decimal[]?"),
-            ("nonce", "integer[]?"),
-            ("created", "boolean"),
-            ("destroyed", "boolean"),
-            ("slots", "SlotChange[]"),
-        ],
-    ),
-    (
-        "Tip",
-        &[("number", "integer"), ("hash", "hex"), ("time", "integer")],
-    ),
-    (
-        "Token",
-        &[
-            ("address", "hex?"),
-            ("symbol", "string?"),
-            ("decimals", "integer?"),
-            ("name", "string?"),
-            ("is_claim", "boolean"),
-        ],
-    ),
-    (
-        "Transfer",
-        &[
-            ("block", "integer"),
-            ("time", "integer?"),
-            ("transaction", "hex?"),
-            ("index", "integer"),
-            ("log_index", "integer?"),
-            ("kind", "string"),
-            ("standard", "string"),
-            ("from", "hex"),
-            ("to", "hex"),
-            ("token", "string"),
-            ("amount", "decimal"),
-            ("id", "decimal?"),
-        ],
-    ),
-    (
-        "Vertex",
-        &[
-            ("address", "hex"),
-            ("column", "integer"),
-            ("row", "integer"),
-            ("depth", "integer"),
-            ("label", "Label?"),
-            ("is_contract", "boolean?"),
-            ("marks", "string[]"),
-        ],
-    ),
 ];

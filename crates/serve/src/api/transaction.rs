@@ -1,7 +1,7 @@
 //! `/v1/transaction`: everything about one transaction.
 
 use super::{
-    named::{labels, tokens, transfers, unless_ended},
+    named::{labels, token_id, tokens, transfers, unless_ended},
     question::{Found, Question, Reply},
 };
 use crate::{
@@ -13,7 +13,8 @@ use crate::{
 use alloy_primitives::B256;
 use serde_json::{Value, json};
 use txgraph::{
-    Dictionary, NodeTransaction, Trace, TransactionName, TransactionReplay, TransactionSummary,
+    Dictionary, Netting, NodeTransaction, Trace, TransactionName, TransactionReplay,
+    TransactionSummary,
 };
 
 /// Answers.
@@ -41,6 +42,7 @@ pub(super) fn transaction(question: &Question<'_>) -> Reply {
             "transfers inside of the transaction are not known: {why}"
         ));
     }
+    swaps(&summary, &mut found);
     found.put("logs", logs(ask, &stored, functions)?);
     // One replay for both.
     let replay = ask.source.replay().transaction(name).trace(Trace::Call);
@@ -95,6 +97,24 @@ fn facts(
     found.put("input", data(&summary.input));
     found.put("method", summary.method(functions));
     found.put("created", summary.created.map(address));
+}
+
+/// The swaps, and the addresses of which the transfers do not say what they gave for what.
+fn swaps(summary: &TransactionSummary, found: &mut Found) {
+    let Netting { swaps, unresolved } = summary.swaps();
+    let swaps = swaps.iter().map(|swap| {
+        json!({
+            "address": address(swap.address),
+            "to": address(swap.to),
+            "given_token": token_id(swap.given_token),
+            "given": swap.given.to_string(),
+            "got_token": token_id(swap.got_token),
+            "got": swap.got.to_string(),
+        })
+    });
+    found.put("swaps", swaps.collect::<Vec<_>>());
+    let unresolved = unresolved.into_iter().map(address);
+    found.put("unresolved", unresolved.collect::<Vec<_>>());
 }
 
 fn logs(ask: &Ask<'_>, stored: &NodeTransaction, functions: &Dictionary) -> Answer<Value> {

@@ -170,6 +170,16 @@ export interface StateChange {
   slots: { slot: string; before: string; after: string }[];
 }
 
+/** What `address` gave in a transaction, and what `to` got for it. */
+export interface Swap {
+  address: Address;
+  to: Address;
+  given_token: string;
+  given: string;
+  got_token: string;
+  got: string;
+}
+
 export interface TransactionAnswer extends Answer {
   hash: string;
   block: number;
@@ -186,6 +196,8 @@ export interface TransactionAnswer extends Answer {
   method: string | null;
   created: Address | null;
   transfers: Transfer[];
+  swaps: Swap[];
+  unresolved: Address[];
   tokens: Tokens;
   logs: LogRow[];
   calls: Call | null;

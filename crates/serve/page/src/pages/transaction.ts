@@ -4,10 +4,10 @@ import { ask } from "../base/api.ts";
 import { h, icon, ICONS } from "../base/dom.ts";
 import { count, exact, integer, plain, second, short } from "../base/format.ts";
 import { NATIVE } from "../base/tokens.ts";
-import type { Call, Info, LogRow, StateChange, Tokens, TransactionAnswer } from "../base/types.ts";
+import type { Call, Info, LogRow, StateChange, Swap, Tokens, TransactionAnswer } from "../base/types.ts";
 import { addressLink, amount, blockLink, card, facts, foot, heading, table } from "../base/widgets.ts";
 import { coinOf } from "./address.ts";
-import { transferColumns } from "./transfers.ts";
+import { type Labels, transferColumns } from "./transfers.ts";
 
 /** Calls that one tree shows. */
 const CALLS_MAX = 2_000;
@@ -65,6 +65,25 @@ function callTree(root: Call, tokens: Tokens): HTMLElement {
     return h("li", {}, toggle, line(call), list);
   };
   return h("ul", { class: "calls" }, branch(root, 0));
+}
+
+/** Who gave what for what, and those of whom the transfers do not say it. */
+function swapTable({ swaps, unresolved }: TransactionAnswer, tokens: Tokens, labels: Labels): HTMLElement[] {
+  const party = (address: string): HTMLElement => addressLink(address, labels[address]);
+  const rows = table(
+    "Swaps",
+    [
+      { name: "Who", cell: ({ address }: Swap) => party(address) },
+      { name: "Gave", cell: ({ given_token, given }) => amount(tokens, given_token, given), isNumber: true },
+      { name: "For", cell: ({ got_token, got }) => amount(tokens, got_token, got), isNumber: true },
+      { name: "Paid to", cell: ({ address, to }) => (to === address ? "the same" : party(to)) },
+    ],
+    swaps,
+  );
+  if (unresolved.length === 0) return [rows];
+  const traders = unresolved.flatMap((address, at) => [at === 0 ? "" : ", ", party(address)]);
+  const unclear = h("p", { class: "muted" }, "The transfers do not say what these gave for what: ", ...traders);
+  return swaps.length === 0 ? [unclear] : [rows, unclear];
 }
 
 function logTable(logs: LogRow[]): HTMLElement {
@@ -154,6 +173,7 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
       ),
     ),
     card("Movements", table("Movements", transferColumns(tokens, labels, null, false), answer.transfers)),
+    answer.swaps.length + answer.unresolved.length === 0 ? null : card("Swaps", ...swapTable(answer, tokens, labels)),
     answer.calls === null ? null : card("Calls", callTree(answer.calls, tokens)),
     card("Logs", logTable(answer.logs)),
     answer.state === null ? null : card("Changes of state", stateTable(answer.state, info.coin.decimals)),

@@ -386,6 +386,33 @@ test("labels, symbols and messages of others stay text", async () => {
   }
 });
 
+test("a transaction lists its swaps, and those that are not clear", () => {
+  const [trader, receiver, pool] = [1, 2, 3].map((digit) => `0x${String(digit).repeat(40)}`);
+  const swap = { address: trader, to: receiver, given_token: "native", given: "1500000000000000000" };
+  const got = { got_token: "native", got: "2000000000000000000" };
+  const prepare = async (page: Page): Promise<void> =>
+    void (await page.route(/\/v1\/transaction\?/, async (route) => {
+      const response = await route.fetch();
+      const answer = (await response.json()) as object;
+      await route.fulfill({ response, json: { ...answer, swaps: [{ ...swap, ...got }], unresolved: [pool] } });
+    }));
+  return at(
+    "#/block/20",
+    {},
+    async (page) => {
+      await page.click("table a[href^='#/tx/']");
+      const card = page.locator(".card:has(h2:text-is('Swaps'))");
+      const text = (await card.textContent()) ?? "";
+      assert.match(text, /1\.5 ETH.*2 ETH/);
+      const links = card.locator("a[href^='#/address/']");
+      const targets = await links.evaluateAll((all) => all.map((link) => link.getAttribute("href")?.slice(10)));
+      assert.deepEqual(targets, [trader, receiver, pool]);
+      assert.deepEqual(await axe(page), []);
+    },
+    prepare,
+  );
+});
+
 test("what the server refuses is said, and the drawing stays", () => {
   const error = {
     error: { code: "incomplete", message: "receipts before block 500 are pruned", hint: "ask for later blocks" },

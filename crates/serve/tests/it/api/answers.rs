@@ -430,6 +430,40 @@ fn transactions_and_blocks_are_those_of_the_node() {
     }
 }
 
+/// The planted sale of a token, whose proceeds another address gets, and the one after it for coins.
+#[test]
+fn transactions_have_their_swaps() {
+    for fixture in fixtures::full() {
+        let scenario = &fixture.truth["scenarios"]["layering-over-exchange"];
+        let Some(edges) = scenario["edges"].as_array() else {
+            continue;
+        };
+        let served = Served::new(&fixture);
+        let roles = &scenario["roles"];
+        let mut sold = &scenario["token"];
+        for (edge, (from, to)) in edges.iter().zip([("source", "middle"), ("middle", "end")]) {
+            let hash = edge["tx"].as_str().unwrap();
+            let found = get(&served, &format!("transaction?hash={hash}"));
+            let swaps = rows(&found, "swaps");
+            let swap = swaps.iter().find(|it| it["address"] == roles[from]);
+            let swap = swap.unwrap_or_else(|| panic!("{}: {swaps:?}", fixture.name));
+            assert_eq!(swap["to"], roles[to]);
+            assert_eq!(
+                (&swap["given_token"], &swap["given"]),
+                (sold, &edge["value"])
+            );
+            let got = rows(&found, "transfers").iter();
+            let mut got = got.filter(|it| it["to"] == roles[to]);
+            let got = got.next().unwrap();
+            assert_eq!(
+                (&swap["got_token"], &swap["got"]),
+                (&got["token"], &got["amount"])
+            );
+            sold = edges[1].get("token").unwrap_or(sold);
+        }
+    }
+}
+
 #[test]
 fn addresses_and_tokens_are_what_the_chain_says() {
     let fixture = small();

@@ -1,0 +1,173 @@
+//! The objects in answers.
+
+use super::endpoint::Fields;
+
+/// The fields that every answer has.
+pub(super) const EVERY: Fields = &[("command", "string?"), ("incomplete", "string[]")];
+
+/// The objects in answers, by name.
+pub(super) const OBJECTS: &[(&str, Fields)] = &[
+    ("Balance", &[("token", "Token"), ("amount", "decimal?")]),
+    (
+        "BlockTransaction",
+        &[
+            ("hash", "hex"),
+            ("from", "hex"),
+            ("to", "hex?"),
+            ("value", "decimal"),
+            ("status", "boolean?"),
+        ],
+    ),
+    ("Coin", &[("symbol", "string"), ("decimals", "integer")]),
+    (
+        "CommonAddress",
+        &[
+            ("address", "hex"),
+            ("depths", "integer[]"),
+            ("label", "Label?"),
+        ],
+    ),
+    (
+        "Creator",
+        &[
+            ("address", "hex?"),
+            ("sender", "hex?"),
+            ("transaction", "hex?"),
+            ("block", "integer"),
+        ],
+    ),
+    (
+        "Edge",
+        &[
+            ("from", "hex"),
+            ("to", "hex"),
+            ("token", "string"),
+            ("kind", "string"),
+            ("count", "integer"),
+            ("amount", "decimal"),
+            ("first", "Position"),
+            ("last", "Position"),
+            ("from_label", "Label?"),
+            ("to_label", "Label?"),
+            ("from_contract", "boolean?"),
+            ("to_contract", "boolean?"),
+        ],
+    ),
+    ("Error", &[("error", "Reason")]),
+    (
+        "Holder",
+        &[
+            ("address", "hex"),
+            ("amount", "decimal"),
+            ("label", "Label?"),
+        ],
+    ),
+    (
+        "Label",
+        &[
+            ("name", "string"),
+            ("category", "string?"),
+            ("source", "string?"),
+        ],
+    ),
+    (
+        "Log",
+        &[
+            ("index", "integer"),
+            ("address", "hex"),
+            ("topics", "hex[]"),
+            ("data", "hex"),
+            ("event", "string?"),
+        ],
+    ),
+    (
+        "Position",
+        &[
+            ("block", "integer"),
+            ("time", "integer?"),
+            ("transaction", "hex?"),
+            ("index", "integer"),
+        ],
+    ),
+    (
+        "Reason",
+        &[
+            ("code", "string"),
+            ("message", "string"),
+            ("hint", "string?"),
+        ],
+    ),
+    (
+        "SearchResult",
+        &[("kind", "string"), ("value", "string"), ("text", "string")],
+    ),
+    (
+        "SlotChange",
+        &[("slot", "hex"), ("before", "hex"), ("after", "hex")],
+    ),
+    (
+        "StateChange",
+        &[
+            ("address", "hex"),
+            ("balance", "decimal[]?"),
+            ("nonce", "integer[]?"),
+            ("created", "boolean"),
+            ("destroyed", "boolean"),
+            ("slots", "SlotChange[]"),
+        ],
+    ),
+    (
+        "Swap",
+        &[
+            ("address", "hex"),
+            ("to", "hex"),
+            ("given_token", "string"),
+            ("given", "decimal"),
+            ("got_token", "string"),
+            ("got", "decimal"),
+        ],
+    ),
+    (
+        "Tip",
+        &[("number", "integer"), ("hash", "hex"), ("time", "integer")],
+    ),
+    (
+        "Token",
+        &[
+            ("address", "hex?"),
+            ("symbol", "string?"),
+            ("decimals", "integer?"),
+            ("name", "string?"),
+            ("is_claim", "boolean"),
+        ],
+    ),
+    (
+        "Transfer",
+        &[
+            ("block", "integer"),
+            ("time", "integer?"),
+            ("transaction", "hex?"),
+            ("index", "integer"),
+            ("log_index", "integer?"),
+            ("kind", "string"),
+            ("standard", "string"),
+            ("from", "hex"),
+            ("to", "hex"),
+            ("token", "string"),
+            ("amount", "decimal"),
+            ("id", "decimal?"),
+        ],
+    ),
+    (
+        "Vertex",
+        &[
+            ("address", "hex"),
+            ("column", "integer"),
+            ("row", "integer"),
+            ("depth", "integer"),
+            ("label", "Label?"),
+            ("is_contract", "boolean?"),
+            ("marks", "string[]"),
+        ],
+    ),
+];
