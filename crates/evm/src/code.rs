@@ -18,8 +18,7 @@ const PADDING: usize = 33;
 /// Decides when code is decoded: after it has executed this many times its length.
 ///
 /// Decoding costs more than it gains for code that is executed once or rarely, as most code of a
-/// block is. Any factor from 6 to 64 takes the same time on real blocks
-/// (`docs/notes/optimizations.md`).
+/// block is (`docs/notes/optimizations.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeAfter(u32);
 
@@ -46,7 +45,7 @@ impl DecodeAfter {
 
 impl Default for DecodeAfter {
     fn default() -> Self {
-        Self(16)
+        Self(64)
     }
 }
 
