@@ -2,7 +2,7 @@
 
 use crate::{jumpdest::instruction_len, opcode, word::Word};
 
-/// One instruction: the byte of an opcode or of a [`fused`] instruction, with operands.
+/// One instruction: the byte of an opcode or of a [`fused`](crate::fused) instruction, with operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub(crate) struct Instruction {
@@ -19,6 +19,7 @@ pub(crate) const ENTRY: u32 = 3;
 /// Code that is decoded for one fork.
 #[derive(Debug)]
 pub(crate) struct Decoded {
+    /// Every path through them ends with one that ends the frame.
     pub(crate) instructions: Box<[Instruction]>,
     pub(crate) constants: Box<[Word]>,
     /// By position in the code: the slot of the block that begins there with a `JUMPDEST`, else
@@ -29,22 +30,6 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// The instructions. Every path through them ends with one that ends the frame.
-    #[inline(always)]
-    pub(crate) fn instructions(&self) -> &[Instruction] {
-        &self.instructions
-    }
-
-    #[inline(always)]
-    pub(crate) fn constants(&self) -> &[Word] {
-        &self.constants
-    }
-
-    #[inline(always)]
-    pub(crate) fn targets(&self) -> &[u32] {
-        &self.targets
-    }
-
     /// The bytes that it uses on the heap.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {

@@ -233,11 +233,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
     let bytes = code.padded();
     let decoded: Option<&Decoded> = if DECODED { code.decoded(cx.fork) } else { None };
     let (instructions, constants, targets): (&[Instruction], &[Word], &[u32]) = match decoded {
-        Some(decoded) => (
-            decoded.instructions(),
-            decoded.constants(),
-            decoded.targets(),
-        ),
+        Some(decoded) => (&decoded.instructions, &decoded.constants, &decoded.targets),
         None => (&[], &[], &[]),
     };
     let checks = &CHECKS[cx.fork as usize];
@@ -545,7 +541,7 @@ fn execute<const DECODED: bool, const TRACED: bool>(
                         frame.position = target as usize;
                         leave!(Exit::Again);
                     }
-                    frame.position = code.decode(cx.fork).targets()[target as usize] as usize;
+                    frame.position = code.decode(cx.fork).targets[target as usize] as usize;
                     frame.decoded = true;
                     leave!(Exit::Again);
                 }

@@ -42,6 +42,7 @@ pub(crate) fn extcodecopy(
 ) -> Result<(), Fault> {
     let (to, from, len) = (operands.at(1), operands.at(2), operands.at(3));
     frame.charge_copy(len)?;
+    // A body that runs out of gas has no effect.
     let memory_len = frame.memory_len;
     let to = frame.range(cx.memory, to, len)?;
     let account = cx

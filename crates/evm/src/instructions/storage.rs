@@ -66,6 +66,7 @@ pub(crate) fn sstore(
     let present = cx.journal.slot_value(slot);
     let (gas, refund) = sstore_cost(rule, original, present, value);
     frame.charge(if cold { gas + cold_extra } else { gas })?;
+    // Not before it is paid: a body that runs out of gas has no effect.
     if cold {
         cx.journal.warm_slot(slot);
     }
