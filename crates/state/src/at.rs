@@ -157,24 +157,62 @@ impl<'db> StateAt<'db> {
         }
         let before = match &self.past {
             Past::Current => None,
-            Past::Overlay(overlay) => overlay.account(address, self.block)?,
+            Past::Overlay(overlay) => {
+                let before = overlay.account(address, self.block)?;
+                before.map(|account| account.map(to_account))
+            }
             Past::Index => match self.snapshot.next_account_change(address, self.block)? {
                 None => None,
-                Some(block) => {
-                    let before = self.snapshot.account_before(block, address)?;
-                    let missing = || missing_change(block, format!("account {address}"));
-                    Some(before.ok_or_else(missing)?)
-                }
+                Some(block) => Some(self.account_before(block, address)?),
             },
         };
         if let Some(before) = before {
-            return Ok(before.map(to_account));
+            return Ok(before);
         }
         let newest = self.newest.as_ref();
         match newest.and_then(|newest| newest.account(address)) {
             Some(account) => Ok(account),
             None => Ok(self.snapshot.current_account(address)?.map(to_account)),
         }
+    }
+
+    /// Visits the blocks after this one, up to `last`, that changed an account, ascending, with the
+    /// account before each.
+    pub(crate) fn account_changes(
+        &self,
+        address: Address,
+        last: u64,
+        visit: &mut dyn FnMut(u64, Option<Account>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        match &self.past {
+            Past::Current => Ok(()),
+            Past::Overlay(overlay) => {
+                overlay.account_changes(address, self.block, &mut |block, before| match block {
+                    _ if block > last => ControlFlow::Break(()),
+                    _ => visit(block, before.map(to_account)),
+                })
+            }
+            Past::Index => {
+                let mut block = self.block;
+                while let Some(next) = self.snapshot.next_account_change(address, block)?
+                    && next <= last
+                {
+                    let before = self.account_before(next, address)?;
+                    if visit(next, before).is_break() {
+                        break;
+                    }
+                    block = next;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An account before a block that changed it, by the index.
+    fn account_before(&self, block: u64, address: Address) -> Result<Option<Account>> {
+        let before = self.snapshot.account_before(block, address)?;
+        let missing = || missing_change(block, format!("account {address}"));
+        Ok(before.ok_or_else(missing)?.map(to_account))
     }
 
     /// Returns the value of a slot.

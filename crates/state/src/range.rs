@@ -5,11 +5,13 @@ use crate::{
     at::Past,
     overlay::{Collector, Overlay, Tip},
 };
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use std::{
+    ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::{Duration, Instant},
 };
+use txgraph_evm::Account;
 use txgraph_nodedb::{BlockRange, Snapshot};
 use txgraph_work::Retry;
 
@@ -124,6 +126,17 @@ impl<'db> StateRange<'db> {
             let overlay = walked.overlay_for(db, self.blocks, &snapshot)?;
             StateAt::new(db, snapshot, block, Past::Overlay(overlay), newest)
         })
+    }
+
+    /// Visits the blocks after the first of the range that changed an account, ascending, with the
+    /// account before each, until `visit` breaks.
+    pub fn account_changes(
+        &self,
+        address: Address,
+        visit: &mut dyn FnMut(u64, Option<Account>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let first = self.at(self.blocks.first)?;
+        first.account_changes(address, self.blocks.last, visit)
     }
 
     /// [`StateDb::changes_of`].

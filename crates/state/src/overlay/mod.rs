@@ -129,6 +129,31 @@ impl Overlay {
         Ok(None)
     }
 
+    /// Visits the blocks after one that changed an account, ascending, with the account before each.
+    pub(crate) fn account_changes(
+        &self,
+        address: Address,
+        after: u64,
+        visit: &mut dyn FnMut(u64, Option<Account>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let from = rows::probe(address.into_array(), after + 1);
+        for layer in &self.layers {
+            let mut flow = ControlFlow::Continue(());
+            layer.accounts.walk_from(&from, &mut |row| {
+                if row[..ACCOUNT_KEY] != *address {
+                    return ControlFlow::Break(());
+                }
+                let block = rows::block_of::<ACCOUNT_KEY, ACCOUNT_ROW>(row);
+                flow = visit(block, rows::account_of(row));
+                flow
+            })?;
+            if flow.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the value of a slot as of the end of a block, if a later block changed it.
     pub(crate) fn storage(&self, address: Address, slot: B256, block: u64) -> Result<Option<U256>> {
         for layer in &self.layers {

@@ -2,7 +2,9 @@
 //! change sets, from memory and from files.
 
 use crate::support::{check, open, questions, walking};
-use std::{collections::BTreeMap, path::Path};
+use alloy_primitives::Address;
+use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
+use txgraph_evm::Account;
 use txgraph_state::{BlockRange, Spill, StateDb, StateOptions, StateRange};
 use txgraph_testkit::{
     fixtures::{Fixture, full, partial},
@@ -40,6 +42,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
     let prepared = db.range(blocks).unwrap();
     assert_eq!(prepared.is_walked(), available.indexed_from > blocks.first);
     check_range(&prepared, questions, name);
+    check_account_changes(&db, &prepared);
     check_refusals(&db, blocks, questions);
 
     let walks = open(dir, walking());
@@ -47,6 +50,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
     assert!(whole.is_walked());
     check_range(&whole, questions, name);
     check_prefetch(&walks, &whole, questions);
+    check_account_changes(&walks, &whole);
 
     // Ranges that end below the tip.
     let middle = blocks.first + (blocks.last - blocks.first) / 2;
@@ -64,7 +68,9 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
         check_range(&files.range(blocks).unwrap(), questions, name);
         let last = middle;
         let half = BlockRange { last, ..blocks };
-        check_range(&files.range(half).unwrap(), questions, name);
+        let half = files.range(half).unwrap();
+        check_range(&half, questions, name);
+        check_account_changes(&files, &half);
     }
 }
 
@@ -93,6 +99,38 @@ fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
             check(question, &fetched, "with prefetched changes");
         }
     }
+}
+
+/// The change sets have the same blocks that changed an account, with the account before each.
+fn check_account_changes(db: &StateDb, range: &StateRange<'_>) {
+    let BlockRange { first, last } = range.blocks();
+    let mut all: BTreeMap<Address, Vec<(u64, Option<Account>)>> = BTreeMap::new();
+    for block in first + 1..=last {
+        for change in db.changes(block).unwrap().accounts {
+            let changes = all.entry(change.address).or_default();
+            changes.push((block, change.before));
+        }
+    }
+    // The addresses with the most changes, and some others.
+    let most = all.values().map(Vec::len).max().unwrap_or_default();
+    let step = all.len() / 50 + 1;
+    let chosen =
+        (all.iter().enumerate()).filter(|(at, (_, it))| at % step == 0 || it.len() == most);
+    for (_, (address, wanted)) in chosen {
+        let mut found = Vec::new();
+        let visit = &mut |block, before| {
+            found.push((block, before));
+            match found.len() < 1_000 {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        range.account_changes(*address, visit).unwrap();
+        assert_eq!(found, wanted[..wanted.len().min(1_000)], "{address}");
+    }
+    let mut none = |_, _| panic!("an account that does not exist was changed");
+    let unknown = Address::repeat_byte(0xee);
+    range.account_changes(unknown, &mut none).unwrap();
 }
 
 /// BlockRange without available state are refused.
