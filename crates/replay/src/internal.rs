@@ -204,22 +204,18 @@ impl<'a> Internal<'a> {
         &self.threads
     }
 
-    /// Passes replayed blocks to `each`, in order. Returns the ends of the range; `None` if there was
-    /// no block.
+    /// Passes replayed blocks to `each`, in order. Returns the ends of each run of consecutive blocks.
     pub(crate) fn replay<H: StateHistory>(
         &self,
         replayer: &Replayer<'_, H>,
-        blocks: BlockRange,
+        blocks: &BlockRanges,
         mut each: impl FnMut(&BlockReplay),
-    ) -> Result<Option<Ends>, SourceError> {
-        let mut ends: Option<Ends> = None;
+    ) -> Result<Vec<Ends>, SourceError> {
+        let mut all: Vec<Ends> = Vec::new();
         let mut failed = None;
         // Block 0 has no transactions.
-        let blocks = BlockRange {
-            first: blocks.first.max(1),
-            last: blocks.last,
-        };
-        replayer.range(blocks, &mut |block| {
+        let executed = BlockRange::new(1, u64::MAX).into_iter().collect();
+        replayer.range(blocks.intersect(&executed), &mut |block| {
             if let Some(mismatch) = block.mismatches.first() {
                 let why = format!("the replay differs from the node: {mismatch}");
                 failed = Some(SourceFailure::new(FailureKind::Unreadable, why).into());
@@ -227,18 +223,23 @@ impl<'a> Internal<'a> {
             if failed.is_some() {
                 return ControlFlow::Break(());
             }
-            let this = FirstBlock {
-                number: block.number,
-                parent_hash: block.parent_hash,
-            };
-            let first = ends.map_or(this, |(first, _)| first);
-            ends = Some((first, (block.number, block.hash)));
+            let this = (block.number, block.hash);
+            match all.last_mut() {
+                Some((_, last)) if last.0.checked_add(1) == Some(block.number) => *last = this,
+                _ => {
+                    let first = FirstBlock {
+                        number: block.number,
+                        parent_hash: block.parent_hash,
+                    };
+                    all.push((first, this));
+                }
+            }
             each(&block);
             ControlFlow::Continue(())
         })?;
         match failed {
             Some(error) => Err(error),
-            None => Ok(ends),
+            None => Ok(all),
         }
     }
 }
@@ -337,13 +338,11 @@ impl InternalReader for Reader<'_> {
         let Some(replayer) = &self.replayer else {
             return Ok(read);
         };
-        // Consecutive blocks that were prepared have at most one range that is replayed.
-        for blocks in self.replayed.intersect(&blocks.into()).iter() {
-            let ends = self.internal.replay(replayer, blocks, |block| {
-                self.add(block, &filter, &mut read);
-            })?;
-            read.last_block = ends.map(|(_, last)| last);
-        }
+        let blocks = self.replayed.intersect(&blocks.into());
+        let ends = self.internal.replay(replayer, &blocks, |block| {
+            self.add(block, &filter, &mut read);
+        })?;
+        read.last_block = ends.last().map(|(_, last)| *last);
         Ok(read)
     }
 }

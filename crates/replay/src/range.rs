@@ -4,6 +4,7 @@ use crate::{BlockReplay, BlockSource, Error, Replayer, Result, StateHistory, wor
 use alloy_primitives::B256;
 use std::ops::{AddAssign, ControlFlow};
 use txgraph_nodedb::BlockRange;
+use txgraph_transfers::BlockRanges;
 use txgraph_work::{Ordered, Retry, RetryStep, ordered};
 
 /// Blocks of a task, which are read under one snapshot.
@@ -92,20 +93,21 @@ struct Finished {
 }
 
 impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
-    /// Replays all blocks of a range on [`threads`](crate::ReplayOptions), and passes them to
+    /// Replays all blocks of some ranges on [`threads`](crate::ReplayOptions), and passes them to
     /// `sink` in the order of the chain. `sink` may break.
     ///
     /// # Errors
     ///
-    /// The first block that cannot be replayed ends the range. All blocks before it were
+    /// The first block that cannot be replayed ends the replay. All blocks before it were
     /// passed to `sink`.
     pub fn range(
         &self,
-        blocks: BlockRange,
+        blocks: impl Into<BlockRanges>,
         sink: &mut dyn FnMut(BlockReplay) -> ControlFlow<()>,
     ) -> Result<RangeReport> {
         let mut report = RangeReport::default();
-        let mut parent: Option<B256> = None;
+        let mut before: Option<(u64, B256)> = None;
+        let blocks = blocks.into();
         let threads = &self.options.threads;
         let run = |worker: &mut Worker, task| {
             let finished = self.task(worker, task);
@@ -117,11 +119,12 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         let deliver = |Finished { replays, error }| {
             for replay in replays {
                 // Each task has its own snapshot. Two of them can be of different branches.
-                if parent.is_some_and(|parent| parent != replay.parent_hash) {
-                    let block = replay.number;
+                let block = replay.number;
+                let parent = before.filter(|(number, _)| number.checked_add(1) == Some(block));
+                if parent.is_some_and(|(_, hash)| hash != replay.parent_hash) {
                     return ControlFlow::Break(Err(Error::Replaced { block }));
                 }
-                parent = Some(replay.hash);
+                before = Some((block, replay.hash));
                 report.add(&replay, self.options.verify);
                 if sink(replay).is_break() {
                     return ControlFlow::Break(Ok(()));
@@ -136,7 +139,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             threads,
             TASKS_AHEAD * threads.count(),
             &self.options.cancel,
-            tasks(blocks),
+            blocks.iter().flat_map(tasks),
             || self.worker(),
             run,
             deliver,

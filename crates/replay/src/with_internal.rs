@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
 use txgraph_state::StateRange;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer,
     TransferFilter, TransferSource, Wrapper,
 };
 
@@ -125,14 +125,18 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         let mut scanned = scanned.into_iter().peekable();
         progress.report.counts += part.counts;
         progress.report.missing.extend(part.missing);
+        let mut found = Vec::new();
+        let ends = self.internal.replay(replayer, &part.covered, |block| {
+            collect(block, &request.filter, &mut found);
+        })?;
+        progress.report.counts.transfers += found.len() as u64;
+        let mut found = found.into_iter().peekable();
+        let mut ends = ends.into_iter().peekable();
         for covered in part.covered.iter() {
-            let mut found = Vec::new();
-            let ends = self.internal.replay(replayer, covered, |block| {
-                collect(block, &request.filter, &mut found);
-            })?;
             // The source's hash belongs to its last block, which may be a later one.
             let mut last_block_hash = part.last_block_hash;
             let mut is_linked = false;
+            let ends = ends.next_if(|(first, _)| covered.contains(first.number));
             if let Some((first, (block, replayed))) = ends {
                 if part.covered.span().is_some_and(|span| span.last == block)
                     && part
@@ -144,14 +148,11 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
                 is_linked = progress.link(first, (block, replayed))?;
                 last_block_hash = Some(replayed);
             }
-            progress.report.counts.transfers += found.len() as u64;
-            let mut found = found.into_iter().peekable();
             let mut transfers = Vec::new();
+            let is_in = |transfer: &&Transfer| transfer.block_number <= covered.last;
             loop {
-                let other = scanned
-                    .peek()
-                    .filter(|transfer| transfer.block_number <= covered.last);
-                let next = match (other, found.peek()) {
+                let other = scanned.peek().filter(is_in);
+                let next = match (other, found.peek().filter(is_in)) {
                     (Some(other), Some(internal)) if internal.position() < other.position() => {
                         found.next()
                     }
@@ -199,6 +200,30 @@ fn of_blocks(request: &ScanRequest, blocks: BlockRanges) -> ScanRequest {
     }
 }
 
+/// Divides blocks into runs of at most [`RUN_BLOCKS`], each with as many ranges as fit.
+fn runs(blocks: &BlockRanges) -> Vec<BlockRanges> {
+    let pieces = blocks.iter().flat_map(|BlockRange { first, last }| {
+        let firsts = (first..=last).step_by(RUN_BLOCKS);
+        firsts.map(move |first| BlockRange {
+            first,
+            last: first.saturating_add(RUN_BLOCKS as u64 - 1).min(last),
+        })
+    });
+    let mut runs: Vec<Vec<BlockRange>> = Vec::new();
+    let mut room = 0;
+    for piece in pieces {
+        match runs.last_mut().filter(|_| piece.blocks() <= room) {
+            Some(run) => run.push(piece),
+            None => {
+                runs.push(vec![piece]);
+                room = RUN_BLOCKS as u64;
+            }
+        }
+        room -= piece.blocks();
+    }
+    runs.into_iter().map(BlockRanges::new).collect()
+}
+
 impl<S: TransferSource> Wrapper for WithInternal<'_, S> {
     type Inner = S;
 
@@ -232,17 +257,11 @@ impl<S: TransferSource> Wrapper for WithInternal<'_, S> {
             let threads = self.internal.threads().clone();
             let replayer = self.internal.replayer(span, wanted, threads)?;
             let mut scan = without_internal(request);
-            for range in blocks.iter() {
-                for first in (range.first..=range.last).step_by(RUN_BLOCKS) {
-                    let blocks = BlockRange {
-                        first,
-                        last: first.saturating_add(RUN_BLOCKS as u64 - 1).min(range.last),
-                    };
-                    scan.blocks = blocks.into();
-                    let flow = self.run(&replayer, request, &scan, &mut progress, sink)?;
-                    if flow.is_break() {
-                        return Ok(progress.finish());
-                    }
+            for run in runs(&blocks) {
+                scan.blocks = run;
+                let flow = self.run(&replayer, request, &scan, &mut progress, sink)?;
+                if flow.is_break() {
+                    return Ok(progress.finish());
                 }
             }
         }

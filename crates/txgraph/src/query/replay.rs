@@ -361,29 +361,26 @@ impl PreparedReplay<'_> {
         let replayer = question.replayer(node, &state)?;
         let progress = node.control.progress.as_deref();
         let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");
-        for range in blocks.iter() {
-            let mut failed = None;
-            let report = replayer.range(range, &mut |block| {
-                summary.note(&block.mismatches);
-                watched.advance(1, block.transactions.len() as u64);
-                match question
-                    .source
-                    .check_interrupted()
-                    .and_then(|()| each(&block))
-                {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failed = Some(error);
-                        ControlFlow::Break(())
-                    }
+        let mut failed = None;
+        let report = replayer.range(blocks.clone(), &mut |block| {
+            summary.note(&block.mismatches);
+            watched.advance(1, block.transactions.len() as u64);
+            let checked = question.source.check_interrupted();
+            match checked.and_then(|()| each(&block)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
                 }
-            })?;
-            if let Some(error) = failed {
-                return Err(error);
             }
-            summary.report += report;
+        })?;
+        match failed {
+            Some(error) => Err(error),
+            None => {
+                summary.report = report;
+                Ok(summary)
+            }
         }
-        Ok(summary)
     }
 }
 
