@@ -133,4 +133,4 @@ pub use txgraph_transfers::{
     TransferFilter, TransferSource, Unavailable, Unseen, WrappedNative,
 };
 pub use version::version;
-pub use words::{grouped, limit_words, number, thousands};
+pub use words::{COIN_DECIMALS, grouped, in_units, limit_words, number, thousands};

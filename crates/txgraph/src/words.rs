@@ -1,5 +1,6 @@
 //! Counts and limits in words.
 
+use alloy_primitives::{U256, utils::format_units};
 use txgraph_graph::LimitHit;
 
 /// `1,234,567`.
@@ -17,6 +18,21 @@ pub fn grouped(digits: &str) -> String {
         text.push(digit);
     }
     text
+}
+
+/// Decimals of the native coin: of ETH, and of the coins of all known chains.
+pub const COIN_DECIMALS: u8 = 18;
+
+/// An amount with a decimal point, without zeros at its end.
+pub fn in_units(amount: U256, decimals: u8) -> String {
+    match format_units(amount, decimals) {
+        Ok(text) if text.contains('.') => {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        Ok(text) => text,
+        // More decimals than a number of 256 bits has digits.
+        Err(_) => format!("{amount}e-{decimals}"),
+    }
 }
 
 /// A count with its noun.
@@ -62,5 +78,23 @@ pub fn limit_words(limit: &LimitHit) -> String {
             number(*limit, "transfer", "transfers"),
             thousands(*transfers_left_out)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_no_zeros_at_their_end() {
+        for (amount, decimals, text) in [
+            (1_500_000u64, 6, "1.5"),
+            (1_000_000, 6, "1"),
+            (100, 0, "100"),
+            (0, 18, "0"),
+            (7, 200, "7e-200"),
+        ] {
+            assert_eq!(in_units(U256::from(amount), decimals), text);
+        }
     }
 }

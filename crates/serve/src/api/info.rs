@@ -1,7 +1,7 @@
 //! The chain, its blocks, and labels.
 
 use super::{
-    named::{COIN_DECIMALS, labels, unless_ended},
+    named::{labels, unless_ended},
     question::{Found, Question, Reply},
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 use alloy_consensus::Transaction;
 use serde_json::{Value, json};
-use txgraph::{Capability, NodeBlock, StoredTransaction};
+use txgraph::{COIN_DECIMALS, Capability, NodeBlock, StoredTransaction};
 
 /// `/v1/info`.
 pub(super) fn info(question: &Question<'_>) -> Reply {

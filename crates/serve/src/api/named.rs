@@ -8,8 +8,8 @@ use crate::{
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{
-    Address, AmountSum, Asset, BlockRange, BlockTime, ErrorKind, LabelSet, TokenList, TokenNames,
-    Transfer, printable,
+    Address, AmountSum, Asset, BlockRange, BlockTime, COIN_DECIMALS, ErrorKind, LabelSet,
+    TokenList, TokenNames, Transfer, printable,
 };
 
 /// Tokens that one answer asks for their names.
@@ -20,9 +20,6 @@ const ADDRESSES_MAX: usize = 20_000;
 
 /// The id of the native coin among tokens.
 const NATIVE: &str = "native";
-
-/// The decimals of the native coin.
-pub(super) const COIN_DECIMALS: u8 = 18;
 
 /// The id of a token; `None` is the native coin.
 pub(super) fn token_id(token: Option<Address>) -> String {
