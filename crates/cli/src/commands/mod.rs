@@ -24,6 +24,7 @@ pub(crate) mod replay;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod state;
+pub(crate) mod statement;
 #[cfg(any(feature = "index", feature = "lake"))]
 mod stores;
 pub(crate) mod token;

@@ -93,7 +93,9 @@ impl<'a> CellText<'a> {
             Value::U64(seconds) if name.ends_with("timestamp") || name == "date" => {
                 time(*seconds, level)
             }
-            Value::U64(number) if name.ends_with("block") => number.to_string(),
+            Value::U64(number) if name.ends_with("block") || name == "block_number" => {
+                number.to_string()
+            }
             Value::U64(number) => thousands(*number),
             Value::F64(ratio) => format!("{ratio:.4}"),
             Value::Text(text) if name == "token_id" => token_id(text, level),

@@ -41,6 +41,7 @@ mod serve;
 mod signals;
 mod sources;
 mod state;
+mod statement;
 mod status;
 mod tables;
 mod taint;

@@ -1,6 +1,6 @@
 //! Words for formats and outputs.
 
-use crate::{Error, Hint, Result, grammar::list, outputs::Format};
+use crate::{AnalysisFormat, AnalysisOutput, Error, Hint, Result, grammar::list, outputs::Format};
 #[cfg(feature = "replay")]
 use crate::{ReplayOutput, grammar::shortened};
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,28 @@ impl Output {
             Ok((format, target))
         });
         targets.collect()
+    }
+
+    /// Reads the outputs of a result that consists of tables. `table`: the one in data files;
+    /// absent: the main one.
+    ///
+    /// # Errors
+    ///
+    /// If a format is unknown, or does not fit its output.
+    pub fn tables(&self, table: Option<&str>) -> Result<Vec<AnalysisOutput>> {
+        let targets = self.targets()?;
+        let is_file = |target: &Target| target.path().is_some();
+        if (targets.iter()).any(|(format, at)| *format == AnalysisFormat::Tables && is_file(at)) {
+            return Err(Error::usage("human-readable tables go to standard output")
+                .hint("name a file like cycles.csv or cycles.json, or redirect the output"));
+        }
+        let outputs = targets.into_iter().map(|(format, target)| AnalysisOutput {
+            target,
+            format,
+            table: table.map(str::to_owned),
+            overwrite: self.overwrite,
+        });
+        Ok(outputs.collect())
     }
 }
 

@@ -7,7 +7,6 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use txgraph_analysis::{PairOrder, TaintMethod};
-use txgraph_export::Target;
 
 /// Query: a measure of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,7 +45,7 @@ impl AnalyzeQuery {
         &self,
         source: &'s Source,
     ) -> Result<(PreparedAnalysis<'s>, Vec<AnalysisOutput>)> {
-        let outputs = self.outputs()?;
+        let outputs = self.output.tables(self.table.as_deref())?;
         source.check_outputs(&outputs, self.output.overwrite)?;
         if let Some(name) = &self.table
             && !self.measure.table_ids().contains(&name.as_str())
@@ -82,21 +81,5 @@ impl AnalyzeQuery {
         question.limit = self.limit;
         question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
         Ok((question.prepare()?, outputs))
-    }
-
-    fn outputs(&self) -> Result<Vec<AnalysisOutput>> {
-        let targets = self.output.targets()?;
-        let is_file = |target: &Target| target.path().is_some();
-        if (targets.iter()).any(|(format, at)| *format == AnalysisFormat::Tables && is_file(at)) {
-            return Err(Error::usage("human-readable tables go to standard output")
-                .hint("name a file like cycles.csv or cycles.json, or redirect the output"));
-        }
-        let outputs = targets.into_iter().map(|(format, target)| AnalysisOutput {
-            target,
-            format,
-            table: self.table.clone(),
-            overwrite: self.output.overwrite,
-        });
-        Ok(outputs.collect())
     }
 }

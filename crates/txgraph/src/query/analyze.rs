@@ -5,6 +5,8 @@ mod to_file;
 
 #[cfg(feature = "export")]
 pub use to_file::{AnalysisFormat, AnalysisOutput};
+#[cfg(feature = "export")]
+pub(in crate::query) use to_file::{Document, write_document};
 
 use super::{
     branch_ends::{self, BranchEnds},

@@ -51,8 +51,9 @@ pub use replay::{
 };
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
-    Activity, AddressProfile, Counterparty, Creation, Creator, FirstSent, Profile, ProfileState,
-    ReplayOutput, ReplayedTransfers, TransactionSummary, Unrecorded,
+    AccountStatement, Activity, AddressProfile, AssetBalance, Counterparty, Creation, Creator,
+    Entry, FirstSent, Profile, ProfileState, ReplayOutput, ReplayedTransfers, Statement,
+    StatementRow, TransactionSummary, Unrecorded, VerifiedStatement,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

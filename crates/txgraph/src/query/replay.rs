@@ -15,6 +15,8 @@ mod replay_source;
 #[cfg(feature = "export")]
 mod rows;
 mod state;
+#[cfg(feature = "export")]
+mod statement;
 mod to_bundles;
 #[cfg(feature = "export")]
 mod to_file;
@@ -31,6 +33,10 @@ pub use profile::*;
 #[cfg(feature = "export")]
 pub use rows::ReplayOutput;
 pub use state::{AccountState, BlockState, SlotState};
+#[cfg(feature = "export")]
+pub use statement::{
+    AccountStatement, AssetBalance, Entry, Statement, StatementRow, VerifiedStatement,
+};
 #[cfg(feature = "export")]
 pub use to_file::ReplayedTransfers;
 pub use token::{TokenNames, Tokens};

@@ -7,6 +7,8 @@ mod frames;
 mod memory;
 mod source;
 #[cfg(feature = "replay")]
+mod statement;
+#[cfg(feature = "replay")]
 mod swaps;
 
 use serde_json::json;

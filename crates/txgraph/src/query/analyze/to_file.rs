@@ -2,12 +2,13 @@
 
 use super::{Analysis, MeasuredGraph, Result, value};
 use crate::{
-    Error,
+    Error, Source,
     outputs::{Format, Planned},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::{path::Path, str::FromStr};
-use txgraph_export::{TableFormat, Target, Written};
+use txgraph_analysis::Table;
+use txgraph_export::{Metadata, TableFormat, Target, Written};
 
 /// The format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,13 +93,6 @@ impl Analysis<'_> {
     /// If an output cannot be written, or there is no such table. The outputs before it are
     /// complete then.
     pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
-        let overwrite = outputs.iter().all(|output| output.overwrite);
-        self.source.check_outputs(outputs, overwrite)?;
-        let written = outputs.iter().map(|output| self.write_one(output));
-        written.filter_map(Result::transpose).collect()
-    }
-
-    fn write_one(&self, output: &AnalysisOutput) -> Result<Option<Written>> {
         let MeasuredGraph {
             chain,
             blocks,
@@ -107,28 +101,62 @@ impl Analysis<'_> {
             ..
         } = &self.graph;
         let about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
-        let AnalysisOutput {
-            target,
-            format,
-            table,
-            overwrite,
-        } = output;
-        Ok(match format {
-            AnalysisFormat::Tables => None,
-            AnalysisFormat::Json => {
-                let document = json!({
-                    "metadata": value(&about)?,
-                    "measure": self.measure.as_str(),
-                    "result": self.result,
-                });
-                Some(txgraph_export::write_json(&document, target, *overwrite)?)
-            }
-            AnalysisFormat::Table(format) => {
-                let table = self.table(table.as_deref())?;
-                Some(txgraph_export::write_table(
-                    table, *format, &about, target, *overwrite,
-                )?)
-            }
-        })
+        let document = Document {
+            metadata: &about,
+            fields: &|| {
+                let mut fields = Map::new();
+                fields.insert("measure".into(), json!(self.measure.as_str()));
+                fields.insert("result".into(), self.result.clone());
+                Ok(fields)
+            },
+            table: &|name| self.table(name),
+        };
+        write_document(self.source, outputs, &document)
     }
+}
+
+/// A result that consists of tables.
+pub(in crate::query) struct Document<'a> {
+    pub(in crate::query) metadata: &'a Metadata,
+    /// The fields of the JSON document, after the metadata.
+    pub(in crate::query) fields: &'a dyn Fn() -> Result<Map<String, Value>>,
+    /// A table by its id; without one, the main table.
+    pub(in crate::query) table: &'a dyn Fn(Option<&str>) -> Result<&'a Table>,
+}
+
+/// Writes a result to each output, except as human-readable tables.
+pub(in crate::query) fn write_document(
+    source: &Source,
+    outputs: &[AnalysisOutput],
+    document: &Document<'_>,
+) -> Result<Vec<Written>> {
+    let overwrite = outputs.iter().all(|output| output.overwrite);
+    source.check_outputs(outputs, overwrite)?;
+    let written = outputs.iter().map(|output| write_one(output, document));
+    written.filter_map(Result::transpose).collect()
+}
+
+fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<Written>> {
+    let AnalysisOutput {
+        target,
+        format,
+        table,
+        overwrite,
+    } = output;
+    let about = document.metadata;
+    Ok(match format {
+        AnalysisFormat::Tables => None,
+        AnalysisFormat::Json => {
+            let mut fields = Map::new();
+            fields.insert("metadata".into(), value(about)?);
+            fields.extend((document.fields)()?);
+            Some(txgraph_export::write_json(&fields, target, *overwrite)?)
+        }
+        AnalysisFormat::Table(format) => {
+            let table = (document.table)(table.as_deref())?;
+            Some(txgraph_export::write_table(
+                table, *format, about, target, *overwrite,
+            )?)
+        }
+    })
 }

@@ -1,0 +1,75 @@
+//! `txgraph statement`: what it prints, writes and refuses.
+
+use crate::harness::Sample;
+use serde_json::Value;
+use txgraph_testkit::fixtures;
+
+const ACCOUNT: &str = "0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c";
+
+fn small() -> Sample {
+    let [_, v2] = fixtures::committed();
+    let sample = Sample::new(v2);
+    sample.write_genesis();
+    sample
+}
+
+#[test]
+fn files_have_the_rows_that_are_printed() {
+    let sample = small();
+    let statement = format!("statement {ACCOUNT} --chain genesis.json");
+    let page = sample.ok(&statement).stdout;
+    assert!(page.starts_with("Balances of 0x07EDa8E2"), "{page}");
+    assert!(
+        page.contains("Movements of 0x07EDa8E2") && page.contains("0.0001 ETH"),
+        "{page}"
+    );
+    sample.ok(&format!("{statement} -o s.json -o s.csv"));
+    let json: Value = serde_json::from_str(&sample.read("s.json")).unwrap();
+    let movements = json["movements"].as_array().unwrap();
+    assert_eq!(movements.len(), 2);
+    assert_eq!(sample.read("s.csv").lines().count(), 3);
+    assert_eq!(movements[1]["balance"], "0");
+    let balances = sample
+        .ok(&format!("{statement} --table balances -f csv -q"))
+        .stdout;
+    assert_eq!(
+        balances.lines().nth(1),
+        Some(",native,,0,100000000000000,100000000000000,,,0")
+    );
+    // The first row that differs is named, and the status is 1.
+    sample.ok("statement verify s.json --chain genesis.json");
+    let damaged = sample.read("s.json").replacen("100000000000000", "1", 1);
+    std::fs::write(sample.path("bad.json"), damaged).unwrap();
+    let failed = sample.run("statement verify bad.json --chain genesis.json");
+    let failed = failed.ended(1);
+    assert!(
+        failed.stderr.contains("`balances`: `received` is \"1\""),
+        "{}",
+        failed.stderr
+    );
+}
+
+#[test]
+fn wrong_questions_are_refused() {
+    let sample = small();
+    for (line, why) in [
+        (format!("{ACCOUNT} --blocks 3:5,8:9"), "must be consecutive"),
+        (format!("{ACCOUNT} --blocks 0"), "block 0 moves nothing"),
+        (format!("{ACCOUNT} --table ledger"), "no table `ledger`"),
+        (
+            format!("{ACCOUNT} --year 2024 --blocks 3:5"),
+            "cannot be used with",
+        ),
+        (format!("{ACCOUNT} --year 1999"), "1999"),
+        ("verify genesis.json".to_owned(), "no statement"),
+        (String::new(), "ADDRESS"),
+    ] {
+        let run = sample.run(&format!("statement {line} --chain genesis.json"));
+        assert!(run.stderr.contains(why), "{line}: {}", run.stderr);
+        assert!([2, 3].contains(&run.status), "{line}: {:?}", run.status);
+    }
+    let year = sample.ok(&format!(
+        "statement {ACCOUNT} --chain genesis.json --year 2024 -f csv"
+    ));
+    assert_eq!(year.stdout.lines().count(), 3, "{}", year.stdout);
+}

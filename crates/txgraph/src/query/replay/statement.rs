@@ -1,0 +1,386 @@
+//! A statement: every change of the balances of an account, with what it had before and has after.
+
+mod accounting;
+mod ledger;
+mod to_file;
+mod verify;
+
+pub use ledger::{AssetBalance, Entry, StatementRow};
+pub use verify::VerifiedStatement;
+
+use crate::{
+    BlockSpec, Capability, Error, ErrorKind, Result, Source,
+    grammar::utc,
+    query::{query_metadata::Description, retry::retry_on_reorg},
+    select::resolve_stored,
+    words::number,
+};
+use alloy_primitives::{Address, U256};
+use ledger::{Account, Ends, Facts, Reward, account_of, ledger};
+use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
+use txgraph_analysis::Table;
+use txgraph_nodedb::ChainFamily;
+use txgraph_transfers::{
+    BlockRange, BlockRanges, Kind, ScanReport, SourceError, TokenStandard, Transfer,
+};
+
+/// Transfers that a statement has at most. Their rows are kept in memory.
+const TRANSFERS_MAX: usize = 5_000_000;
+
+/// Asks for the statement of an account. See [`Source::statement`].
+#[derive(Clone, Debug)]
+#[must_use = "a query is run by `run`"]
+pub struct Statement<'s> {
+    source: &'s Source,
+    address: Address,
+    blocks: Vec<BlockSpec>,
+    every_block: bool,
+}
+
+/// The statement of an account. For every asset, the opening balance and the rows give the closing
+/// balance.
+#[derive(Debug)]
+pub struct AccountStatement<'s> {
+    /// The account.
+    pub address: Address,
+    /// The blocks.
+    pub blocks: BlockRange,
+    /// The changes of balances, in the order of the chain.
+    pub rows: Vec<StatementRow>,
+    /// The sums, the native coin first.
+    pub balances: Vec<AssetBalance>,
+    /// The tables [`movements`](Self::rows) and [`balances`](Self::balances).
+    pub tables: Vec<Table>,
+    /// Notes about everything that is not known, a line each.
+    pub notes: Vec<String>,
+    /// The report of the scan for tokens.
+    pub scan: ScanReport,
+    source: &'s Source,
+    description: Description,
+}
+
+impl Source {
+    /// Asks for the statement of an account: all transfers of tokens and of the native coin, fees,
+    /// rewards and withdrawals, compared with its balances before and after.
+    ///
+    /// The change sets of the node show which blocks changed the account. Only these blocks are
+    /// executed again to find what no log shows.
+    pub fn statement(&self, address: Address) -> Statement<'_> {
+        Statement {
+            source: self,
+            address,
+            blocks: Vec::new(),
+            every_block: false,
+        }
+    }
+}
+
+impl<'s> Statement<'s> {
+    /// Only these blocks, which must be consecutive. Default: all.
+    pub fn blocks(mut self, blocks: impl Into<BlockSpec>) -> Self {
+        self.blocks.push(blocks.into());
+        self
+    }
+
+    /// Only the blocks of a year (UTC).
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be read.
+    pub fn year(self, year: u16) -> Result<Self> {
+        let [start, end] = [year, year.saturating_add(1)].map(|year| format!("{year:04}-01-01"));
+        let genesis = utc(self.source.header(0)?.timestamp);
+        // A year in which the chain begins has all blocks until its end.
+        let is_first = genesis.starts_with(&format!("{year:04}-"));
+        let start = if is_first { "" } else { start.as_str() };
+        Ok(self.blocks(format!("{start}:{end}").parse::<BlockSpec>()?))
+    }
+
+    /// Executes every block again: also finds transfers of the coin in blocks after which the
+    /// account has as much as before.
+    pub const fn every_block(mut self) -> Self {
+        self.every_block = true;
+        self
+    }
+
+    /// Reads the transfers and the state.
+    ///
+    /// # Errors
+    ///
+    /// If the source has no state before and after the blocks, cannot execute them, or the blocks
+    /// have a gap.
+    pub fn run(self) -> Result<AccountStatement<'s>> {
+        retry_on_reorg(self.source, || self.read())
+    }
+
+    fn read(&self) -> Result<AccountStatement<'s>> {
+        let (source, address) = (self.source, self.address);
+        let blocks = self.range()?;
+        let tip = source.block_hash(blocks.last)?;
+        let changes = self.changes(blocks)?;
+        let (mut transfers, scan) = self.tokens(blocks)?;
+        let changed: BlockRanges = (changes.after.keys().copied())
+            .map(BlockRange::one)
+            .collect();
+        let executed = match self.every_block {
+            true => blocks.into(),
+            false => changed,
+        };
+        self.coins(&executed, &mut transfers)?;
+        transfers.sort_by_key(Transfer::position);
+        let accounts: BTreeSet<_> = transfers.iter().map(account_of).collect();
+        let (tokens, mut notes) = self.token_balances(blocks, accounts)?;
+        if !self.every_block {
+            notes.push(
+                "transfers of the native coin that cancel out within a block are not listed, \
+                 unless the block changed the account otherwise"
+                    .to_owned(),
+            );
+        }
+        let rewards = self.rewards(changes.after.keys().copied())?;
+        let (mut rows, balances) = ledger(Facts {
+            address,
+            last: blocks.last,
+            transfers,
+            rewards,
+            opening: changes.opening,
+            after: changes.after,
+            tokens,
+        });
+        for row in rows.iter_mut().filter(|row| row.timestamp.is_none()) {
+            row.timestamp = Some(source.header(row.block)?.timestamp);
+        }
+        let unexplained = rows.iter().filter(|row| row.entry == Entry::Unexplained);
+        let unexplained = unexplained.count() as u64;
+        if unexplained > 0 {
+            let changes = number(unexplained, "balance changed", "balances changed");
+            notes.push(format!(
+                "{changes} without a transfer, fee or reward: rows of kind `unexplained`"
+            ));
+        }
+        if source.block_hash(blocks.last)? != tip {
+            return Err(SourceError::Reorged { block: blocks.last }.into());
+        }
+        Ok(AccountStatement {
+            tables: to_file::tables(address, blocks, &rows, &balances),
+            address,
+            blocks,
+            rows,
+            balances,
+            notes,
+            scan,
+            source,
+            description: self.description(blocks),
+        })
+    }
+
+    /// The query for the metadata of the result.
+    fn description(&self, blocks: BlockRange) -> Description {
+        let mut options = crate::options::Options::new();
+        options.insert("address".into(), json!(self.address));
+        let blocks = BlockRanges::from(blocks).to_string();
+        options.insert("blocks".into(), json!([blocks]));
+        if self.every_block {
+            options.insert("with-internal".into(), json!(true));
+        }
+        Description::new("statement", options)
+    }
+
+    /// The blocks, without block 0, which moves nothing: its state has what the genesis allocates.
+    fn range(&self) -> Result<BlockRange> {
+        let blocks = resolve_stored(&self.blocks, self.source)?;
+        let [blocks] = *blocks.iter().collect::<Vec<_>>() else {
+            return Err(Error::usage(
+                "the blocks of a statement must be consecutive: name one range",
+            ));
+        };
+        BlockRange::new(blocks.first.max(1), blocks.last)
+            .ok_or_else(|| Error::unavailable("block 0 moves nothing: name later blocks"))
+    }
+
+    /// The balance of the coin before the blocks, and after each block that changed the account.
+    fn changes(&self, blocks: BlockRange) -> Result<Changes> {
+        let node = self.source.node(Capability::State)?;
+        let states = node.state()?;
+        let range = states.range(BlockRange {
+            first: blocks.first - 1,
+            last: blocks.last,
+        })?;
+        let closing = range.at(blocks.last)?.account(self.address)?;
+        let balance = |account: Option<txgraph_evm::Account>| {
+            account.map_or(U256::ZERO, |account| account.balance)
+        };
+        let mut changes = Changes {
+            opening: balance(closing),
+            after: BTreeMap::new(),
+        };
+        let mut last = None;
+        let mut interrupted = Ok(());
+        range.account_changes(self.address, &mut |block, before| {
+            match last.replace(block) {
+                None => changes.opening = balance(before),
+                Some(last) => drop(changes.after.insert(last, balance(before))),
+            }
+            interrupted = self.source.check_interrupted();
+            match interrupted {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        interrupted?;
+        if let Some(last) = last {
+            changes.after.insert(last, balance(closing));
+        }
+        Ok(changes)
+    }
+
+    /// The transfers of tokens.
+    fn tokens(&self, blocks: BlockRange) -> Result<(Vec<Transfer>, ScanReport)> {
+        let mut question = self.source.transfers().address(self.address);
+        for standard in [
+            TokenStandard::Erc20,
+            TokenStandard::Erc721,
+            TokenStandard::Erc1155,
+        ] {
+            question = question.standard(standard);
+        }
+        question = question.blocks(BlockSpec::through(blocks.first, blocks.last));
+        let mut transfers = Vec::new();
+        let scan = question.for_each(|mut batch| {
+            transfers.append(&mut batch.transfers);
+            check_length(&transfers)
+        })?;
+        Ok((transfers, scan))
+    }
+
+    /// Adds the transfers of the native coin in some blocks, with fees.
+    fn coins(&self, blocks: &BlockRanges, transfers: &mut Vec<Transfer>) -> Result<()> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let node = self.source.node(Capability::Replay)?;
+        // The OP stack is not executed: fees follow from what is stored.
+        let is_executed = node.db().family() != ChainFamily::OpStack;
+        let mut question = (self.source.transfers().native())
+            .internal()
+            .address(self.address);
+        for kind in Kind::ALL {
+            if is_executed || !matches!(kind, Kind::Internal | Kind::Burn) {
+                question = question.kind(*kind);
+            }
+        }
+        for blocks in blocks.iter() {
+            question = question.blocks(BlockSpec::through(blocks.first, blocks.last));
+        }
+        question.for_each(|mut batch| {
+            transfers.append(&mut batch.transfers);
+            check_length(transfers)
+        })?;
+        Ok(())
+    }
+
+    /// The rewards of the account for blocks and ommers among these blocks. Before the merge.
+    fn rewards(&self, changed: impl Iterator<Item = u64>) -> Result<Vec<Reward>> {
+        let mut found = Vec::new();
+        for block in changed {
+            self.source.check_interrupted()?;
+            if self.source.header(block)?.difficulty.is_zero() {
+                break;
+            }
+            let content = self.source.block(block, false)?;
+            let (reward, of_ommers) = self.source.block_rewards(&content)?;
+            let beneficiary = (content.header.beneficiary, reward);
+            let ommers = content.ommers.iter().map(|ommer| ommer.beneficiary);
+            let all = ommers.zip(of_ommers).chain([beneficiary]);
+            let own = all.filter(|(to, amount)| *to == self.address && !amount.is_zero());
+            found.extend(own.map(|(_, amount)| Reward { block, amount }));
+        }
+        Ok(found)
+    }
+
+    /// The balances of tokens before and after the blocks, and notes on those that are not known.
+    fn token_balances(
+        &self,
+        blocks: BlockRange,
+        accounts: BTreeSet<Account>,
+    ) -> Result<(BTreeMap<Account, Ends>, Vec<String>)> {
+        let is_erc20 = |token| {
+            let token_standard = TokenStandard::Erc20;
+            let asset = txgraph_graph::Asset {
+                token_address: token,
+                token_standard,
+            };
+            accounts.contains(&(asset, None))
+        };
+        // The zero address stands for mints and burns, and a contract of both standards has one
+        // `balanceOf`.
+        let (asked, not_asked): (Vec<_>, Vec<_>) = (accounts.iter().copied())
+            .filter(|(asset, _)| asset.token_address.is_some())
+            .partition(|(asset, _)| match asset.token_standard {
+                _ if self.address.is_zero() => false,
+                TokenStandard::Erc20 => true,
+                TokenStandard::Erc721 => !is_erc20(asset.token_address),
+                TokenStandard::Erc1155 | TokenStandard::Native => false,
+            });
+        let wanted: Vec<_> = (asked.iter())
+            .map(|(asset, _)| (self.address, asset.token_address))
+            .collect();
+        let balances = |block: u64| match self.source.balances(Some(block), &wanted) {
+            Ok((_, balances)) => Ok(Ok(balances)),
+            Err(error) if matches!(error.kind, ErrorKind::Interrupted | ErrorKind::Reorged) => {
+                Err(error)
+            }
+            Err(error) => Ok(Err(error.message)),
+        };
+        let mut known = BTreeMap::new();
+        let mut notes = Vec::new();
+        if !wanted.is_empty() {
+            match (balances(blocks.first - 1)?, balances(blocks.last)?) {
+                (Ok(opening), Ok(closing)) => {
+                    let ends = opening.into_iter().zip(closing);
+                    for (account, (opening, closing)) in asked.iter().zip(ends) {
+                        known.extend(opening.zip(closing).map(|ends| (*account, ends)));
+                    }
+                }
+                (Err(why), _) | (_, Err(why)) => {
+                    notes.push(format!("balances of tokens are not known: {why}"));
+                }
+            }
+        }
+        let unknown = (asked.len() - known.len() + not_asked.len()) as u64;
+        if unknown > 0 {
+            let tokens = number(unknown, "token was", "tokens were");
+            notes.push(format!(
+                "the transfers of {tokens} not compared with balances: ERC-1155, mints and burns \
+                 of the zero address, or contracts that do not answer `balanceOf` before and after \
+                 the blocks"
+            ));
+        }
+        Ok((known, notes))
+    }
+}
+
+/// The balances of the coin.
+struct Changes {
+    /// Before the first block.
+    opening: U256,
+    /// After each block that changed the account.
+    after: BTreeMap<u64, U256>,
+}
+
+fn check_length(transfers: &[Transfer]) -> Result<ControlFlow<()>> {
+    match transfers.len() > TRANSFERS_MAX {
+        false => Ok(ControlFlow::Continue(())),
+        true => Err(Error::new(
+            ErrorKind::Failed,
+            format!(
+                "the account has more than {} in these blocks: ask for fewer blocks",
+                number(TRANSFERS_MAX as u64, "transfer", "transfers")
+            ),
+        )),
+    }
+}

@@ -1,0 +1,126 @@
+//! Comparing a statement in a file with the source.
+
+use super::{AccountStatement, to_file::TABLES};
+use crate::{BlockSpec, Error, Result, Source};
+use alloy_primitives::Address;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The result of [`Source::verify_statement`].
+#[derive(Debug)]
+pub struct VerifiedStatement<'s> {
+    /// The statement by the source.
+    pub statement: AccountStatement<'s>,
+    /// The first difference: where it is, and what the file and the source have there.
+    pub difference: Option<String>,
+}
+
+/// The parts of a written statement that say what was asked.
+#[derive(Deserialize)]
+struct Written {
+    metadata: WrittenMetadata,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct WrittenMetadata {
+    command: String,
+    question: Question,
+    chain: Map<String, Value>,
+    scan: Scan,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Question {
+    address: Address,
+    blocks: Vec<String>,
+    #[serde(default)]
+    with_internal: bool,
+}
+
+#[derive(Deserialize)]
+struct Scan {
+    last_block_hash: Option<Value>,
+}
+
+impl Source {
+    /// Makes a statement again that was written as JSON, and compares both.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no statement, or of another chain, and as [`super::Statement::run`].
+    pub fn verify_statement(&self, text: &[u8]) -> Result<VerifiedStatement<'_>> {
+        let wrong = |error: serde_json::Error| {
+            Error::usage(format!(
+                "it is no statement that was written as JSON: {error}"
+            ))
+        };
+        let written: Written = serde_json::from_slice(text).map_err(wrong)?;
+        let WrittenMetadata {
+            command,
+            question,
+            chain,
+            scan,
+        } = written.metadata;
+        if command != "statement" {
+            return Err(Error::usage(format!(
+                "it is the result of `{command}`, not a statement"
+            )));
+        }
+        let own = serde_json::to_value(self.chain()?).map_err(wrong)?;
+        if own != Value::Object(chain) {
+            return Err(Error::usage(
+                "the statement is of another chain than the source",
+            ));
+        }
+        let mut query = self.statement(question.address);
+        for blocks in &question.blocks {
+            query = query.blocks(blocks.parse::<BlockSpec>()?);
+        }
+        if question.with_internal {
+            query = query.every_block();
+        }
+        let statement = query.run()?;
+        let hash = serde_json::to_value(statement.scan.last_block_hash).map_err(wrong)?;
+        let difference = match scan.last_block_hash.filter(|written| *written != hash) {
+            Some(written) => Some(format!(
+                "the last block has the hash {written} in the file, and {hash} in the source"
+            )),
+            None => difference(&written.fields, &statement.fields()),
+        };
+        Ok(VerifiedStatement {
+            statement,
+            difference,
+        })
+    }
+}
+
+/// The first difference between the rows of two statements.
+fn difference(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<String> {
+    TABLES.iter().find_map(|table| {
+        let rows = |fields: &Map<String, Value>| match fields.get(*table) {
+            Some(Value::Array(rows)) => rows.clone(),
+            _ => Vec::new(),
+        };
+        let (written, own) = (rows(written), rows(own));
+        let lengths = (written.len() != own.len()).then(|| {
+            format!(
+                "`{table}` has {} rows in the file, and {} in the source",
+                written.len(),
+                own.len()
+            )
+        });
+        let mut pairs = written.iter().zip(&own).zip(1..);
+        let row = pairs.find_map(|((written, own), number)| {
+            let columns = own.as_object()?.iter();
+            let mut columns = columns.map(|(name, own)| (name, own, &written[name.as_str()]));
+            let (name, own, written) = columns.find(|(_, own, written)| own != written)?;
+            Some(format!(
+                "row {number} of `{table}`: `{name}` is {written} in the file, and {own} in the source"
+            ))
+        });
+        row.or(lengths)
+    })
+}
