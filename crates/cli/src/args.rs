@@ -12,7 +12,7 @@ use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
     Config, Direction, GraphFormat, Hops, IndexChoice, Kind, SourceSpec, TableFormat,
     TokenStandard,
-    parse::{check_min_value, parse_size, parse_token_id},
+    parse::{Output, check_min_value, parse_size, parse_token_id},
 };
 
 /// Which source, and how to run; the same for every command.
@@ -339,6 +339,18 @@ pub(crate) struct OutputArgs {
     /// Replace files that exist
     #[arg(long, help_heading = "Output")]
     pub(crate) overwrite: bool,
+}
+
+impl OutputArgs {
+    /// The files with the format of the command.
+    pub(crate) fn with_format(&self, format: Option<&str>) -> Output {
+        let paths = self.output.iter().cloned();
+        Output {
+            output: paths.map(crate::name_args::text).collect(),
+            format: format.map(str::to_owned),
+            overwrite: self.overwrite,
+        }
+    }
 }
 
 /// State overrides.

@@ -13,7 +13,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Follow transfers",
         &["graph", "transfers", "analyze", "path", "common", "query"],
     ),
-    ("Look up", &["info", "address", "statement", "tx", "token"]),
+    (
+        "Look up",
+        &["info", "address", "statement", "approvals", "tx", "token"],
+    ),
     ("State", &["balance", "nonce", "code", "storage", "call"]),
     ("Execute", &["replay", "evm"]),
     ("Store and serve", &["index", "lake", "era", "serve"]),

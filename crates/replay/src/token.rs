@@ -66,16 +66,32 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         wanted: impl IntoIterator<Item = (Address, Address)>,
         block: u64,
     ) -> Result<Vec<Option<U256>>> {
+        let calls = wanted.into_iter();
+        let calls = calls.map(|(token, holder)| balance_call(token, holder));
+        let outcomes = self.static_calls(calls, block)?.into_iter();
+        let balances = outcomes.map(|outcome| match outcome.output.is_empty() {
+            // There is no code.
+            true if outcome.is_success() => Some(U256::ZERO),
+            _ => balance(Some(outcome)),
+        });
+        Ok(balances.collect())
+    }
+
+    /// Makes calls that change nothing on the state at the end of `block`.
+    pub fn static_calls(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+        block: u64,
+    ) -> Result<Vec<Outcome>> {
         let mut calls = self.calls(block)?;
-        let ask = |(token, holder)| {
-            let outcome = calls.call(&balance_call(token, holder), None)?;
-            Ok(match outcome.output.is_empty() && outcome.is_success() {
-                // There is no code.
-                true => Some(U256::ZERO),
-                false => balance(Some(outcome)),
-            })
+        let ask = |message: Message| {
+            let message = Message {
+                is_static: true,
+                ..message
+            };
+            calls.call(&message, None)
         };
-        wanted.into_iter().map(ask).collect()
+        messages.into_iter().map(ask).collect()
     }
 }
 

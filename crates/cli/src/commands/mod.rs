@@ -3,6 +3,7 @@
 
 pub(crate) mod address;
 pub(crate) mod analyze;
+pub(crate) mod approvals;
 pub(crate) mod branch_ends;
 pub(crate) mod call;
 pub(crate) mod completions;

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     AccountStatement, AnalysisFormat, Error, ErrorKind, Result, Source, Table, number,
-    parse::{Checksum, Output, parse_address},
+    parse::{Checksum, parse_address},
 };
 
 /// Every movement of an account, from opening to closing balances
@@ -112,17 +112,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     if args.with_internal {
         question = question.every_block();
     }
-    let output = Output {
-        output: (args
-            .files
-            .output
-            .iter()
-            .cloned()
-            .map(crate::name_args::text))
-        .collect(),
-        format: args.format.clone(),
-        overwrite: args.files.overwrite,
-    };
+    let output = args.files.with_format(args.format.as_deref());
     let outputs = output.tables(args.table.as_deref())?;
     question.check(&outputs)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;

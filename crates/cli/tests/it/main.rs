@@ -9,6 +9,7 @@ mod pty;
 mod address;
 mod amounts;
 mod analyze;
+mod approvals;
 mod bundles;
 mod cluster;
 mod columns;

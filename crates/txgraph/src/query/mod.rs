@@ -51,9 +51,10 @@ pub use replay::{
 };
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
-    AccountStatement, Activity, AddressProfile, AssetBalance, Counterparty, Creation, Creator,
-    Entry, FirstSent, Profile, ProfileState, ReplayOutput, ReplayedTransfers, Statement,
-    StatementRow, TransactionSummary, Unrecorded, VerifiedStatement,
+    AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,
+    Counterparty, Creation, Creator, Entry, FirstSent, OpenApprovals, Profile, ProfileState,
+    ReplayOutput, ReplayedTransfers, Statement, StatementRow, TransactionSummary, Unrecorded,
+    VerifiedStatement,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -4,6 +4,8 @@
 mod accounts;
 #[cfg(feature = "export")]
 mod against;
+#[cfg(feature = "export")]
+mod approvals;
 mod call;
 #[cfg(feature = "export")]
 mod creation;
@@ -24,6 +26,8 @@ mod token;
 #[cfg(feature = "export")]
 mod transaction;
 
+#[cfg(feature = "export")]
+pub use approvals::{Approval, ApprovalKind, Approvals, OpenApprovals};
 pub use call::{Call, CallResult};
 #[cfg(feature = "export")]
 pub use creation::{Creation, Creator};

@@ -1,5 +1,7 @@
 //! The library without a command line: sources, queries, and the examples.
 
+#[cfg(feature = "replay")]
+mod approvals;
 mod dates;
 mod examples;
 #[cfg(feature = "polars")]

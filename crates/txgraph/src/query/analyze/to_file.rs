@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Map, Value, json};
 use std::{path::Path, str::FromStr};
 use txgraph_analysis::Table;
-use txgraph_export::{Metadata, TableFormat, Target, Written};
+use txgraph_export::{Metadata, TableFormat, Target, Written, plain_text};
 
 /// The format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,4 +159,26 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
             )?)
         }
     })
+}
+
+/// The rows of a table, each as an object with the names of the columns.
+pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
+    let row = |row: &Vec<_>| -> Value {
+        let cells = table.columns.iter().zip(row);
+        let cells = cells.map(|(column, value)| (column.name.clone(), cell(value)));
+        Value::from(cells.collect::<Map<_, _>>())
+    };
+    table.rows.iter().map(row).collect()
+}
+
+/// A cell in JSON. Amounts are text: readers of JSON keep 53 bits of a number.
+fn cell(value: &txgraph_analysis::Value<'_>) -> Value {
+    use txgraph_analysis::Value as Cell;
+    match value {
+        Cell::Absent => Value::Null,
+        Cell::U64(number) => json!(number),
+        Cell::Bool(is) => json!(is),
+        Cell::Address(address) => json!(address),
+        other => json!(plain_text(other)),
+    }
 }

@@ -3,12 +3,12 @@
 use super::{AccountStatement, AssetBalance, Statement, StatementRow, accounting};
 use crate::{
     AnalysisOutput, Error, Result,
-    query::analyze::{Document, write_document},
+    query::analyze::{Document, rows_as_json, write_document},
 };
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
 use txgraph_analysis::{ColumnType, Table};
-use txgraph_export::{Written, plain_text};
+use txgraph_export::Written;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::BlockRange;
 
@@ -145,23 +145,8 @@ impl AccountStatement<'_> {
             .filter(|table| TABLES.contains(&table.id))
             .rev()
         {
-            let rows = table.rows.iter().map(|row| {
-                let cells = table.columns.iter().zip(row);
-                let cells = cells.map(|(column, value)| (column.name.clone(), cell(value)));
-                Value::from(cells.collect::<Map<_, _>>())
-            });
-            fields.insert(table.id.into(), rows.collect());
+            fields.insert(table.id.into(), rows_as_json(table));
         }
         fields
-    }
-}
-
-/// A cell in JSON. Amounts are text: readers of JSON keep 53 bits of a number.
-fn cell(value: &txgraph_analysis::Value<'_>) -> Value {
-    match value {
-        txgraph_analysis::Value::Absent => Value::Null,
-        txgraph_analysis::Value::U64(number) => json!(number),
-        txgraph_analysis::Value::Address(address) => json!(address),
-        other => json!(plain_text(other)),
     }
 }

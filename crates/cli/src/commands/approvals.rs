@@ -1,0 +1,105 @@
+//! `txgraph approvals`: who may take the tokens of an account.
+
+use super::{Context, names::Names};
+use crate::{
+    args::{BlockArgs, NameArgs, OutputArgs},
+    output::number,
+    table::{self, Page, Style, View},
+    transfer_tables::{self, ROWS_MAX},
+};
+use clap::{Args, builder::PossibleValuesParser};
+use txgraph::{
+    AnalysisFormat, Result,
+    parse::{Checksum, parse_address},
+};
+
+/// Open approvals: who may take which tokens of an account, and how much
+///
+/// Allowances of ERC-20 and of Permit2, approved items of ERC-721, and operators of ERC-721 and
+/// ERC-1155. They are found by their events in all blocks. The contracts then say what is left, so
+/// what was spent or revoked is not listed.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ApprovalsArgs {
+    /// The account
+    #[arg(value_name = "ADDRESS")]
+    address: String,
+
+    /// The approvals that others gave to the account
+    #[arg(long)]
+    as_spender: bool,
+
+    #[command(flatten)]
+    blocks: BlockArgs,
+
+    #[command(flatten)]
+    files: OutputArgs,
+
+    /// Format [default: by extension; on stdout a human-readable table]
+    #[arg(
+        short, long, value_name = "FORMAT",
+        value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
+    )]
+    format: Option<String>,
+
+    #[command(flatten)]
+    names: NameArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
+    $ txgraph approvals 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba
+    $ txgraph approvals 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --as-spender -f csv
+";
+
+/// Runs the command.
+pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
+    let terminal = context.terminal;
+    let source = context.open()?;
+    let mut question = source.approvals(parse_address(&args.address, Checksum::Verify)?);
+    if args.as_spender {
+        question = question.as_spender();
+    }
+    for blocks in args.blocks.read()? {
+        question = question.blocks(blocks);
+    }
+    let outputs = args
+        .files
+        .with_format(args.format.as_deref())
+        .tables(None)?;
+    terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
+    let labels = args.names.labels.read(&source, terminal)?;
+    question.check(&outputs)?;
+    let found = question.run()?;
+    terminal.stats.phase("read");
+    for note in &found.notes {
+        terminal.note(format_args!("{note}"));
+    }
+    terminal.written(&found.write(&outputs)?);
+    if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
+        let tokens = found.approvals.iter().map(|it| it.token);
+        let blocks = found.blocks.into();
+        let lists = &args.names.tokens;
+        let names = Names::read(lists, labels, &source, tokens, &blocks, terminal)?;
+        let view = View {
+            style: Style::Movements,
+            tokens: &names.tokens,
+            labels: &names.labels,
+            chain_id: names.chain_id,
+            width: terminal.width(),
+            rows_max: ROWS_MAX,
+        };
+        let pages = found.tables.iter().map(|table| table::draw(table, &view));
+        transfer_tables::print(&Page::join(pages.collect()), terminal)?;
+        if found.approvals.len() > ROWS_MAX {
+            transfer_tables::note_stopped(terminal, "rows");
+        }
+    }
+    terminal.note(format_args!(
+        "open at the end of block {}: {} of {}",
+        found.block,
+        found.approvals.len(),
+        number(found.granted, "approval", "approvals")
+    ));
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `txgraph approvals`: what it prints, writes and refuses.
+
+use crate::harness::{Sample, rows};
+use txgraph_testkit::fixtures;
+
+const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
+const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
+
+#[test]
+fn an_approval_is_seen_from_both_sides() {
+    for fixture in fixtures::committed() {
+        let sample = Sample::new(fixture);
+        let page = sample.ok(&format!("approvals {OWNER}"));
+        let amount = "999,979.99999999999999981 OZA";
+        assert!(page.stdout.contains(amount), "{}", page.stdout);
+        let count = "open at the end of block 40: 1 of 1 approval";
+        assert!(page.stderr.contains(count), "{}", page.stderr);
+        let owner = rows(&sample.ok(&format!("approvals {OWNER} -f csv")).stdout);
+        assert_eq!(owner.len(), 1);
+        assert_eq!(
+            (&*owner[0]["kind"], &*owner[0]["unlimited"]),
+            ("allowance", "false")
+        );
+        assert_eq!(owner[0]["amount"], "999979999999999999999810");
+        let spender = sample.ok(&format!("approvals {SPENDER} --as-spender -f csv"));
+        assert!(rows(&spender.stdout).contains(&owner[0]));
+        // What was not approved in these blocks is not listed.
+        let later = sample.ok(&format!("approvals {OWNER} -b 14:"));
+        assert!(later.stdout.ends_with("none\n"), "{}", later.stdout);
+        assert!(
+            later.stderr.contains("before 14 are not listed"),
+            "{}",
+            later.stderr
+        );
+        let split = sample.run(&format!("approvals {OWNER} -b 3:5,8:9"));
+        assert!(split.ended(2).stderr.contains("consecutive"));
+    }
+}

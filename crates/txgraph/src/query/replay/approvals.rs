@@ -1,0 +1,278 @@
+//! Approvals that are open: who may take which tokens of an account, and how much.
+
+mod events;
+mod to_file;
+
+pub use events::ApprovalKind;
+
+use crate::{
+    BlockSpec, Capability, Error, LogFilter, Result, Source,
+    query::{query_metadata::Description, retry::retry_on_reorg},
+    select::resolve_stored,
+    words::number,
+};
+use alloy_primitives::{Address, B256, U256};
+use events::{Granted, Place, filters, granted};
+use serde_json::json;
+use std::{collections::BTreeMap, ops::ControlFlow};
+use txgraph_analysis::Table;
+use txgraph_evm::{Message, Outcome};
+use txgraph_transfers::{BlockRange, BlockRanges};
+
+/// The gas of each call.
+const GAS: u64 = 1_000_000;
+
+/// Approvals whose state is read at most.
+const APPROVALS_MAX: usize = 1_000_000;
+
+/// Whose approvals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Owner,
+    Spender,
+}
+
+/// Asks for the open approvals of an account. See [`Source::approvals`].
+#[derive(Clone, Debug)]
+#[must_use = "a query is run by `run`"]
+pub struct Approvals<'s> {
+    source: &'s Source,
+    address: Address,
+    role: Role,
+    blocks: Vec<BlockSpec>,
+}
+
+/// An approval that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The kind.
+    pub kind: ApprovalKind,
+    /// The token.
+    pub token: Address,
+    /// The id, of a single item.
+    pub token_id: Option<U256>,
+    /// Whose tokens may be taken.
+    pub owner: Address,
+    /// Who may take them.
+    pub spender: Address,
+    /// How much, in the smallest unit; of an operator all items. `None`: the token does not answer.
+    pub amount: Option<U256>,
+    /// Until when, in seconds since 1970; of Permit2 only.
+    pub expires: Option<u64>,
+    /// The balance of the owner in the token. `None`: the token does not answer.
+    pub balance: Option<U256>,
+    /// The block of the last approval, its time, and the hash of its transaction.
+    pub last: (u64, u64, B256),
+}
+
+impl Approval {
+    /// Whether there is no limit in practice: from 2^255 on, of Permit2 from 2^159 on.
+    pub fn is_unlimited(&self) -> bool {
+        let bits = match self.kind {
+            ApprovalKind::Allowance => 255,
+            ApprovalKind::Permit2 => 159,
+            ApprovalKind::Item => return false,
+            ApprovalKind::Operator => return true,
+        };
+        self.amount.is_some_and(|amount| amount.bit_len() > bits)
+    }
+
+    /// How much the spender can take at the end of the block: at most what the owner has.
+    pub fn at_risk(&self) -> Option<U256> {
+        match self.kind {
+            ApprovalKind::Item => self.amount,
+            ApprovalKind::Operator => self.balance,
+            _ => Some(self.amount?.min(self.balance?)),
+        }
+    }
+}
+
+/// The open approvals of an account.
+#[derive(Debug)]
+pub struct OpenApprovals<'s> {
+    /// The block at whose end they are open.
+    pub block: u64,
+    /// By token, then by spender and owner.
+    pub approvals: Vec<Approval>,
+    /// The approvals that were granted once, open or not.
+    pub granted: u64,
+    /// The table [`approvals`](Self::approvals).
+    pub tables: Vec<Table>,
+    /// Notes about everything that is not known, a line each.
+    pub notes: Vec<String>,
+    /// The blocks in which they were granted.
+    pub blocks: BlockRange,
+    source: &'s Source,
+    description: Description,
+}
+
+impl Source {
+    /// Asks which approvals of an account are open: allowances of ERC-20 and of Permit2, approved
+    /// items and operators of ERC-721 and ERC-1155.
+    ///
+    /// They are found by their events. The contracts then say what is left of each.
+    pub fn approvals(&self, owner: Address) -> Approvals<'_> {
+        Approvals {
+            source: self,
+            address: owner,
+            role: Role::Owner,
+            blocks: Vec::new(),
+        }
+    }
+}
+
+impl<'s> Approvals<'s> {
+    /// The approvals that others gave to the account.
+    pub const fn as_spender(mut self) -> Self {
+        self.role = Role::Spender;
+        self
+    }
+
+    /// Only approvals that were granted in these consecutive blocks, and are open after the last.
+    /// Default: all blocks.
+    pub fn blocks(mut self, blocks: impl Into<BlockSpec>) -> Self {
+        self.blocks.push(blocks.into());
+        self
+    }
+
+    /// Reads the events, and asks the contracts.
+    ///
+    /// # Errors
+    ///
+    /// If the source has no receipts of the blocks, or no state after them.
+    pub fn run(self) -> Result<OpenApprovals<'s>> {
+        retry_on_reorg(self.source, || self.read())
+    }
+
+    fn read(&self) -> Result<OpenApprovals<'s>> {
+        let source = self.source;
+        let blocks = resolve_stored(&self.blocks, source)?;
+        let [blocks] = *blocks.iter().collect::<Vec<_>>() else {
+            return Err(Error::usage(
+                "the blocks of approvals must be consecutive: name one range",
+            ));
+        };
+        let granted = self.granted(blocks)?;
+        let mut approvals = self.ask(&granted, blocks.last)?;
+        let now = source.header(blocks.last)?.timestamp;
+        approvals.retain(|it| {
+            it.amount != Some(U256::ZERO) && it.expires.is_none_or(|expires| expires >= now)
+        });
+        let mut notes = Vec::new();
+        if blocks.first > 0 {
+            notes.push(format!(
+                "approvals of blocks before {} are not listed",
+                blocks.first
+            ));
+        }
+        let silent = approvals.iter().filter(|it| it.amount.is_none()).count() as u64;
+        if silent > 0 {
+            let contracts = number(silent, "approval is", "approvals are");
+            notes.push(format!(
+                "{contracts} listed although the contract does not say what is left"
+            ));
+        }
+        Ok(OpenApprovals {
+            block: blocks.last,
+            tables: vec![to_file::table(self.address, blocks.last, &approvals)],
+            approvals,
+            granted: granted.len() as u64,
+            notes,
+            source,
+            description: self.description(blocks),
+            blocks,
+        })
+    }
+
+    /// The query for the metadata of the result.
+    fn description(&self, blocks: BlockRange) -> Description {
+        let mut options = crate::options::Options::new();
+        options.insert("address".into(), json!(self.address));
+        let blocks = BlockRanges::from(blocks).to_string();
+        options.insert("blocks".into(), json!([blocks]));
+        if self.role == Role::Spender {
+            options.insert("as-spender".into(), json!(true));
+        }
+        Description::new("approvals", options)
+    }
+
+    /// All approvals of some blocks, each with the place of the last event.
+    fn granted(&self, blocks: BlockRange) -> Result<BTreeMap<Granted, Place>> {
+        let mut all = BTreeMap::new();
+        for filter in filters(self.address, self.role == Role::Spender) {
+            self.source.logs(blocks, &filter, |log| {
+                if let Some(granted) = granted(&log.log) {
+                    let place = (log.block, log.timestamp, log.transaction_hash);
+                    let last = all.entry(granted).or_insert(place);
+                    *last = place.max(*last);
+                }
+                match all.len() > APPROVALS_MAX {
+                    false => Ok(ControlFlow::Continue(())),
+                    true => Err(Error::usage(format!(
+                        "there are more than {}: ask for fewer blocks",
+                        number(APPROVALS_MAX as u64, "approval", "approvals")
+                    ))),
+                }
+            })?;
+        }
+        Ok(all)
+    }
+
+    /// Asks the contracts what is left of each approval, and what the owners have.
+    fn ask(&self, granted: &BTreeMap<Granted, Place>, block: u64) -> Result<Vec<Approval>> {
+        if granted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let node = self.source.node(Capability::State)?;
+        let rules = node.rules_for_calls()?;
+        let calls = granted.keys().map(|it| {
+            let (to, input) = it.question();
+            Message {
+                to: Some(to),
+                input: input.into(),
+                gas_limit: GAS,
+                ..Message::default()
+            }
+        });
+        let (_, outcomes) = node.at_end_with(rules, Some(block), |replayer, block| {
+            replayer.static_calls(calls, block)
+        })?;
+        let owners: Vec<_> = (granted.keys())
+            .map(|it| (it.owner, Some(it.token)))
+            .collect();
+        let (_, balances) = self.source.balances(Some(block), &owners)?;
+        let all = granted.iter().zip(outcomes).zip(balances);
+        let approvals = all.map(|(((it, last), outcome), balance)| {
+            let (amount, expires) = it.left(&output(&outcome));
+            Approval {
+                kind: it.kind,
+                token: it.token,
+                token_id: it.token_id,
+                owner: it.owner,
+                spender: it.spender,
+                amount,
+                expires,
+                balance,
+                last: *last,
+            }
+        });
+        Ok(approvals.collect())
+    }
+}
+
+/// The words that a contract returned; `None` if it failed. A contract without code returns nothing.
+fn output(outcome: &Outcome) -> Option<Vec<U256>> {
+    let (words, _) = outcome.output.as_chunks::<32>();
+    let words = words.iter().map(|word| U256::from_be_bytes(*word));
+    outcome.is_success().then(|| words.collect())
+}
+
+impl LogFilter {
+    /// Logs with these topics, of any contract.
+    pub(super) const fn of_topics(topics: [Vec<B256>; 4]) -> Self {
+        Self {
+            addresses: Vec::new(),
+            topics,
+        }
+    }
+}

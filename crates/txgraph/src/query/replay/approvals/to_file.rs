@@ -1,0 +1,97 @@
+//! Approvals as a table, and in files.
+
+use super::{Approval, Approvals, OpenApprovals};
+use crate::{
+    AnalysisOutput, Error, Result,
+    query::analyze::{Document, rows_as_json, write_document},
+};
+use alloy_primitives::Address;
+use serde_json::{Map, json};
+use txgraph_analysis::{ColumnType, Table};
+use txgraph_export::Written;
+use txgraph_graph::widen;
+use txgraph_transfers::{DecodeCounts, ScanReport};
+
+/// The id of the table.
+const TABLE: &str = "approvals";
+
+/// The table of approvals.
+pub(super) fn table(address: Address, block: u64, approvals: &[Approval]) -> Table {
+    use ColumnType::{Address, Amount, Bool, Hash, Text, U64};
+    Table::of(
+        TABLE,
+        format!("Approvals of {address} that are open at the end of block {block}"),
+        approvals,
+        &[
+            ("kind", Text, |it: &Approval| it.kind.as_str().into()),
+            ("owner", Address, |it| it.owner.into()),
+            ("spender", Address, |it| it.spender.into()),
+            ("token_address", Address, |it| it.token.into()),
+            ("token_id", Text, |it| {
+                it.token_id.map(|id| id.to_string()).into()
+            }),
+            ("unlimited", Bool, |it| it.is_unlimited().into()),
+            ("amount", Amount, |it| {
+                let amount = it.amount.filter(|_| !it.is_unlimited());
+                amount.map(widen).into()
+            }),
+            ("at_risk", Amount, |it| it.at_risk().map(widen).into()),
+            ("expires_timestamp", U64, |it| it.expires.into()),
+            ("last_timestamp", U64, |it| it.last.1.into()),
+            ("last_block", U64, |it| it.last.0.into()),
+            ("transaction_hash", Hash, |it| it.last.2.into()),
+        ],
+    )
+}
+
+impl Approvals<'_> {
+    /// Refuses outputs that cannot be written, before anything is read.
+    ///
+    /// # Errors
+    ///
+    /// If a file exists or cannot be written.
+    pub fn check(&self, outputs: &[AnalysisOutput]) -> Result<()> {
+        let overwrite = outputs.iter().all(|output| output.overwrite);
+        self.source.check_outputs(outputs, overwrite)
+    }
+}
+
+impl OpenApprovals<'_> {
+    /// Writes the approvals to each output, except as human-readable tables: those the caller draws.
+    /// Returns the files in order of the outputs.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
+        let chain = self.source.chain()?;
+        let counts = DecodeCounts {
+            blocks: self.blocks.blocks(),
+            ..DecodeCounts::default()
+        };
+        let scan = ScanReport {
+            covered: self.blocks.into(),
+            counts,
+            last_block_hash: self.source.block_hash(self.block)?,
+            ..ScanReport::default()
+        };
+        let about = (self.description).metadata(chain, &self.blocks.into(), &scan);
+        let table = self.tables.first();
+        let table = || table.ok_or_else(|| Error::usage("there is no table"));
+        let document = Document {
+            metadata: &about,
+            fields: &|| {
+                let mut fields = Map::new();
+                fields.insert(
+                    "address".into(),
+                    self.description.options["address"].clone(),
+                );
+                fields.insert("notes".into(), json!(self.notes));
+                fields.insert(TABLE.into(), rows_as_json(table()?));
+                Ok(fields)
+            },
+            table: &|_| table(),
+        };
+        write_document(self.source, outputs, &document)
+    }
+}
