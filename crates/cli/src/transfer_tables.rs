@@ -105,6 +105,13 @@ pub(crate) fn transfers(transfers: &[Transfer], view: &View<'_>) -> Page {
     table::draw(&single(rows), view)
 }
 
+/// Draws transfers under a title.
+pub(crate) fn titled(title: String, transfers: &[Transfer], view: &View<'_>) -> Page {
+    let mut table = single(transfers.iter().map(|transfer| (transfer, None)));
+    table.title = title;
+    table::draw(&table, view)
+}
+
 /// Draws transfers that follow each other, with the number of each as its hop.
 pub(crate) fn route(title: String, transfers: &[Transfer], view: &View<'_>) -> Page {
     let steps = transfers.iter().zip(1..);

@@ -56,7 +56,9 @@ pub use graph::{
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
 pub use netting::{NetChange, Netting, Swap, net_changes, netting};
-pub use paths::{Continuation, Leg, Route, TransferPaths, transfer_paths};
+pub use paths::{
+    Continuation, Flow, Leg, Route, TransferFlows, TransferPaths, transfer_flows, transfer_paths,
+};
 pub use poisoning::{Poisoning, ZeroValue};
 pub use request::{SearchError, SearchRequest};
 pub use scan::scan;

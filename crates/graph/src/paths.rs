@@ -1,8 +1,10 @@
 //! The ways of transfers from one address to another.
 
+mod flow;
 mod reached;
 mod route;
 
+pub use flow::Flow;
 pub use reached::Continuation;
 pub use route::{Leg, Route};
 
@@ -55,26 +57,49 @@ pub fn transfer_paths(
     to: Address,
     continuation: Continuation,
 ) -> Result<TransferPaths, SearchError> {
-    let [from] = *request.checked_roots()? else {
-        return Err(SearchError::Request("a path has one start".into()));
-    };
-    if from == to {
-        let problem = format!("a path leads to another address, not from {from} to itself");
-        return Err(SearchError::Request(problem));
-    }
-    let mut walk = Walk {
-        source,
-        request,
-        ends: (from, to),
-        continuation,
-        nettings: Nettings::new(),
-    };
+    let mut walk = Walk::new(source, request, to, continuation)?;
     match request.hops {
         Some(hops) if hops > 2 && source.by_frontier(&scan_request(request, None))?.is_some() => {
             walk.deepened(hops)
         }
         _ => walk.within(request),
     }
+}
+
+/// The largest amounts that can have gone from one address to another.
+#[derive(Clone, Debug)]
+pub struct TransferFlows {
+    /// By token, over all routes together. A token of which nothing can have gone has none.
+    pub flows: Vec<Flow>,
+    /// Limits of the searches that were reached. With any, more can have gone.
+    pub limits: Vec<LimitHit>,
+    /// The report of the scan, with gaps.
+    pub scan: ScanReport,
+}
+
+/// Finds how much can have gone from the root of `request` to `to`, of each token: the maximum flow
+/// over the transfers of all routes. Swaps are not followed.
+///
+/// It reads the same transfers as [`transfer_paths`] with the same request. A bound on the hops of a
+/// route bounds which transfers are read; the flow may combine them to longer routes.
+///
+/// # Errors
+///
+/// As for [`transfer_paths`].
+pub fn transfer_flows(
+    source: &dyn TransferSource,
+    request: &SearchRequest,
+    to: Address,
+) -> Result<TransferFlows, SearchError> {
+    let walk = Walk::new(source, request, to, Continuation::SameToken)?;
+    let Read { rows, limits, scan } = walk.read(request)?;
+    let passable = |address: &Address| walk.passes(request, address);
+    let flows = flow::flows(&rows, walk.ends, passable, request.time_respecting);
+    Ok(TransferFlows {
+        flows,
+        limits,
+        scan,
+    })
 }
 
 /// A query for routes, and the swaps that were read for it.
@@ -86,7 +111,46 @@ struct Walk<'a> {
     nettings: Nettings,
 }
 
-impl Walk<'_> {
+/// The transfers that routes may contain.
+struct Read {
+    /// In total order.
+    rows: Vec<Transfer>,
+    limits: Vec<LimitHit>,
+    scan: ScanReport,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        source: &'a dyn TransferSource,
+        request: &'a SearchRequest,
+        to: Address,
+        continuation: Continuation,
+    ) -> Result<Self, SearchError> {
+        let [from] = *request.checked_roots()? else {
+            return Err(SearchError::Request("a path has one start".into()));
+        };
+        if from == to {
+            let problem = format!("a path leads to another address, not from {from} to itself");
+            return Err(SearchError::Request(problem));
+        }
+        Ok(Self {
+            source,
+            request,
+            ends: (from, to),
+            continuation,
+            nettings: Nettings::new(),
+        })
+    }
+
+    /// Whether routes go on from an address.
+    fn passes(&self, request: &SearchRequest, address: &Address) -> bool {
+        let (from, to) = self.ends;
+        *address == from
+            || (*address != to
+                && !request.stop_at.contains(address)
+                && (request.expand_zero || !address.is_zero()))
+    }
+
     /// Finds the routes within one more hop from either end at a time. Reads few addresses if the
     /// shortest route is short.
     fn deepened(&mut self, hops_max: u32) -> Result<TransferPaths, SearchError> {
@@ -128,6 +192,19 @@ impl Walk<'_> {
 
     /// Finds the routes with one search from either end.
     fn within(&mut self, request: &SearchRequest) -> Result<TransferPaths, SearchError> {
+        let Read { rows, limits, scan } = self.read(request)?;
+        let (shortest, earliest) = self.routes(request, &rows)?;
+        Ok(TransferPaths {
+            shortest,
+            earliest,
+            limits,
+            internal: request.filter.internal,
+            scan,
+        })
+    }
+
+    /// Reads the transfers of routes with one search from either end.
+    fn read(&self, request: &SearchRequest) -> Result<Read, SearchError> {
         let (from, to) = self.ends;
         let half = |root, end, direction, hops| -> Result<TransferGraph, SearchError> {
             let mut request = SearchRequest {
@@ -173,13 +250,9 @@ impl Walk<'_> {
             let moving = transfers.filter(|it| self.moves(it));
             rows.extend(moving.map(|it| (it.position(), it.clone())));
         }
-        let rows: Vec<_> = rows.into_values().collect();
-        let (shortest, earliest) = self.routes(request, &rows)?;
-        Ok(TransferPaths {
-            shortest,
-            earliest,
+        Ok(Read {
+            rows: rows.into_values().collect(),
             limits,
-            internal: request.filter.internal,
             scan,
         })
     }
@@ -200,12 +273,7 @@ impl Walk<'_> {
         rows: &[Transfer],
     ) -> Result<(Option<Route>, Option<Route>), SearchError> {
         let (from, to) = self.ends;
-        let passable = |address: &Address| {
-            *address == from
-                || (*address != to
-                    && !request.stop_at.contains(address)
-                    && (request.expand_zero || !address.is_zero()))
-        };
+        let passable = |address: &Address| self.passes(request, address);
         let given = Rows::new(rows, passable, self.continuation);
         let mut round = 0;
         loop {

@@ -105,9 +105,9 @@ pub use txgraph_export::{
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
-    Edge, EndReason, Expansion, Leg, LimitHit, MergedEdge, NetChange, Netting, Poisoning, Route,
-    SearchRequest, Swap, TransferCounts, TransferGraph, TransferPaths, Unchecked, Vertex, VertexId,
-    ZeroValue, netting, petgraph, widen,
+    Edge, EndReason, Expansion, Flow, Leg, LimitHit, MergedEdge, NetChange, Netting, Poisoning,
+    Route, SearchRequest, Swap, TransferCounts, TransferFlows, TransferGraph, TransferPaths,
+    Unchecked, Vertex, VertexId, ZeroValue, netting, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
-    Leg, PreparedSearch, Result, Route, Source, Table, TransferPaths, U256, limit_words,
+    Leg, LimitHit, PreparedSearch, Result, Route, ScanReport, Source, Table, TransferFlows,
+    TransferPaths, U256, limit_words,
     parse::{GraphQuery, Options, parse_address},
     route_remarks, widen,
 };
@@ -58,6 +59,14 @@ pub(crate) struct PathArgs {
     #[serde(skip)]
     any_token: bool,
 
+    /// Print how much can have gone at most, over all routes, and by which transfers that is bounded
+    ///
+    /// The maximum flow over the transfers of all routes, for each token: in time, what arrived can leave
+    /// later. The transfers that are printed add up to it (a minimum cut). Swaps are not followed.
+    #[arg(long, conflicts_with = "any_token", help_heading = "Search")]
+    #[serde(skip)]
+    max_flow: bool,
+
     /// No routes through addresses with more counterparties
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_degree: Option<u32>,
@@ -91,6 +100,8 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
         0x5149f9591ad4bba78320c6e8f09fca122bd2441e -t 0xd601451207128971898aab8654521699f35222e2 \\
         -n 12 --json
+    $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+        0x5149f9591ad4bba78320c6e8f09fca122bd2441e --max-flow
 
 With an index (`txgraph index build`), routes are found in milliseconds.
 ";
@@ -156,6 +167,15 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     if begin(&question, &source, context)? {
         return Ok(());
     }
+    if args.max_flow {
+        let found = question.flows_to(to)?;
+        show_flows(args, &found, &question, &source, outputs, context)?;
+        let is_indexed = source.is_indexed(&question.scan_request());
+        context
+            .terminal
+            .scanned(&found.scan, start.elapsed(), is_indexed);
+        return Ok(());
+    }
     let continuation = match args.any_token {
         true => Continuation::AnyToken,
         false => Continuation::SameToken,
@@ -170,20 +190,8 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     if is_json {
         print_json(&paths_as_json(&found, has_internal, continuation))?;
     } else if found.shortest.is_none() {
-        let hops = match args.hops {
-            Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
-            Hops::All => "any number of transfers".to_owned(),
-        };
-        let order = if args.any_order {
-            ""
-        } else {
-            ", each after the one before (see --any-order)"
-        };
-        let mut text = format!("no route from {from} to {to} within {hops}{order}\n");
-        for line in unsearched(&found, has_internal, continuation) {
-            text += &format!("  not searched: {line}\n");
-        }
-        print_page(&text)?;
+        let lines = unsearched(&found.limits, &found.scan, has_internal, continuation);
+        print_page(&args.nothing(&format!("no route from {from} to {to}"), &lines))?;
     } else {
         show_routes(&found, question.blocks(), &source, outputs, context)?;
     }
@@ -194,12 +202,13 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
 
 /// Describes the parts that a search for routes left out: a route may be there.
 fn unsearched(
-    found: &TransferPaths,
+    limits: &[LimitHit],
+    scan: &ScanReport,
     has_internal: bool,
     continuation: Continuation,
 ) -> Vec<String> {
-    let mut lines: Vec<_> = found.limits.iter().map(limit_words).collect();
-    let missing: BlockRanges = found.scan.missing.iter().map(|gap| gap.blocks).collect();
+    let mut lines: Vec<_> = limits.iter().map(limit_words).collect();
+    let missing: BlockRanges = scan.missing.iter().map(|gap| gap.blocks).collect();
     if !missing.is_empty() {
         lines.push(format!("blocks {missing}, which are missing"));
     }
@@ -254,6 +263,87 @@ fn show_routes(
     transfer_tables::print(&Page::join(pages), terminal)
 }
 
+impl PathArgs {
+    /// Says that nothing was found, and what was not searched.
+    fn nothing(&self, what: &str, unsearched: &[String]) -> String {
+        let hops = match self.hops {
+            Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
+            Hops::All => "any number of transfers".to_owned(),
+        };
+        let order = if self.any_order {
+            ""
+        } else {
+            ", each after the one before (see --any-order)"
+        };
+        let mut text = format!("{what} within {hops}{order}\n");
+        for line in unsearched {
+            text += &format!("  not searched: {line}\n");
+        }
+        text
+    }
+}
+
+/// Prints the largest amounts that can have gone, each with the transfers that bound it.
+fn show_flows(
+    args: &PathArgs,
+    found: &TransferFlows,
+    question: &PreparedSearch<'_>,
+    source: &Source,
+    outputs: GraphOutputs,
+    context: &Context<'_>,
+) -> Result<()> {
+    let terminal = context.terminal;
+    terminal.stats.phase("search");
+    terminal.gaps(&found.scan);
+    terminal.limits(&found.limits, limit_words);
+    if args.shown.json {
+        return print_json(&flows_as_json(found));
+    }
+    if found.flows.is_empty() {
+        let filter = &question.request().filter;
+        let has_internal = filter.internal || !filter.tokens.matches(None);
+        let same = Continuation::SameToken;
+        let lines = unsearched(&found.limits, &found.scan, has_internal, same);
+        let nothing = format!("nothing can have gone from {} to {}", args.from, args.to);
+        return print_page(&args.nothing(&nothing, &lines));
+    }
+    let shown = found.flows.iter().filter_map(|it| it.asset.token_address);
+    let tokens = token_notes::named(outputs.tokens, source, shown, question.blocks(), terminal)?;
+    let labels = outputs.labels.unwrap_or_default();
+    let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
+    let pages = found.flows.iter().map(|flow| {
+        let most = tokens.format_amount(view.chain_id, &flow.asset, flow.amount);
+        let cut = number(flow.cut.len() as u64, "transfer", "transfers");
+        let title = format!("At most {most} can have gone, bounded by {cut}");
+        let mut page = transfer_tables::titled(title, &flow.cut, &view);
+        let parts = number(flow.parts.len() as u64, "transfer", "transfers");
+        page.text += &format!("note: {parts} can have carried it; --json lists them\n");
+        page
+    });
+    transfer_tables::print(&Page::join(pages.collect()), terminal)
+}
+
+fn flows_as_json(found: &TransferFlows) -> Value {
+    let flows = found.flows.iter().map(|flow| {
+        let cut = flow.cut.iter().map(Fields::placed);
+        let parts = flow.parts.iter().map(|(transfer, part)| {
+            json!({ "amount": part.to_string(), "transfer": Fields::placed(transfer) })
+        });
+        json!({
+            "token_address": flow.asset.token_address,
+            "token_id": flow.token_id.map(|id| id.to_string()),
+            "at_most": flow.amount.to_string(),
+            "cut": cut.collect::<Vec<_>>(),
+            "parts": parts.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "flows": flows.collect::<Vec<_>>(),
+        "limits": found.limits,
+        "missing": found.scan.missing,
+    })
+}
+
 fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Continuation) -> Value {
     let route = |route: &Option<Route>| -> Value {
         let steps = route
@@ -286,7 +376,7 @@ fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Contin
         "legs": { "shortest": legs(&found.shortest), "earliest": legs(&found.earliest) },
         "remarks": { "shortest": remarks(&found.shortest), "earliest": remarks(&found.earliest) },
         "not_searched": match found.shortest {
-            None => unsearched(found, has_internal, continuation),
+            None => unsearched(&found.limits, &found.scan, has_internal, continuation),
             Some(_) => Vec::new(),
         },
         "limits": found.limits,

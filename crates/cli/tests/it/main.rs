@@ -18,6 +18,7 @@ mod dates;
 mod determinism;
 mod era;
 mod evm;
+mod flows;
 mod graph;
 mod head;
 mod help;

@@ -4,6 +4,7 @@
 
 mod cases;
 mod fixtures;
+mod flows;
 mod naive;
 mod paths;
 mod property;

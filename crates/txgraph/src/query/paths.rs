@@ -4,8 +4,8 @@ use super::{retry::retry_on_reorg, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::{Address, U256};
 use txgraph_graph::{
-    Asset, CommonCounterparties, Continuation, Leg, Route, TransferPaths, common_counterparties,
-    transfer_paths,
+    Asset, CommonCounterparties, Continuation, Leg, Route, TransferFlows, TransferPaths,
+    common_counterparties, transfer_flows, transfer_paths,
 };
 
 impl PreparedSearch<'_> {
@@ -21,6 +21,23 @@ impl PreparedSearch<'_> {
         let from = source.transfer_source(&request.filter)?;
         let mut found = retry_on_reorg(source, || {
             Ok(source.install(|| transfer_paths(&*from, request, to, continuation))??)
+        })?;
+        found.scan.caveats.extend(self.cut.clone());
+        source.check_interrupted()?;
+        Ok(found)
+    }
+
+    /// Finds how much can have gone from the root to `to`, of each token, over all routes together. Swaps
+    /// are not followed. The direction is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::paths_to`].
+    pub fn flows_to(&self, to: Address) -> Result<TransferFlows> {
+        let (source, request) = (self.source, &self.request);
+        let from = source.transfer_source(&request.filter)?;
+        let mut found = retry_on_reorg(source, || {
+            Ok(source.install(|| transfer_flows(&*from, request, to))??)
         })?;
         found.scan.caveats.extend(self.cut.clone());
         source.check_interrupted()?;
