@@ -5,7 +5,7 @@ mod to_file;
 
 #[cfg(feature = "export")]
 pub use to_file::{AnalysisFormat, AnalysisOutput};
-#[cfg(feature = "export")]
+#[cfg(all(feature = "export", feature = "replay"))]
 pub(in crate::query) use to_file::{Document, rows_as_json, write_document};
 
 use super::{

@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Map, Value, json};
 use std::{path::Path, str::FromStr};
 use txgraph_analysis::Table;
-use txgraph_export::{Metadata, TableFormat, Target, Written, plain_text};
+use txgraph_export::{Metadata, TableFormat, Target, Written};
 
 /// The format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +162,7 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
 }
 
 /// The rows of a table, each as an object with the names of the columns.
+#[cfg(feature = "replay")]
 pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
     let row = |row: &Vec<_>| -> Value {
         let cells = table.columns.iter().zip(row);
@@ -172,6 +173,7 @@ pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
 }
 
 /// A cell in JSON. Amounts are text: readers of JSON keep 53 bits of a number.
+#[cfg(feature = "replay")]
 fn cell(value: &txgraph_analysis::Value<'_>) -> Value {
     use txgraph_analysis::Value as Cell;
     match value {
@@ -179,6 +181,6 @@ fn cell(value: &txgraph_analysis::Value<'_>) -> Value {
         Cell::U64(number) => json!(number),
         Cell::Bool(is) => json!(is),
         Cell::Address(address) => json!(address),
-        other => json!(plain_text(other)),
+        other => json!(txgraph_export::plain_text(other)),
     }
 }
