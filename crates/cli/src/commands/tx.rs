@@ -9,14 +9,15 @@ use crate::{
 };
 use clap::Args;
 use txgraph::{
-    Address, Asset, BlockRange, NetChange, Netting, Result, TransactionSummary, U256,
+    Address, ApprovalKind, Asset, BlockRange, NetChange, Netting, Result, TokenStandard,
+    TransactionSummary, U256,
     parse::{parse_transaction, utc},
 };
 
-/// Show one transaction: transfers, fee, swaps, net balance changes
+/// Show one transaction: transfers, fee, swaps, approvals, net changes
 ///
 /// Prints sender, receiver, method, status and fee, all transfers of tokens and of the native coin,
-/// including internal ones, who swapped what, and the net balance change of each address.
+/// including internal ones, who swapped what, approvals, and the net balance change of each address.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TxArgs {
@@ -60,6 +61,8 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     }
     let tokens = found.transfers.iter();
     let tokens = tokens.filter_map(|transfer| transfer.token_address);
+    let approved = found.approvals.iter().flatten().map(|it| it.token);
+    let tokens = tokens.chain(approved);
     let page = Page {
         coin: source.native_symbol()?,
         names: Names::read(
@@ -114,8 +117,9 @@ impl Page {
             ether(found.value),
             found.nonce
         );
+        let approvals = self.approvals(found);
         if found.transfers.is_empty() {
-            return text + "\nnothing moved\n";
+            return text + "\nnothing moved\n" + &approvals;
         }
         text += "\nmovements\n";
         for transfer in &found.transfers {
@@ -128,6 +132,7 @@ impl Page {
             );
         }
         text += &self.swaps(found);
+        text += &approvals;
         text += "\nnet changes without the fee\n";
         for change in found.net() {
             let NetChange {
@@ -172,6 +177,48 @@ impl Page {
         match lines.is_empty() {
             true => lines,
             false => format!("\nswaps\n{lines}"),
+        }
+    }
+
+    /// The approvals that were granted and revoked.
+    fn approvals(&self, found: &TransactionSummary) -> String {
+        let approvals = found.approvals.iter().flatten().map(|it| {
+            let standard = match it.kind {
+                ApprovalKind::Allowance | ApprovalKind::Permit2 => TokenStandard::Erc20,
+                ApprovalKind::Item | ApprovalKind::Operator => TokenStandard::Erc721,
+            };
+            let asset = Asset {
+                token_address: Some(it.token),
+                token_standard: standard,
+            };
+            let token = self.names.tokens.format_asset(self.names.chain_id, &asset);
+            let amount = it.amount.unwrap_or_default();
+            let all = match (it.token_id, standard) {
+                (Some(id), _) => format!("item {id} of {token}"),
+                (None, TokenStandard::Erc20) if it.kind.is_unlimited(amount) => {
+                    format!("unlimited {token}")
+                }
+                (None, TokenStandard::Erc20) => self.names.amount(&asset, amount),
+                (None, _) => format!("all items of {token}"),
+            };
+            let [owner, spender] = [it.owner, it.spender].map(|address| self.named(address));
+            match (it.amount, it.token_id) {
+                (None, _) => {
+                    format!("  {owner} lets {spender} take an unknown amount of {token}\n")
+                }
+                (Some(_), Some(_)) if it.spender.is_zero() => {
+                    format!("  {owner} lets no other address take {all}\n")
+                }
+                (Some(U256::ZERO), _) => {
+                    format!("  {owner} no longer lets {spender} take {token}\n")
+                }
+                (Some(_), _) => format!("  {owner} lets {spender} take {all}\n"),
+            }
+        });
+        let lines: String = approvals.collect();
+        match lines.is_empty() {
+            true => lines,
+            false => format!("\napprovals\n{lines}"),
         }
     }
 

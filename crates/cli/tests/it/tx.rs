@@ -171,3 +171,63 @@ fn swaps_are_seen_as_swaps() {
         assert!(swaps > 0, "{name}: {planted}");
     }
 }
+
+/// Approvals equal the events in the receipts of the node.
+#[test]
+fn approvals_are_those_of_the_logs() {
+    const APPROVAL: &str = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925";
+    let sample = Sample::small();
+    let mut seen = 0;
+    for line in sample.fixture.lines("receipts") {
+        for (index, receipt) in line["receipts"].as_array().unwrap().iter().enumerate() {
+            let logs = receipt["logs"].as_array().unwrap().iter();
+            let wanted: Vec<_> = logs
+                .filter(|log| log["topics"][0] == APPROVAL)
+                .map(|log| {
+                    let topics: Vec<&str> = (log["topics"].as_array().unwrap().iter())
+                        .map(|topic| topic.as_str().unwrap())
+                        .collect();
+                    let address = |at: usize| format!("0x{}", &topics[at][26..]);
+                    let number = |text: &str| {
+                        let digits = text.trim_start_matches("0x");
+                        txgraph::U256::from_str_radix(digits, 16)
+                            .unwrap()
+                            .to_string()
+                    };
+                    let amount = match topics.len() {
+                        4 => u8::from(topics[2].contains(|c| c != '0' && c != 'x')).to_string(),
+                        _ => number(log["data"].as_str().unwrap()),
+                    };
+                    let id = topics.get(3).map(|id| number(id));
+                    let token = log["address"].as_str().unwrap().to_lowercase();
+                    (token, address(1), address(2), id, amount)
+                })
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let name = format!("{}:{index}", line["block"]);
+            let found = summary(&sample, &name, &crate::replay::chain());
+            let found: Vec<_> = (found["approvals"].as_array().unwrap().iter())
+                .map(|it| {
+                    let text = |name: &str| it[name].as_str().map(str::to_lowercase);
+                    let known = |name: &str| text(name).unwrap();
+                    let id = text("token_id");
+                    (
+                        known("token_address"),
+                        known("owner"),
+                        known("spender"),
+                        id,
+                        known("amount"),
+                    )
+                })
+                .collect();
+            assert_eq!(found, wanted, "{name}");
+            seen += wanted.len();
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    let unlimited = sample.ok(&format!("tx 2:1 {}", crate::replay::chain()));
+    unlimited.prints("nothing moved\n\napprovals\n");
+    unlimited.prints("lets 0x23b9f8b9C7624BF5bbDc966963cD2888B8A46C5c take unlimited USD6");
+}

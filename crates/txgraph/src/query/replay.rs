@@ -27,7 +27,7 @@ mod token;
 mod transaction;
 
 #[cfg(feature = "export")]
-pub use approvals::{Approval, ApprovalKind, Approvals, OpenApprovals};
+pub use approvals::{Approval, ApprovalKind, Approvals, GrantedApproval, OpenApprovals};
 pub use call::{Call, CallResult};
 #[cfg(feature = "export")]
 pub use creation::{Creation, Creator};

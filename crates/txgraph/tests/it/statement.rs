@@ -10,7 +10,7 @@ use txgraph_testkit::fixtures::{self, Fixture};
 
 /// The chains that were executed, each with its genesis beside it.
 fn executed() -> Vec<(Fixture, fixtures::Unpacked)> {
-    let chains = ["dev-v1", "dev-v2", "long-v2"].into_iter();
+    let chains = ["dev-v1", "dev-v2", "long-v2", "masked/v1", "masked/v2"].into_iter();
     chains
         .filter_map(fixtures::fixture)
         .map(|fixture| {

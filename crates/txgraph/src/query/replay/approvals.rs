@@ -3,7 +3,8 @@
 mod events;
 mod to_file;
 
-pub use events::ApprovalKind;
+pub(super) use events::granted_by;
+pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{
     BlockSpec, Capability, Error, LogFilter, Result, Source,
@@ -66,15 +67,9 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Whether there is no limit in practice: from 2^255 on, of Permit2 from 2^159 on.
+    /// See [`ApprovalKind::is_unlimited`].
     pub fn is_unlimited(&self) -> bool {
-        let bits = match self.kind {
-            ApprovalKind::Allowance => 255,
-            ApprovalKind::Permit2 => 159,
-            ApprovalKind::Item => return false,
-            ApprovalKind::Operator => return true,
-        };
-        self.amount.is_some_and(|amount| amount.bit_len() > bits)
+        (self.amount).is_some_and(|amount| self.kind.is_unlimited(amount))
     }
 
     /// How much the spender can take at the end of the block: at most what the owner has.

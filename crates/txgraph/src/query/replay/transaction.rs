@@ -3,7 +3,10 @@
 #[cfg(feature = "rpc")]
 mod served;
 
-use super::{Location, Trace, TransactionName};
+use super::{
+    Location, Trace, TransactionName,
+    approvals::{GrantedApproval, granted_by},
+};
 use crate::{
     Capability, Error, ErrorKind, Result, Source, query::retry::retry_on_reorg, source::RethNode,
 };
@@ -52,6 +55,9 @@ pub struct TransactionSummary {
     pub fee: Option<U256>,
     /// All movements: first of the native coin, then of tokens, in the order of their logs.
     pub transfers: Vec<Transfer>,
+    /// The approvals that it granted or revoked, in the order of their logs. `None`: not known, because
+    /// the source has no logs of other events.
+    pub approvals: Option<Vec<GrantedApproval>>,
     /// Why transfers inside of the transaction are not known; `None` if they are.
     pub without_internal: Option<String>,
 }
@@ -112,6 +118,7 @@ impl TransactionSummary {
             "internal_transfers": self.without_internal.is_none(),
             "swaps": swaps,
             "unresolved": unresolved,
+            "approvals": self.approvals,
             "transfers": transfers.collect::<Vec<_>>(),
             "net": net.collect::<Vec<_>>(),
         })
@@ -274,6 +281,7 @@ impl Source {
             gas_used,
             fee: is_simple.then(|| (base_fee + tip) * U256::from(gas_used)),
             transfers,
+            approvals: Some(granted_by(&receipt.logs)),
             without_internal: None,
         })
     }

@@ -6,6 +6,7 @@
 
 use crate::LogFilter;
 use alloy_primitives::{Address, B256, Log, U256, address, keccak256};
+use serde::{Serialize, Serializer};
 use txgraph_base::string_enum;
 
 /// Permit2 has the same address on every chain.
@@ -23,6 +24,68 @@ string_enum! {
         /// All items of an ERC-721 or ERC-1155 token.
         Operator = "operator",
     }
+}
+
+impl ApprovalKind {
+    /// Whether an amount is no limit in practice: from 2^255 on, of Permit2 from 2^159 on, and all
+    /// items.
+    pub fn is_unlimited(self, amount: U256) -> bool {
+        match self {
+            Self::Allowance => amount.bit_len() > 255,
+            Self::Permit2 => amount.bit_len() > 159,
+            Self::Item => false,
+            Self::Operator => !amount.is_zero(),
+        }
+    }
+}
+
+/// An approval as an event states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct GrantedApproval {
+    /// The kind.
+    pub kind: ApprovalKind,
+    /// The token.
+    #[serde(rename = "token_address")]
+    pub token: Address,
+    /// The id, of a single item.
+    #[serde(serialize_with = "as_text")]
+    pub token_id: Option<U256>,
+    /// Whose tokens may be taken.
+    pub owner: Address,
+    /// Who may take them.
+    pub spender: Address,
+    /// How much, in the smallest unit; of an operator or an item 1. Zero: the approval was revoked.
+    #[serde(serialize_with = "as_text")]
+    pub amount: Option<U256>,
+}
+
+fn as_text<S: Serializer>(number: &Option<U256>, serializer: S) -> Result<S::Ok, S::Error> {
+    number
+        .map(|number| number.to_string())
+        .serialize(serializer)
+}
+
+/// Reads the approvals from logs.
+pub(in crate::query::replay) fn granted_by<'a>(
+    logs: impl IntoIterator<Item = &'a Log>,
+) -> Vec<GrantedApproval> {
+    let approvals = logs.into_iter().filter_map(|log| {
+        let it = granted(log)?;
+        let word = log.data.data.first_chunk::<32>();
+        let word = word.map(|word| U256::from_be_bytes(*word));
+        Some(GrantedApproval {
+            kind: it.kind,
+            token: it.token,
+            token_id: it.token_id,
+            owner: it.owner,
+            spender: it.spender,
+            amount: match it.kind {
+                ApprovalKind::Item => Some(U256::from(u8::from(!it.spender.is_zero()))),
+                _ => word,
+            },
+        })
+    });
+    approvals.collect()
 }
 
 /// An approval that was granted once.
@@ -79,10 +142,13 @@ pub(super) fn granted(log: &Log) -> Option<Granted> {
     let topics = log.topics();
     let at = |index: usize| topics.get(index).map(|topic| Address::from_word(*topic));
     let name = *topics.first()?;
-    let (kind, token, spender, token_id) = if PERMIT2_EVENTS.map(topic).contains(&name) {
+    let is_permit2 = log.address == PERMIT2 && PERMIT2_EVENTS.map(topic).contains(&name);
+    let (kind, token, spender, token_id) = if is_permit2 {
         (ApprovalKind::Permit2, at(2)?, at(3)?, None)
     } else if name == topic(APPROVAL_FOR_ALL) {
         (ApprovalKind::Operator, log.address, at(2)?, None)
+    } else if name != topic(APPROVAL) {
+        return None;
     } else {
         match topics.get(3) {
             None => (ApprovalKind::Allowance, log.address, at(2)?, None),
@@ -229,6 +295,11 @@ mod tests {
             assert_eq!(alloy_primitives::hex::encode(&input[..4]), selector);
             assert_eq!(input.len() % 32, 4);
         }
+        let other = "Transfer(address,address,uint256)";
+        assert_eq!(granted(&log(TOKEN, other, &[owner, spender])), None);
+        // Only Permit2 speaks for other tokens.
+        let foreign = log(TOKEN, PERMIT2_EVENTS[0], &[owner, token, spender]);
+        assert_eq!(granted(&foreign), None);
         // Tokens that do not index the owner.
         assert_eq!(granted(&log(TOKEN, APPROVAL, &[])), None);
     }

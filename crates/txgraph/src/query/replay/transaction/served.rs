@@ -106,6 +106,7 @@ pub(super) fn summary(server: &RpcSource, found: FoundTransaction) -> Result<Tra
         gas_used: found.gas_used,
         fee: found.fee,
         transfers,
+        approvals: None,
         // Nothing is left of what a failed transaction moved.
         without_internal: without_internal.filter(|_| success),
     })
