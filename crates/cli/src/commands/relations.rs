@@ -59,7 +59,7 @@ pub(crate) struct PathArgs {
     #[serde(skip)]
     any_token: bool,
 
-    /// Print how much can have gone at most, over all routes, and by which transfers that is bounded
+    /// How much can have gone at most over all routes, and what bounds it
     ///
     /// The maximum flow over the transfers of all routes, for each token: in time, what arrived can leave
     /// later. The transfers that are printed add up to it (a minimum cut). Swaps are not followed.

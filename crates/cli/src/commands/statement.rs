@@ -70,7 +70,9 @@ pub(crate) struct StatementArgs {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Make a statement again that was written as JSON, and name the first row that differs
+    /// Make a statement again, and name the first row that differs
+    ///
+    /// The file is one that `statement -o FILE.json` wrote.
     Verify {
         /// The statement
         #[arg(value_name = "FILE")]

@@ -3,7 +3,7 @@
 mod swaps;
 
 use super::{retry::retry_on_reorg, search::scan_request};
-use crate::{Error, ErrorKind, Result, Source};
+use crate::{Error, ErrorKind, Result, Source, words::number};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use swaps::search_through;
@@ -139,17 +139,14 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
         notes.push(format!(
             "the balances of {} before the first block are not known, so that only what arrived since \
              counts{}",
-            counted(taint.unknown_balances, "account"),
+            number(taint.unknown_balances, "account", "accounts"),
             because(obstacle)
         ));
     }
     if taint.uncompared > 0 {
         notes.push(format!(
             "{} not compared with the balance after the last block{}",
-            match taint.uncompared {
-                1 => "1 held amount was".to_owned(),
-                count => format!("{count} held amounts were"),
-            },
+            number(taint.uncompared, "held amount was", "held amounts were"),
             because(uncompared)
         ));
     }
@@ -161,30 +158,27 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
         notes.push(format!(
             "at {}, tokens left in a way that was not read: calls inside transactions, if they were \
              not asked for, fees, or a token that changes balances without a transfer",
-            counted(unseen, "place")
+            number(unseen, "place", "places")
         ));
     }
     if !taint.follows_swaps && !taint.swaps.is_empty() {
         notes.push(format!(
             "tainted tokens were given for others in {}, which the table of swaps lists; amounts are \
              followed to who took them, not into what was got",
-            counted(taint.swaps.len() as u64, "swap")
+            number(taint.swaps.len() as u64, "swap", "swaps")
         ));
     }
     if taint.unresolved_swaps > 0 {
         notes.push(format!(
             "{} not say what was given for what, so that the tokens are followed to their receivers",
-            match taint.unresolved_swaps {
-                1 => "1 swap does".to_owned(),
-                count => format!("{count} swaps do"),
-            }
+            number(taint.unresolved_swaps, "swap does", "swaps do")
         ));
     }
     if taint.unexplained > 0 {
         notes.push(format!(
             "{} moved more than the account is known to have had: fees, rebasing, or a balance \
              from before the first block",
-            counted(taint.unexplained, "transfer")
+            number(taint.unexplained, "transfer", "transfers")
         ));
     }
     notes
@@ -192,10 +186,6 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
 
 fn because(why: Option<Error>) -> String {
     why.map_or_else(String::new, |why| format!(": {}", why.message))
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Balances at the end of a block, by address and token; absent if they are not known.
