@@ -55,6 +55,11 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
             "warning: transfers inside of the transaction are not known: {why}"
         ));
     }
+    if found.approvals.is_none() {
+        context.terminal.note(format_args!(
+            "approvals are not known: the logs of a server are checked for transfers only"
+        ));
+    }
     let method = found.method(&functions);
     if args.json {
         return print_json(&found.to_json(method.as_deref()));

@@ -56,7 +56,7 @@ pub struct TransactionSummary {
     /// All movements: first of the native coin, then of tokens, in the order of their logs.
     pub transfers: Vec<Transfer>,
     /// The approvals that it granted or revoked, in the order of their logs. `None`: not known, because
-    /// the source has no logs of other events.
+    /// the logs of a server are checked for transfers only.
     pub approvals: Option<Vec<GrantedApproval>>,
     /// Why transfers inside of the transaction are not known; `None` if they are.
     pub without_internal: Option<String>,
