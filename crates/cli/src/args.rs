@@ -10,8 +10,8 @@ use clap::{ArgAction, Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
 use txgraph::{
-    Config, Direction, GraphFormat, Hops, IndexChoice, Kind, SourceSpec, TableFormat,
-    TokenStandard,
+    AnalysisFormat, AnalysisOutput, Config, Direction, GraphFormat, Hops, IndexChoice, Kind,
+    SourceSpec, TableFormat, TokenStandard,
     parse::{Output, check_min_value, parse_size, parse_token_id},
 };
 
@@ -341,15 +341,32 @@ pub(crate) struct OutputArgs {
     pub(crate) overwrite: bool,
 }
 
-impl OutputArgs {
-    /// The files with the format of the command.
-    pub(crate) fn with_format(&self, format: Option<&str>) -> Output {
-        let paths = self.output.iter().cloned();
-        Output {
+/// The files of a result that consists of tables.
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct TableOutputArgs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    files: OutputArgs,
+
+    /// Format [default: by extension; on stdout human-readable tables]
+    #[arg(
+        short, long, value_name = "FORMAT",
+        value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
+    )]
+    format: Option<String>,
+}
+
+impl TableOutputArgs {
+    /// Reads the outputs. `table`: the one in data files; absent: the main one.
+    pub(crate) fn read(&self, table: Option<&str>) -> txgraph::Result<Vec<AnalysisOutput>> {
+        let paths = self.files.output.iter().cloned();
+        let output = Output {
             output: paths.map(crate::name_args::text).collect(),
-            format: format.map(str::to_owned),
-            overwrite: self.overwrite,
-        }
+            format: self.format.clone(),
+            overwrite: self.files.overwrite,
+        };
+        output.tables(table)
     }
 }
 

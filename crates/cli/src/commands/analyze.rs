@@ -2,13 +2,13 @@
 
 use super::{Context, branch_ends, token_notes};
 use crate::{
-    args::{OutputArgs, SearchArgs, TokenListArgs, words},
+    args::{SearchArgs, TableOutputArgs, TokenListArgs, words},
     cluster::ClusterArgs,
     output::{Terminal, limit_words},
     table::{self, Page, Style, View},
     transfer_tables,
 };
-use clap::{Args, builder::PossibleValuesParser};
+use clap::Args;
 use serde::Serialize;
 use std::time::Instant;
 use txgraph::{
@@ -79,14 +79,7 @@ pub(crate) struct AnalyzeArgs {
 
     #[command(flatten)]
     #[serde(flatten)]
-    files: OutputArgs,
-
-    /// Format [default: by extension; on stdout human-readable tables]
-    #[arg(
-        short, long, value_name = "FORMAT",
-        value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
-    )]
-    format: Option<String>,
+    files: TableOutputArgs,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -2,12 +2,10 @@
 
 use super::{Context, names::Names};
 use crate::{
-    args::{BlockArgs, NameArgs, OutputArgs},
+    args::{BlockArgs, NameArgs, TableOutputArgs},
     output::number,
-    table::{self, Page, Style, View},
-    transfer_tables::{self, ROWS_MAX},
 };
-use clap::{Args, builder::PossibleValuesParser};
+use clap::Args;
 use txgraph::{
     AnalysisFormat, Result,
     parse::{Checksum, parse_address},
@@ -33,14 +31,7 @@ pub(crate) struct ApprovalsArgs {
     blocks: BlockArgs,
 
     #[command(flatten)]
-    files: OutputArgs,
-
-    /// Format [default: by extension; on stdout a human-readable table]
-    #[arg(
-        short, long, value_name = "FORMAT",
-        value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
-    )]
-    format: Option<String>,
+    files: TableOutputArgs,
 
     #[command(flatten)]
     names: NameArgs,
@@ -63,10 +54,7 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
     for blocks in args.blocks.read()? {
         question = question.blocks(blocks);
     }
-    let outputs = args
-        .files
-        .with_format(args.format.as_deref())
-        .tables(None)?;
+    let outputs = args.files.read(None)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(&source, terminal)?;
     question.check(&outputs)?;
@@ -81,19 +69,7 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
         let blocks = found.blocks.into();
         let lists = &args.names.tokens;
         let names = Names::read(lists, labels, &source, tokens, &blocks, terminal)?;
-        let view = View {
-            style: Style::Movements,
-            tokens: &names.tokens,
-            labels: &names.labels,
-            chain_id: names.chain_id,
-            width: terminal.width(),
-            rows_max: ROWS_MAX,
-        };
-        let pages = found.tables.iter().map(|table| table::draw(table, &view));
-        transfer_tables::print(&Page::join(pages.collect()), terminal)?;
-        if found.approvals.len() > ROWS_MAX {
-            transfer_tables::note_stopped(terminal, "rows");
-        }
+        names.print(&found.tables.iter().collect::<Vec<_>>(), terminal)?;
     }
     terminal.note(format_args!(
         "open at the end of block {}: {} of {}",

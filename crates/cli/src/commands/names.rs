@@ -1,9 +1,15 @@
 //! Addresses and amounts with their names, in pages of text.
 
 use super::token_notes;
-use crate::{name_args::TokenListArgs, output::Terminal};
+use crate::{
+    name_args::TokenListArgs,
+    output::Terminal,
+    table::{self, Page},
+    transfer_tables,
+};
 use txgraph::{
-    Address, AmountSum, Asset, BlockRanges, Labels, Result, Source, TokenList, U256, printable,
+    Address, AmountSum, Asset, BlockRanges, Labels, Result, Source, Table, TokenList, U256,
+    printable,
 };
 
 /// The names of addresses and tokens.
@@ -29,6 +35,17 @@ impl Names {
             tokens: token_notes::named(list, source, tokens, blocks, terminal)?,
             labels,
         })
+    }
+
+    /// Prints tables of movements with these names.
+    pub(super) fn print(&self, tables: &[&Table], terminal: &Terminal) -> Result<()> {
+        let view = transfer_tables::view(&self.tokens, &self.labels, self.chain_id, terminal);
+        let pages = tables.iter().map(|table| table::draw(table, &view));
+        transfer_tables::print(&Page::join(pages.collect()), terminal)?;
+        if tables.iter().any(|table| table.rows.len() > view.rows_max) {
+            transfer_tables::note_stopped(terminal, "rows");
+        }
+        Ok(())
     }
 
     /// An address with its name.

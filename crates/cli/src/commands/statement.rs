@@ -2,12 +2,10 @@
 
 use super::{Context, names::Names};
 use crate::{
-    args::{BlockArgs, NameArgs, OutputArgs},
+    args::{BlockArgs, NameArgs, TableOutputArgs},
     output::print_page,
-    table::{self, Page, Style, View},
-    transfer_tables::{self, ROWS_MAX},
 };
-use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     AccountStatement, AnalysisFormat, Error, ErrorKind, Result, Source, Table, number,
@@ -55,14 +53,7 @@ pub(crate) struct StatementArgs {
     table: Option<String>,
 
     #[command(flatten)]
-    files: OutputArgs,
-
-    /// Format [default: by extension; on stdout human-readable tables]
-    #[arg(
-        short, long, value_name = "FORMAT",
-        value_parser = PossibleValuesParser::new(AnalysisFormat::words()), help_heading = "Output"
-    )]
-    format: Option<String>,
+    files: TableOutputArgs,
 
     #[command(flatten)]
     names: NameArgs,
@@ -114,8 +105,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     if args.with_internal {
         question = question.every_block();
     }
-    let output = args.files.with_format(args.format.as_deref());
-    let outputs = output.tables(args.table.as_deref())?;
+    let outputs = args.files.read(args.table.as_deref())?;
     question.check(&outputs)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(source, terminal)?;
@@ -155,25 +145,11 @@ fn print(
     names: &Names,
     context: &Context<'_>,
 ) -> Result<()> {
-    let terminal = context.terminal;
     let chosen: Vec<&Table> = match table {
         Some(name) => vec![statement.table(Some(name))?],
         None => statement.tables.iter().rev().collect(),
     };
-    let view = View {
-        style: Style::Movements,
-        tokens: &names.tokens,
-        labels: &names.labels,
-        chain_id: names.chain_id,
-        width: terminal.width(),
-        rows_max: ROWS_MAX,
-    };
-    let pages = chosen.iter().map(|table| table::draw(table, &view));
-    transfer_tables::print(&Page::join(pages.collect()), terminal)?;
-    if chosen.iter().any(|table| table.rows.len() > ROWS_MAX) {
-        transfer_tables::note_stopped(terminal, "rows");
-    }
-    Ok(())
+    names.print(&chosen, context.terminal)
 }
 
 fn verify(file: &std::path::Path, source: &Source, context: &Context<'_>) -> Result<()> {
