@@ -4,6 +4,8 @@ use crate::{BlockSpec, Capability, Error, Hint, Result, Source, grammar::DateIs,
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use std::mem;
+#[cfg(all(feature = "replay", feature = "export"))]
+use txgraph_transfers::BlockRange;
 use txgraph_transfers::{
     AmountFilter, BlockRanges, Kind, ScanRequest, TokenFilter, TokenStandard, TransferFilter,
     WrappedNative,
@@ -153,6 +155,18 @@ pub(crate) fn resolve_stored(specs: &[BlockSpec], source: &Source) -> Result<Blo
         tracing::warn!("{cut}");
     }
     Ok(blocks)
+}
+
+/// The blocks of a query that needs consecutive ones, as [`resolve_stored`]. `what`: the result.
+#[cfg(all(feature = "replay", feature = "export"))]
+pub(crate) fn resolve_one(specs: &[BlockSpec], source: &Source, what: &str) -> Result<BlockRange> {
+    let blocks = resolve_stored(specs, source)?;
+    match *blocks.iter().collect::<Vec<_>>() {
+        [blocks] => Ok(blocks),
+        _ => Err(Error::usage(format!(
+            "the blocks of {what} must be consecutive: name one range"
+        ))),
+    }
 }
 
 /// Dates are found in the source.

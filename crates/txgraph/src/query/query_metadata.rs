@@ -21,6 +21,24 @@ impl Description {
     }
 }
 
+#[cfg(all(feature = "replay", feature = "export"))]
+impl Description {
+    /// A query about an account in some blocks, with one more option that has no value.
+    pub(crate) fn of_account(
+        command: &'static str,
+        address: alloy_primitives::Address,
+        blocks: txgraph_transfers::BlockRange,
+        flag: Option<&str>,
+    ) -> Self {
+        let blocks = txgraph_transfers::BlockRanges::from(blocks).to_string();
+        let mut options = Options::new();
+        options.insert("address".into(), serde_json::json!(address));
+        options.insert("blocks".into(), serde_json::json!([blocks]));
+        options.extend(flag.map(|flag| (flag.to_owned(), true.into())));
+        Self::new(command, options)
+    }
+}
+
 #[cfg(feature = "export")]
 impl Description {
     /// The metadata of a result: the query, the chain, and what was read.

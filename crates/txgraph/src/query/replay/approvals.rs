@@ -7,18 +7,17 @@ pub(super) use events::granted_by;
 pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{
-    BlockSpec, Capability, Error, LogFilter, Result, Source,
+    BlockSpec, Capability, Error, Result, Source,
     query::{query_metadata::Description, retry::retry_on_reorg},
-    select::resolve_stored,
+    select::resolve_one,
     words::number,
 };
 use alloy_primitives::{Address, B256, U256};
 use events::{Granted, Place, filters, granted};
-use serde_json::json;
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_analysis::Table;
 use txgraph_evm::{Message, Outcome};
-use txgraph_transfers::{BlockRange, BlockRanges};
+use txgraph_transfers::BlockRange;
 
 /// The gas of each call.
 const GAS: u64 = 1_000_000;
@@ -141,12 +140,7 @@ impl<'s> Approvals<'s> {
 
     fn read(&self) -> Result<OpenApprovals<'s>> {
         let source = self.source;
-        let blocks = resolve_stored(&self.blocks, source)?;
-        let [blocks] = *blocks.iter().collect::<Vec<_>>() else {
-            return Err(Error::usage(
-                "the blocks of approvals must be consecutive: name one range",
-            ));
-        };
+        let blocks = resolve_one(&self.blocks, source, "approvals")?;
         let granted = self.granted(blocks)?;
         let mut approvals = self.ask(&granted, blocks.last)?;
         let now = source.header(blocks.last)?.timestamp;
@@ -181,14 +175,8 @@ impl<'s> Approvals<'s> {
 
     /// The query for the metadata of the result.
     fn description(&self, blocks: BlockRange) -> Description {
-        let mut options = crate::options::Options::new();
-        options.insert("address".into(), json!(self.address));
-        let blocks = BlockRanges::from(blocks).to_string();
-        options.insert("blocks".into(), json!([blocks]));
-        if self.role == Role::Spender {
-            options.insert("as-spender".into(), json!(true));
-        }
-        Description::new("approvals", options)
+        let flag = (self.role == Role::Spender).then_some("as-spender");
+        Description::of_account("approvals", self.address, blocks, flag)
     }
 
     /// All approvals of some blocks, each with the place of the last event.
@@ -260,14 +248,4 @@ fn output(outcome: &Outcome) -> Option<Vec<U256>> {
     let (words, _) = outcome.output.as_chunks::<32>();
     let words = words.iter().map(|word| U256::from_be_bytes(*word));
     outcome.is_success().then(|| words.collect())
-}
-
-impl LogFilter {
-    /// Logs with these topics, of any contract.
-    pub(super) const fn of_topics(topics: [Vec<B256>; 4]) -> Self {
-        Self {
-            addresses: Vec::new(),
-            topics,
-        }
-    }
 }

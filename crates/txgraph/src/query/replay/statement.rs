@@ -12,12 +12,11 @@ use crate::{
     BlockSpec, Capability, Error, ErrorKind, Result, Source,
     grammar::utc,
     query::{query_metadata::Description, retry::retry_on_reorg},
-    select::resolve_stored,
+    select::resolve_one,
     words::number,
 };
 use alloy_primitives::{Address, U256};
 use ledger::{Account, Ends, Facts, Reward, account_of, ledger};
-use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::ControlFlow,
@@ -180,24 +179,13 @@ impl<'s> Statement<'s> {
 
     /// The query for the metadata of the result.
     fn description(&self, blocks: BlockRange) -> Description {
-        let mut options = crate::options::Options::new();
-        options.insert("address".into(), json!(self.address));
-        let blocks = BlockRanges::from(blocks).to_string();
-        options.insert("blocks".into(), json!([blocks]));
-        if self.every_block {
-            options.insert("with-internal".into(), json!(true));
-        }
-        Description::new("statement", options)
+        let flag = self.every_block.then_some("with-internal");
+        Description::of_account("statement", self.address, blocks, flag)
     }
 
     /// The blocks, without block 0, which moves nothing: its state has what the genesis allocates.
     fn range(&self) -> Result<BlockRange> {
-        let blocks = resolve_stored(&self.blocks, self.source)?;
-        let [blocks] = *blocks.iter().collect::<Vec<_>>() else {
-            return Err(Error::usage(
-                "the blocks of a statement must be consecutive: name one range",
-            ));
-        };
+        let blocks = resolve_one(&self.blocks, self.source, "a statement")?;
         BlockRange::new(blocks.first.max(1), blocks.last)
             .ok_or_else(|| Error::unavailable("block 0 moves nothing: name later blocks"))
     }

@@ -114,26 +114,31 @@ fn topic(signature: &str) -> B256 {
     keccak256(signature)
 }
 
-/// The logs of approvals by an owner, or to a spender.
-pub(super) fn filters(address: Address, is_spender: bool) -> [LogFilter; 2] {
+/// The logs of approvals by an owner, or to a spender. Each filter is a pass over the blocks.
+pub(super) fn filters(address: Address, is_spender: bool) -> Vec<LogFilter> {
     let own = vec![address.into_word()];
     let of_tokens = vec![topic(APPROVAL), topic(APPROVAL_FOR_ALL)];
     let of_permit2 = PERMIT2_EVENTS.map(topic).to_vec();
-    let [tokens, permit2] = match is_spender {
-        false => [
-            [of_tokens, own.clone(), vec![], vec![]],
-            [of_permit2, own, vec![], vec![]],
-        ],
-        true => [
-            [of_tokens, vec![], own.clone(), vec![]],
-            [of_permit2, vec![], vec![], own],
-        ],
+    let filter = |topics| LogFilter {
+        topics,
+        ..LogFilter::default()
     };
-    let permit2 = LogFilter {
-        addresses: vec![PERMIT2],
-        topics: permit2,
-    };
-    [LogFilter::of_topics(tokens), permit2]
+    match is_spender {
+        // All of them have the owner at one place.
+        false => vec![filter([
+            [of_tokens, of_permit2].concat(),
+            own,
+            vec![],
+            vec![],
+        ])],
+        true => vec![
+            filter([of_tokens, vec![], own.clone(), vec![]]),
+            LogFilter {
+                addresses: vec![PERMIT2],
+                ..filter([of_permit2, vec![], vec![], own])
+            },
+        ],
+    }
 }
 
 /// Reads an approval from a log; `None` if the log has another form. Revocations are approvals, too:

@@ -105,8 +105,12 @@ pub(super) type Account = (Asset, Option<U256>);
 
 /// The account of a transfer.
 pub(super) fn account_of(transfer: &Transfer) -> Account {
-    let by_id = transfer.token_standard == TokenStandard::Erc1155;
-    (Asset::of(transfer), transfer.token_id.filter(|_| by_id))
+    account(Asset::of(transfer), transfer.token_id)
+}
+
+fn account(asset: Asset, token_id: Option<U256>) -> Account {
+    let by_id = asset.token_standard == TokenStandard::Erc1155;
+    (asset, token_id.filter(|_| by_id))
 }
 
 /// A reward for a block or an ommer.
@@ -172,8 +176,7 @@ pub(super) fn ledger(facts: Facts) -> (Vec<StatementRow>, Vec<AssetBalance>) {
     for (block, of_block) in blocks {
         let begin = rows.len();
         for mut row in of_block {
-            let id = row.token_id;
-            let account = (row.asset, id.filter(|_| is_by_id(row.asset)));
+            let account = account(row.asset, row.token_id);
             book.apply(account, &mut row, tokens.get(&account));
             rows.push(row);
         }
@@ -213,10 +216,6 @@ pub(super) fn ledger(facts: Facts) -> (Vec<StatementRow>, Vec<AssetBalance>) {
         row.timestamp = row.timestamp.or(times.get(&row.block).copied());
     }
     (rows, book.finish())
-}
-
-fn is_by_id(asset: Asset) -> bool {
-    asset.token_standard == TokenStandard::Erc1155
 }
 
 /// A row that is no transfer.

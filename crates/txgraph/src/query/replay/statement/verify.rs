@@ -97,14 +97,16 @@ impl Source {
     }
 }
 
+/// The rows of a table in a document.
+fn rows<'a>(fields: &'a Map<String, Value>, table: &str) -> &'a [Value] {
+    let rows = fields.get(table).and_then(Value::as_array);
+    rows.map_or(&[], Vec::as_slice)
+}
+
 /// The first difference between the rows of two statements.
 fn difference(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<String> {
     TABLES.iter().find_map(|table| {
-        let rows = |fields: &Map<String, Value>| match fields.get(*table) {
-            Some(Value::Array(rows)) => rows.clone(),
-            _ => Vec::new(),
-        };
-        let (written, own) = (rows(written), rows(own));
+        let (written, own) = (rows(written, table), rows(own, table));
         let lengths = (written.len() != own.len()).then(|| {
             format!(
                 "`{table}` has {} rows in the file, and {} in the source",
@@ -112,7 +114,7 @@ fn difference(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<
                 own.len()
             )
         });
-        let mut pairs = written.iter().zip(&own).zip(1..);
+        let mut pairs = written.iter().zip(own).zip(1..);
         let row = pairs.find_map(|((written, own), number)| {
             let columns = own.as_object()?.iter();
             let mut columns = columns.map(|(name, own)| (name, own, &written[name.as_str()]));
