@@ -215,6 +215,9 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let mut snapshot = db.node().snapshot()?;
     let mut taken = begun;
     let tip = Tip::of(&snapshot)?;
+    // The node may have removed blocks since the range was checked. No extension of the overlay
+    // may have blocks of the range: layers above it are merged.
+    db.available_in(&snapshot)?.check(db.path(), range.last)?;
     // Only changes above a block are used, so the changes of the first block are not needed.
     let blocks = BlockRange {
         first: range.first + 1,
@@ -236,4 +239,32 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let layer = collector.finish()?;
     tracing::debug!(%blocks, elapsed = ?begun.elapsed(), "read the change sets");
     Ok(Overlay::new(tip, layer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StateOptions;
+    use txgraph_chaingen::{Appender, Config, Layout};
+    use txgraph_nodedb::DataDir;
+
+    /// If the node removes blocks between the check of a range and the walk, the tip would be in
+    /// the range, and merged layers would lack changes of its blocks.
+    #[test]
+    fn a_walk_refuses_a_range_above_the_tip() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("node");
+        let mut node = Appender::create(&folder, Config::small(1, Layout::V2)).unwrap();
+        node.append(7).unwrap();
+        drop(node);
+        let options = StateOptions {
+            history: History::Walk,
+            ..StateOptions::default()
+        };
+        let db = StateDb::open(&DataDir::new(&folder), options).unwrap();
+        let blocks = |last| BlockRange { first: 3, last };
+        let error = walk(&db, blocks(8)).unwrap_err();
+        assert!(error.is_missing(), "{error}");
+        assert_eq!(walk(&db, blocks(7)).unwrap().first_tip().block, 7);
+    }
 }
