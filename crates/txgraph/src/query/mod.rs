@@ -27,6 +27,7 @@ mod token_symbols;
 #[cfg(feature = "export")]
 mod transaction_columns;
 mod transfers;
+mod watch;
 
 pub use address_transactions::AddressTransactions;
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
@@ -66,6 +67,7 @@ pub(crate) use transfers::scan;
 pub use transfers::{FirstTransfers, PreparedTransfers, Transfers};
 #[cfg(feature = "export")]
 pub use transfers::{TransfersOutput, TransfersResult};
+pub use watch::{AddedBlocks, Watch, WatchStep};
 
 #[cfg(not(feature = "index"))]
 impl crate::Source {

@@ -188,7 +188,20 @@ pub struct PreparedTransfers<'s> {
     description: Description,
 }
 
-impl PreparedTransfers<'_> {
+impl<'s> PreparedTransfers<'s> {
+    /// The source that is asked.
+    pub(super) const fn source(&self) -> &'s Source {
+        self.source
+    }
+
+    /// The same query for other blocks.
+    pub(super) fn at(&self, blocks: BlockRange) -> Self {
+        let mut query = self.clone();
+        query.request.blocks = blocks.into();
+        query.cut = None;
+        query
+    }
+
     /// The blocks.
     pub const fn blocks(&self) -> &BlockRanges {
         &self.request.blocks
@@ -296,8 +309,8 @@ pub use to_file::{TransfersOutput, TransfersResult};
 #[cfg(feature = "export")]
 mod to_file {
     use super::{
-        Address, BlockRanges, ControlFlow, PreparedTransfers, Result, ScanReport, Source, Transfer,
-        retry_on_reorg,
+        Address, BlockRanges, ControlFlow, FirstTransfers, PreparedTransfers, Result, ScanReport,
+        Source, Transfer, retry_on_reorg,
     };
     use crate::{
         TokenSources,
@@ -410,47 +423,89 @@ mod to_file {
             let is_stream = targets.iter().any(|(target, _)| target.is_stream());
             let mut streamed = false;
             retry_on_reorg(source, || {
-                let mut writers = vec![self.writer(output)?];
-                for (format, target) in &output.more {
-                    writers.push(self.writer(&TransfersOutput {
-                        format: *format,
-                        target: target.clone(),
-                        ..output.clone()
-                    })?);
-                }
-                let mut names = Names::new(output.tokens.as_ref());
-                let mut queried = QueriedNames::of(&self.request.filter);
+                let mut files = Files::open(self, output)?;
                 let scan = self.for_each(|batch| {
-                    queried.see(&batch.transfers);
                     streamed |= is_stream && !batch.transfers.is_empty();
-                    names.add(source, &mut writers, &batch.transfers, &self.request.blocks)?;
-                    for writer in &mut writers {
-                        if let Some(facts) = writer.transactions() {
-                            // The facts of earlier batches are written.
-                            facts.clear();
-                            source.add_transactions(facts, batch.transfers.iter())?;
-                        }
-                        writer.write(&batch.transfers)?;
-                    }
+                    files.write(&batch.transfers)?;
                     Ok(ControlFlow::Continue(()))
                 });
-                let scan = unless_streamed(scan, streamed)?;
-                let mut about =
-                    self.description
-                        .metadata(source.chain()?, &self.request.blocks, &scan);
-                let unseen = queried.unseen();
-                about.unseen.clone_from(&unseen);
-                about.state = names.sources.state;
-                let mut answer = TransfersResult {
-                    scan,
-                    written: Vec::with_capacity(writers.len()),
-                    unseen,
-                    tokens: names.sources,
-                };
-                for writer in writers {
-                    answer.written.push(writer.finish(&about)?);
+                files.finish(unless_streamed(scan, streamed)?)
+            })
+        }
+
+        /// Writes transfers that this query has found.
+        ///
+        /// # Errors
+        ///
+        /// If writing fails, or reading what the columns need.
+        pub fn write_found(
+            &self,
+            found: &FirstTransfers,
+            output: &TransfersOutput,
+        ) -> Result<TransfersResult> {
+            let mut files = Files::open(self, output)?;
+            files.write(&found.transfers)?;
+            files.finish(found.scan.clone())
+        }
+    }
+
+    /// The open files of an output.
+    struct Files<'a> {
+        query: &'a PreparedTransfers<'a>,
+        writers: Vec<TransferWriter>,
+        names: Names,
+        queried: QueriedNames,
+    }
+
+    impl<'a> Files<'a> {
+        fn open(query: &'a PreparedTransfers<'_>, output: &TransfersOutput) -> Result<Self> {
+            let mut writers = vec![query.writer(output)?];
+            for (format, target) in &output.more {
+                writers.push(query.writer(&TransfersOutput {
+                    format: *format,
+                    target: target.clone(),
+                    ..output.clone()
+                })?);
+            }
+            Ok(Self {
+                query,
+                writers,
+                names: Names::new(output.tokens.as_ref()),
+                queried: QueriedNames::of(&query.request.filter),
+            })
+        }
+
+        fn write(&mut self, transfers: &[Transfer]) -> Result<()> {
+            let source = self.query.source;
+            self.queried.see(transfers);
+            let blocks = &self.query.request.blocks;
+            self.names
+                .add(source, &mut self.writers, transfers, blocks)?;
+            for writer in &mut self.writers {
+                if let Some(facts) = writer.transactions() {
+                    // The facts of earlier batches are written.
+                    facts.clear();
+                    source.add_transactions(facts, transfers.iter())?;
                 }
-                Ok(answer)
+                writer.write(transfers)?;
+            }
+            Ok(())
+        }
+
+        fn finish(self, scan: ScanReport) -> Result<TransfersResult> {
+            let query = self.query;
+            let chain = query.source.chain()?;
+            let mut about = (query.description).metadata(chain, &query.request.blocks, &scan);
+            let unseen = self.queried.unseen();
+            about.unseen.clone_from(&unseen);
+            about.state = self.names.sources.state;
+            let written = self.writers.into_iter();
+            let written = written.map(|writer| writer.finish(&about));
+            Ok(TransfersResult {
+                scan,
+                written: written.collect::<Result<_, _>>()?,
+                unseen,
+                tokens: self.names.sources,
             })
         }
     }

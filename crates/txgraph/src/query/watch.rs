@@ -1,0 +1,191 @@
+//! The transfers of new blocks, while the chain of a node grows.
+
+use super::{FirstTransfers, PreparedTransfers, blocks::reread};
+use crate::{Capability, Error, ErrorKind, Result};
+use alloy_primitives::B256;
+use std::{thread, time::Duration};
+use txgraph_nodedb::Snapshot;
+use txgraph_transfers::BlockRange;
+
+/// Blocks whose hashes are kept. A node does not remove finalized blocks; on Ethereum, these are all
+/// but the newest 64 to 96.
+const KNOWN_BLOCKS: u64 = 256;
+
+/// The blocks of one step at most. A step is in memory.
+const STEP_BLOCKS: u64 = 10_000;
+
+/// The time between two looks at the chain, which cost a few microseconds.
+const POLL: Duration = Duration::from_millis(200);
+
+/// The transfers of new blocks, one step after the other. Made by [`PreparedTransfers::watch`].
+#[derive(Debug)]
+pub struct Watch<'s> {
+    query: PreparedTransfers<'s>,
+    /// The next block to read.
+    next: u64,
+    /// The hashes of the blocks before it, ascending, without gaps.
+    known: Vec<(u64, B256)>,
+}
+
+/// New blocks, and their transfers.
+#[derive(Clone, Debug)]
+pub struct AddedBlocks<'s> {
+    /// The query for these blocks.
+    pub query: PreparedTransfers<'s>,
+    /// Their transfers.
+    pub found: FirstTransfers,
+}
+
+/// The change of the chain since the last step.
+#[derive(Clone, Debug)]
+pub enum WatchStep<'s> {
+    /// The chain has new blocks.
+    Added(Box<AddedBlocks<'s>>),
+    /// The node has removed blocks. What was found in them no longer holds.
+    Removed {
+        /// The first of them.
+        first_block: u64,
+    },
+}
+
+/// The chain, as one snapshot has it.
+enum View {
+    Same,
+    Removed(u64),
+    /// New blocks with their hashes, ascending.
+    Added(Vec<(u64, B256)>),
+    /// None of the known blocks is on the chain.
+    Unknown,
+}
+
+impl<'s> PreparedTransfers<'s> {
+    /// Follows the chain with this query: from a block on, also through reorganizations. The blocks of
+    /// the query are not used.
+    ///
+    /// # Errors
+    ///
+    /// If the source is not the data directory of a node, or the node does not have the block before
+    /// `first`.
+    pub fn watch(self, first: u64) -> Result<Watch<'s>> {
+        let node = self.source().node(Capability::Blocks)?;
+        let known = reread("hashes of blocks", || {
+            let snapshot = node.db().snapshot()?;
+            hashes(&snapshot, first.saturating_sub(KNOWN_BLOCKS), first)
+        })?;
+        Ok(Watch {
+            query: self,
+            next: first,
+            known,
+        })
+    }
+}
+
+impl<'s> Watch<'s> {
+    /// The next block that will be read.
+    pub const fn next_block(&self) -> u64 {
+        self.next
+    }
+
+    /// Looks at the chain once: the next blocks, or the removal of blocks that were read. `None` if
+    /// there is nothing new.
+    ///
+    /// # Errors
+    ///
+    /// If the node removes more blocks than are known (256), or cannot be read.
+    pub fn step(&mut self) -> Result<Option<WatchStep<'s>>> {
+        loop {
+            let added = match self.look()? {
+                View::Same => return Ok(None),
+                View::Removed(first_block) => {
+                    self.known.retain(|(block, _)| *block < first_block);
+                    self.next = first_block;
+                    return Ok(Some(WatchStep::Removed { first_block }));
+                }
+                View::Unknown => {
+                    return Err(Error::new(
+                        ErrorKind::Failed,
+                        format!(
+                            "the node has removed all of the {} blocks before block {} that were known",
+                            self.known.len(),
+                            self.next
+                        ),
+                    ));
+                }
+                View::Added(added) => added,
+            };
+            let Some(last) = added.last().copied() else {
+                return Ok(None);
+            };
+            let blocks = BlockRange {
+                first: self.next,
+                last: last.0,
+            };
+            let query = self.query.at(blocks);
+            let found = query.first(usize::MAX);
+            // The chain may have changed while it was read. The hash of the last block stands for all.
+            if self.query.source().block_hash(last.0)? != Some(last.1) {
+                continue;
+            }
+            let found = found?;
+            self.next = last.0 + 1;
+            self.known.extend(added);
+            let oldest = self.next.saturating_sub(KNOWN_BLOCKS);
+            self.known.retain(|(block, _)| *block >= oldest);
+            let added = AddedBlocks { query, found };
+            return Ok(Some(WatchStep::Added(Box::new(added))));
+        }
+    }
+
+    /// Waits until there is something new.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::step`], and if the work of the source is interrupted.
+    pub fn wait(&mut self) -> Result<WatchStep<'s>> {
+        loop {
+            if let Some(step) = self.step()? {
+                return Ok(step);
+            }
+            self.query.source().check_interrupted()?;
+            thread::sleep(POLL);
+        }
+    }
+
+    fn look(&self) -> Result<View> {
+        let node = self.query.source().node(Capability::Blocks)?;
+        Ok(reread("new blocks", || {
+            let snapshot = node.db().snapshot()?;
+            let tip = snapshot.tip();
+            let mut removed = None;
+            for (block, hash) in self.known.iter().rev() {
+                if *block <= tip && snapshot.block_hash(*block)? == *hash {
+                    return match removed {
+                        Some(first_block) => Ok(View::Removed(first_block)),
+                        None if tip < self.next => Ok(View::Same),
+                        None => {
+                            let end = (tip + 1).min(self.next + STEP_BLOCKS);
+                            hashes(&snapshot, self.next, end).map(View::Added)
+                        }
+                    };
+                }
+                removed = Some(*block);
+            }
+            match removed {
+                Some(_) => Ok(View::Unknown),
+                // The watch begins with block 0.
+                None => hashes(&snapshot, 0, (tip + 1).min(STEP_BLOCKS)).map(View::Added),
+            }
+        })?)
+    }
+}
+
+/// The hashes of the blocks from `first` up to, but not including, `end`.
+fn hashes(
+    snapshot: &Snapshot<'_>,
+    first: u64,
+    end: u64,
+) -> txgraph_nodedb::Result<Vec<(u64, B256)>> {
+    (first..end)
+        .map(|block| Ok((block, snapshot.block_hash(block)?)))
+        .collect()
+}
