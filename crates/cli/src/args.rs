@@ -190,7 +190,7 @@ impl Global {
 pub(crate) struct SelectionArgs {
     #[command(flatten)]
     #[serde(flatten)]
-    blocks: BlockArgs,
+    pub(crate) blocks: BlockArgs,
 
     /// Tokens: addresses, symbols, `eth` or `all` [default: all]
     ///

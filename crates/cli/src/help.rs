@@ -11,7 +11,15 @@ pub(crate) const OPTIONS: &str = "options";
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Follow transfers",
-        &["graph", "transfers", "analyze", "path", "common", "query"],
+        &[
+            "graph",
+            "transfers",
+            "watch",
+            "analyze",
+            "path",
+            "common",
+            "query",
+        ],
     ),
     (
         "Look up",
@@ -133,6 +141,20 @@ mod tests {
         "--pid",
         "--run",
     ];
+
+    #[test]
+    fn every_command_is_in_a_group() {
+        let grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        let root = crate::Cli::command();
+        for command in root.get_subcommands() {
+            let name = command.get_name();
+            assert!(command.is_hide_set() || grouped.contains(&name), "{name}");
+        }
+    }
 
     /// The argument that an option, as it is written, belongs to.
     fn option<'a>(path: &[&'a Command], word: &str) -> Option<&'a Arg> {

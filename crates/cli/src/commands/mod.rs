@@ -32,6 +32,7 @@ pub(crate) mod token;
 mod token_notes;
 pub(crate) mod transfers;
 pub(crate) mod tx;
+pub(crate) mod watch;
 
 use crate::{
     args::Global,

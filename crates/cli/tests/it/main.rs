@@ -53,3 +53,4 @@ mod tour;
 mod transactions;
 mod transfers;
 mod tx;
+mod watch;

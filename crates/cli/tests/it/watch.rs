@@ -1,0 +1,176 @@
+//! `watch`: the transfers of new blocks, beside a node that appends and removes blocks.
+
+use crate::harness::{Sample, bare};
+use serde_json::Value;
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+};
+use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
+
+/// The process of the node.
+#[test]
+fn imitated_node() {
+    serve_if_asked();
+}
+
+/// A transfer, as a line describes it.
+type Row = (u64, u64, Option<u64>, String, String, String);
+
+/// The lines of a process: the rows that hold.
+struct Watched {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    rows: Vec<Row>,
+    removed: Vec<u64>,
+}
+
+impl Watched {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command: Command = bare(folder);
+        command
+            .arg("watch")
+            .args(arguments)
+            .args(["--datadir", "node"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The first block to watch is known when the note is there.
+        let mut notes = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("watching from block") {
+            line.clear();
+            assert_ne!(notes.read_line(&mut line).unwrap(), 0);
+        }
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self {
+            child,
+            lines,
+            rows: Vec::new(),
+            removed: Vec::new(),
+        }
+    }
+
+    /// Reads lines up to one about this transfer.
+    fn read_to(&mut self, last: &Row) {
+        while self.rows.last() != Some(last) {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0);
+            let row: Value = serde_json::from_str(&line).unwrap();
+            if let Some(first) = row["removed_from_block"].as_u64() {
+                self.removed.push(first);
+                self.rows.retain(|row| row.0 < first);
+                continue;
+            }
+            let text = |column: &str| row[column].as_str().unwrap().to_owned();
+            self.rows.push((
+                row["block_number"].as_u64().unwrap(),
+                row["transaction_index"].as_u64().unwrap(),
+                row["log_index"].as_u64(),
+                text("from_address").to_lowercase(),
+                text("to_address").to_lowercase(),
+                text("value"),
+            ));
+        }
+    }
+}
+
+/// The transfers of some blocks that the addresses take part in, as the node has made them.
+fn made(
+    node: &mut LiveNode,
+    blocks: std::ops::RangeInclusive<u64>,
+    who: &BTreeSet<String>,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for block in blocks {
+        for it in node.transfers(block).unwrap() {
+            let (from, to) = (
+                format!("{:?}", it.from_address),
+                format!("{:?}", it.to_address),
+            );
+            if who.contains(&from) || who.contains(&to) {
+                rows.push((
+                    block,
+                    it.transaction_index.into(),
+                    it.log_index.map(u64::from),
+                    from,
+                    to,
+                    it.value.to_string(),
+                ));
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn new_and_removed_blocks_are_reported() {
+    for layout in [Layout::V1, Layout::V2] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config {
+            txs_per_block: 8,
+            blocks_per_file: 10,
+            commit_blocks: 1,
+            finality: 60,
+            truth: false,
+            ..Config::small(31, layout)
+        };
+        let place = dir.path().join("node");
+        let mut node = LiveNode::start("watch::imitated_node", &place, config).unwrap();
+        node.append(20).unwrap();
+        let first = node.transfers(20).unwrap();
+        let who: BTreeSet<String> = (first.iter())
+            .flat_map(|it| [it.from_address, it.to_address])
+            .map(|address| format!("{address:?}"))
+            .collect();
+        let list: Vec<_> = who.iter().map(String::as_str).collect();
+        fs::write(dir.path().join("who.txt"), list.join("\n")).unwrap();
+
+        let mut new = Watched::start(dir.path(), &["@who.txt"]);
+        let mut old = Watched::start(dir.path(), &["@who.txt", "--blocks", "-5:"]);
+        // More blocks are removed than were watched, then fewer.
+        let mut from = 21;
+        for (remove, append) in [(0, 6), (9, 12), (2, 3), (1, 1)] {
+            if remove > 0 {
+                let to = node.tip().number - remove;
+                node.unwind(to).unwrap();
+                from = from.min(to + 1);
+            }
+            node.append(append).unwrap();
+            let tip = node.tip().number;
+            let expected = made(&mut node, from..=tip, &who);
+            let last = expected.last().unwrap();
+            assert_eq!(last.0, tip, "the addresses are active");
+            new.read_to(last);
+            assert_eq!(new.rows, expected);
+            old.read_to(last);
+            assert_eq!(old.rows, made(&mut node, 16..=tip, &who));
+        }
+        assert_eq!(new.removed, [18, 28, 30]);
+        for mut watched in [new, old] {
+            let id = watched.child.id().to_string();
+            let kill = Command::new("kill").args(["-INT", &id]).status();
+            assert!(kill.unwrap().success());
+            assert_eq!(watched.child.wait().unwrap().code(), Some(130));
+        }
+
+        let mut once = Watched::start(dir.path(), &["@who.txt", "--first"]);
+        let before = node.tip().number;
+        while once.child.try_wait().unwrap().is_none() && node.tip().number < before + 60 {
+            node.append(1).unwrap();
+        }
+        assert_eq!(once.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn blocks_that_end_before_the_tip_are_refused() {
+    let sample = Sample::small();
+    let run = sample.run("watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -b 3:5");
+    run.ended(2).says("name blocks that go to the tip");
+    let run = sample.run("watch");
+    run.ended(2);
+}
