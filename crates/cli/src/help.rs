@@ -142,20 +142,6 @@ mod tests {
         "--run",
     ];
 
-    #[test]
-    fn every_command_is_in_a_group() {
-        let grouped: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|(_, names)| *names)
-            .copied()
-            .collect();
-        let root = crate::Cli::command();
-        for command in root.get_subcommands() {
-            let name = command.get_name();
-            assert!(command.is_hide_set() || grouped.contains(&name), "{name}");
-        }
-    }
-
     /// The argument that an option, as it is written, belongs to.
     fn option<'a>(path: &[&'a Command], word: &str) -> Option<&'a Arg> {
         let mut args = path.iter().flat_map(|command| command.get_arguments());

@@ -29,7 +29,7 @@ pub(crate) struct WatchArgs {
     #[arg(value_name = "ADDRESS", required = true)]
     address: Vec<String>,
 
-    /// Match the addresses as sender (out), receiver (in) or both [default: both]
+    /// Match them as sender (out), receiver (in) or both [default: both]
     #[arg(
         short, long, value_name = "out|in|both", hide_possible_values = true,
         value_parser = words(Direction::ALL, Direction::as_str), help_heading = "Which transfers"
