@@ -109,10 +109,13 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     loop {
         match watch.wait()? {
             WatchStep::Added(added) => {
+                terminal.gaps(&added.found.scan);
+                if added.found.transfers.is_empty() {
+                    continue;
+                }
                 let answer = added.query.write_found(&added.found, &output)?;
-                terminal.gaps(&answer.scan);
                 token_notes::note(&answer.tokens, terminal);
-                if args.first && !added.found.transfers.is_empty() {
+                if args.first {
                     return Ok(());
                 }
             }

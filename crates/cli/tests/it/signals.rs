@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-fn send(signal: &str, child: &Child) {
+pub(crate) fn send(signal: &str, child: &Child) {
     let kill = Command::new("kill")
         .args([signal, &child.id().to_string()])
         .status();
@@ -21,7 +21,7 @@ fn send(signal: &str, child: &Child) {
 
 /// Waits for the end of a process: its exit status. A process that the signal does not end blocks
 /// the test.
-fn status(mut child: Child) -> Option<i32> {
+pub(crate) fn status(mut child: Child) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
@@ -31,7 +31,7 @@ fn make_fifo(sample: &Sample, name: &str) {
 }
 
 /// Reads lines until one contains `text`; all of them.
-fn read_until(reader: &mut impl BufRead, text: &str) -> String {
+pub(crate) fn read_until(reader: &mut impl BufRead, text: &str) -> String {
     let mut lines = String::new();
     while !lines.contains(text) {
         assert_ne!(reader.read_line(&mut lines).unwrap(), 0, "{lines}");

@@ -1,6 +1,9 @@
 //! `watch`: the transfers of new blocks, beside a node that appends and removes blocks.
 
-use crate::harness::{Sample, bare};
+use crate::{
+    harness::{Sample, bare},
+    signals::{read_until, send, status},
+};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -40,11 +43,7 @@ impl Watched {
         let mut child = command.spawn().unwrap();
         // The first block to watch is known when the note is there.
         let mut notes = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("watching from block") {
-            line.clear();
-            assert_ne!(notes.read_line(&mut line).unwrap(), 0);
-        }
+        read_until(&mut notes, "watching from block");
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self {
             child,
@@ -150,11 +149,9 @@ fn new_and_removed_blocks_are_reported() {
             assert_eq!(old.rows, made(&mut node, 16..=tip, &who));
         }
         assert_eq!(new.removed, [18, 28, 30]);
-        for mut watched in [new, old] {
-            let id = watched.child.id().to_string();
-            let kill = Command::new("kill").args(["-INT", &id]).status();
-            assert!(kill.unwrap().success());
-            assert_eq!(watched.child.wait().unwrap().code(), Some(130));
+        for watched in [new, old] {
+            send("-INT", &watched.child);
+            assert_eq!(status(watched.child), Some(130));
         }
 
         let mut once = Watched::start(dir.path(), &["@who.txt", "--first"]);
@@ -162,7 +159,7 @@ fn new_and_removed_blocks_are_reported() {
         while once.child.try_wait().unwrap().is_none() && node.tip().number < before + 60 {
             node.append(1).unwrap();
         }
-        assert_eq!(once.child.wait().unwrap().code(), Some(0));
+        assert_eq!(status(once.child), Some(0));
     }
 }
 

@@ -48,16 +48,6 @@ pub enum WatchStep<'s> {
     },
 }
 
-/// The chain, as one snapshot has it.
-enum View {
-    Same,
-    Removed(u64),
-    /// New blocks with their hashes, ascending.
-    Added(Vec<(u64, B256)>),
-    /// None of the known blocks is on the chain.
-    Unknown,
-}
-
 impl<'s> PreparedTransfers<'s> {
     /// Follows the chain with this query: from a block on, also through reorganizations. The blocks of
     /// the query are not used.
@@ -81,11 +71,6 @@ impl<'s> PreparedTransfers<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// The next block that will be read.
-    pub const fn next_block(&self) -> u64 {
-        self.next
-    }
-
     /// Looks at the chain once: the next blocks, or the removal of blocks that were read. `None` if
     /// there is nothing new.
     ///
@@ -94,25 +79,22 @@ impl<'s> Watch<'s> {
     /// If the node removes more blocks than are known (256), or cannot be read.
     pub fn step(&mut self) -> Result<Option<WatchStep<'s>>> {
         loop {
-            let added = match self.look()? {
-                View::Same => return Ok(None),
-                View::Removed(first_block) => {
-                    self.known.retain(|(block, _)| *block < first_block);
-                    self.next = first_block;
-                    return Ok(Some(WatchStep::Removed { first_block }));
-                }
-                View::Unknown => {
-                    return Err(Error::new(
-                        ErrorKind::Failed,
-                        format!(
-                            "the node has removed all of the {} blocks before block {} that were known",
-                            self.known.len(),
-                            self.next
-                        ),
-                    ));
-                }
-                View::Added(added) => added,
-            };
+            let (kept, added) = self.look()?;
+            if kept == 0 && !self.known.is_empty() {
+                return Err(Error::new(
+                    ErrorKind::Failed,
+                    format!(
+                        "the node has removed all of the {} blocks before block {} that were known",
+                        self.known.len(),
+                        self.next
+                    ),
+                ));
+            }
+            if let Some((first_block, _)) = self.known.get(kept).copied() {
+                self.known.truncate(kept);
+                self.next = first_block;
+                return Ok(Some(WatchStep::Removed { first_block }));
+            }
             let Some(last) = added.last().copied() else {
                 return Ok(None);
             };
@@ -151,30 +133,25 @@ impl<'s> Watch<'s> {
         }
     }
 
-    fn look(&self) -> Result<View> {
+    /// Reads, under one snapshot, how many of the known blocks are still on the chain, and, if all
+    /// are, the hashes of the next ones.
+    fn look(&self) -> Result<(usize, Vec<(u64, B256)>)> {
         let node = self.query.source().node(Capability::Blocks)?;
         Ok(reread("new blocks", || {
             let snapshot = node.db().snapshot()?;
             let tip = snapshot.tip();
-            let mut removed = None;
+            let mut kept = self.known.len();
             for (block, hash) in self.known.iter().rev() {
                 if *block <= tip && snapshot.block_hash(*block)? == *hash {
-                    return match removed {
-                        Some(first_block) => Ok(View::Removed(first_block)),
-                        None if tip < self.next => Ok(View::Same),
-                        None => {
-                            let end = (tip + 1).min(self.next + STEP_BLOCKS);
-                            hashes(&snapshot, self.next, end).map(View::Added)
-                        }
-                    };
+                    break;
                 }
-                removed = Some(*block);
+                kept -= 1;
             }
-            match removed {
-                Some(_) => Ok(View::Unknown),
-                // The watch begins with block 0.
-                None => hashes(&snapshot, 0, (tip + 1).min(STEP_BLOCKS)).map(View::Added),
-            }
+            let added = match kept == self.known.len() {
+                true => hashes(&snapshot, self.next, (tip + 1).min(self.next + STEP_BLOCKS))?,
+                false => Vec::new(),
+            };
+            Ok((kept, added))
         })?)
     }
 }
