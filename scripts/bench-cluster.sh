@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The same queries by the local engine, and by clusters of one and two executors on this machine, on
-# data directories and lakes. Every answer is compared with the local engine's, or with the first
-# one for measures that only a cluster has.
+# data directories and lakes. Every answer is compared with the local engine's.
 #
 #   ./bench.sh cluster            1, 4 and 16 million transfers: the first blocks of one chain
 #   ./bench.sh cluster --quick    one million only
@@ -89,7 +88,7 @@ ask() {
 
 # questions ENGINE RUN: all questions by one engine.
 questions() {
-    local engine=$1 run=$2 input options
+    local engine=$1 run=$2 input measure options
     local last=$((millions * blocks_per_million - 1))
     for input in node lake; do
         case "$input-$engine" in
@@ -103,12 +102,13 @@ questions() {
             --format csv -o - "${options[@]}"
         ask "$engine" "$input" hops "$run" "$program" graph -q -r "$root" -n 3 -t "$token" \
             --max-degree 100 --format csv -o - "${options[@]}"
-        ask "$engine" "$input" degrees "$run" "$program" analyze degrees -q --format json \
-            "${options[@]}"
-        # The measures of whole chains have no data directory as an option.
-        [ "$engine" != local ] || continue
+        for measure in degrees pairs summary components; do
+            ask "$engine" "$input" "$measure" "$run" "$program" analyze "$measure" -q --limit 100 \
+                --format json "${options[@]}"
+        done
+        # A measure of whole chains has no data directory as an option.
+        [ "$input-$engine" != node-local ] || options=(--source "reth:$chain" --to-block "$last")
         ask "$engine" "$input" tokens "$run" "$program" tokens "${options[@]}"
-        ask "$engine" "$input" components "$run" "$program" components --limit 100 "${options[@]}"
     done
 }
 

@@ -1,8 +1,8 @@
 //! Measures of transfers, one file per measure.
 //!
 //! Input: a [`MergedGraph`](txgraph_graph::MergedGraph), which comes from the graph of a search
-//! or from all transfers of a scan; for components and taint,
-//! the transfers ([`Connected`], [`TaintTracker`]). Output: plain results that implement [`MeasureResult`]: they serialize
+//! or from all transfers of a scan; for components, patterns and taint,
+//! the transfers ([`Connected`], [`PatternFinder`], [`TaintTracker`]). Output: plain results that implement [`MeasureResult`]: they serialize
 //! (amounts as decimal text, addresses as lower-case hex) and turn into [`Table`]s. This
 //! crate reads no chain, prints nothing and has no file formats.
 //!
@@ -10,7 +10,7 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, taint, summary, tokens, partitioned.
+//! degree, cycles, pairs, patterns, taint, summary, tokens, partitioned.
 
 mod components;
 mod concentration;
@@ -18,6 +18,7 @@ mod cycles;
 mod degree;
 mod pairs;
 pub mod partitioned;
+mod patterns;
 mod ratio;
 mod scc;
 mod serial;
@@ -38,6 +39,7 @@ pub use degree::{
     vertex_degrees,
 };
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, first_pairs, pairs};
+pub use patterns::{Evidence, Finding, Pattern, PatternFinder, PatternRule, Patterns};
 pub use summary::{
     AssetCounts, AssetSummary, BusyAddress, End, ExpansionCount, HopCount, KindCount, Summary,
     SummaryCounts, SummarySettings, asset_counts, each_side, summary,
@@ -94,6 +96,7 @@ mod tests {
             degrees(&merged, 3).tables(),
             cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
+            PatternFinder::default().finish(None).tables(),
             TaintTracker::new(TaintMethod::Fifo, |_| None, |_, _| None)
                 .finish()
                 .tables(),
@@ -123,6 +126,9 @@ mod tests {
                 "self-transfers",
                 "components",
                 "components-by-size",
+                "patterns",
+                "evidence",
+                "rules",
                 "ends",
                 "sources",
                 "ledger",

@@ -59,7 +59,7 @@ pub use netting::{NetChange, Netting, Swap, net_changes, netting};
 pub use paths::{
     Continuation, Flow, Leg, Route, TransferFlows, TransferPaths, transfer_flows, transfer_paths,
 };
-pub use poisoning::{Poisoning, ZeroValue};
+pub use poisoning::{Poisoning, ZeroValue, lookalike_key};
 pub use request::{SearchError, SearchRequest};
 pub use scan::scan;
 pub use search::{same_chain, search};

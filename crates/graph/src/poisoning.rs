@@ -40,13 +40,17 @@ impl Poisoning {
     }
 }
 
+/// What a wallet shows of an address: the first four and the last four hex digits. Addresses with
+/// the same look alike. `None` for precompiled contracts, which are short numbers and look alike by
+/// design.
+pub fn lookalike_key(address: Address) -> Option<[u8; 4]> {
+    let [a, b, .., y, z] = address.into_array();
+    ([a, b] != [0, 0]).then_some([a, b, y, z])
+}
+
 fn lookalikes(addresses: impl Iterator<Item = Address>) -> Vec<Vec<Address>> {
     let mut all: Vec<([u8; 4], Address)> = addresses
-        .filter_map(|address| {
-            let [a, b, .., y, z] = address.into_array();
-            // Precompiled contracts are short numbers, and look alike by design.
-            ([a, b] != [0, 0]).then_some(([a, b, y, z], address))
-        })
+        .filter_map(|address| Some((lookalike_key(address)?, address)))
         .collect();
     all.sort_unstable();
     all.dedup();

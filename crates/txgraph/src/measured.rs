@@ -1,7 +1,7 @@
 //! Measures of all transfers of a request, as a source is asked for them.
 
 use txgraph_analysis::{
-    Components, Cycles, Degrees, PairSettings, Pairs, Summary, SummarySettings,
+    Components, Cycles, Degrees, PairSettings, Pairs, Patterns, Summary, SummarySettings,
 };
 use txgraph_transfers::{ScanReport, Unseen};
 
@@ -19,6 +19,9 @@ pub enum MeasureSettings {
     Cycles(Option<usize>),
     /// [`Measure::Components`](crate::Measure::Components), with the number of components; all if there is none.
     Components(Option<usize>),
+    /// [`Measure::Patterns`](crate::Measure::Patterns), with the number of findings of each pattern;
+    /// all if there is none.
+    Patterns(Option<usize>),
 }
 
 /// The result of a measure.
@@ -35,6 +38,8 @@ pub enum MeasureAnswer {
     Cycles(Cycles),
     /// [`Measure::Components`](crate::Measure::Components).
     Components(Components),
+    /// [`Measure::Patterns`](crate::Measure::Patterns).
+    Patterns(Patterns),
 }
 
 /// A measure of all transfers of a request, by a [`Backend`](crate::Backend).

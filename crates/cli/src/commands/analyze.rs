@@ -28,6 +28,7 @@ use txgraph::{
 ///   degrees     numbers of counterparties and transfers of addresses, and the largest hubs
 ///   cycles      groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
+///   patterns    peel chains, round trips, sweeps, fans, mixers, airdrops, address poisoning
 ///   taint       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -104,6 +105,10 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --method haircut \\
         -t 0xd601451207128971898aab8654521699f35222e2 --table ledger -f csv
     $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --through-swaps
+
+  Which transfers look like laundering, deposits of an exchange, or address poisoning?
+    $ txgraph analyze patterns
+    $ txgraph analyze patterns --table evidence -f csv
 
   With whom does an address trade most often? As CSV:
     $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both \\

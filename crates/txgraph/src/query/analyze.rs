@@ -25,8 +25,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, SummarySettings, Table, TaintMethod,
-    components, cycles, degrees, pairs, summary,
+    Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, SummarySettings, Table,
+    TaintMethod, components, cycles, degrees, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
@@ -224,6 +224,7 @@ impl MeasureAnswer {
             Self::Pairs(found) => answer(&found),
             Self::Cycles(found) => answer(&found),
             Self::Components(found) => answer(&found),
+            Self::Patterns(found) => answer(&found),
         }
     }
 }
@@ -349,6 +350,7 @@ impl Analyze<'_> {
             Measure::Degrees => MeasureSettings::Degrees(rows.unwrap_or(HUBS)),
             Measure::Cycles => MeasureSettings::Cycles(rows),
             Measure::Components => MeasureSettings::Components(rows),
+            Measure::Patterns => MeasureSettings::Patterns(rows),
         })
     }
 }
@@ -357,6 +359,13 @@ impl Analyze<'_> {
 fn of_search(settings: &MeasureSettings, graph: &TransferGraph) -> Result<MeasureAnswer> {
     Ok(match settings {
         MeasureSettings::Components(limit) => MeasureAnswer::Components(components(graph, *limit)?),
+        MeasureSettings::Patterns(limit) => {
+            let mut finder = PatternFinder::default();
+            for edge in graph.graph.edge_weights() {
+                finder.add(std::slice::from_ref(&edge.transfer))?;
+            }
+            MeasureAnswer::Patterns(finder.finish(*limit))
+        }
         _ => of_graph(settings, &MergedGraph::of(graph)),
     })
 }
@@ -371,6 +380,9 @@ fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> MeasureAnswer {
         // From transfers, or a search.
         MeasureSettings::Components(limit) => {
             MeasureAnswer::Components(Connected::default().finish(&[], *limit))
+        }
+        MeasureSettings::Patterns(limit) => {
+            MeasureAnswer::Patterns(PatternFinder::default().finish(*limit))
         }
     }
 }
@@ -394,6 +406,20 @@ fn of_scan(
             vertices: connected.addresses(),
             transfers: connected.transfers(),
             answer: MeasureAnswer::Components(connected.finish(&[], *limit)),
+        });
+    }
+    if let MeasureSettings::Patterns(limit) = settings {
+        let mut finder = PatternFinder::default();
+        let scan = txgraph_graph::scan(from, request, |batch| {
+            queried.see(batch);
+            finder.add(batch)
+        })?;
+        return Ok(Measured {
+            scan,
+            unseen: queried.unseen(),
+            vertices: finder.addresses(),
+            transfers: finder.transfers(),
+            answer: MeasureAnswer::Patterns(finder.finish(*limit)),
         });
     }
     let mut merger = Merger::default();

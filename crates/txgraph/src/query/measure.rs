@@ -18,6 +18,8 @@ string_enum! {
         Cycles = "cycles" (was "loops"),
         /// Weakly connected components.
         Components = "components",
+        /// Shapes of transfers that fraud, laundering and services leave behind.
+        Patterns = "patterns",
         /// Where the tokens of the roots are: their amounts, followed through all transfers.
         Taint = "taint" (was "trace"),
     }
@@ -53,6 +55,7 @@ impl Measure {
                 "self-transfers",
             ],
             Self::Components => &["components", "components-by-size"],
+            Self::Patterns => &["patterns", "evidence", "rules"],
             Self::Taint => &["ends", "sources", "ledger", "swaps"],
         }
     }

@@ -1,0 +1,254 @@
+//! The transfers in order, and by account.
+
+use super::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS};
+use alloy_primitives::{Address, U256};
+use txgraph_graph::{Csr, Interner, SearchError, widen};
+use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
+
+/// A fungible transfer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Movement {
+    pub(super) position: Position,
+    /// Numbers of accounts: an address with one token.
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) value: U256,
+    pub(super) kind: Kind,
+}
+
+impl Movement {
+    pub(super) const fn block(&self) -> u64 {
+        self.position.block
+    }
+
+    /// The transaction, in the order of the chain.
+    pub(super) const fn transaction(&self) -> (u64, u32) {
+        (self.position.block, self.position.tx)
+    }
+}
+
+/// All transfers. Numbers of transfers ascend in the order of the chain.
+#[derive(Debug)]
+pub(super) struct History {
+    pub(super) addresses: Interner<Address>,
+    assets: Interner<Option<Address>>,
+    /// Number of the address, number of the asset.
+    accounts: Interner<(u32, u32)>,
+    movements: Vec<Movement>,
+    /// By account: its transfers of an amount to or from others.
+    by_account: Csr,
+    /// By account: whether it is one of the zero address.
+    is_zero: Vec<bool>,
+    is_hub: Vec<bool>,
+    pub(super) transfers: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            addresses: Interner::default(),
+            assets: Interner::default(),
+            accounts: Interner::default(),
+            movements: Vec::new(),
+            by_account: Csr::group(0, std::iter::empty),
+            is_zero: Vec::new(),
+            is_hub: Vec::new(),
+            transfers: 0,
+        }
+    }
+}
+
+impl History {
+    /// Adds a transfer, in any order.
+    pub(super) fn add(&mut self, transfer: &Transfer) -> Result<(), SearchError> {
+        self.transfers += 1;
+        let ends = [transfer.from_address, transfer.to_address];
+        let [from, to] = ends.map(|address| self.addresses.intern(address));
+        if !transfer.token_standard.is_fungible() {
+            (from?, to?);
+            return Ok(());
+        }
+        let asset = self.assets.intern(transfer.token_address)?;
+        if self.movements.len() as u64 >= u64::from(u32::MAX) {
+            return Err(SearchError::TooLarge { what: "transfers" });
+        }
+        self.movements.push(Movement {
+            position: transfer.position(),
+            from: self.accounts.intern((from?, asset))?,
+            to: self.accounts.intern((to?, asset))?,
+            value: transfer.value,
+            kind: transfer.kind,
+        });
+        Ok(())
+    }
+
+    /// Puts the transfers in order. Nothing else can be asked before.
+    pub(super) fn sort(&mut self) {
+        if !self.movements.is_sorted_by_key(|it| it.position) {
+            self.movements.sort_by_key(|it| it.position);
+        }
+        let accounts = self.accounts.len();
+        self.by_account = Csr::group(accounts, || {
+            let moved = (0u32..).zip(&self.movements);
+            let moved = moved.filter(|(_, it)| !it.value.is_zero() && it.from != it.to);
+            moved.flat_map(|(number, it)| [(it.from, number), (it.to, number)])
+        });
+        let accounts = || {
+            self.all_accounts()
+                .map(|account| self.accounts.value(account))
+        };
+        let is_zero = |(address, _)| self.addresses.value(address).is_zero();
+        self.is_zero = accounts().map(is_zero).collect();
+        let mut others = Vec::new();
+        let is_hub = self.all_accounts().map(|account| {
+            let numbers = self.of(account);
+            if numbers.len() > HUB_TRANSFERS || numbers.len() <= HUB_COUNTERPARTIES {
+                return numbers.len() > HUB_TRANSFERS;
+            }
+            others.clear();
+            others.extend(numbers.iter().map(|number| self.other(*number, account)));
+            others.sort_unstable();
+            others.dedup();
+            others.len() > HUB_COUNTERPARTIES
+        });
+        self.is_hub = is_hub.collect();
+    }
+
+    /// The number of accounts.
+    pub(super) fn account_count(&self) -> usize {
+        self.accounts.len()
+    }
+
+    fn all_accounts(&self) -> impl Iterator<Item = u32> + use<> {
+        (0u32..).take(self.accounts.len())
+    }
+
+    /// All addresses, by number.
+    pub(super) fn all_addresses(&self) -> impl Iterator<Item = Address> {
+        (0u32..)
+            .take(self.addresses.len())
+            .map(|number| self.addresses.value(number))
+    }
+
+    /// All accounts but those of the zero address.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = u32> {
+        self.all_accounts()
+            .filter(|account| !self.is_zero(*account))
+    }
+
+    /// The transfers of an account to and from others.
+    pub(super) fn of(&self, account: u32) -> &[u32] {
+        self.by_account.of(account)
+    }
+
+    /// The transfers of an account after one of them, until a block.
+    pub(super) fn after(&self, account: u32, number: u32, last: u64) -> impl Iterator<Item = u32> {
+        let all = self.of(account);
+        let next = all.partition_point(|it| *it <= number);
+        let later = all[next..].iter().copied();
+        later.take_while(move |it| self.get(*it).block() <= last)
+    }
+
+    pub(super) fn get(&self, number: u32) -> &Movement {
+        &self.movements[number as usize]
+    }
+
+    pub(super) fn movements(&self) -> &[Movement] {
+        &self.movements
+    }
+
+    /// The other account of a transfer.
+    pub(super) fn other(&self, number: u32, account: u32) -> u32 {
+        let movement = self.get(number);
+        match movement.from == account {
+            true => movement.to,
+            false => movement.from,
+        }
+    }
+
+    pub(super) fn is_zero(&self, account: u32) -> bool {
+        self.is_zero[account as usize]
+    }
+
+    /// Whether transfers are not followed through an account.
+    pub(super) fn is_hub(&self, account: u32) -> bool {
+        self.is_hub[account as usize]
+    }
+
+    pub(super) fn hubs(&self) -> u64 {
+        self.accounts().filter(|it| self.is_hub(*it)).count() as u64
+    }
+
+    /// The numbers of the address and the asset of an account.
+    pub(super) fn address_and_asset(&self, account: u32) -> (u32, u32) {
+        self.accounts.value(account)
+    }
+
+    pub(super) fn is_native(&self, account: u32) -> bool {
+        let (_, asset) = self.accounts.value(account);
+        self.assets.value(asset).is_none()
+    }
+
+    /// The number of addresses in the evidence.
+    pub(super) fn addresses_in(&self, evidence: &[(u32, &'static str)]) -> u64 {
+        let ends = evidence.iter().flat_map(|(number, _)| {
+            let movement = self.get(*number);
+            [movement.from, movement.to]
+        });
+        let mut addresses: Vec<u32> = ends.map(|account| self.accounts.value(account).0).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses.len() as u64
+    }
+
+    /// The finding with its addresses and transfers.
+    pub(super) fn finding(&self, number: u64, addresses: u64, found: &Found) -> Finding {
+        let mut evidence = found.evidence.clone();
+        evidence.sort_by_key(|(number, _)| *number);
+        let evidence: Vec<Evidence> = evidence
+            .into_iter()
+            .map(|(number, role)| self.evidence(number, role))
+            .collect();
+        let token_address = self.assets.value(found.asset);
+        Finding {
+            pattern: found.pattern,
+            number,
+            address: self.addresses.value(found.address),
+            other_address: found.other.map(|address| self.addresses.value(address)),
+            token_address,
+            token_standard: match token_address {
+                Some(_) => TokenStandard::Erc20,
+                None => TokenStandard::Native,
+            },
+            amount: found.amount,
+            addresses,
+            first_block: evidence.first().map_or(0, |it| it.block_number),
+            last_block: evidence.last().map_or(0, |it| it.block_number),
+            note: found.note.clone(),
+            evidence,
+        }
+    }
+
+    fn evidence(&self, number: u32, role: &'static str) -> Evidence {
+        let movement = self.get(number);
+        let (from, asset) = self.accounts.value(movement.from);
+        let (to, _) = self.accounts.value(movement.to);
+        let Position {
+            block: block_number,
+            tx: transaction_index,
+            log: log_index,
+            sub: sub_index,
+        } = movement.position;
+        Evidence {
+            role,
+            block_number,
+            transaction_index,
+            log_index,
+            sub_index,
+            from_address: self.addresses.value(from),
+            to_address: self.addresses.value(to),
+            token_address: self.assets.value(asset),
+            value: widen(movement.value),
+        }
+    }
+}

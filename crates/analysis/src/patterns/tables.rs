@@ -1,0 +1,93 @@
+//! Patterns as tables.
+
+use super::Patterns;
+use crate::{ColumnType, MeasureResult, Table};
+use txgraph_transfers::TokenStandard;
+
+impl MeasureResult for Patterns {
+    fn tables(&self) -> Vec<Table> {
+        vec![self.findings(), self.evidence(), self.rules()]
+    }
+}
+
+impl Patterns {
+    fn findings(&self) -> Table {
+        use ColumnType::{Address, Amount, Text, U64};
+        let found: u64 = self.rules.iter().map(|rule| rule.found).sum();
+        let listed = self.findings.len() as u64;
+        let mut title = match listed == found {
+            true => format!("Patterns: {found} found"),
+            false => format!("Patterns: {listed} of {found} found"),
+        };
+        title += ", hints by fixed rules";
+        if self.hubs > 0 {
+            title += &format!("; {} hubs are not passed", self.hubs);
+        }
+        Table::of(
+            "patterns",
+            title,
+            &self.findings,
+            &[
+                ("pattern", Text, |it| it.pattern.as_str().into()),
+                ("number", U64, |it| it.number.into()),
+                ("address", Address, |it| it.address.into()),
+                ("other_address", Address, |it| it.other_address.into()),
+                ("token_address", Address, |it| it.token_address.into()),
+                ("token_standard", Text, |it| it.token_standard.into()),
+                ("amount", Amount, |it| it.amount.into()),
+                ("addresses", U64, |it| it.addresses.into()),
+                ("transfers", U64, |it| it.evidence.len().into()),
+                ("first_block", U64, |it| it.first_block.into()),
+                ("last_block", U64, |it| it.last_block.into()),
+                ("note", Text, |it| it.note.clone().into()),
+            ],
+        )
+    }
+
+    fn evidence(&self) -> Table {
+        use ColumnType::{Address, Amount, Text, U64};
+        let rows = self.findings.iter();
+        let rows = rows.flat_map(|finding| finding.evidence.iter().map(move |it| (finding, it)));
+        Table::of(
+            "evidence",
+            "Transfers of the patterns",
+            rows,
+            &[
+                ("pattern", Text, |(of, _)| of.pattern.as_str().into()),
+                ("number", U64, |(of, _)| of.number.into()),
+                ("role", Text, |(_, it)| it.role.into()),
+                ("block_number", U64, |(_, it)| it.block_number.into()),
+                ("transaction_index", U64, |(_, it)| {
+                    it.transaction_index.into()
+                }),
+                ("log_index", U64, |(_, it)| it.log_index.into()),
+                ("sub_index", U64, |(_, it)| it.sub_index.into()),
+                ("token_address", Address, |(_, it)| it.token_address.into()),
+                ("token_standard", Text, |(_, it)| {
+                    match it.token_address {
+                        Some(_) => TokenStandard::Erc20,
+                        None => TokenStandard::Native,
+                    }
+                    .into()
+                }),
+                ("from_address", Address, |(_, it)| it.from_address.into()),
+                ("to_address", Address, |(_, it)| it.to_address.into()),
+                ("value", Amount, |(_, it)| it.value.into()),
+            ],
+        )
+    }
+
+    fn rules(&self) -> Table {
+        use ColumnType::{Text, U64};
+        Table::of(
+            "rules",
+            "Rules of the patterns",
+            &self.rules,
+            &[
+                ("pattern", Text, |it| it.pattern.as_str().into()),
+                ("found", U64, |it| it.found.into()),
+                ("rule", Text, |it| it.rule.clone().into()),
+            ],
+        )
+    }
+}

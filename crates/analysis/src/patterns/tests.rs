@@ -1,0 +1,668 @@
+//! The rules, written again as plain searches over a list, and compared on random graphs.
+
+use super::{Found, History, Pattern, PatternFinder, WINDOW};
+use alloy_primitives::{Address, U256};
+use proptest::{prelude::*, strategy::ValueTree};
+use std::collections::{BTreeMap, BTreeSet};
+use txgraph_graph::testing;
+use txgraph_transfers::{Kind, Transfer};
+
+/// A transfer by numbers of addresses: block, whether it is in the transaction before, ends, amount.
+type Row = (u64, bool, usize, usize, u64);
+
+/// The addresses of random graphs. The last ones look alike.
+const NAMES: [&str; 22] = [
+    "0", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+    "xx1", "xx2", "xx3",
+];
+
+/// Transfers that nearly are a pattern, from a block on: the amounts and times may break a rule.
+fn shape() -> impl Strategy<Value = Vec<Row>> {
+    let start = 100u64..3000;
+    let step = prop::sample::select(vec![1u64, 1, 1, 10, 400, 1700, 3300, 7300]);
+    let part = prop::sample::select(vec![85u64, 90, 95, 100, 100, 100, 101]);
+    (0..7usize, 1..8usize, 2..14usize, start, step, part).prop_map(
+        |(kind, first, count, start, step, part)| {
+            let at = |number: usize| start + step * number as u64;
+            let name = |number: usize| 1 + (first + number) % 18;
+            let row = |number: usize, from: usize, to: usize, value: u64| {
+                (at(number), false, from, to, value)
+            };
+            let each = 0..count;
+            match kind {
+                // A chain that peels off the rest of each part.
+                0 => (each.scan(10_000_000u64, |amount, hop| {
+                    let rest = *amount / 100 * part.min(95);
+                    let peeled = *amount / 100 * 5;
+                    *amount = rest;
+                    Some([
+                        row(hop, hop % 9 + 1, 18, peeled),
+                        row(hop, hop % 9 + 1, hop % 9 + 2, rest),
+                    ])
+                }))
+                .flatten()
+                .collect(),
+                // Around a circle.
+                1 => each
+                    .map(|hop| row(hop, name(hop % 5), name((hop + 1) % 5), part))
+                    .collect(),
+                // Through addresses in between.
+                2 => each
+                    .flat_map(|it| {
+                        [
+                            row(it, name(0), name(it + 1), 100),
+                            row(it + 1, name(it + 1), 18, part),
+                        ]
+                    })
+                    .collect(),
+                // Into deposit addresses, which are emptied.
+                3 => each
+                    .flat_map(|it| {
+                        let address = 10 + it % 4;
+                        [
+                            row(it, name(it), address, 100),
+                            row(it + 1, address, first, part),
+                        ]
+                    })
+                    .collect(),
+                // In and out in equal amounts.
+                4 => (each.clone().map(|it| row(it, name(it), 18, 100)))
+                    .chain(each.map(|it| row(it + 2, 18, name(it + 9), part)))
+                    .collect(),
+                // Many receivers in one transaction.
+                5 => each
+                    .map(|it| (at(0), it > 0, first, name(it), 100))
+                    .collect(),
+                // From an address to others that look alike.
+                _ => each
+                    .map(|it| {
+                        let value = [100, 100, 0, 100, 1, 50][(it + first) % 6];
+                        let ends = (first, 19 + (it * it + first) % 3);
+                        match it % 4 {
+                            3 => row(it, ends.1, ends.0, value),
+                            _ => row(it, ends.0, ends.1, value),
+                        }
+                    })
+                    .collect(),
+            }
+        },
+    )
+}
+
+/// Transfers of two tokens and the coin: shapes, and others between them.
+fn some_transfers() -> impl Strategy<Value = Vec<Transfer>> {
+    let value = prop::sample::select(vec![0u64, 1, 5, 90, 95, 99, 100, 100, 101, 1000]);
+    let end = || 0..NAMES.len();
+    let noise = (100u64..9000, prop::bool::weighted(0.2), end(), end(), value);
+    let token = || prop::sample::select(vec!["eth", "T", "T", "T", "U"]);
+    let shapes = proptest::collection::vec((shape(), token()), 0..4);
+    let noise = proptest::collection::vec((noise, token()), 0..20);
+    (shapes, noise).prop_map(|(shapes, noise)| {
+        let shapes = (shapes.into_iter())
+            .flat_map(|(rows, token)| rows.into_iter().map(move |row| (row, token)));
+        let mut all: Vec<_> = shapes.chain(noise).collect();
+        all.sort_by_key(|(row, _)| row.0);
+        let mut index = 0;
+        let transfers = all
+            .into_iter()
+            .map(|((block, is_same, from, to, value), token)| {
+                index += u32::from(!is_same);
+                let [from, to] = [from, to].map(|number| testing::address(NAMES[number]));
+                testing::transfer((block, index), token, from, to, U256::from(value))
+            });
+        numbered(transfers.collect())
+    })
+}
+
+/// Gives transfers of one transaction logs of their own.
+fn numbered(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
+    for (log, transfer) in (0..).zip(&mut transfers) {
+        match transfer.token_address {
+            Some(_) => transfer.log_index = Some(log),
+            None => (transfer.sub_index, transfer.kind) = (log, Kind::Internal),
+        }
+    }
+    transfers.sort_by_key(Transfer::position);
+    transfers
+}
+
+fn history(transfers: &[Transfer]) -> History {
+    let mut history = History::default();
+    transfers.iter().for_each(|it| history.add(it).unwrap());
+    history.sort();
+    history
+}
+
+/// A finding: its addresses, and the positions of its transfers in the list with their roles.
+type Plain = (
+    Pattern,
+    Address,
+    Option<Address>,
+    Vec<(usize, &'static str)>,
+);
+
+fn plain(history: &History, found: Vec<Found>) -> Vec<Plain> {
+    let plain = found.into_iter().map(|it| {
+        let name = |number| history.addresses.value(number);
+        let mut evidence: Vec<_> = (it.evidence.iter())
+            .map(|(number, role)| (*number as usize, *role))
+            .collect();
+        evidence.sort_unstable();
+        (it.pattern, name(it.address), it.other.map(name), evidence)
+    });
+    let mut plain: Vec<_> = plain.collect();
+    plain.sort();
+    plain
+}
+
+/// The list, with the rules as searches over all of it.
+struct List<'a>(&'a [Transfer]);
+
+impl List<'_> {
+    /// Every address with every token.
+    fn accounts(&self) -> BTreeSet<(Address, Option<Address>)> {
+        let ends = self.0.iter();
+        let ends = ends.flat_map(|it| {
+            [it.from_address, it.to_address].map(|address| (address, it.token_address))
+        });
+        ends.filter(|(address, _)| !address.is_zero()).collect()
+    }
+
+    /// The transfers of an amount between an account and others.
+    fn of(&self, (address, token): (Address, Option<Address>)) -> Vec<usize> {
+        let is_of = |it: &Transfer| {
+            it.token_address == token
+                && !it.value.is_zero()
+                && it.from_address != it.to_address
+                && [it.from_address, it.to_address].contains(&address)
+        };
+        (0..self.0.len()).filter(|at| is_of(&self.0[*at])).collect()
+    }
+
+    fn value(&self, at: usize) -> u128 {
+        self.0[at].value.to()
+    }
+
+    fn block(&self, at: usize) -> u64 {
+        self.0[at].block_number
+    }
+
+    fn peel_chains(&self) -> Vec<Plain> {
+        let mut peels = BTreeMap::new();
+        for account in self.accounts() {
+            let all = self.of(account);
+            for paid in all.iter().filter(|at| self.0[**at].to_address == account.0) {
+                let is_next =
+                    |at: &&usize| *at > paid && self.block(**at) <= self.block(*paid) + WINDOW;
+                let next: Vec<usize> = all.iter().filter(is_next).take(8).copied().collect();
+                let amount = self.value(*paid);
+                let two: Vec<usize> = (next.into_iter())
+                    .filter(|at| self.value(*at) * 100 >= amount)
+                    .take(2)
+                    .collect();
+                let [one, two] = two[..] else { continue };
+                let sum = self.value(one) + self.value(two);
+                let rest = if self.value(one) >= self.value(two) {
+                    one
+                } else {
+                    two
+                };
+                let is_peel = [one, two].iter().all(|at| {
+                    self.0[*at].from_address == account.0 && !self.0[*at].to_address.is_zero()
+                }) && self.0[one].to_address != self.0[two].to_address
+                    && sum <= amount
+                    && sum * 100 >= amount * 98
+                    && self.value(rest) * 100 >= amount * 70;
+                if is_peel {
+                    peels.insert(*paid, (rest, one + two - rest));
+                }
+            }
+        }
+        let mut all = Vec::new();
+        for (paid, _) in &peels {
+            if peels.values().any(|(rest, _)| rest == paid) {
+                continue;
+            }
+            let mut evidence = vec![(*paid, "paid")];
+            let mut at = *paid;
+            while let Some((rest, peeled)) = peels.get(&at) {
+                evidence.extend([(*peeled, "peeled"), (*rest, "rest")]);
+                at = *rest;
+            }
+            if evidence.len() > 8 {
+                let ends = (self.0[*paid].to_address, Some(self.0[at].to_address));
+                evidence.sort_unstable();
+                all.push((Pattern::PeelChain, ends.0, ends.1, evidence));
+            }
+        }
+        all.sort();
+        all
+    }
+
+    fn fans(&self) -> Vec<Plain> {
+        let mut all = Vec::new();
+        for account in self.accounts() {
+            for (pattern, role) in [(Pattern::FanIn, "in"), (Pattern::FanOut, "out")] {
+                let mut runs: BTreeMap<U256, Vec<Vec<usize>>> = BTreeMap::new();
+                for at in self.of(account) {
+                    let it = &self.0[at];
+                    let is_out = it.from_address == account.0;
+                    let other = if is_out {
+                        it.to_address
+                    } else {
+                        it.from_address
+                    };
+                    if is_out != (role == "out") || other.is_zero() {
+                        continue;
+                    }
+                    let runs = runs.entry(it.value).or_default();
+                    match runs.last_mut() {
+                        Some(run) if self.block(at) - self.block(run[run.len() - 1]) <= WINDOW => {
+                            run.push(at);
+                        }
+                        _ => runs.push(vec![at]),
+                    }
+                }
+                for run in runs.into_values().flatten() {
+                    let ends = |at: &usize| (self.0[*at].from_address, self.0[*at].to_address);
+                    let others: BTreeSet<_> = run.iter().map(ends).collect();
+                    let transactions: BTreeSet<_> =
+                        run.iter().map(|at| self.0[*at].transaction()).collect();
+                    if others.len() >= 4 && transactions.len() > 1 {
+                        let evidence = run.iter().map(|at| (*at, role)).collect();
+                        all.push((pattern, account.0, None, evidence));
+                    }
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+
+    fn sweeps(&self) -> Vec<Plain> {
+        type Cluster = Vec<Vec<(usize, &'static str)>>;
+        let mut clusters: BTreeMap<(Address, Option<Address>), Cluster> = BTreeMap::new();
+        for account in self.accounts() {
+            let all = self.of(account);
+            let is_out = |at: &usize| self.0[*at].from_address == account.0;
+            let outs: Vec<usize> = all.iter().copied().filter(is_out).collect();
+            let to: BTreeSet<_> = outs.iter().map(|at| self.0[*at].to_address).collect();
+            let from = all
+                .iter()
+                .filter(|at| !is_out(at))
+                .map(|at| self.0[*at].from_address);
+            let from: BTreeSet<_> = from.collect();
+            let Some(collector) = to.first().filter(|_| to.len() == 1) else {
+                continue;
+            };
+            if collector.is_zero() || from.contains(collector) {
+                continue;
+            }
+            let left_max = if account.1.is_none() {
+                10u128.pow(16)
+            } else {
+                0
+            };
+            let mut before = None;
+            let is_sweep = |out: &usize| {
+                let since = |at: &&usize| **at < *out && before.is_none_or(|it| **at > it);
+                let ins: Vec<usize> = all.iter().filter(since).copied().collect();
+                before = Some(*out);
+                let Some((first, last)) = ins.first().zip(ins.last()) else {
+                    return false;
+                };
+                // All that arrived, less all that left.
+                let sum = |is_in: bool| {
+                    let until = all.iter().filter(|at| *at <= out && is_out(at) != is_in);
+                    until.map(|at| self.value(*at)).sum::<u128>()
+                };
+                let left = sum(true).checked_sub(sum(false));
+                left.is_some_and(|left| left <= left_max)
+                    && self.block(*out) - self.block(*first) <= 3200
+                    && self.0[*last].transaction() != self.0[*out].transaction()
+            };
+            if outs.iter().all(is_sweep) {
+                let role = |at: &usize| (*at, if is_out(at) { "sweep" } else { "deposit" });
+                let evidence = all.iter().map(role).collect();
+                clusters
+                    .entry((*collector, account.1))
+                    .or_default()
+                    .push(evidence);
+            }
+        }
+        let clusters = clusters.into_iter().filter(|(_, all)| all.len() >= 3);
+        let mut all: Vec<Plain> = clusters
+            .map(|((collector, _), all)| {
+                let mut evidence = all.concat();
+                evidence.sort_unstable();
+                (Pattern::Sweep, collector, None, evidence)
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    fn scatter_gather(&self, history: &History) -> Vec<Plain> {
+        type Passed = Vec<(usize, usize)>;
+        let mut found: BTreeMap<(Option<Address>, Address, Address), Passed> = BTreeMap::new();
+        let mut used = BTreeSet::new();
+        // In the order of the accounts' numbers; no out is shared by two accounts.
+        for between in history.accounts() {
+            let (address, _) = history.address_and_asset(between);
+            let address = history.addresses.value(address);
+            let Some(first) = history.of(between).first() else {
+                continue;
+            };
+            let all = self.of((address, self.0[*first as usize].token_address));
+            for paid in all.iter().filter(|at| self.0[**at].to_address == address) {
+                let is_next = |at: &&usize| {
+                    **at > *paid
+                        && self.0[**at].from_address == address
+                        && self.0[**at].transaction() != self.0[*paid].transaction()
+                        && self.block(**at) - self.block(*paid) <= WINDOW
+                        && self.value(**at) <= self.value(*paid)
+                        && self.value(**at) * 10 >= self.value(*paid) * 9
+                        && !used.contains(*at)
+                };
+                let from = self.0[*paid].from_address;
+                let next = all.iter().find(is_next).filter(|_| !from.is_zero());
+                let Some(next) = next.copied() else { continue };
+                used.insert(next);
+                let to = self.0[next].to_address;
+                if to != from && !to.is_zero() {
+                    let key = (self.0[next].token_address, from, to);
+                    found.entry(key).or_default().push((*paid, next));
+                }
+            }
+        }
+        let mut all = Vec::new();
+        for ((_, from, to), passed) in found {
+            let between: BTreeSet<_> = passed.iter().map(|it| self.0[it.0].to_address).collect();
+            if between.len() >= 4 {
+                let both = |it: &(usize, usize)| [(it.0, "scattered"), (it.1, "gathered")];
+                let mut evidence: Vec<_> = passed.iter().flat_map(both).collect();
+                evidence.sort_unstable();
+                all.push((Pattern::ScatterGather, from, Some(to), evidence));
+            }
+        }
+        all.sort();
+        all
+    }
+
+    /// All returns of a transfer to its sender without those in `used`: (last transfer, length).
+    fn returns(
+        &self,
+        route: &mut Vec<usize>,
+        used: &BTreeSet<usize>,
+        out: &mut Vec<(usize, usize)>,
+    ) {
+        let (first, last) = (route[0], route[route.len() - 1]);
+        let at = &self.0[last];
+        for next in last + 1..self.0.len() {
+            let it = &self.0[next];
+            let goes_on = it.from_address == at.to_address
+                && it.token_address == at.token_address
+                && it.from_address != it.to_address
+                && !it.to_address.is_zero()
+                && it.transaction() > at.transaction()
+                && self.block(next) <= self.block(first) + WINDOW
+                && !used.contains(&next)
+                && self.value(next) <= self.value(first)
+                && self.value(next) * 10 >= self.value(first) * 9;
+            if !goes_on {
+                continue;
+            }
+            if it.to_address == self.0[first].from_address {
+                out.push((next, route.len() + 1));
+            } else if route.len() < 5 {
+                route.push(next);
+                self.returns(route, used, out);
+                route.pop();
+            }
+        }
+    }
+
+    fn check_round_trips(&self, found: Vec<Plain>) {
+        let mut trips: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (_, _, _, evidence) in found {
+            // Rounds through the same addresses: split at the transfers that come back.
+            let mut rest: BTreeSet<usize> = evidence.iter().map(|(at, _)| *at).collect();
+            let roles: BTreeMap<_, _> = evidence.iter().copied().collect();
+            while let Some(first) = rest.pop_first() {
+                let mut trip = vec![first];
+                while roles[&trip[trip.len() - 1]] != "back" {
+                    let end = self.0[trip[trip.len() - 1]].to_address;
+                    let next = rest.iter().find(|at| self.0[**at].from_address == end);
+                    let next = *next.expect("a route");
+                    rest.remove(&next);
+                    trip.push(next);
+                }
+                trips.insert(first, trip);
+            }
+        }
+        let mut used = BTreeSet::new();
+        for first in 0..self.0.len() {
+            let it = &self.0[first];
+            let is_start = !used.contains(&first)
+                && !it.value.is_zero()
+                && it.from_address != it.to_address
+                && !it.from_address.is_zero()
+                && !it.to_address.is_zero();
+            let mut returns = Vec::new();
+            if is_start {
+                self.returns(&mut vec![first], &used, &mut returns);
+            }
+            let found = trips.get(&first);
+            let best = found.map(|trip| (trip[trip.len() - 1], trip.len()));
+            assert_eq!(best, returns.into_iter().min(), "from {first}");
+            used.extend(found.into_iter().flatten());
+        }
+    }
+
+    fn mixers(&self) -> Vec<Plain> {
+        let mut all = Vec::new();
+        for account in self.accounts() {
+            let of = self.of(account);
+            let (ins, outs): (Vec<usize>, Vec<usize>) = of
+                .iter()
+                .partition(|at| self.0[**at].to_address == account.0);
+            let mut counts: BTreeMap<u128, usize> = BTreeMap::new();
+            ins.iter()
+                .for_each(|at| *counts.entry(self.value(*at)).or_default() += 1);
+            let Some(amount) = counts.iter().map(|(amount, count)| (*count, *amount)).max() else {
+                continue;
+            };
+            let amount = amount.1;
+            let mut payouts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+            for at in &outs {
+                payouts
+                    .entry(self.0[*at].transaction())
+                    .or_default()
+                    .push(*at);
+            }
+            let paid = payouts.len();
+            let sum = |payout: &Vec<usize>| payout.iter().map(|at| self.value(*at)).sum::<u128>();
+            payouts.retain(|_, payout| sum(payout) == amount);
+            let deposits: Vec<usize> = ins
+                .iter()
+                .copied()
+                .filter(|at| self.value(*at) == amount)
+                .collect();
+            let from = |at: &usize| self.0[*at].from_address;
+            let depositors: BTreeSet<_> = deposits.iter().map(from).collect();
+            let mut evidence: Vec<_> = deposits.iter().map(|at| (*at, "deposit")).collect();
+            let mut receivers = BTreeSet::new();
+            for payout in payouts.values() {
+                let mut largest = payout[0];
+                for at in payout {
+                    if self.value(*at) > self.value(largest) {
+                        largest = *at;
+                    }
+                }
+                receivers.insert(self.0[largest].to_address);
+                let role = |at: &usize| (*at, if *at == largest { "payout" } else { "fee" });
+                evidence.extend(payout.iter().map(role));
+            }
+            // After each transaction, as many payouts as deposits at most.
+            let is_covered = payouts.keys().all(|until| {
+                let before = |at: &&usize| self.0[**at].transaction() <= *until;
+                payouts.range(..=until).count() <= deposits.iter().filter(before).count()
+            });
+            let is_mixer = depositors.len() >= 4
+                && receivers.difference(&depositors).count() >= 4
+                && is_covered
+                && deposits.len() * 10 >= ins.len() * 9
+                && payouts.len() * 10 >= paid * 9;
+            if is_mixer {
+                evidence.sort_unstable();
+                all.push((Pattern::Mixer, account.0, None, evidence));
+            }
+        }
+        all.sort();
+        all
+    }
+
+    fn poisoning(&self) -> Vec<Plain> {
+        let ends = self
+            .0
+            .iter()
+            .flat_map(|it| [it.from_address, it.to_address]);
+        let addresses: BTreeSet<Address> = ends.collect();
+        let shown = |it: &Address| {
+            let text = alloy_primitives::hex::encode(it);
+            (text[..4].to_owned(), text[36..].to_owned())
+        };
+        let mut all = Vec::new();
+        for victim in &addresses {
+            for partner in &addresses {
+                for other in addresses.iter().filter(|it| *it != partner) {
+                    let is_shown = shown(partner) == shown(other) && shown(other).0 != "0000";
+                    if is_shown && victim != partner && victim != other {
+                        all.extend(self.poisoned(*victim, *partner, *other));
+                    }
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+
+    fn poisoned(&self, victim: Address, partner: Address, other: Address) -> Option<Plain> {
+        let is_paid = |at: &usize, to: Address| {
+            let it = &self.0[*at];
+            it.from_address == victim && it.to_address == to && !it.value.is_zero()
+        };
+        let payments: Vec<usize> = (0..self.0.len())
+            .filter(|at| is_paid(at, partner))
+            .collect();
+        let with = |it: &Transfer| {
+            (it.from_address, it.to_address) == (victim, other)
+                || (it.from_address, it.to_address) == (other, victim)
+        };
+        let contacts: Vec<usize> = (0..self.0.len()).filter(|at| with(&self.0[*at])).collect();
+        if contacts.first()? < payments.first()? {
+            return None;
+        }
+        let mut evidence = vec![(payments[0], "copied")];
+        for at in contacts {
+            let same = |paid: &&usize| {
+                **paid < at && self.0[**paid].token_address == self.0[at].token_address
+            };
+            let most = payments
+                .iter()
+                .filter(same)
+                .map(|paid| self.value(*paid))
+                .max();
+            let value = self.value(at);
+            let role = match most {
+                _ if value == 0 => "poison",
+                None => "poison",
+                Some(_) if is_paid(&at, other) => "paid",
+                Some(most) if value * 100 < most => "poison",
+                Some(_) => continue,
+            };
+            if role == "paid" && evidence.len() == 1 {
+                return None;
+            }
+            evidence.push((at, role));
+        }
+        evidence.sort_unstable();
+        (evidence.len() > 1).then_some((Pattern::Poisoning, victim, Some(other), evidence))
+    }
+
+    fn airdrops(&self) -> Vec<Plain> {
+        let mut paid: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (at, it) in self.0.iter().enumerate() {
+            let ends = it.from_address != it.to_address && !it.to_address.is_zero();
+            if ends && !it.value.is_zero() {
+                let key = (it.transaction(), it.from_address, it.token_address);
+                paid.entry(key).or_default().push(at);
+            }
+        }
+        let to = |at: &usize| self.0[*at].to_address;
+        let mut all = Vec::new();
+        for ((_, from, _), paid) in paid {
+            if paid.iter().map(to).collect::<BTreeSet<_>>().len() >= 10 {
+                let evidence = paid.iter().map(|at| (*at, "out")).collect();
+                all.push((Pattern::Airdrop, from, None, evidence));
+            }
+        }
+        all.sort();
+        all
+    }
+}
+
+proptest! {
+    #[test]
+    fn findings_are_those_of_plain_searches(transfers in some_transfers()) {
+        let list = List(&transfers);
+        let history = history(&transfers);
+        let of = |find: fn(&History) -> Vec<Found>| plain(&history, find(&history));
+        prop_assert_eq!(of(super::peel_chains::find), list.peel_chains());
+        prop_assert_eq!(of(super::fans::find), list.fans());
+        prop_assert_eq!(of(super::sweeps::find), list.sweeps());
+        prop_assert_eq!(of(super::scatter_gather::find), list.scatter_gather(&history));
+        prop_assert_eq!(of(super::airdrops::find), list.airdrops());
+        prop_assert_eq!(of(super::mixers::find), list.mixers());
+        prop_assert_eq!(of(super::poisoning::find), list.poisoning());
+        list.check_round_trips(of(super::round_trips::find));
+    }
+
+    #[test]
+    fn findings_do_not_depend_on_the_order_of_reading(
+        transfers in some_transfers(),
+        seed in any::<u64>(),
+    ) {
+        let found = |transfers: &[Transfer]| {
+            let mut finder = PatternFinder::default();
+            finder.add(transfers).unwrap();
+            finder.finish(None)
+        };
+        let mut other = transfers.clone();
+        let count = other.len().max(1) as u64;
+        for at in 1..other.len() {
+            let to = usize::try_from(seed.wrapping_mul(at as u64) % count).unwrap();
+            other.swap(at, to);
+        }
+        prop_assert_eq!(found(&transfers), found(&other));
+    }
+}
+
+/// Random graphs without findings would show nothing.
+#[test]
+fn random_graphs_have_every_pattern() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut found: BTreeMap<Pattern, usize> = BTreeMap::new();
+    for _ in 0..500 {
+        let transfers = some_transfers().new_tree(&mut runner).unwrap().current();
+        let mut finder = PatternFinder::default();
+        finder.add(&transfers).unwrap();
+        for finding in finder.finish(None).findings {
+            *found.entry(finding.pattern).or_default() += 1;
+        }
+    }
+    for pattern in Pattern::ALL {
+        let count = found.get(pattern).copied().unwrap_or(0);
+        assert!(count >= 10, "{pattern}: {count} of {found:?}");
+    }
+}
