@@ -218,7 +218,9 @@ impl PatternFinder {
         found.sort_by_cached_key(|(addresses, it)| {
             let first = it.evidence.iter().map(|(number, _)| *number).min();
             let size = Reverse((*addresses, it.evidence.len()));
-            (it.pattern, size, first, history.addresses.value(it.address))
+            let ends = [Some(it.address), it.other];
+            let ends = ends.map(|end| end.map(|number| history.addresses.value(number)));
+            (it.pattern, size, first, ends, it.note.clone())
         });
         let mut patterns = Patterns {
             rules: Vec::new(),

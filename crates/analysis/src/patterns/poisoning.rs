@@ -113,7 +113,8 @@ impl Fake<'_> {
         };
         let mut evidence = Vec::new();
         let mut kinds: BTreeSet<&str> = BTreeSet::new();
-        let mut lost: BTreeMap<u32, AmountSum> = BTreeMap::new();
+        // By token, in the order of the payments.
+        let mut lost: Vec<(u32, AmountSum)> = Vec::new();
         let mut poison = 0usize;
         let mut fooled = 0usize;
         for number in contacts {
@@ -127,7 +128,10 @@ impl Fake<'_> {
                         return None;
                     }
                     fooled += 1;
-                    *lost.entry(asset).or_default() += value;
+                    match lost.iter_mut().find(|(token, _)| *token == asset) {
+                        Some((_, sum)) => *sum += value,
+                        None => lost.push((asset, value)),
+                    }
                     evidence.push((*number, "paid"));
                     continue;
                 }
@@ -147,7 +151,8 @@ impl Fake<'_> {
             return None;
         }
         evidence.push((first, "copied"));
-        let asset = lost.keys().next().copied().unwrap_or(self.asset(first));
+        let (asset, amount) =
+            (lost.first().copied()).unwrap_or((self.asset(first), AmountSum::ZERO));
         let partner: Address = self.history.addresses.value(self.partner);
         let kinds: Vec<&str> = kinds.into_iter().collect();
         let mut note = format!(
@@ -170,7 +175,7 @@ impl Fake<'_> {
             address: self.victim,
             other: Some(other),
             asset,
-            amount: lost.get(&asset).copied().unwrap_or_default(),
+            amount,
             note,
             evidence,
         })

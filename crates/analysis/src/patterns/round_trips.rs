@@ -25,29 +25,34 @@ pub(super) fn rule() -> String {
 }
 
 pub(super) fn find(history: &History) -> Vec<Found> {
-    let is_part = parts(history);
-    let mut is_used = vec![false; is_part.len()];
-    // By the accounts of a round trip, its lowest first: its rounds.
+    // By the accounts of a round trip, the lowest first: its rounds.
     let mut found: BTreeMap<Vec<u32>, Vec<Vec<u32>>> = BTreeMap::new();
-    for first in 0..u32::try_from(is_part.len()).unwrap_or(u32::MAX) {
-        let free = |number: u32| is_part[number as usize] && !is_used[number as usize];
-        if !free(first) {
+    for trip in trips(history) {
+        let mut accounts: Vec<u32> = trip.iter().map(|it| history.get(*it).from).collect();
+        let lowest = accounts.iter().min().copied();
+        let at = accounts.iter().position(|it| Some(*it) == lowest);
+        accounts.rotate_left(at.unwrap_or(0));
+        found.entry(accounts).or_default().push(trip);
+    }
+    let found = found.into_values();
+    found.map(|trips| round_trip(history, &trips)).collect()
+}
+
+/// All round trips, by their first transfer.
+pub(super) fn trips(history: &History) -> Vec<Vec<u32>> {
+    let mut is_free = parts(history);
+    let mut trips = Vec::new();
+    for first in (0u32..).take(is_free.len()) {
+        if !is_free[first as usize] {
             continue;
         }
+        let free = |number: u32| is_free[number as usize];
         if let Some(trip) = earliest_return(history, first, free) {
-            trip.iter()
-                .for_each(|number| is_used[*number as usize] = true);
-            let mut accounts: Vec<u32> = trip.iter().map(|it| history.get(*it).from).collect();
-            let lowest = accounts.iter().min().copied();
-            let at = accounts.iter().position(|it| Some(*it) == lowest);
-            accounts.rotate_left(at.unwrap_or(0));
-            found.entry(accounts).or_default().push(trip);
+            (trip.iter()).for_each(|number| is_free[*number as usize] = false);
+            trips.push(trip);
         }
     }
-    found
-        .into_values()
-        .map(|trips| round_trip(history, &trips))
-        .collect()
+    trips
 }
 
 /// By transfer: whether it can be part of a round trip.

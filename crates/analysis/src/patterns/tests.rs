@@ -422,24 +422,13 @@ impl List<'_> {
         }
     }
 
-    fn check_round_trips(&self, found: Vec<Plain>) {
-        let mut trips: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (_, _, _, evidence) in found {
-            // Rounds through the same addresses: split at the transfers that come back.
-            let mut rest: BTreeSet<usize> = evidence.iter().map(|(at, _)| *at).collect();
-            let roles: BTreeMap<_, _> = evidence.iter().copied().collect();
-            while let Some(first) = rest.pop_first() {
-                let mut trip = vec![first];
-                while roles[&trip[trip.len() - 1]] != "back" {
-                    let end = self.0[trip[trip.len() - 1]].to_address;
-                    let next = rest.iter().find(|at| self.0[**at].from_address == end);
-                    let next = *next.expect("a route");
-                    rest.remove(&next);
-                    trip.push(next);
-                }
-                trips.insert(first, trip);
-            }
-        }
+    /// Replays the choice of round trips: each is the best return that is left.
+    fn check_round_trips(&self, trips: Vec<Vec<u32>>) {
+        let numbers = trips
+            .iter()
+            .map(|trip| trip.iter().map(|it| *it as usize).collect());
+        let trips: BTreeMap<usize, Vec<usize>> =
+            numbers.map(|trip: Vec<usize>| (trip[0], trip)).collect();
         let mut used = BTreeSet::new();
         for first in 0..self.0.len() {
             let it = &self.0[first];
@@ -455,6 +444,9 @@ impl List<'_> {
             let found = trips.get(&first);
             let best = found.map(|trip| (trip[trip.len() - 1], trip.len()));
             assert_eq!(best, returns.into_iter().min(), "from {first}");
+            for two in found.into_iter().flat_map(|trip| trip.windows(2)) {
+                assert_eq!(self.0[two[0]].to_address, self.0[two[1]].from_address);
+            }
             used.extend(found.into_iter().flatten());
         }
     }
@@ -625,7 +617,7 @@ proptest! {
         prop_assert_eq!(of(super::airdrops::find), list.airdrops());
         prop_assert_eq!(of(super::mixers::find), list.mixers());
         prop_assert_eq!(of(super::poisoning::find), list.poisoning());
-        list.check_round_trips(of(super::round_trips::find));
+        list.check_round_trips(super::round_trips::trips(&history));
     }
 
     #[test]
