@@ -116,6 +116,12 @@ found USD6
 ask balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -t "$usd6"
 found " USD6"
 
+say "Which transfers of the chain look like laundering, an exchange, or a fraud?"
+ask analyze patterns --with-internal --table patterns -f csv
+found peel-chain,1,0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
+    sweep,1,0x46090d05ee648274f4895bc27c1f97ec1dc51a0d 0x29f07ed6888aec9ec900c360c424e4e2c63040b5 \
+    0xaecb301df506d89934995cf39ba7810c9fc6466b 0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529
+
 say "Who is this?"
 ask address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
 found "no contract" "first funder" "first gas     paid by" "0 USD6"

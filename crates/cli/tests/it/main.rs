@@ -33,6 +33,7 @@ mod names;
 mod op;
 mod outputs;
 mod overrides;
+mod patterns;
 mod poisoning;
 mod query;
 mod relations;
