@@ -18,6 +18,8 @@ mod fans;
 mod history;
 mod mixers;
 mod peel_chains;
+#[cfg(test)]
+mod plain;
 mod poisoning;
 mod round_trips;
 mod scatter_gather;

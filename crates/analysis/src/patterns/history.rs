@@ -62,10 +62,9 @@ impl History {
     /// Adds a transfer, in any order.
     pub(super) fn add(&mut self, transfer: &Transfer) -> Result<(), SearchError> {
         self.transfers += 1;
-        let ends = [transfer.from_address, transfer.to_address];
-        let [from, to] = ends.map(|address| self.addresses.intern(address));
+        let from = self.addresses.intern(transfer.from_address)?;
+        let to = self.addresses.intern(transfer.to_address)?;
         if !transfer.token_standard.is_fungible() {
-            (from?, to?);
             return Ok(());
         }
         let asset = self.assets.intern(transfer.token_address)?;
@@ -74,8 +73,8 @@ impl History {
         }
         self.movements.push(Movement {
             position: transfer.position(),
-            from: self.accounts.intern((from?, asset))?,
-            to: self.accounts.intern((to?, asset))?,
+            from: self.accounts.intern((from, asset))?,
+            to: self.accounts.intern((to, asset))?,
             value: transfer.value,
             kind: transfer.kind,
         });
