@@ -35,11 +35,11 @@ impl Patterns {
                 ("token_address", Address, |it| it.token_address.into()),
                 ("token_standard", Text, |it| it.token_standard.into()),
                 ("amount", Amount, |it| it.amount.into()),
-                ("addresses", U64, |it| it.addresses.into()),
                 ("transfers", U64, |it| it.evidence.len().into()),
+                ("note", Text, |it| it.note.clone().into()),
+                ("addresses", U64, |it| it.addresses.into()),
                 ("first_block", U64, |it| it.first_block.into()),
                 ("last_block", U64, |it| it.last_block.into()),
-                ("note", Text, |it| it.note.clone().into()),
             ],
         )
     }
@@ -56,12 +56,12 @@ impl Patterns {
                 ("pattern", Text, |(of, _)| of.pattern.as_str().into()),
                 ("number", U64, |(of, _)| of.number.into()),
                 ("role", Text, |(_, it)| it.role.into()),
-                ("block_number", U64, |(_, it)| it.block_number.into()),
-                ("transaction_index", U64, |(_, it)| {
-                    it.transaction_index.into()
+                ("transaction", Text, |(_, it)| {
+                    format!("{}:{}", it.block_number, it.transaction_index).into()
                 }),
-                ("log_index", U64, |(_, it)| it.log_index.into()),
-                ("sub_index", U64, |(_, it)| it.sub_index.into()),
+                ("from_address", Address, |(_, it)| it.from_address.into()),
+                ("to_address", Address, |(_, it)| it.to_address.into()),
+                ("value", Amount, |(_, it)| it.value.into()),
                 ("token_address", Address, |(_, it)| it.token_address.into()),
                 ("token_standard", Text, |(_, it)| {
                     match it.token_address {
@@ -70,9 +70,8 @@ impl Patterns {
                     }
                     .into()
                 }),
-                ("from_address", Address, |(_, it)| it.from_address.into()),
-                ("to_address", Address, |(_, it)| it.to_address.into()),
-                ("value", Amount, |(_, it)| it.value.into()),
+                ("log_index", U64, |(_, it)| it.log_index.into()),
+                ("sub_index", U64, |(_, it)| it.sub_index.into()),
             ],
         )
     }

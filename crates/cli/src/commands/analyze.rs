@@ -42,7 +42,7 @@ pub(crate) struct AnalyzeArgs {
     #[serde(flatten)]
     search: SearchArgs,
 
-    /// Rows of a ranking [default: tables 20 (summary 5), data all]
+    /// Rows of a ranking [default: tables 20 (summary 5, patterns 2 of each), data all]
     ///
     /// Data has 10 rows of each ranking of a summary, and 100 hubs.
     #[arg(long, value_name = "N", help_heading = "Output")]
@@ -122,8 +122,14 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         --table vertices-with-at-least-n-transfers
 ";
 
-/// Tables of a summary that are shown by default.
-const SUMMARY_SHOWN: [&str; 3] = ["summary", "assets", "top-senders-by-transfers"];
+/// The tables of a measure that a terminal shows by default; the others by name.
+const fn shown(measure: Measure) -> &'static [&'static str] {
+    match measure {
+        Measure::Summary => &["summary", "assets", "top-senders-by-transfers"],
+        Measure::Patterns => &["patterns"],
+        _ => measure.table_ids(),
+    }
+}
 
 /// Rows of each table that are shown by default.
 const ROWS_SHOWN: usize = 20;
@@ -181,11 +187,10 @@ fn print_tables(
         None => &analysis.tables[..],
     };
     // A page, on a terminal; pipes get every table.
-    let is_page =
-        query.table.is_none() && terminal.is_seen() && analysis.measure == Measure::Summary;
+    let is_page = query.table.is_none() && terminal.is_seen();
     let (chosen, others): (Vec<&Table>, Vec<&Table>) = chosen
         .iter()
-        .partition(|table| !is_page || SUMMARY_SHOWN.contains(&table.id));
+        .partition(|table| !is_page || shown(analysis.measure).contains(&table.id));
     let chain_id = analysis.graph.chain.chain_id;
     // A table that was asked for by name is shown whole.
     let rows_max = match (&query.table, query.limit) {

@@ -37,6 +37,9 @@ use txgraph_transfers::{
 /// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
 
+/// Findings of each pattern on a human-readable page: some of every pattern.
+const PATTERNS_SHOWN: usize = 2;
+
 /// Hubs in data: the result does not grow with the chain.
 const HUBS: usize = 100;
 
@@ -350,7 +353,10 @@ impl Analyze<'_> {
             Measure::Degrees => MeasureSettings::Degrees(rows.unwrap_or(HUBS)),
             Measure::Cycles => MeasureSettings::Cycles(rows),
             Measure::Components => MeasureSettings::Components(rows),
-            Measure::Patterns => MeasureSettings::Patterns(rows),
+            Measure::Patterns => {
+                let few = self.brief.then_some(PATTERNS_SHOWN);
+                MeasureSettings::Patterns(self.limit.or(few))
+            }
         })
     }
 }
