@@ -40,7 +40,7 @@ impl Poisoning {
     }
 }
 
-/// What a wallet shows of an address: the first four and the last four hex digits. Addresses with
+/// The part of an address that a wallet shows: the first four and the last four hex digits. Addresses with
 /// the same look alike. `None` for precompiled contracts, which are short numbers and look alike by
 /// design.
 pub fn lookalike_key(address: Address) -> Option<[u8; 4]> {

@@ -1,6 +1,9 @@
 //! Airdrops: one transaction pays many receivers.
 
-use super::{Found, History, Pattern, counted};
+use super::{
+    finding::{Found, Pattern, counted},
+    history::History,
+};
 use std::collections::BTreeSet;
 use txgraph_graph::widen;
 

@@ -1,6 +1,9 @@
 //! Fans: equal amounts of a token from many senders, or to many receivers.
 
-use super::{Found, History, Pattern, WINDOW, counted};
+use super::{
+    finding::{Found, Pattern, WINDOW, counted},
+    history::History,
+};
 use alloy_primitives::U256;
 use std::collections::BTreeSet;
 use txgraph_graph::widen;

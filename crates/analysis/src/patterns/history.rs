@@ -1,6 +1,6 @@
 //! The transfers in order, and by account.
 
-use super::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS};
+use super::finding::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS};
 use alloy_primitives::{Address, U256};
 use txgraph_graph::{Csr, Interner, SearchError, widen};
 use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
@@ -129,7 +129,7 @@ impl History {
             .map(|number| self.addresses.value(number))
     }
 
-    /// All accounts but those of the zero address.
+    /// All accounts with an address other than zero.
     pub(super) fn accounts(&self) -> impl Iterator<Item = u32> {
         self.all_accounts()
             .filter(|account| !self.is_zero(*account))

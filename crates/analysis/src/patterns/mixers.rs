@@ -1,6 +1,9 @@
 //! Mixers: equal amounts in from many, equal amounts out to many others.
 
-use super::{Found, History, Pattern, also, counted};
+use super::{
+    finding::{Found, Pattern, also, counted},
+    history::History,
+};
 use alloy_primitives::U256;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, widen};
@@ -112,7 +115,7 @@ fn mixer(history: &History, account: u32) -> Option<Found> {
 }
 
 impl Payout {
-    /// What an account pays in a transaction; `None` if it pays nothing, or destroys tokens.
+    /// The payout of an account in a transaction; `None` if it pays nothing, or destroys tokens.
     fn of(history: &History, account: u32, transaction: &[u32]) -> Option<Self> {
         let is_out = |number: &&u32| history.get(**number).from == account;
         let numbers: Vec<u32> = transaction.iter().filter(is_out).copied().collect();

@@ -1,13 +1,16 @@
 //! Peel chains: an amount passes through addresses, and each sends a small part elsewhere.
 
-use super::{Found, History, Pattern, WINDOW, is_share};
+use super::{
+    finding::{Found, Pattern, WINDOW, is_share},
+    history::History,
+};
 use std::collections::BTreeSet;
 use txgraph_graph::{AmountSum, widen};
 
 /// The larger part is at least this share of what arrived.
 const REST_PERCENT: u64 = 70;
 
-/// Both parts together are at least this share of what arrived. What is missing is gas.
+/// Both parts together are at least this share of what arrived. The rest is gas.
 const SPENT_PERCENT: u64 = 98;
 
 /// The shortest chain.
@@ -28,7 +31,7 @@ pub(super) fn rule() -> String {
     )
 }
 
-/// What an address did with an amount. All are numbers of transfers.
+/// An amount that arrived, and how it was spent. All are numbers of transfers.
 #[derive(Clone, Copy)]
 pub(super) struct Peel {
     pub(super) paid: u32,

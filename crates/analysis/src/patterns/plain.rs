@@ -1,6 +1,9 @@
 //! The rules, written again as searches over a whole list, to compare with.
 
-use super::{History, Pattern, WINDOW};
+use super::{
+    finding::{Pattern, WINDOW},
+    history::History,
+};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_transfers::Transfer;

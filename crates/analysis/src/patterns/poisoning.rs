@@ -1,9 +1,12 @@
 //! Address poisoning: worthless transfers bring an address into the history of a victim that
 //! looks like one of its counterparties, and whether the victim paid to it.
 //!
-//! The kinds of worthless transfers are those of "Blockchain Address Poisoning" (arXiv 2501.16681).
+//! The kinds of worthless transfers come from "Blockchain Address Poisoning" (arXiv 2501.16681).
 
-use super::{Found, History, Pattern, also, counted};
+use super::{
+    finding::{Found, Pattern, also, counted},
+    history::History,
+};
 use alloy_primitives::{Address, U256, map::HashMap};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, lookalike_key, widen};

@@ -6,7 +6,10 @@
 //! all routes, and of those the one with the fewest transfers. Only transfers inside of a
 //! strongly connected component, without hubs, can be part of one.
 
-use super::{Found, History, Pattern, REST_PERCENT, WINDOW, counted, is_rest};
+use super::{
+    finding::{Found, Pattern, REST_PERCENT, WINDOW, counted, is_rest},
+    history::History,
+};
 use crate::scc::strong_components;
 use alloy_primitives::map::HashMap;
 use std::collections::BTreeMap;

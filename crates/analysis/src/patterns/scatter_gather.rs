@@ -1,6 +1,9 @@
 //! Scatter and gather: an address pays another one through several between them.
 
-use super::{Found, History, Pattern, REST_PERCENT, WINDOW, counted, is_rest};
+use super::{
+    finding::{Found, Pattern, REST_PERCENT, WINDOW, counted, is_rest},
+    history::History,
+};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use txgraph_graph::widen;
 

@@ -1,10 +1,13 @@
-//! Sweeps: deposit addresses that pass all they get to one address, as those of exchanges do.
+//! Sweeps: deposit addresses that pass all they get to one address, as deposit addresses of exchanges do.
 //!
 //! The rule is of Victor, "Address Clustering Heuristics for Ethereum" (Financial Cryptography
 //! 2020), algorithm 1, without its list of exchanges: here the collector shows itself by the
 //! number of addresses that it empties.
 
-use super::{Found, History, Pattern, counted};
+use super::{
+    finding::{Found, Pattern, counted},
+    history::History,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, widen};
 

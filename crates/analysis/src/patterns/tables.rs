@@ -1,6 +1,6 @@
 //! Patterns as tables.
 
-use super::Patterns;
+use super::finding::Patterns;
 use crate::{ColumnType, MeasureResult, Table};
 use txgraph_transfers::TokenStandard;
 

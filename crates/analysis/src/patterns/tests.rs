@@ -1,7 +1,9 @@
 //! Findings on random graphs, compared with plain searches.
 
 use super::{
-    Found, History, Pattern, PatternFinder,
+    PatternFinder,
+    finding::{Found, Pattern},
+    history::History,
     plain::{List, Plain},
 };
 use alloy_primitives::U256;

@@ -42,7 +42,7 @@ pub(crate) struct AnalyzeArgs {
     #[serde(flatten)]
     search: SearchArgs,
 
-    /// Rows of a ranking [default: tables 20 (summary 5, patterns 2 of each), data all]
+    /// Rows of a ranking [default: tables 20 (summary 5, patterns 2), data all]
     ///
     /// Data has 10 rows of each ranking of a summary, and 100 hubs.
     #[arg(long, value_name = "N", help_heading = "Output")]
