@@ -48,7 +48,7 @@ impl Pattern {
 }
 
 /// Collects transfers, and finds the patterns in them. Keeps 72 bytes for each fungible transfer,
-/// and about as much for its place in the histories of its ends.
+/// and 8 for its places in the histories of its ends.
 #[derive(Debug, Default)]
 pub struct PatternFinder {
     history: History,

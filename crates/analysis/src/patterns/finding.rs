@@ -3,7 +3,6 @@
 use crate::serial::decimal;
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
-use std::fmt::Write;
 use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::TokenStandard;
@@ -155,12 +154,4 @@ pub(super) fn counted(count: usize, what: &str) -> String {
         text.truncate(text.len() - usize::from(text.ends_with('s')));
     }
     text
-}
-
-/// Adds a part to a note.
-pub(super) fn also(note: &mut String, part: std::fmt::Arguments<'_>) {
-    if !note.is_empty() {
-        note.push_str("; ");
-    }
-    let _ = note.write_fmt(part);
 }

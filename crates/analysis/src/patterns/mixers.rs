@@ -1,7 +1,7 @@
 //! Mixers: equal amounts in from many, equal amounts out to many others.
 
 use super::{
-    finding::{Found, Pattern, also, counted},
+    finding::{Found, Pattern, counted},
     history::History,
 };
 use alloy_primitives::U256;
@@ -101,7 +101,7 @@ fn mixer(history: &History, account: u32) -> Option<Found> {
         counted(receivers.len(), "receivers"),
     );
     if has_internal {
-        also(&mut note, format_args!("a contract pays"));
+        note += "; a contract pays";
     }
     Some(Found {
         pattern: Pattern::Mixer,
@@ -115,7 +115,7 @@ fn mixer(history: &History, account: u32) -> Option<Found> {
 }
 
 impl Payout {
-    /// The payout of an account in a transaction; `None` if it pays nothing, or destroys tokens.
+    /// The payout of an account in a transaction; `None` if it pays nothing.
     fn of(history: &History, account: u32, transaction: &[u32]) -> Option<Self> {
         let is_out = |number: &&u32| history.get(**number).from == account;
         let numbers: Vec<u32> = transaction.iter().filter(is_out).copied().collect();

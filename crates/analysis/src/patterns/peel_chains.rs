@@ -33,10 +33,10 @@ pub(super) fn rule() -> String {
 
 /// An amount that arrived, and how it was spent. All are numbers of transfers.
 #[derive(Clone, Copy)]
-pub(super) struct Peel {
-    pub(super) paid: u32,
-    pub(super) rest: u32,
-    pub(super) peeled: u32,
+struct Peel {
+    paid: u32,
+    rest: u32,
+    peeled: u32,
 }
 
 pub(super) fn find(history: &History) -> Vec<Found> {

@@ -4,7 +4,7 @@
 //! The kinds of worthless transfers come from "Blockchain Address Poisoning" (arXiv 2501.16681).
 
 use super::{
-    finding::{Found, Pattern, also, counted},
+    finding::{Found, Pattern, counted},
     history::History,
 };
 use alloy_primitives::{Address, U256, map::HashMap};
@@ -163,15 +163,12 @@ impl Fake<'_> {
             counted(poison, "transfers"),
             kinds.join(", ")
         );
-        match fooled {
-            0 => also(&mut note, format_args!("the victim did not pay to it")),
-            _ => also(
-                &mut note,
-                format_args!("the victim paid to it: {}", counted(fooled, "transfers")),
-            ),
-        }
+        note += &match fooled {
+            0 => "; the victim did not pay to it".to_owned(),
+            _ => format!("; the victim paid to it: {}", counted(fooled, "transfers")),
+        };
         if lost.len() > 1 {
-            also(&mut note, format_args!("in {} tokens", lost.len()));
+            note += &format!("; in {} tokens", lost.len());
         }
         Some(Found {
             pattern: Pattern::Poisoning,
