@@ -8,9 +8,10 @@ use crate::{
     output::{Terminal, print_page},
     table::{self, Page, Style, View},
 };
+use std::collections::BTreeMap;
 use txgraph::{
-    BlockTime, ColumnChoice, ColumnType, Error, Labels, MergedEdge, Result, Table, TokenList,
-    Transfer, TransferGraph, Value, parse::Output, widen,
+    Address, BlockTime, ColumnChoice, ColumnType, Error, Labels, MergedEdge, Result, Table,
+    TokenList, Transfer, TransferGraph, Value, parse::Output, widen,
 };
 
 /// Rows of a human-readable table. More are not read by a person.
@@ -99,10 +100,18 @@ pub(crate) fn note_stopped(terminal: &Terminal, what: &str) {
     ));
 }
 
-/// Draws transfers in the order in which they happened.
-pub(crate) fn transfers(transfers: &[Transfer], view: &View<'_>) -> Page {
-    let rows = transfers.iter().map(|transfer| (transfer, None));
-    table::draw(&single(rows), view)
+/// Who signed transactions, by block and index.
+pub(crate) type Initiators = BTreeMap<(u64, u32), Address>;
+
+/// Draws transfers in the order in which they happened, with the signers of their transactions.
+pub(crate) fn transfers(
+    transfers: &[Transfer],
+    initiators: Option<&Initiators>,
+    view: &View<'_>,
+) -> Page {
+    let initiator = |it: &Transfer| initiators?.get(&it.transaction()).copied();
+    let rows = transfers.iter().map(|it| (it, None, initiator(it)));
+    table::draw(&signed(rows), view)
 }
 
 /// Draws transfers under a title.
@@ -169,22 +178,33 @@ pub(crate) fn labels(graph: &TransferGraph) -> Labels {
 }
 
 fn single<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>)>) -> Table {
-    use ColumnType::{Address, Amount, Text, U64};
+    signed(rows.map(|(it, hop)| (it, hop, None)))
+}
+
+fn signed<'a>(rows: impl Iterator<Item = (&'a Transfer, Option<u32>, Option<Address>)>) -> Table {
+    use ColumnType::{Amount, Text, U64};
     let time = |it: &Transfer| it.block_timestamp.map(BlockTime::seconds);
     Table::of(
         "transfers",
         "Transfers",
-        rows.map(|(it, hop)| (it, hop, time(it))),
+        rows.map(|(it, hop, initiator)| (it, hop, initiator, time(it))),
         &[
             ("date", U64, |(.., time)| time.into()),
             ("transaction", Text, |(it, ..)| {
                 format!("{}:{}", it.block_number, it.transaction_index).into()
             }),
-            ("hop", U64, |(_, hop, _)| hop.into()),
-            ("from_address", Address, |(it, ..)| it.from_address.into()),
-            ("to_address", Address, |(it, ..)| it.to_address.into()),
+            ("hop", U64, |(_, hop, ..)| hop.into()),
+            ("initiator", ColumnType::Address, |(_, _, by, _)| by.into()),
+            ("from_address", ColumnType::Address, |(it, ..)| {
+                it.from_address.into()
+            }),
+            ("to_address", ColumnType::Address, |(it, ..)| {
+                it.to_address.into()
+            }),
             ("amount", Amount, |(it, ..)| widen(it.value).into()),
-            ("token_address", Address, |(it, ..)| it.token_address.into()),
+            ("token_address", ColumnType::Address, |(it, ..)| {
+                it.token_address.into()
+            }),
             ("token_standard", Text, |(it, ..)| it.token_standard.into()),
             ("token_id", Text, |(it, ..)| {
                 it.token_id.map(|id| id.to_string()).into()

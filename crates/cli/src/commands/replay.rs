@@ -391,7 +391,7 @@ fn show(
     let tokens = source.token_list(&none)?.unwrap_or_default();
     let view = transfer_tables::view(&tokens, labels, source.chain()?.chain_id, terminal);
     transfer_tables::print(
-        &transfer_tables::transfers(&found.transfers, &view),
+        &transfer_tables::transfers(&found.transfers, None, &view),
         terminal,
     )?;
     if found.count > found.transfers.len() as u64 {

@@ -45,6 +45,20 @@ pub(crate) struct TransfersArgs {
     )]
     tx: Vec<String>,
 
+    /// Only transfers in transactions that these accounts signed
+    ///
+    /// The data directory of a node is needed, which knows who signed.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Which transfers")]
+    initiated_by: Vec<String>,
+
+    /// Only transfers whose transaction the giver did not sign
+    ///
+    /// The signer is a spender with an approval, a forger of events, or the caller of a contract
+    /// that gives. Tables have the signer in the column `initiator`, data in `transaction_from`, which
+    /// is a column on request.
+    #[arg(long, help_heading = "Which transfers")]
+    not_by_owner: bool,
+
     #[command(flatten)]
     #[serde(flatten)]
     selection: SelectionArgs,
@@ -89,6 +103,9 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   What a transaction moved, and who sent it:
     $ txgraph transfers --tx 20:3 \\
         --columns transaction_from,method,from_address,to_address,symbol,amount
+
+  Which tokens of an account others took, and who they are:
+    $ txgraph transfers -a 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d out --not-by-owner
 
   Only mints and burns, by block numbers with both ends included:
     $ txgraph transfers --kind mint,burn --from-block 10 --to-block 30 --format jsonl
@@ -149,10 +166,12 @@ fn show(
     let blocks = question.blocks();
     let tokens = token_notes::named(output.tokens, source, shown, blocks, terminal)?;
     let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
-    transfer_tables::print(
-        &transfer_tables::transfers(&answer.transfers, &view),
-        terminal,
-    )?;
+    let initiators = match query.initiated_by.is_empty() && !query.not_by_owner {
+        true => None,
+        false => Some(source.initiators(&answer.transfers)?),
+    };
+    let page = transfer_tables::transfers(&answer.transfers, initiators.as_ref(), &view);
+    transfer_tables::print(&page, terminal)?;
     if answer.has_more {
         transfer_tables::note_stopped(terminal, "transfers");
     }

@@ -193,3 +193,53 @@ fn schemas_rename_columns() {
     assert!(head("--columns cryo").contains(",erc20,"));
     assert!(head("--columns etl").contains(",token_address,"));
 }
+
+/// The filters by who signed keep the rows that the column `transaction_from` says.
+#[test]
+fn transfers_are_chosen_by_who_signed() {
+    let sample = Sample::small();
+    let columns = "--columns all:hex,transaction_from";
+    let ask = |options: &str| {
+        rows(
+            &sample
+                .ok(&format!("transfers -q {columns} {options}"))
+                .stdout,
+        )
+    };
+    let all = ask("");
+    let signed = |row: &BTreeMap<String, String>| !row["transaction_from"].is_empty();
+    let by_others = |row: &BTreeMap<String, String>| {
+        signed(row) && row["transaction_from"] != row["from_address"]
+    };
+    let expected: Vec<_> = all.iter().filter(|row| by_others(row)).cloned().collect();
+    assert!(!expected.is_empty() && expected.len() < all.len());
+    assert_eq!(ask("--not-by-owner"), expected);
+    let signer = &expected[expected.len() / 2]["transaction_from"];
+    for (options, expected) in [("", &all), ("--not-by-owner", &expected)] {
+        let of_signer = expected.iter();
+        let of_signer = of_signer.filter(|row| row["transaction_from"] == *signer);
+        assert_eq!(
+            ask(&format!("{options} --initiated-by {signer}")),
+            of_signer.cloned().collect::<Vec<_>>()
+        );
+    }
+    // Two accounts are either of them.
+    let other = &all.iter().find(|row| signed(row)).unwrap()["transaction_from"];
+    assert_ne!(signer, other);
+    let either = all.iter();
+    let either = either.filter(|row| [signer, other].contains(&&row["transaction_from"]));
+    assert_eq!(
+        ask(&format!("--initiated-by {signer},{other}")),
+        either.cloned().collect::<Vec<_>>()
+    );
+    // People see who it was, and files state the condition.
+    sample
+        .ok(&format!("transfers --initiated-by {signer} -f table"))
+        .prints("initiator");
+    sample.ok(&format!(
+        "transfers --initiated-by {signer} --not-by-owner -o t.csv"
+    ));
+    let about: Value = serde_json::from_str(&sample.read("t.csv.meta.json")).unwrap();
+    assert_eq!(about["query"]["not-by-owner"], true);
+    assert_eq!(about["query"]["initiated-by"][0], **signer);
+}

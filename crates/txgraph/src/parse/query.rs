@@ -46,6 +46,11 @@ pub struct TransfersQuery {
     /// Transactions, by hash or as `BLOCK:INDEX`, instead of blocks.
     #[serde(deserialize_with = "list")]
     pub tx: Vec<String>,
+    /// Accounts that signed the transaction; empty: any.
+    #[serde(deserialize_with = "list")]
+    pub initiated_by: Vec<String>,
+    /// Whether an account other than the one that gives the tokens signed the transaction.
+    pub not_by_owner: bool,
     /// Where the result is written.
     #[serde(flatten)]
     pub output: Output,
@@ -125,6 +130,12 @@ impl TransfersQuery {
         }
         for (block, index) in places(&self.tx, source)? {
             question = question.transaction(block, index);
+        }
+        for account in addresses(&self.initiated_by, self.selection.checksum())? {
+            question = question.initiated_by(account);
+        }
+        if self.not_by_owner {
+            question = question.not_by_owner();
         }
         let mut targets = self.output.targets()?.into_iter();
         let first = targets.next();

@@ -255,7 +255,8 @@ impl Source {
         }
     }
 
-    fn in_order<T: Send, R: Send>(
+    /// Runs tasks on all threads and passes what they read to `each`, in order.
+    pub(super) fn in_order<T: Send, R: Send>(
         &self,
         tasks: impl IntoIterator<Item = T>,
         read: impl Fn(T, &mut Scratch) -> txgraph_nodedb::Result<R> + Sync,

@@ -24,7 +24,6 @@ mod search;
 mod taint;
 #[cfg(feature = "export")]
 mod token_symbols;
-#[cfg(feature = "export")]
 mod transaction_columns;
 mod transfers;
 mod watch;

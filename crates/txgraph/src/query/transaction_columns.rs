@@ -1,17 +1,40 @@
-//! The transactions of transfers, for columns on request.
+//! The transactions of transfers: who signed them, and what columns on request state of them.
 
 use super::blocks::reread;
-#[cfg(feature = "rpc")]
+#[cfg(all(feature = "export", feature = "rpc"))]
 use crate::Error;
 use crate::{Capability, Result, Source};
-use alloy_primitives::{B256, hex};
+use alloy_primitives::{Address, B256};
 use std::{collections::BTreeMap, ops::ControlFlow};
+#[cfg(feature = "export")]
 use txgraph_export::{TransactionFacts, Transactions};
-use txgraph_nodedb::{Block, Parts, Scratch};
+use txgraph_nodedb::{Block, Parts, Result as NodeResult, Scratch};
 use txgraph_transfers::{BlockRange, SourceError, Transfer};
 
 /// The columns of transfers that state something of their transaction.
+#[cfg(feature = "export")]
 pub(crate) const COLUMNS: [&str; 4] = ["transaction_from", "transaction_to", "status", "method"];
+
+/// The hashes of wanted transactions of a block, by index.
+type OfBlock = BTreeMap<u32, B256>;
+
+/// The same, by block.
+type Wanted = BTreeMap<u64, OfBlock>;
+
+/// What was read of a transaction, by block and index, and whether it has the wanted hash.
+type Found<T> = ((u64, u32), T, bool);
+
+/// Blocks that a thread reads at a time, under one snapshot.
+const BLOCKS_READ: usize = 64;
+
+/// Transactions are found by their place, and their hash shows that they are the same.
+const SIGNED: Parts = Parts {
+    headers: false,
+    receipts: false,
+    transactions: true,
+    senders: true,
+    withdrawals: false,
+};
 
 impl Source {
     /// Reads the transactions of transfers: from the data directory of the node, and above the
@@ -22,102 +45,139 @@ impl Source {
     ///
     /// [`SourceError::Reorged`] if a block was replaced since its transfers were read. If the
     /// source has no transactions, or a receipt was pruned.
+    #[cfg(feature = "export")]
     pub(crate) fn add_transactions<'t>(
         &self,
         facts: &mut Transactions,
         transfers: impl Iterator<Item = &'t Transfer>,
     ) -> Result<()> {
-        // The hashes of the wanted transactions, by block and index.
-        let mut wanted: BTreeMap<u64, BTreeMap<u32, B256>> = BTreeMap::new();
-        for transfer in transfers {
-            if let Some(hash) = transfer.transaction_hash {
-                let of_block = wanted.entry(transfer.block_number).or_default();
-                of_block.insert(transfer.transaction_index, hash);
-            }
-        }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let node = self.node(Capability::Info)?;
+        let mut wanted = wanted(transfers);
         #[cfg(feature = "rpc")]
-        if let Some(head) = self.with_head() {
-            let above = wanted.split_off(&head.stored_tip()?.saturating_add(1));
-            facts.extend(head.facts(&above)?);
-        }
-        let parts = Parts {
-            headers: false,
-            receipts: true,
-            transactions: true,
-            senders: true,
-            withdrawals: false,
-        };
-        let mut scratch = Scratch::default();
-        for (number, of_block) in wanted {
-            self.check_interrupted()?;
-            let blocks = BlockRange::one(number);
-            let mut read = Vec::new();
-            reread("reading transactions", || {
-                read.clear();
-                let snapshot = node.db().snapshot()?;
-                snapshot.for_each_block(blocks, parts, &mut scratch, &mut |block| {
-                    read = of_transactions(block, &of_block)?;
-                    Ok(ControlFlow::Continue(()))
-                })
-            })?;
-            if read.len() != of_block.len() || read.iter().any(|(.., is_same)| !is_same) {
-                return Err(SourceError::Reorged { block: number }.into());
-            }
-            facts.extend(read.into_iter().map(|(index, it, _)| ((number, index), it)));
-        }
-        Ok(())
-    }
-}
-
-#[cfg(feature = "rpc")]
-impl crate::source::NodeWithHead {
-    /// Asks for the transactions of blocks above those in the files.
-    fn facts(
-        &self,
-        wanted: &BTreeMap<u64, BTreeMap<u32, B256>>,
-    ) -> Result<Vec<((u64, u32), TransactionFacts)>> {
-        let of_block = |(block, of_block): (&u64, &BTreeMap<u32, B256>)| {
-            let block = *block;
-            let all = of_block.iter();
-            all.map(move |(index, hash)| ((block, *index), *hash))
-                .collect::<Vec<_>>()
-        };
-        let (places, hashes): (Vec<_>, Vec<_>) = wanted.iter().flat_map(of_block).unzip();
-        let found = self.rpc().transactions(&hashes)?;
-        let mut facts = Vec::with_capacity(found.len());
-        for ((block, index), found) in places.into_iter().zip(found) {
-            let here = |found: &txgraph_rpc::FoundTransaction| {
-                (found.block, found.index) == (block, index)
-            };
-            let Some(found) = found.filter(here) else {
-                return Err(SourceError::Reorged { block }.into());
-            };
+        for found in self.take_served(&mut wanted)? {
             let success = found.success.ok_or_else(|| {
                 Error::unavailable(format!(
-                    "the receipts of block {block} do not show what succeeded"
+                    "the receipts of block {} do not show what succeeded",
+                    found.block
                 ))
             })?;
-            let facts_of = TransactionFacts {
+            let of_server = TransactionFacts {
                 from: found.from,
                 to: found.to,
                 success,
                 method: found.to.and_then(|_| method_of(&found.input)),
             };
-            facts.push(((block, index), facts_of));
+            facts.insert((found.block, found.index), of_server);
         }
-        Ok(facts)
+        let parts = Parts {
+            receipts: true,
+            ..SIGNED
+        };
+        self.stored_transactions(wanted, parts, facts_of, facts)
+    }
+
+    /// Who signed the transactions of transfers, by block and index. Of withdrawals, which are in no
+    /// transaction, and of transfers without the hash of their transaction it states nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Reorged`](crate::ErrorKind::Reorged) if a block was replaced since its transfers
+    /// were read. If the source is not a node.
+    pub fn initiators<'t>(
+        &self,
+        transfers: impl IntoIterator<Item = &'t Transfer>,
+    ) -> Result<BTreeMap<(u64, u32), Address>> {
+        let mut wanted = wanted(transfers);
+        let mut all = BTreeMap::new();
+        #[cfg(feature = "rpc")]
+        for found in self.take_served(&mut wanted)? {
+            all.insert((found.block, found.index), found.from);
+        }
+        self.stored_transactions(wanted, SIGNED, signers_of, &mut all)?;
+        Ok(all)
+    }
+
+    /// Reads wanted transactions of the files with `read`, on all threads.
+    fn stored_transactions<T: Send>(
+        &self,
+        wanted: Wanted,
+        parts: Parts,
+        read: fn(&mut Block<'_>, &OfBlock) -> NodeResult<Vec<Found<T>>>,
+        all: &mut BTreeMap<(u64, u32), T>,
+    ) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let node = self.node(Capability::Info)?;
+        let read = |blocks: Vec<(u64, OfBlock)>, scratch: &mut Scratch| {
+            reread("reading transactions", || {
+                let snapshot = node.db().snapshot()?;
+                let mut found = Vec::new();
+                for (number, of_block) in &blocks {
+                    let block = BlockRange::one(*number);
+                    let before = found.len();
+                    snapshot.for_each_block(block, parts, scratch, &mut |block| {
+                        found.extend(read(block, of_block)?);
+                        Ok(ControlFlow::Continue(()))
+                    })?;
+                    let all = found.iter().skip(before);
+                    let same = all.filter(|(.., is_same)| *is_same).count();
+                    if same < of_block.len() {
+                        return Ok(Err(*number));
+                    }
+                }
+                Ok(Ok(found))
+            })
+        };
+        let mut wanted = wanted.into_iter();
+        let chunks = std::iter::from_fn(|| {
+            let chunk: Vec<_> = wanted.by_ref().take(BLOCKS_READ).collect();
+            (!chunk.is_empty()).then_some(chunk)
+        });
+        self.in_order(chunks, read, |found| {
+            let found = found.map_err(|block| SourceError::Reorged { block })?;
+            all.extend(found.into_iter().map(|(place, read, _)| (place, read)));
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Asks the server of the head for the transactions of blocks above those in the files, and
+    /// leaves the others.
+    #[cfg(feature = "rpc")]
+    fn take_served(&self, wanted: &mut Wanted) -> Result<Vec<txgraph_rpc::FoundTransaction>> {
+        let Some(head) = self.with_head() else {
+            return Ok(Vec::new());
+        };
+        let above = wanted.split_off(&head.stored_tip()?.saturating_add(1));
+        let of_block = |(block, of_block): (u64, OfBlock)| {
+            let all = of_block.into_iter();
+            all.map(move |(index, hash)| ((block, index), hash))
+        };
+        let (places, hashes): (Vec<_>, Vec<_>) = above.into_iter().flat_map(of_block).unzip();
+        let found = head.rpc().transactions(&hashes)?;
+        let here =
+            |((block, index), found): ((u64, u32), Option<txgraph_rpc::FoundTransaction>)| {
+                let found = found.filter(|it| (it.block, it.index) == (block, index));
+                found.ok_or_else(|| SourceError::Reorged { block }.into())
+            };
+        places.into_iter().zip(found).map(here).collect()
     }
 }
 
-/// The wanted transactions of a block, each with whether it has the wanted hash.
-fn of_transactions(
-    block: &mut Block<'_>,
-    wanted: &BTreeMap<u32, B256>,
-) -> txgraph_nodedb::Result<Vec<(u32, TransactionFacts, bool)>> {
+/// The transactions of transfers. Withdrawals have none.
+fn wanted<'t>(transfers: impl IntoIterator<Item = &'t Transfer>) -> Wanted {
+    let mut wanted = Wanted::new();
+    for transfer in transfers {
+        if let Some(hash) = transfer.transaction_hash {
+            let of_block = wanted.entry(transfer.block_number).or_default();
+            of_block.insert(transfer.transaction_index, hash);
+        }
+    }
+    wanted
+}
+
+/// What columns state of the wanted transactions of a block.
+#[cfg(feature = "export")]
+fn facts_of(block: &mut Block<'_>, wanted: &OfBlock) -> NodeResult<Vec<Found<TransactionFacts>>> {
     let mut read = Vec::with_capacity(wanted.len());
     let mut wanted = wanted.iter().peekable();
     let mut index = 0;
@@ -133,7 +193,7 @@ fn of_transactions(
                 success,
                 method: method(&stored),
             };
-            read.push((index, facts, stored.hash() == *hash));
+            read.push(((block.number, index), facts, stored.hash() == *hash));
             wanted.next();
         }
         index += 1;
@@ -141,23 +201,34 @@ fn of_transactions(
     Ok(read)
 }
 
+/// Who signed the wanted transactions of a block.
+fn signers_of(block: &mut Block<'_>, wanted: &OfBlock) -> NodeResult<Vec<Found<Address>>> {
+    let signer = |(index, hash): (&u32, &B256)| {
+        let is_same = block.stored_transaction(*index)?.hash() == *hash;
+        Ok(((block.number, *index), block.sender(*index)?, is_same))
+    };
+    wanted.iter().map(signer).collect()
+}
+
 /// The called function: its signature if it is a common one, else its selector.
+#[cfg(feature = "export")]
 fn method(stored: &txgraph_nodedb::StoredTransaction) -> Option<String> {
     stored.to()?;
     method_of(stored.input())
 }
 
+#[cfg(feature = "export")]
 fn method_of(input: &[u8]) -> Option<String> {
     let selector = *input.first_chunk::<4>()?;
     #[cfg(feature = "replay")]
     if let Some(signature) = common().signatures(selector).next() {
         return Some(signature);
     }
-    Some(hex::encode_prefixed(selector))
+    Some(alloy_primitives::hex::encode_prefixed(selector))
 }
 
 /// The signatures of common standards.
-#[cfg(feature = "replay")]
+#[cfg(all(feature = "export", feature = "replay"))]
 fn common() -> &'static txgraph_abi::Dictionary {
     static COMMON: std::sync::LazyLock<txgraph_abi::Dictionary> =
         std::sync::LazyLock::new(txgraph_abi::Dictionary::common);

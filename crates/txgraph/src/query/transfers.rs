@@ -22,6 +22,38 @@ pub struct Transfers<'s> {
     pub(crate) touching: Option<AddressFilter>,
     /// Blocks and indices; empty: all.
     pub(crate) transactions: BTreeSet<(u64, u32)>,
+    pub(crate) initiated: Initiated,
+}
+
+/// Conditions on the account that signed the transaction of a transfer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Initiated {
+    /// The wanted accounts; empty: any.
+    pub(crate) by: BTreeSet<Address>,
+    /// Whether an account other than the one that gives the tokens must have signed.
+    pub(crate) not_by_owner: bool,
+}
+
+impl Initiated {
+    /// Whether every transfer of a transaction is wanted.
+    fn is_any(&self) -> bool {
+        self.by.is_empty() && !self.not_by_owner
+    }
+
+    fn matches(&self, initiator: &Address, transfer: &Transfer) -> bool {
+        (self.by.is_empty() || self.by.contains(initiator))
+            && !(self.not_by_owner && transfer.from_address == *initiator)
+    }
+
+    /// Keeps the wanted transfers of a batch.
+    fn keep(&self, source: &Source, transfers: &mut Vec<Transfer>) -> Result<()> {
+        let initiators = source.initiators(transfers.iter())?;
+        transfers.retain(|it| {
+            let initiator = initiators.get(&it.transaction());
+            it.transaction_hash.is_some() && initiator.is_some_and(|by| self.matches(by, it))
+        });
+        Ok(())
+    }
 }
 
 impl Source {
@@ -38,6 +70,7 @@ impl<'s> Transfers<'s> {
             selection: Selection::default(),
             touching: None,
             transactions: BTreeSet::new(),
+            initiated: Initiated::default(),
         }
     }
 
@@ -70,6 +103,20 @@ impl<'s> Transfers<'s> {
         self
     }
 
+    /// Only transfers in transactions that this account signed. Call again for more accounts. The
+    /// source must be a node; it reads the signers of all transfers that meet the other conditions.
+    pub fn initiated_by(mut self, account: Address) -> Self {
+        self.initiated.by.insert(account);
+        self
+    }
+
+    /// Only transfers in transactions that another account signed than the one that gives the
+    /// tokens: a spender with an approval, a forger of events, or the caller of a contract.
+    pub const fn not_by_owner(mut self) -> Self {
+        self.initiated.not_by_owner = true;
+        self
+    }
+
     /// The query for the metadata of a result.
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.selection)?;
@@ -83,6 +130,12 @@ impl<'s> Transfers<'s> {
             let places = self.transactions.iter();
             let places = places.map(|(block, index)| format!("{block}:{index}"));
             options.insert("tx".into(), places.collect());
+        }
+        if !self.initiated.by.is_empty() {
+            options.insert("initiated-by".into(), addresses(&self.initiated.by));
+        }
+        if self.initiated.not_by_owner {
+            options.insert("not-by-owner".into(), json!(true));
         }
         Ok(Description::new("transfers", options))
     }
@@ -118,6 +171,7 @@ impl<'s> Transfers<'s> {
         Ok(PreparedTransfers {
             source: self.source,
             transactions: self.transactions,
+            initiated: self.initiated,
             request: ScanRequest {
                 blocks,
                 filter,
@@ -179,6 +233,7 @@ pub struct PreparedTransfers<'s> {
     request: ScanRequest,
     /// Empty: all.
     transactions: BTreeSet<(u64, u32)>,
+    initiated: Initiated,
     /// See [`Resolved::cut`].
     cut: Option<String>,
     #[cfg_attr(
@@ -226,21 +281,22 @@ impl<'s> PreparedTransfers<'s> {
         &self,
         mut each: impl FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<ScanReport> {
-        if self.transactions.is_empty() {
-            let mut report = scan(self.source, &self.request, each)?;
-            report.caveats.extend(self.cut.clone());
-            return Ok(report);
-        }
         let mut kept = 0;
         let mut report = scan(self.source, &self.request, |mut batch| {
-            batch.transfers.retain(|it| {
-                // Withdrawals are in no transaction.
-                it.transaction_hash.is_some() && self.transactions.contains(&it.transaction())
-            });
+            if !self.transactions.is_empty() {
+                batch.transfers.retain(|it| {
+                    // Withdrawals are in no transaction.
+                    it.transaction_hash.is_some() && self.transactions.contains(&it.transaction())
+                });
+            }
+            if !self.initiated.is_any() {
+                self.initiated.keep(self.source, &mut batch.transfers)?;
+            }
             kept += batch.transfers.len() as u64;
             each(batch)
         })?;
         report.counts.transfers = kept;
+        report.caveats.extend(self.cut.clone());
         Ok(report)
     }
 
