@@ -11,15 +11,15 @@ use txgraph_evm::{Account, SlotChange, Transition};
 pub struct StateDiff {
     /// After the transaction: the changed fields of each account that still exists, without
     /// slots that are zero.
-    pub post: BTreeMap<Address, AccountState>,
+    pub post: BTreeMap<Address, AccountFields>,
     /// Before the transaction: all fields of each account that existed, and the changed slots
     /// that were not zero.
-    pub pre: BTreeMap<Address, AccountState>,
+    pub pre: BTreeMap<Address, AccountFields>,
 }
 
 /// The fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct AccountState {
+pub struct AccountFields {
     /// The balance in wei.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<U256>,
@@ -59,8 +59,8 @@ fn all_fields(
     account: Account,
     code: Option<Bytes>,
     storage: BTreeMap<B256, B256>,
-) -> AccountState {
-    AccountState {
+) -> AccountFields {
+    AccountFields {
         balance: Some(account.balance),
         code: code.filter(|code| !code.is_empty()),
         nonce: (account.nonce != 0).then_some(account.nonce),
@@ -68,9 +68,9 @@ fn all_fields(
     }
 }
 
-fn changed_fields(before: Account, transition: &Transition) -> AccountState {
+fn changed_fields(before: Account, transition: &Transition) -> AccountFields {
     let after = transition.after.unwrap_or_default();
-    AccountState {
+    AccountFields {
         balance: (after.balance != before.balance).then_some(after.balance),
         code: (transition.code_after.clone()).filter(|code| !code.is_empty()),
         nonce: (after.nonce != before.nonce && after.nonce != 0).then_some(after.nonce),

@@ -53,6 +53,16 @@ impl Names {
         named(&self.labels, address)
     }
 
+    /// An address with its name, or with its symbol if it is a token.
+    pub(super) fn contract(&self, address: Address) -> String {
+        match self.tokens.symbol(self.chain_id, address) {
+            Some(symbol) if self.labels.name(address).is_none() => {
+                format!("{address} [{}]", printable(symbol))
+            }
+            _ => self.address(address),
+        }
+    }
+
     /// An amount in units of its token.
     pub(super) fn amount(&self, asset: &Asset, amount: U256) -> String {
         let sum = AmountSum::from_limbs_slice(amount.as_limbs());

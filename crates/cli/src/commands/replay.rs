@@ -1,10 +1,8 @@
 //! `txgraph replay`.
 
-mod call_tree;
-mod disagreement;
 mod trees;
 
-use super::Context;
+use super::{Context, disagreement::disagreement};
 use crate::{
     args::{AbiArgs, BlockArgs, LabelArgs, OutputArgs, OverrideArgs, words},
     name_args::text as path_text,
@@ -14,7 +12,6 @@ use crate::{
     units::rate,
 };
 use clap::{Args, Subcommand};
-use disagreement::disagreement;
 use std::{path::PathBuf, time::Instant};
 use trees::CallTrees;
 #[cfg(feature = "oracle")]

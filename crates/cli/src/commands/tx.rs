@@ -1,5 +1,7 @@
 //! `txgraph tx`.
 
+mod trace;
+
 use super::{Context, names::Names};
 use crate::{
     args::{AbiArgs, NameArgs},
@@ -8,6 +10,7 @@ use crate::{
     units::{COIN_DECIMALS, in_units},
 };
 use clap::Args;
+use trace::Executed;
 use txgraph::{
     Address, ApprovalKind, Asset, BlockRange, NetChange, Netting, Result, TokenStandard,
     TransactionSummary, U256,
@@ -33,6 +36,12 @@ pub(crate) struct TxArgs {
     #[command(flatten)]
     functions: AbiArgs,
 
+    /// Also print all calls, and what changed in the state
+    ///
+    /// The transaction is executed again, and compared with its receipt.
+    #[arg(long)]
+    trace: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -41,6 +50,7 @@ pub(crate) struct TxArgs {
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph tx 20:3 --chain testdata/small/v2/genesis.json
+    $ txgraph tx 20:3 --trace --chain testdata/small/v2/genesis.json
     $ txgraph tx 0x456f4003e67602f684dd3ece711df9c3d2b90d4c3bde77aad1171b12afb41112 \\
         --chain testdata/small/v2/genesis.json
 ";
@@ -60,9 +70,17 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
             "approvals are not known: the logs of a server are checked for transfers only"
         ));
     }
+    let executed = match args.trace {
+        true => Some(Executed::new(&source, &found)?),
+        false => None,
+    };
     let method = found.method(&functions);
     if args.json {
-        return print_json(&found.to_json(method.as_deref()));
+        let mut json = found.to_json(method.as_deref());
+        for (key, value) in executed.iter().flat_map(Executed::json) {
+            json[key] = value;
+        }
+        return print_json(&json);
     }
     let tokens = found.transfers.iter();
     let tokens = tokens.filter_map(|transfer| transfer.token_address);
@@ -79,7 +97,12 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
             context.terminal,
         )?,
     };
-    print_page(&page.text(&found, method.as_deref()))
+    let mut text = page.text(&found, method.as_deref());
+    if let Some(executed) = executed {
+        let is_seen = context.terminal.is_seen();
+        text += &executed.text(&found, &functions, &page.names, page.coin, is_seen);
+    }
+    print_page(&text)
 }
 
 /// How a transaction is printed.

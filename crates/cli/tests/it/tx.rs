@@ -231,3 +231,34 @@ fn approvals_are_those_of_the_logs() {
     unlimited.prints("nothing moved\n\napprovals\n");
     unlimited.prints("lets 0x23b9f8b9C7624BF5bbDc966963cD2888B8A46C5c take unlimited USD6");
 }
+
+/// The calls and changes are those that a replay traces, with amounts in units.
+#[test]
+fn traces_are_those_of_the_replay() {
+    let sample = Sample::small();
+    let chain = crate::replay::chain();
+    let edge = &sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"][0];
+    let hash = edge["tx"].as_str().unwrap();
+    let found = summary(&sample, &format!("{hash} --trace"), &chain);
+    for (kind, key) in [("call", "calls"), ("diff", "state_changes")] {
+        let replayed = sample.ok(&format!(
+            "replay trace {kind} --tx {hash} -f jsonl -q {chain}"
+        ));
+        let replayed: Value = serde_json::from_str(&replayed.stdout).unwrap();
+        assert_eq!(found[key], replayed["result"], "{replayed}");
+    }
+    assert_eq!(summary(&sample, hash, &chain).get("calls"), None);
+    let page = sample.ok(&format!("tx {hash} --trace {chain}"));
+    for part in [
+        "\ncalls\n  CALL 0x",
+        " [USD6] transfer(to: 0x",
+        "event Transfer(from: 0x",
+        " USD6)",
+        "\nchanges of the state\n",
+        "    nonce    ",
+        "    balance  ",
+        "    slot 0x",
+    ] {
+        page.prints(part);
+    }
+}

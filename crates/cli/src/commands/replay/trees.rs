@@ -1,19 +1,21 @@
 //! `txgraph replay trace call --format tree`.
 
-use super::{TraceArgs, call_tree::CallTree, disagreement::disagreement};
+use super::TraceArgs;
 use crate::{
+    commands::{call_tree::CallTree, disagreement::disagreement, names::Names},
     output::{Terminal, print_data},
     progress::has_colors,
     transfer_tables::TerminalFormat,
 };
+use std::collections::BTreeSet;
 use txgraph::{
-    Dictionary, Error, Labels, Replay, Result, Source, Status, Trace, TransactionReplay,
+    Dictionary, Error, Replay, Result, Source, Status, TokenList, Trace, TransactionReplay,
 };
 
 /// Call frames as trees on standard output.
 pub(super) struct CallTrees {
-    names: Dictionary,
-    labels: Labels,
+    functions: Dictionary,
+    names: Names,
     color: bool,
     one: bool,
 }
@@ -39,8 +41,12 @@ impl CallTrees {
                 .hint("`txgraph replay trace call`"));
         }
         Ok(Some(Self {
-            names: args.functions.read(terminal)?,
-            labels: args.labels.read(source, terminal)?,
+            functions: args.functions.read(terminal)?,
+            names: Names {
+                chain_id: source.chain()?.chain_id,
+                tokens: TokenList::default(),
+                labels: args.labels.read(source, terminal)?,
+            },
             color: terminal.is_seen() && has_colors(),
             one: args.scope.tx.is_some(),
         }))
@@ -55,8 +61,9 @@ impl CallTrees {
     ) -> Result<()> {
         let coin = source.native_symbol()?;
         let tree = CallTree {
+            functions: &self.functions,
             names: &self.names,
-            labels: &self.labels,
+            fungible: &BTreeSet::new(),
             coin,
             color: self.color,
         };

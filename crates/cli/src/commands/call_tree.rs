@@ -1,14 +1,29 @@
 //! The call frames of a transaction as an indented tree.
 
 use crate::{
-    commands::names::named,
+    commands::names::Names,
     table::thousands,
     units::{COIN_DECIMALS, in_units},
 };
-use txgraph::{Address, CallFrame, CallLog, Dictionary, Labels, printable};
+use alloy_primitives::U256;
+use std::collections::BTreeSet;
+use txgraph::{Address, Asset, CallFrame, CallLog, Dictionary, Named, TokenStandard, printable};
 
 /// Bytes of unknown data that are shown.
 const BYTES_SHOWN: usize = 36;
+
+/// Functions and events of ERC-20 whose `amount` or `value` is an amount of the token.
+const MOVES: [&str; 9] = [
+    "transfer",
+    "transferFrom",
+    "approve",
+    "permit",
+    "withdraw",
+    "Transfer",
+    "Approval",
+    "Deposit",
+    "Withdrawal",
+];
 
 /// How parts of the tree look on a terminal.
 #[derive(Clone, Copy)]
@@ -21,12 +36,13 @@ enum Part {
 }
 
 /// The settings of a tree.
-#[derive(Debug)]
 pub(super) struct CallTree<'a> {
     /// Names of functions, events and errors.
-    pub(super) names: &'a Dictionary,
-    /// Names of addresses.
-    pub(super) labels: &'a Labels,
+    pub(super) functions: &'a Dictionary,
+    /// Names of addresses and tokens.
+    pub(super) names: &'a Names,
+    /// Tokens of ERC-20, whose amounts are in units.
+    pub(super) fungible: &'a BTreeSet<Address>,
     /// The symbol of the native coin.
     pub(super) coin: &'a str,
     /// Whether escape sequences for colors are written.
@@ -50,7 +66,7 @@ impl CallTree<'_> {
 
     /// An address with its name.
     pub(super) fn named(&self, address: Address) -> String {
-        named(self.labels, address)
+        self.names.contract(address)
     }
 
     /// A line for the call itself.
@@ -80,8 +96,9 @@ impl CallTree<'_> {
         if frame.input.is_empty() {
             return "()".to_owned();
         }
-        match self.names.call(&frame.input) {
-            Some(named) => named.to_string(),
+        let target = frame.to.unwrap_or_default();
+        match self.functions.call(&frame.input) {
+            Some(named) => self.in_units(target, named).to_string(),
             None => shortened(&frame.input),
         }
     }
@@ -118,13 +135,13 @@ impl CallTree<'_> {
     }
 
     fn event(&self, log: &CallLog) -> String {
-        let named = self.names.event(&log.topics, &log.data);
+        let named = self.functions.event(&log.topics, &log.data);
         let text = named.map_or_else(
             || match log.topics.first() {
                 Some(topic) => format!("{topic} {}", shortened(&log.data)),
                 None => shortened(&log.data),
             },
-            |named| named.to_string(),
+            |named| self.in_units(log.address, named).to_string(),
         );
         self.paint(Part::Event, &format!("event {text}"))
     }
@@ -133,7 +150,7 @@ impl CallTree<'_> {
     fn end(&self, frame: &CallFrame) -> Option<String> {
         let output: &[u8] = frame.output.as_ref().map_or(&[], |output| output);
         if let Some(error) = &frame.error {
-            let reason = match (&frame.revert_reason, self.names.error(output)) {
+            let reason = match (&frame.revert_reason, self.functions.error(output)) {
                 (Some(reason), _) => format!(": {reason}"),
                 (None, Some(named)) => format!(": {named}"),
                 (None, None) if output.is_empty() => String::new(),
@@ -144,9 +161,44 @@ impl CallTree<'_> {
         if output.is_empty() || frame.kind.starts_with("CREATE") {
             return None;
         }
-        let values = self.names.returned(&frame.input, output);
+        let target = frame.to.unwrap_or_default();
+        let called = self.functions.call(&frame.input);
+        if called.is_some_and(|it| it.name == "balanceOf")
+            && self.fungible.contains(&target)
+            && let Some(amount) = U256::try_from_be_slice(output)
+        {
+            return Some(format!("returned {}", self.amount(target, amount)));
+        }
+        let values = self.functions.returned(&frame.input, output);
         let values = values.map_or_else(|| shortened(output), |values| values.join(", "));
         Some(format!("returned {}", printable(&values)))
+    }
+
+    /// The amounts of a call to a token, or of its event, in units.
+    fn in_units(&self, token: Address, mut named: Named) -> Named {
+        if !self.fungible.contains(&token) || !MOVES.contains(&named.name.as_str()) {
+            return named;
+        }
+        for (name, value) in &mut named.values {
+            if ["amount", "value"].contains(&name.as_str())
+                && let Ok(amount) = value.parse::<U256>()
+            {
+                *value = match amount == U256::MAX {
+                    true => "unlimited".to_owned(),
+                    false => self.amount(token, amount),
+                };
+            }
+        }
+        named
+    }
+
+    /// An amount of a token of ERC-20.
+    fn amount(&self, token: Address, amount: U256) -> String {
+        let asset = Asset {
+            token_address: Some(token),
+            token_standard: TokenStandard::Erc20,
+        };
+        printable(&self.names.amount(&asset, amount)).into_owned()
     }
 
     /// A text that a contract may have chosen, in the color of its part.
@@ -179,8 +231,8 @@ fn shortened(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::{Address, B256, Bytes, U64, U256};
-    use txgraph::Method;
+    use alloy_primitives::{B256, Bytes, U64};
+    use txgraph::{Labels, Method, TokenList};
 
     fn frame(kind: &'static str, to: u8, input: Vec<u8>) -> CallFrame {
         CallFrame {
@@ -226,9 +278,15 @@ mod tests {
             Address::repeat_byte(3),
             txgraph::Label::named("library\u{1b}"),
         );
+        let names = Names {
+            chain_id: 1,
+            tokens: TokenList::default(),
+            labels,
+        };
         let tree = CallTree {
-            names: &Dictionary::common(),
-            labels: &labels,
+            functions: &Dictionary::common(),
+            names: &names,
+            fungible: &BTreeSet::new(),
             coin: "ETH",
             color: false,
         };
