@@ -1,5 +1,7 @@
 //! `txgraph address`: who is this?
 
+mod json;
+
 use super::{Context, names::Names};
 use crate::{
     args::{BlockArgs, NameArgs, StateBlockArgs},
@@ -8,13 +10,17 @@ use crate::{
     transfer_tables,
 };
 use clap::Args;
-use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
-    Activity, Address, AddressProfile, Asset, BlockTime, ColumnType, Creation, Fields, FirstSent,
-    Result, Table, TokenStandard, Transfer, U256, Unrecorded,
+    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, ContractFacts,
+    Counterparty, Creation, FirstSent, HeldItem, MovedAsset, Result, Table, TokenStandard,
+    Transfer, U256, Unrecorded,
     parse::{Checksum, addresses, parse_address, utc},
+    printable,
 };
+
+/// Items of a token that are listed.
+const ITEMS_SHOWN: usize = 20;
 
 /// Show one address: creator, first funder, balances, counterparties
 ///
@@ -97,6 +103,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         ("the state", &found.without_state),
         ("balances of tokens", &found.without_balances),
         ("the creation", &found.without_creation),
+        ("what the contract says of itself", &found.without_contract),
     ] {
         if let Some(why) = why {
             terminal.note(format_args!("{what} is not known: {why}"));
@@ -105,7 +112,12 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let tokens = found.balances.iter().filter_map(|(token, _)| *token);
     let first = found.first_sent.iter();
     let first = first.filter_map(|first| first.transfer.token_address);
-    let (tokens, blocks) = (tokens.chain(first), &found.request.blocks);
+    let facts = found.contract.iter().flat_map(facts_tokens(address));
+    let sides = found.received.top.iter().chain(&found.sent.top);
+    let assets = sides.filter_map(|it| it.assets.first()?.asset.token_address);
+    let items = found.items.iter().map(|it| it.token);
+    let tokens = tokens.chain(first).chain(facts).chain(assets).chain(items);
+    let blocks = &found.request.blocks;
     let lists = &args.names.tokens;
     let view = Shown(Names::read(
         lists, labels, &source, tokens, blocks, terminal,
@@ -152,6 +164,9 @@ impl Shown {
         if let Some(creation) = &found.creation {
             line("created", self.creation(creation));
         }
+        for (name, fact) in self.facts(found) {
+            line(name, fact);
+        }
         line("first funder", self.funder(found));
         if let Some(FirstSent {
             transfer,
@@ -188,6 +203,7 @@ impl Shown {
                 text += &format!("  {}\n", self.balance(*token, *balance));
             }
         }
+        text += &self.items(&found.items);
         if let Some(unrecorded) = found.unrecorded {
             let hint = if found.request.filter.internal {
                 ""
@@ -247,6 +263,70 @@ impl Shown {
         }
     }
 
+    /// What a contract is, by its code, its storage and its own answers.
+    fn facts(&self, found: &AddressProfile) -> Vec<(&'static str, String)> {
+        let Some(facts) = &found.contract else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        if let Some(implementation) = facts.implementation {
+            lines.push(("proxy of", self.0.contract(implementation)));
+        }
+        if let Some(supply) = facts.total_supply {
+            let asset = erc20(found.address);
+            let mut text = self.0.tokens.format_asset(self.0.chain_id, &asset);
+            if let Some(name) = &facts.names.name {
+                text += &format!(", {}", printable(name));
+            }
+            match facts.names.decimals {
+                Some(decimals) => text += &format!(", {decimals} decimals"),
+                None => text += ", without decimals",
+            }
+            text += &format!(", supply {}", self.0.amount(&asset, supply));
+            lines.push(("token", text));
+        }
+        if let Some((one, other)) = facts.pair {
+            let pair = [one, other].map(|token| self.0.contract(token));
+            lines.push(("pool of", pair.join(" and ")));
+        }
+        if let Some(owner) = facts.owner {
+            lines.push(("owner", self.named(owner)));
+        }
+        if let Some((owners, threshold)) = &facts.signers {
+            let names = owners.iter().map(|owner| self.named(*owner));
+            let names: Vec<_> = names.collect();
+            let text = format!("{threshold} of {}: {}", owners.len(), names.join(", "));
+            lines.push(("signers", text));
+        }
+        lines
+    }
+
+    /// Items by token.
+    fn items(&self, items: &[HeldItem]) -> String {
+        let mut text = String::new();
+        for of_token in items.chunk_by(|one, other| one.token == other.token) {
+            let Some(first) = of_token.first() else {
+                continue;
+            };
+            let token = self.0.contract(first.token);
+            let ids = of_token.iter().take(ITEMS_SHOWN);
+            let ids = ids.map(|item| match item.amount == AmountSum::from(1) {
+                true => item.id.to_string(),
+                false => format!("{} ({} of it)", item.id, item.amount),
+            });
+            let ids: Vec<_> = ids.collect();
+            let more = match of_token.len().saturating_sub(ITEMS_SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            text += &format!("  {token}: id {}{more}\n", ids.join(", "));
+        }
+        match text.is_empty() {
+            true => text,
+            false => format!("\nitems received and not sent on\n{text}"),
+        }
+    }
+
     fn native(&self, amount: U256) -> String {
         self.0.amount(&Asset::NATIVE, amount)
     }
@@ -287,13 +367,7 @@ impl Shown {
         match (token, balance) {
             (Some(token), None) => format!("{token} does not answer balanceOf"),
             (token_address, balance) => {
-                let asset = Asset {
-                    token_address,
-                    token_standard: match token_address {
-                        Some(_) => TokenStandard::Erc20,
-                        None => TokenStandard::Native,
-                    },
-                };
+                let asset = token_address.map_or(Asset::NATIVE, erc20);
                 self.0.amount(&asset, balance.unwrap_or_default())
             }
         }
@@ -319,77 +393,22 @@ impl Shown {
             .map(|(id, title, activity)| table::draw(&counterparties(id, title, activity), &view));
         Page::join(pages.collect())
     }
+}
 
-    fn as_json(&self, found: &AddressProfile) -> Value {
-        let activity = |activity: &Activity| {
-            let top = activity.top.iter().map(|it| {
-                json!({
-                    "address": it.address,
-                    "label": self.0.labels.name(it.address),
-                    "transfers": it.transfers,
-                    "first_timestamp": it.first.map(BlockTime::seconds),
-                    "last_timestamp": it.last.map(BlockTime::seconds),
-                })
-            });
-            json!({
-                "transfers": activity.transfers,
-                "first": activity.first.as_ref().map(Fields::placed),
-                "last": activity.last.as_ref().map(Fields::placed),
-                "counterparties": activity.counterparties,
-                "top": top.collect::<Vec<_>>(),
-            })
-        };
-        let balances = found.balances.iter().map(|(token, balance)| {
-            json!({
-                "token": token,
-                "value": balance.map(|balance| balance.to_string()),
-                "text": self.balance(*token, *balance),
-            })
-        });
-        let state = found.state.as_ref().map(|state| {
-            json!({
-                "block": state.block,
-                "account": state.account,
-                "is_contract": state.code_bytes > 0 && state.delegate.is_none(),
-                "code_bytes": state.code_bytes,
-                "delegate": state.delegate,
-            })
-        });
-        let creation = found.creation.as_ref().map(|creation| {
-            json!({
-                "block": creation.block,
-                "creator": creation.by.map(|by| by.creator),
-                "sender": creation.by.map(|by| by.sender),
-                "transaction_index": creation.by.map(|by| by.index),
-                "transaction_hash": creation.by.map(|by| by.hash),
-            })
-        });
-        json!({
-            "address": found.address,
-            "label": self.0.labels.name(found.address),
-            "state": state,
-            "creation": creation,
-            "first_funding": found.first_funding.as_ref().map(Fields::placed),
-            "balance_before": found.balance_before.map(|(block, balance)| {
-                json!({ "block": block, "value": balance.to_string() })
-            }),
-            "with_internal": found.request.filter.internal,
-            "unrecorded": found.unrecorded.map(|unrecorded| match unrecorded {
-                Unrecorded::Left(amount) => json!({ "left": amount.to_string() }),
-                Unrecorded::Arrived(amount) => json!({ "arrived": amount.to_string() }),
-            }),
-            "blocks": found.scan.covered,
-            "first_sent": found.first_sent.as_ref().map(|first| {
-                json!({
-                    "transfer": Fields::placed(&first.transfer),
-                    "gas_payer": first.gas_payer,
-                })
-            }),
-            "received": activity(&found.received),
-            "sent": activity(&found.sent),
-            "balances": balances.collect::<Vec<_>>(),
-            "missing": found.scan.missing,
-        })
+/// A token of ERC-20.
+const fn erc20(address: Address) -> Asset {
+    Asset {
+        token_address: Some(address),
+        token_standard: TokenStandard::Erc20,
+    }
+}
+
+/// The tokens that the facts of a contract name.
+fn facts_tokens(contract: Address) -> impl Fn(&ContractFacts) -> Vec<Address> {
+    move |facts| {
+        let itself = facts.total_supply.map(|_| contract);
+        let pair = facts.pair.into_iter().flat_map(|(one, other)| [one, other]);
+        itself.into_iter().chain(pair).collect()
     }
 }
 
@@ -424,7 +443,10 @@ fn summary(activity: &Activity) -> String {
 }
 
 fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
-    use ColumnType::{Address, U64};
+    use ColumnType::{Address, Amount, Text, U64};
+    fn most(it: &Counterparty) -> Option<&MovedAsset> {
+        it.assets.first()
+    }
     let more = activity.counterparties - activity.top.len() as u64;
     let title = match more {
         0 => title.to_owned(),
@@ -437,6 +459,16 @@ fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
         &[
             ("counterparty", Address, |it| it.address.into()),
             ("transfers", U64, |it| it.transfers.into()),
+            ("most_moved", Amount, |it| {
+                most(it).map(|it| it.amount).into()
+            }),
+            ("token_address", Address, |it| {
+                most(it).and_then(|it| it.asset.token_address).into()
+            }),
+            ("token_standard", Text, |it| {
+                most(it).map(|it| it.asset.token_standard.as_str()).into()
+            }),
+            ("assets", U64, |it| (it.assets.len() as u64).into()),
             ("first_timestamp", U64, |it| {
                 it.first.map(BlockTime::seconds).into()
             }),

@@ -6,6 +6,7 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
 };
+use txgraph::U256;
 use txgraph_testkit::fixtures;
 
 type Row = BTreeMap<String, String>;
@@ -72,6 +73,29 @@ fn check_side(found: &Value, all: &[&Row], other: &str) {
         )
     });
     assert_eq!(listed.collect::<Vec<_>>(), top);
+    for counterparty in found["top"].as_array().unwrap() {
+        // The number of transfers and the sum, by token.
+        let mut assets: BTreeMap<&str, (u64, U256)> = BTreeMap::new();
+        for row in all
+            .iter()
+            .filter(|row| *row[other] == counterparty["address"])
+        {
+            let (count, sum) = assets.entry(&row["token_address"]).or_default();
+            *count += 1;
+            *sum += row["value"].parse::<U256>().unwrap();
+        }
+        let mut assets: Vec<_> = assets.into_iter().collect();
+        assets.sort_by_key(|(token, (count, _))| (Reverse(*count), *token));
+        let listed = counterparty["assets"].as_array().unwrap().iter();
+        let listed = listed.map(|it| {
+            let sum: U256 = it["value"].as_str().unwrap().parse().unwrap();
+            (
+                it["token"].as_str().unwrap_or(""),
+                (it["transfers"].as_u64().unwrap(), sum),
+            )
+        });
+        assert_eq!(listed.collect::<Vec<_>>(), assets);
+    }
     for (name, row) in [("first", all.first()), ("last", all.last())] {
         let Some(row) = row else {
             assert!(found[name].is_null());
@@ -79,6 +103,36 @@ fn check_side(found: &Value, all: &[&Row], other: &str) {
         };
         check_transfer(&found[name], row);
     }
+}
+
+/// Compares the items that an address holds with the rows of a table.
+fn check_items(found: &Value, all: &[Row], address: &str) {
+    let mut held: BTreeMap<(String, U256), i128> = BTreeMap::new();
+    for row in all.iter().filter(|row| !row["token_id"].is_empty()) {
+        let key = (
+            row["token_address"].clone(),
+            row["token_id"].parse().unwrap(),
+        );
+        let value: i128 = row["value"].parse().unwrap();
+        let amount = held.entry(key).or_default();
+        *amount += if row["to_address"] == address {
+            value
+        } else {
+            0
+        };
+        *amount -= if row["from_address"] == address {
+            value
+        } else {
+            0
+        };
+    }
+    held.retain(|_, amount| *amount > 0);
+    let listed = found.as_array().unwrap().iter().map(|it| {
+        let text = |name: &str| it[name].as_str().unwrap();
+        let key = (text("token").to_owned(), text("id").parse().unwrap());
+        (key, text("value").parse().unwrap())
+    });
+    assert_eq!(listed.collect::<BTreeMap<_, _>>(), held);
 }
 
 fn check_transfer(found: &Value, row: &Row) {
@@ -122,6 +176,7 @@ fn activity_is_that_of_all_transfers() {
                     && row["from_address"] != address
                     && !row["from_address"].trim_matches(['0', 'x']).is_empty()
             });
+            check_items(&found["items"], &all, address);
             let allocated = allocated(&sample, address);
             assert_eq!(found["balance_before"]["block"], 0);
             assert_eq!(found["balance_before"]["value"], allocated.to_string());
@@ -223,6 +278,49 @@ fn contracts_of_factories_have_their_factory() {
     }
 }
 
+/// Tokens say what they are, pools name their tokens, and owners of items see them.
+#[test]
+fn contracts_say_what_they_are() {
+    let mut pools = 0;
+    for sample in samples() {
+        let truth = &sample.fixture.truth;
+        for token in truth["tokens"].as_object().unwrap().values() {
+            let found = ask(&sample, token["address"].as_str().unwrap());
+            for name in ["name", "symbol", "decimals"] {
+                if !token[name].is_null() && !found["contract"][name].is_null() {
+                    assert_eq!(found["contract"][name], token[name], "{token}");
+                }
+            }
+        }
+        let pools_of_chain = truth["scenarios"]["layering-over-exchange"]["pairs"].as_array();
+        for pool in pools_of_chain.into_iter().flatten() {
+            let found = ask(&sample, pool.as_str().unwrap());
+            let tokens = found["contract"]["tokens"].as_array().unwrap();
+            let sides = [&found["received"], &found["sent"]];
+            let moved = |token: &Value| {
+                let of_side = |side: &&Value| side.to_string().contains(token.as_str().unwrap());
+                sides.iter().any(of_side)
+            };
+            assert!(tokens.len() == 2 && tokens.iter().all(moved), "{found}");
+            pools += 1;
+        }
+        let trail = &truth["scenarios"]["nft-trail"];
+        if let Some(first) = trail["owners"].as_array().and_then(|owners| owners.first()) {
+            // It had the item, and passed it on.
+            let found = ask(&sample, first.as_str().unwrap());
+            let id = trail["token_id"].to_string();
+            let mut items = found["items"].as_array().unwrap().iter();
+            assert!(!items.any(|it| it["token"] == trail["token"] && it["id"] == *id));
+        }
+    }
+    assert!(pools > 0 || fixtures::fixture("dev-v2").is_none());
+    let sample = Sample::small();
+    let token = sample.fixture.truth["tokens"]["usd6"]["address"].clone();
+    sample
+        .ok(&format!("address {}", token.as_str().unwrap()))
+        .prints("token         USD6, USD Six, 6 decimals, supply ");
+}
+
 #[test]
 fn profiles_are_readable() {
     let sample = Sample::small();
@@ -234,6 +332,7 @@ fn profiles_are_readable() {
         "balances at the end of block ",
         " USD6",
         "Sent to",
+        "most moved",
     ] {
         found.prints(part);
     }

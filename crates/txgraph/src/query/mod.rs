@@ -52,9 +52,9 @@ pub use replay::{
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
     AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,
-    Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, OpenApprovals, Profile,
-    ProfileState, ReplayOutput, ReplayedTransfers, Statement, StatementRow, TransactionSummary,
-    Unrecorded, VerifiedStatement,
+    ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
+    MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers, Statement,
+    StatementRow, TransactionSummary, Unrecorded, VerifiedStatement,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

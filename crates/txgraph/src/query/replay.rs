@@ -8,6 +8,8 @@ mod against;
 mod approvals;
 mod call;
 #[cfg(feature = "export")]
+mod contract_facts;
+#[cfg(feature = "export")]
 mod creation;
 mod name;
 #[cfg(feature = "export")]
@@ -29,6 +31,8 @@ mod transaction;
 #[cfg(feature = "export")]
 pub use approvals::{Approval, ApprovalKind, Approvals, GrantedApproval, OpenApprovals};
 pub use call::{Call, CallResult};
+#[cfg(feature = "export")]
+pub use contract_facts::ContractFacts;
 #[cfg(feature = "export")]
 pub use creation::{Creation, Creator};
 pub use name::TransactionName;

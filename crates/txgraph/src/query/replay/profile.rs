@@ -1,24 +1,21 @@
 //! Who an address is: its account, its first and last transfers, and its counterparties.
 
-use super::{Creation, accounts::delegate};
+mod seen;
+
+pub use seen::{Activity, Counterparty, HeldItem, MovedAsset};
+
+use seen::Seen;
+
+use super::{Creation, accounts::delegate, contract_facts::ContractFacts};
 use crate::{
     AccountState, BlockSpec, ErrorKind, Result, Selection, Source, query::retry::retry_on_reorg,
     select::Resolved,
 };
 use alloy_primitives::{Address, U256};
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::{BTreeMap, HashMap},
-    ops::ControlFlow,
-};
+use std::{cmp::Ordering, ops::ControlFlow};
 use txgraph_export::Transactions;
 use txgraph_graph::{AmountSum, widen};
-use txgraph_transfers::{
-    AddressFilter, BlockTime, Direction, ScanReport, ScanRequest, TokenStandard, Transfer,
-};
-
-/// Tokens whose balances are read if none are named: those with the most transfers.
-const TOKENS_MAX: usize = 10;
+use txgraph_transfers::{AddressFilter, Direction, ScanReport, ScanRequest, Transfer};
 
 /// Asks who an address is. See [`Source::profile`].
 #[derive(Clone, Debug)]
@@ -45,11 +42,17 @@ pub struct AddressProfile {
     pub creation: Option<Creation>,
     /// Why that is not known, of a contract.
     pub without_creation: Option<String>,
+    /// What it is, if it is a contract.
+    pub contract: Option<ContractFacts>,
+    /// Why that is not known.
+    pub without_contract: Option<String>,
     /// The balances of the native coin (`None`) and of tokens, at the end of the same block. No
     /// balance: the token does not answer.
     pub balances: Vec<(Option<Address>, Option<U256>)>,
     /// Why there are no balances of tokens.
     pub without_balances: Option<String>,
+    /// The items of ERC-721 and ERC-1155 that it received and did not send on, by token and id.
+    pub items: Vec<HeldItem>,
     /// The number of transfers; one to itself is one.
     pub transfers: u64,
     /// The transfers that it received.
@@ -104,34 +107,6 @@ pub struct FirstSent {
     pub transfer: Transfer,
     /// Who signed its transaction, and so paid for the gas. `None`: not known.
     pub gas_payer: Option<Address>,
-}
-
-/// The transfers of an address in one direction.
-#[derive(Clone, Debug, Default)]
-pub struct Activity {
-    /// The number of transfers.
-    pub transfers: u64,
-    /// The first.
-    pub first: Option<Transfer>,
-    /// The last.
-    pub last: Option<Transfer>,
-    /// The number of counterparties.
-    pub counterparties: u64,
-    /// The counterparties with the most transfers; among equals, the lower address.
-    pub top: Vec<Counterparty>,
-}
-
-/// A counterparty of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counterparty {
-    /// Its address.
-    pub address: Address,
-    /// The number of transfers.
-    pub transfers: u64,
-    /// The time of the first, if it is known.
-    pub first: Option<BlockTime>,
-    /// The time of the last.
-    pub last: Option<BlockTime>,
 }
 
 impl Source {
@@ -210,6 +185,7 @@ impl Profile<'_> {
             sent,
             first_funding,
             native,
+            items,
             ..
         } = seen;
         let first_sent = match sent.first.clone() {
@@ -225,8 +201,11 @@ impl Profile<'_> {
             without_state: None,
             creation: None,
             without_creation: None,
+            contract: None,
+            without_contract: None,
             balances: Vec::new(),
             without_balances: None,
+            items: items.held(),
             transfers,
             received: received.finish(self.top),
             sent: sent.finish(self.top),
@@ -352,6 +331,10 @@ impl Profile<'_> {
                 Ok(creation) => profile.creation = creation,
                 Err(error) => profile.without_creation = missing(error)?,
             }
+            match source.contract_facts(self.address, block) {
+                Ok(facts) => profile.contract = Some(facts),
+                Err(error) => profile.without_contract = missing(error)?,
+            }
         }
         Ok(())
     }
@@ -380,113 +363,5 @@ impl AddressProfile {
             Ordering::Greater => Some(Unrecorded::Left(difference(gained, had))),
             Ordering::Less => Some(Unrecorded::Arrived(difference(had, gained))),
         }
-    }
-}
-
-/// A summary of the transfers of an address so far.
-#[derive(Default)]
-struct Seen {
-    transfers: u64,
-    received: Side,
-    sent: Side,
-    first_funding: Option<Transfer>,
-    /// The amounts of the native coin that it received and sent.
-    native: (AmountSum, AmountSum),
-    /// Transfers by ERC-20 token.
-    tokens: BTreeMap<Address, u64>,
-}
-
-/// The transfers in one direction.
-#[derive(Default)]
-struct Side {
-    transfers: u64,
-    first: Option<Transfer>,
-    last: Option<Transfer>,
-    counterparties: HashMap<Address, Counterparty>,
-}
-
-impl Seen {
-    fn add(&mut self, address: Address, transfer: &Transfer) {
-        self.transfers += 1;
-        let is_native = transfer.token_address.is_none();
-        if transfer.to_address == address {
-            self.received.add(transfer.from_address, transfer);
-            if is_native {
-                self.native.0 += widen(transfer.value);
-            }
-            let is_gift = !transfer.from_address.is_zero() && transfer.from_address != address;
-            if is_native && is_gift && self.first_funding.is_none() {
-                self.first_funding = Some(transfer.clone());
-            }
-        }
-        if transfer.from_address == address {
-            self.sent.add(transfer.to_address, transfer);
-            if is_native {
-                self.native.1 += widen(transfer.value);
-            }
-        }
-        if let Some(token) = transfer.token_address
-            && transfer.token_standard == TokenStandard::Erc20
-        {
-            *self.tokens.entry(token).or_default() += 1;
-        }
-    }
-
-    fn most_tokens(&self) -> Vec<Address> {
-        let mut tokens: Vec<_> = self.tokens.iter().collect();
-        tokens.sort_by_key(|(token, transfers)| (Reverse(**transfers), **token));
-        let tokens = tokens.into_iter().map(|(token, _)| *token);
-        tokens.take(TOKENS_MAX).collect()
-    }
-}
-
-impl Side {
-    fn add(&mut self, other: Address, transfer: &Transfer) {
-        let time = transfer.block_timestamp;
-        self.transfers += 1;
-        if self.first.is_none() {
-            self.first = Some(transfer.clone());
-        }
-        self.last = Some(transfer.clone());
-        let known = self.counterparties.entry(other).or_insert(Counterparty {
-            address: other,
-            transfers: 0,
-            first: time,
-            last: time,
-        });
-        known.transfers += 1;
-        known.last = time;
-    }
-
-    fn finish(self, top: usize) -> Activity {
-        let counterparties = self.counterparties.len() as u64;
-        let mut all: Vec<_> = self.counterparties.into_values().collect();
-        all.sort_unstable_by_key(|it| (Reverse(it.transfers), it.address));
-        all.truncate(top);
-        Activity {
-            transfers: self.transfers,
-            first: self.first,
-            last: self.last,
-            counterparties,
-            top: all,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use txgraph_graph::testing::{address, transfers};
-
-    #[test]
-    fn no_address_funds_itself_and_mints_do_not_count() {
-        let mut seen = Seen::default();
-        for transfer in transfers("a>a:5@eth 0>a:7@eth b>a:3@TOKEN c>a:2@eth a>d:1@eth") {
-            seen.add(address("a"), &transfer);
-        }
-        let funder = seen.first_funding.unwrap().from_address;
-        assert_eq!(funder, address("c"));
-        let sum = AmountSum::from;
-        assert_eq!(seen.native, (sum(14), sum(6)));
     }
 }
