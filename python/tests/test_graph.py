@@ -7,6 +7,7 @@ import networkx
 import pyarrow as pa
 import pytest
 import rustworkx
+from graphsense import gs_files
 
 import txgraph
 
@@ -110,6 +111,40 @@ def test_files_are_written_once(peel, tmp_path):
         peel.write(tmp_path / "g.unknown")
     with pytest.raises(TypeError):
         peel.write()
+
+
+def test_graphsense_reads_its_save_files(node, scenario, tmp_path):
+    planted = scenario("peel-chain-token")
+    question = {"token": planted["token"], "hops": "all", "direction": "both"}
+    path = tmp_path / "g.gs"
+    with pytest.raises(txgraph.UsageError, match="not for chain 735703"):
+        node.graph(planted["root"], **question).write(path)
+    # The same transfers, as a table of mainnet.
+    table = tmp_path / "token_transfers.csv"
+    node.transfers(standard=["erc20", "erc721"], columns="etl").write(table)
+    (tmp_path / "token_transfers.csv.meta.json").unlink()
+    with txgraph.open(f"etl:{table}", chain_id=1) as mainnet, pytest.warns(UserWarning):
+        graph = mainnet.graph(planted["root"], **question)
+    assert graph.write(path) == []
+
+    payload = gs_files.decode_gs(path)
+    found = gs_files.structure(payload)
+    edges = pa.table(graph.edge_table(columns="all:hex")).to_pylist()
+    assert len(edges) > 10
+    ids = [f"{it['transaction_hash'][2:]}_T{it['log_index']}" for it in edges]
+    assert [it.id.id for it in found.txs] == ids
+    assert [it.id.id for it in found.addresses] == hexed(pa.table(graph.nodes).column("id"))
+    assert [it.id.id for it in found.addresses if it.is_starting_point] == [planted["root"]]
+    ends = [sorted([it["from_address"], it["to_address"]]) for it in edges]
+    of_edges = {tx.id: [it.a.id, it.b.id] for it in found.agg_edges for tx in it.txs}
+    assert [of_edges[it] for it in ids] == ends
+    # Their encoder writes the same bytes, and their measures of a layout find no overlap.
+    spec = gs_files.spec_from_pathfinder(found)
+    builder = gs_files.builder_from_spec(spec, name=found.name, default_network="eth")
+    assert builder.to_bytes() == gs_files.encode_gs_payload(payload) == path.read_bytes()
+    for tx, edge in zip(spec["txs"], edges):
+        tx["senders"], tx["receivers"] = [edge["from_address"]], [edge["to_address"]]
+    assert gs_files.layout_metrics(spec)["overlaps"] == 0
 
 
 def test_limits_are_part_of_the_answer(node, scenario):

@@ -133,7 +133,7 @@ class Graph:
         token_list: Any = None,
     ) -> List[str]:
         """Writes files, whose extensions choose the formats: csv, jsonl, parquet, arrow, json,
-        dot, svg, png, html, graphml, gexf. Pictures need Graphviz.
+        dot, svg, png, html, graphml, gexf, gs (GraphSense). Pictures need Graphviz.
 
         :param layout: of pictures: ``"auto"``, ``"hops"``, ``"radial"``, ``"force"``
         :param fold: similar leaves that stay, or ``"auto"`` or ``"off"``

@@ -16,7 +16,8 @@ pub struct Drawing {
     pub link: Option<Link>,
     /// Prices of tokens, so that the width of an arrow is its value.
     pub prices: Option<Prices>,
-    /// The most vertices of a picture (SVG, PNG, HTML), after folding.
+    /// The most vertices of a picture (SVG, PNG, HTML), after folding, and of a save file of
+    /// GraphSense.
     pub vertices_max: usize,
     /// The most arrows of a picture (SVG, PNG, HTML), after folding.
     pub edges_max: usize,

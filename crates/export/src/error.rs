@@ -117,6 +117,14 @@ pub enum Error {
         /// [`crate::Drawing::vertices_max`] or [`crate::Drawing::edges_max`].
         limit: usize,
     },
+    /// GraphSense does not have the chain of a graph.
+    #[error(
+        "a save file of GraphSense is for Ethereum mainnet (chain 1), not for chain {chain_id}"
+    )]
+    NotInGraphSense {
+        /// The chain id of the graph.
+        chain_id: u64,
+    },
     /// Graphviz is not installed.
     #[error("{}: not found; drawing SVG or PNG needs Graphviz", program.display())]
     NoGraphviz {
@@ -157,6 +165,7 @@ impl Error {
                 | Self::ColumnTwice(_)
                 | Self::NoColumns
                 | Self::TypesOnlyInParquet(_)
+                | Self::NotInGraphSense { .. }
         )
     }
 
@@ -172,6 +181,9 @@ impl Error {
                 "ask for less (fewer hops, larger amounts, smaller limits), or write DOT, GraphML or \
                  GEXF and open it in Gephi",
             ),
+            Self::NotInGraphSense { .. } => {
+                Some("write GraphML, GEXF or HTML, which hold graphs of every chain")
+            }
             Self::NoGraphviz { .. } => Some(
                 "install it (apt install graphviz; brew install graphviz) or write DOT and draw \
                  it elsewhere",

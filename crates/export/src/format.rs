@@ -35,6 +35,8 @@ string_enum! {
         GraphMl = "graphml",
         /// GEXF 1.3, for Gephi.
         Gexf = "gexf",
+        /// The save file of GraphSense's dashboard, for Ethereum mainnet.
+        GraphSense = "gs",
     }
 }
 
@@ -132,7 +134,7 @@ impl DocumentFormat {
     /// because the format cannot hold it.
     pub const fn has_metadata_file(self) -> bool {
         match self {
-            Self::Svg | Self::Png => true,
+            Self::Svg | Self::Png | Self::GraphSense => true,
             Self::Json | Self::Dot | Self::Html | Self::GraphMl | Self::Gexf => false,
         }
     }
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(
             "tsv".parse::<GraphFormat>().unwrap_err().to_string(),
             "unknown graph format `tsv`; one of csv, jsonl, parquet, ipc, json, dot, svg, png, \
-             html, graphml, gexf"
+             html, graphml, gexf, gs"
         );
         assert_eq!(
             TableFormat::from_extension(Path::new("t.arrow")),

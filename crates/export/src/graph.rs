@@ -4,7 +4,9 @@ use crate::{
     Column, DocumentFormat, GraphFormat, GraphOptions, Metadata, Result, TableFormat, TableWriter,
     Target, TransferTableOptions, Value, Written, draw, gexf,
     graph_rows::{MERGED, TOTALS, vertex_attributes, vertices},
-    graphml, json,
+    graphml,
+    graphsense::{self, check_chain},
+    json,
     json_text::push_json_pretty,
     options::GraphInput,
     output::Output,
@@ -28,6 +30,7 @@ pub fn write_graph(
 ) -> Result<Written> {
     let format = format.into();
     options.validate(format)?;
+    check_chain(format, graph.chain.chain_id)?;
     let output = Output::open(target, overwrite, format.has_metadata_file())?;
     let input = GraphInput {
         graph,
@@ -45,6 +48,7 @@ pub fn write_graph(
         DocumentFormat::Html => picture::html::write(input, output),
         DocumentFormat::GraphMl => graphml::write(input, output),
         DocumentFormat::Gexf => gexf::write(input, output),
+        DocumentFormat::GraphSense => graphsense::write(input, output),
     }
 }
 

@@ -8,7 +8,7 @@
 //! csv_file, json_text, metadata, target, output, parallel_text, text_output, line_writer, row_buffer,
 //! fields, value, schema, choice, alike, claimed_metadata, tokens, token_file, prices, transactions,
 //! link, drawing, options, table, arrow_ipc, graph_rows, drawn_edges, label_text, legend, xml, gexf,
-//! graphml, json, graphviz, picture, draw, graph.
+//! graphml, json, graphviz, picture, draw, graphsense, graph.
 
 mod alike;
 mod arrow_ipc;
@@ -30,6 +30,7 @@ mod gexf;
 mod graph;
 mod graph_rows;
 mod graphml;
+mod graphsense;
 mod graphviz;
 mod json;
 mod json_text;
@@ -65,6 +66,7 @@ pub use drawing::{Drawing, Fold, WrongFold};
 pub use error::{Error, Result};
 pub use format::{ColumnWord, DocumentFormat, GraphFormat, Layout, Schema, TableFormat};
 pub use graph::{write_graph, write_json, write_table, write_vertices};
+pub use graphsense::check_chain;
 pub use graphviz::check_graphviz;
 pub use line_writer::LineWriter;
 pub use link::{Link, WrongLink};

@@ -37,7 +37,8 @@ pub(crate) struct GraphArgs {
     ///
     /// csv, jsonl, parquet and ipc contain the transfers, with the hop at which each was found; json,
     /// graphml and gexf the whole graph; dot is the language of Graphviz, which draws svg and png; html
-    /// is a page to explore the graph in a browser. `table` and `tree` are human-readable, on stdout: a row for each transfer, or a line for each
+    /// is a page to explore the graph in a browser; gs is a save file for GraphSense's dashboard.
+    /// `table` and `tree` are human-readable, on stdout: a row for each transfer, or a line for each
     /// sender, receiver and token, indented by hop. They have at most 1,000 rows; a note says if
     /// there are more.
     #[arg(short, long, value_name = "FORMAT", value_parser = graph_formats(), help_heading = "Output")]

@@ -104,6 +104,17 @@ fn edges_are_those_of_a_naive_search() {
 const TRACE: &str = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n all \
                      -t 0xd601451207128971898aab8654521699f35222e2";
 
+/// Before the search, and no other output is written.
+#[test]
+fn save_files_of_graphsense_are_for_mainnet() {
+    let sample = Sample::small();
+    let run = sample.run(&format!("graph {TRACE} -o g.csv -o g.gs"));
+    run.ended(2)
+        .says("a save file of GraphSense is for Ethereum mainnet (chain 1), not for chain 735703")
+        .says("write GraphML, GEXF or HTML");
+    assert!(sample.files().iter().all(|name| !name.starts_with("g.")));
+}
+
 #[test]
 fn one_search_writes_many_files() {
     let sample = Sample::small();

@@ -105,6 +105,12 @@ fn transfers_and_graph_of_a_mainnet_directory_equal_the_naive_ones() {
             .collect();
         assert_eq!(positions, known);
 
+        let saved = format!("graph -q -r {root} -n 2 -b 15000001: -o g.gs");
+        ok(folder, &saved);
+        assert!(folder.join("g.gs.meta.json").exists());
+        let bytes = std::fs::metadata(folder.join("g.gs")).unwrap().len();
+        assert!(bytes > 0 && bytes % 4 == 0, "{bytes}");
+
         ok(
             folder,
             "index build -q --index index --from-block 15000001 --reorg-buffer 0",

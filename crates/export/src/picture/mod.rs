@@ -27,6 +27,7 @@ pub use short_text::short_addresses;
 pub use unit::rounded_amount;
 
 pub(crate) use layout::name as layout_name;
+pub(crate) use title::title as query_in_words;
 
 use crate::{
     Error, Layout, Link, Result,

@@ -20,7 +20,7 @@ const FILTER_CHARS: usize = 200;
 const NAME_CHARS: usize = 40;
 
 /// Returns the query in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.
-pub(super) fn title(graph: &TransferGraph, assets: &[Asset], tokens: &TokenList) -> String {
+pub(crate) fn title(graph: &TransferGraph, assets: &[Asset], tokens: &TokenList) -> String {
     let chain_id = graph.chain.chain_id;
     let what = match assets {
         [] => "No transfers".to_owned(),

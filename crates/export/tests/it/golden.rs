@@ -5,6 +5,7 @@ use crate::tiny::{
     csv_rows, golden_folder, metadata, options, options_merged, tiny, tiny_transfers, write,
     written,
 };
+use crate::unpack::unpack;
 use std::fs;
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::{
@@ -57,6 +58,10 @@ fn graphs() {
                 &written(&graph, parsed, &merged),
             );
         }
+    }
+    for (name, options) in [("graph", &plain), ("merged", &merged)] {
+        let file = written(&graph, DocumentFormat::GraphSense, options);
+        check(&format!("{name}.gs.json"), &unpack(&file));
     }
     let mut every = options();
     every.drawing.every_transfer = true;

@@ -3,7 +3,8 @@
 use alloy_primitives::U256;
 use std::path::{Path, PathBuf};
 use txgraph_export::{
-    Drawing, GraphFormat, GraphOptions, Metadata, Result, Target, TokenList, Written, write_graph,
+    DocumentFormat, Drawing, GraphFormat, GraphOptions, Metadata, Result, Target, TokenList,
+    Written, write_graph,
 };
 use txgraph_graph::{
     Expansion, LimitHit, TransferGraph, VertexId,
@@ -118,7 +119,8 @@ pub(crate) fn options_drawn(drawing: Drawing) -> GraphOptions {
     }
 }
 
-/// Calls [`write_graph`] with the metadata of the graph.
+/// Calls [`write_graph`] with the metadata of the graph. GraphSense has mainnet only, so its format
+/// gets the graph as one of mainnet.
 pub(crate) fn write(
     graph: &TransferGraph,
     format: impl Into<GraphFormat>,
@@ -126,7 +128,18 @@ pub(crate) fn write(
     target: &Target,
     overwrite: bool,
 ) -> Result<Written> {
-    write_graph(graph, format, options, &metadata(graph), target, overwrite)
+    let (format, mut graph) = (format.into(), graph.clone());
+    if format == DocumentFormat::GraphSense.into() {
+        graph.chain.chain_id = 1;
+    }
+    write_graph(
+        &graph,
+        format,
+        options,
+        &metadata(&graph),
+        target,
+        overwrite,
+    )
 }
 
 /// Returns the bytes of a file by [`write_graph`].

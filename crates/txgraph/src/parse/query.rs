@@ -245,6 +245,10 @@ impl GraphQuery {
         {
             txgraph_export::check_graphviz(&outputs.drawing)?;
         }
+        let chain_id = source.chain()?.chain_id;
+        for (format, _) in &outputs.files {
+            txgraph_export::check_chain(*format, chain_id)?;
+        }
         Ok(outputs)
     }
 
