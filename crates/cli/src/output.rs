@@ -84,6 +84,7 @@ impl Terminal {
 
     /// The blocks of the query.
     pub(crate) fn blocks(&self, blocks: &BlockRanges) {
+        self.stats.ranges(blocks);
         let count = thousands(blocks.blocks());
         let ranges = listed(blocks.iter().map(|range| range.to_string()));
         self.note(format_args!("blocks {ranges} ({count} in all)"));

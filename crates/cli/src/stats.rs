@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
-use txgraph::{Config, Error, LineWriter, Result, ScanReport, Written};
+use txgraph::{BlockRanges, Config, Error, LineWriter, Result, ScanReport, Written};
 
 /// The phases, counts and files of a command so far.
 #[derive(Debug)]
@@ -62,6 +62,14 @@ impl Stats {
     /// Sets a number.
     pub(crate) fn count(&self, name: &str, count: u64) {
         self.done().counts.insert(name.to_owned(), count.into());
+    }
+
+    /// Sets the blocks of the query.
+    pub(crate) fn ranges(&self, blocks: &BlockRanges) {
+        let ranges = blocks.iter();
+        let ranges = ranges.map(|range| json!({ "first": range.first, "last": range.last }));
+        let ranges = ranges.collect::<Vec<_>>();
+        self.done().counts.insert("requested".into(), ranges.into());
     }
 
     /// Sets what a scan read.

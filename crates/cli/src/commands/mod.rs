@@ -68,6 +68,9 @@ impl Context<'_> {
             None => Source::with_config(config, &self.control()),
         };
         self.terminal.stats.phase("open");
+        if let (Ok(source), Some(_)) = (&source, &self.global.run.stats) {
+            self.terminal.stats.count("tip", source.tip()?);
+        }
         source
     }
 
