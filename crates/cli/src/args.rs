@@ -5,7 +5,7 @@ pub(crate) use crate::{
     name_args::{AbiArgs, LabelArgs, NameArgs, TokenListArgs},
     renamed::words,
 };
-use crate::{renamed::ReplacedColumnArgs, transfer_tables::TerminalFormat};
+use crate::{output_folder, renamed::ReplacedColumnArgs, transfer_tables::TerminalFormat};
 use clap::{ArgAction, Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use std::{ffi::OsString, path::PathBuf};
@@ -333,7 +333,10 @@ pub(crate) struct OutputArgs {
     /// Output file, or `-`; repeat the option for more [default: stdout]
     ///
     /// One pass writes all of them. A file gets its name when it is complete.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        short, long, value_name = "FILE", help_heading = "Output",
+        value_parser = output_folder::parser()
+    )]
     pub(crate) output: Vec<PathBuf>,
 
     /// Replace files that exist

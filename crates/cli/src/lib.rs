@@ -6,7 +6,8 @@
 //! its own the same messages, exit statuses and signals.
 //!
 //! Modules, each using only those before it: stdout_check, progress, interrupt, hints, exit, units,
-//! stats, output, table, transfer_tables, cluster, block_args, name_args, renamed, args, argv, help, commands.
+//! stats, output, table, transfer_tables, cluster, block_args, name_args, renamed,
+//! output_folder, args, argv, help, commands.
 
 mod args;
 mod argv;
@@ -19,6 +20,7 @@ mod hints;
 mod interrupt;
 mod name_args;
 mod output;
+mod output_folder;
 mod progress;
 mod renamed;
 mod stats;
@@ -127,6 +129,7 @@ Environment:
   TXGRAPH_HEAD                    URL of the node's own JSON-RPC server
   TXGRAPH_CONFIG                  configuration file
   TXGRAPH_INDEX                   index: a directory, auto or off
+  TXGRAPH_OUTPUT_DIR              folder of -o and --vertices, which then name files in it
   TXGRAPH_CLUSTER                 scheduler of a cluster, as HOST:PORT
   TXGRAPH_CLUSTER_CONFIG          settings of the driver of a cluster
   ETH_RPC_URL                     URL for --source rpc: without one

@@ -6,6 +6,7 @@ use crate::{
     cluster::ClusterArgs,
     exit,
     output::{Terminal, limit_words, print_page},
+    output_folder,
     transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
@@ -48,7 +49,9 @@ pub(crate) struct GraphArgs {
     ///
     /// A table (csv, jsonl, parquet, ipc) or `-`. Without --output, nothing else is written. `--columns
     /// is_contract,end_reason` adds whether each is a contract, and why the branch ends there.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long, value_name = "FILE", help_heading = "Output", value_parser = output_folder::parser()
+    )]
     vertices: Option<PathBuf>,
 
     /// Follow only the N largest counterparties of each address and token
