@@ -148,4 +148,11 @@ printf '{"state": {"%s": {"code": "0x5f5ffd"}}}' "$usd6" >if.json
 ask replay trace call --tx 13:5 --override if.json --format tree
 found reverted
 
+say "Keep an answer with its evidence, report it, and run its command again"
+ask case new theft --title "Theft of USD6"
+ask case add theft -- graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3 -o graph.csv
+ask case report theft
+ask case verify theft --rerun
+found "the same bytes again"
+
 say "done: every scenario was found"

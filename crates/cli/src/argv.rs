@@ -1,5 +1,7 @@
-//! Arguments that are rewritten before they are parsed.
+//! Arguments as text: rewritten before they are parsed, made again from what was parsed, and
+//! quoted for a shell.
 
+use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
 use std::ffi::OsString;
 
 /// Lets `--blocks` take several values, as in cryo, some of which start with a minus:
@@ -30,6 +32,53 @@ pub(crate) fn several_blocks(args: impl Iterator<Item = OsString>) -> Vec<OsStri
         }
     }
     out
+}
+
+/// The options that were given to `command` and that `keep` accepts, as words. Values that are not
+/// UTF-8 are changed.
+pub(crate) fn given(
+    command: &Command,
+    matches: &ArgMatches,
+    keep: impl Fn(&Arg) -> bool,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    for arg in command.get_arguments().filter(|arg| keep(arg)) {
+        let (id, name) = (arg.get_id().as_str(), arg.get_long());
+        let Some(name) = name else { continue };
+        let known = matches.try_contains_id(id).unwrap_or_default();
+        if !known || matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        match arg.get_action() {
+            ArgAction::SetTrue => words.push(format!("--{name}")),
+            ArgAction::Count => {
+                let count = usize::from(matches.get_count(id));
+                words.extend(std::iter::repeat_n(format!("--{name}"), count));
+            }
+            _ => {
+                let values = matches.get_raw(id).into_iter().flatten();
+                let values = values.map(|value| value.to_string_lossy());
+                words.extend(values.map(|value| format!("--{name}={value}")));
+            }
+        }
+    }
+    words
+}
+
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A command line of the program as a shell reads it.
+pub(crate) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    let words = words.into_iter().map(|word| format!(" {}", quoted(word)));
+    format!("txgraph{}", words.collect::<String>())
 }
 
 #[cfg(test)]

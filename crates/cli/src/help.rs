@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 pub(crate) const OPTIONS: &str = "options";
 
 /// The commands by purpose, in the order of the help.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Follow transfers",
         &[
@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Look up",
         &["info", "address", "statement", "approvals", "tx", "token"],
     ),
+    ("Document", &["case"]),
     ("State", &["balance", "nonce", "code", "storage", "call"]),
     ("Execute", &["replay", "evm"]),
     ("Store and serve", &["index", "lake", "era", "serve"]),
@@ -168,6 +169,11 @@ mod tests {
             };
             // clap adds these.
             if ["--help", "-h", "--version", "help"].contains(&word) {
+                continue;
+            }
+            if word == "--" {
+                // Another command of the program follows.
+                path.truncate(1);
                 continue;
             }
             if is_option(word) {

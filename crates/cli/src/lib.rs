@@ -58,6 +58,9 @@ struct Cli {
     /// The name of the command.
     #[arg(skip)]
     name: String,
+    /// The options of every command, as they were given.
+    #[arg(skip)]
+    shared: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -81,6 +84,7 @@ enum Command {
     Code(commands::state::CodeArgs),
     Storage(commands::state::StorageArgs),
     Query(commands::query::QueryArgs),
+    Case(commands::case::CaseArgs),
     Evm(commands::evm::EvmArgs),
     #[cfg(feature = "index")]
     Index(commands::index::IndexArgs),
@@ -94,8 +98,12 @@ enum Command {
 }
 
 impl Command {
-    /// Whether the command ends in order after a signal, as a server does.
+    /// Whether the command ends in order after a signal, as a server does. A case ends the command
+    /// that it runs.
     const fn ends_in_order(&self) -> bool {
+        if matches!(self, Self::Case(_)) {
+            return true;
+        }
         #[cfg(feature = "serve")]
         if matches!(self, Self::Serve(_)) {
             return true;
@@ -206,9 +214,14 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
         command.try_get_matches_from_mut(topic)?;
     }
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let shared = argv::given(&command, &matches, clap::Arg::is_global_set);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.map_err(|error| error.format(&mut command))?;
-    Ok(Cli { name, ..cli })
+    Ok(Cli {
+        name,
+        shared,
+        ..cli
+    })
 }
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
@@ -272,6 +285,10 @@ fn dispatch(
         Command::Code(args) => commands::state::code(&args, context),
         Command::Storage(args) => commands::state::storage(&args, context),
         Command::Query(args) => commands::query::run(&args, context),
+        Command::Case(args) => {
+            let program = help::complete(Cli::command());
+            commands::case::run(&args, program, &cli.shared, context)
+        }
         #[cfg(feature = "index")]
         Command::Index(args) => commands::index::run(&args, context),
         Command::Era(args) => commands::era::run(&args, context),

@@ -7,6 +7,7 @@ pub(crate) mod approvals;
 pub(crate) mod branch_ends;
 pub(crate) mod call;
 mod call_tree;
+pub(crate) mod case;
 pub(crate) mod completions;
 mod disagreement;
 pub(crate) mod era;
@@ -90,7 +91,7 @@ impl Context<'_> {
     }
 
     /// Progress on the terminal, and Ctrl-C.
-    fn control(&self) -> RunControl {
+    pub(crate) fn control(&self) -> RunControl {
         let explain =
             || -> Explain { Arc::new(|line| progress::say(format_args!("plan: {line}"))) };
         RunControl {

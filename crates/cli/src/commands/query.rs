@@ -3,6 +3,7 @@
 use super::{Context, ask};
 use crate::{
     args::{ColumnArgs, NameArgs, OutputArgs},
+    argv,
     cluster::ClusterArgs,
     hints::hint_text,
     output::{aligned, print_page},
@@ -152,16 +153,7 @@ pub(crate) fn arguments(query: &Query) -> Result<Vec<String>> {
 
 /// A query as a command line for a shell.
 fn command_line(query: &Query) -> Result<String> {
-    let quoted = |arg: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);
-        if !arg.is_empty() && arg.chars().all(plain) {
-            format!(" {arg}")
-        } else {
-            format!(" '{}'", arg.replace('\'', r"'\''"))
-        }
-    };
-    let args = arguments(query)?.into_iter().map(quoted);
-    Ok(format!("txgraph{}", args.collect::<String>()))
+    Ok(argv::command_line(&arguments(query)?))
 }
 
 fn list() -> Result<()> {

@@ -26,6 +26,21 @@ fn examples(help: &str) -> Vec<String> {
     examples
 }
 
+/// The words of a line, of which a shell takes single quotes away.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// The commands that the help lists.
 fn commands(sample: &Sample) -> Vec<String> {
     let help = run(bare(sample.folder.path()).arg("--help"));
@@ -60,16 +75,11 @@ fn examples_work() {
         let found = examples(&help.stdout);
         assert!(!found.is_empty(), "{command}: no example");
         for line in found {
-            // Only the shell needs quotes here.
-            let line = line.replace('\'', "");
-            let run = sample.run(&format!(
-                "{line} {}",
-                if line.contains("-o ") {
-                    "--overwrite"
-                } else {
-                    ""
-                }
-            ));
+            let mut arguments = words(&line);
+            if line.contains("-o ") {
+                arguments.push("--overwrite".to_owned());
+            }
+            let run = run(sample.command().args(arguments));
             let draws = line.contains(".svg") && !graphviz;
             assert_eq!(run.status, i32::from(draws), "{line}: {run:?}");
             seen += 1;

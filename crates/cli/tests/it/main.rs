@@ -11,6 +11,7 @@ mod amounts;
 mod analyze;
 mod approvals;
 mod bundles;
+mod case;
 mod cluster;
 mod columns;
 mod config;

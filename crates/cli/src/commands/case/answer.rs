@@ -1,0 +1,148 @@
+//! The record of an answer, `answers/NAME/answer.json`, and hashes of files.
+
+use alloy_primitives::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::{
+    fmt,
+    fs::{self, File},
+    io,
+    path::{Component, Path},
+};
+use txgraph::{Error, ErrorKind, Result};
+
+/// The file name of the record.
+pub(super) const RECORD: &str = "answer.json";
+
+/// The standard output of the command.
+pub(super) const STDOUT: &str = "stdout.txt";
+
+/// The standard error of the command, which states times and is never the same twice.
+pub(super) const STDERR: &str = "stderr.txt";
+
+/// The labels of the case when the command ran.
+pub(super) const LABELS: &str = "labels.csv";
+
+/// A command and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    pub(super) name: String,
+    /// The question in words.
+    pub(super) title: Option<String>,
+    /// The command as it was typed, without the program.
+    pub(super) command: Vec<String>,
+    /// Options of every command that were given apart from the command.
+    pub(super) options: Vec<String>,
+    /// Arguments that the case added. Their files are files of the answer.
+    pub(super) added: Vec<String>,
+    /// The program with version and commit.
+    pub(super) program: String,
+    /// Where the blocks came from.
+    pub(super) source: Option<String>,
+    /// When the command began, in UTC.
+    pub(super) time: String,
+    pub(super) seconds: f64,
+    pub(super) status: i32,
+    /// The last block of the source.
+    pub(super) tip: Option<u64>,
+    /// The blocks of the query, if it states them.
+    pub(super) blocks: Vec<Blocks>,
+    /// Files that the command line names.
+    pub(super) inputs: Vec<FileRecord>,
+    pub(super) files: Vec<FileRecord>,
+}
+
+/// Consecutive blocks; both ends are included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Blocks {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.first, self.last.saturating_add(1))
+    }
+}
+
+/// A file with its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileRecord {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+    /// Rows, of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rows: Option<u64>,
+}
+
+impl Answer {
+    /// The blocks in words, as in `--blocks`; empty if they are not known.
+    pub(super) fn blocks_text(&self) -> String {
+        let words: Vec<_> = self.blocks.iter().map(ToString::to_string).collect();
+        words.join(", ")
+    }
+
+    /// The file of this name.
+    pub(super) fn file(&self, name: &str) -> Option<&FileRecord> {
+        self.files.iter().find(|file| file.name == name)
+    }
+}
+
+impl FileRecord {
+    /// Reads and hashes a file.
+    pub(super) fn of(path: &Path, name: impl Into<String>) -> Result<Self> {
+        let failed = |error| Error::io(path, error);
+        let mut hash = Sha256::new();
+        let bytes = io::copy(&mut File::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
+        Ok(Self {
+            name: name.into(),
+            bytes,
+            sha256: hex::encode(hash.finalize()),
+            rows: None,
+        })
+    }
+
+    /// Fails if the file in `folder` is not as recorded.
+    pub(super) fn check(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(&self.name);
+        let found = Self::of(&path, "")?;
+        if found.sha256 == self.sha256 {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: the file differs from its record: SHA-256 {}, recorded {}",
+            path.display(),
+            found.sha256,
+            self.sha256
+        );
+        Err(Error::new(ErrorKind::Failed, message))
+    }
+}
+
+/// The files of a folder, by name.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
+    let failed = |error| Error::io(folder, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether a text is the name of a file or folder that can be in a case.
+pub(super) fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !text.is_empty()
+        && text.len() <= 100
+        && !text.starts_with(['.', '-'])
+        && text.chars().all(plain)
+}
+
+/// Whether a text is the name of a file, and no path.
+pub(super) fn is_file_name(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == text)
+}

@@ -1,0 +1,59 @@
+//! The blocks of a command, so that it asks the same question when the chain has grown.
+
+use super::{answer::Blocks, question::Question};
+use crate::argv;
+use txgraph::{BlockRange, Capability, Result, RunControl, Source};
+
+/// Options that choose blocks.
+const BLOCKS: [&str; 5] = ["blocks", "from_block", "to_block", "since", "until"];
+
+impl Question {
+    /// The arguments that fix the blocks of a command that names none, so that it is the same
+    /// question when the chain has grown.
+    pub(super) fn fixed(&self, control: &RunControl) -> Result<Vec<String>> {
+        let asks = |ids: &[&str]| ids.iter().any(|id| self.is_given(id));
+        let has_blocks = self.knows("blocks") && !asks(&BLOCKS) && !asks(&["tx", "year"]);
+        let has_state = self.knows("block") && !self.is_given("block");
+        if self.is_given("cluster") || !(has_blocks || has_state) {
+            return Ok(Vec::new());
+        }
+        let source = Source::with_config(&self.config()?, control)?;
+        let mut words = Vec::new();
+        if has_blocks {
+            let BlockRange { first, last } = source.default_range()?;
+            words.push(format!("--blocks={first}:{}", last.saturating_add(1)));
+        }
+        // The state ends with the blocks on disk.
+        if has_state && source.head()?.is_none() && source.require(Capability::State).is_ok() {
+            words.push(format!("--block={}", source.tip()?));
+        }
+        Ok(words)
+    }
+
+    /// Whether the blocks that the command names depend on the tip.
+    pub(super) fn follows_tip(&self) -> bool {
+        let is_open = |text: &str| text.starts_with(['-', ':', '@']) || text.ends_with(':');
+        let blocks = self.values("blocks");
+        blocks.iter().flat_map(|text| text.split(',')).any(is_open)
+            || (self.is_given("since") && !self.is_given("until"))
+            || (self.is_given("from_block") && !self.is_given("to_block"))
+    }
+
+    /// The command of an answer with what the case added to it. With `ranges`, it asks for these
+    /// blocks. Options of every command are left out.
+    pub(super) fn again(&self, added: &[String], ranges: &[Blocks]) -> Vec<String> {
+        let mut words = vec![self.command.clone()];
+        words.extend(argv::given(&self.parsed, &self.matches, |arg| {
+            let id = arg.get_id().as_str();
+            !arg.is_global_set() && (ranges.is_empty() || !BLOCKS.contains(&id))
+        }));
+        words.extend(ranges.iter().map(|range| format!("--blocks={range}")));
+        words.extend(added.iter().cloned());
+        for arg in self.parsed.get_positionals() {
+            let id = arg.get_id().as_str();
+            let values = self.is_given(id).then(|| self.values(id));
+            words.extend(values.into_iter().flatten());
+        }
+        words
+    }
+}

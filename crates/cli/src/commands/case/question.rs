@@ -1,0 +1,217 @@
+//! The command of an answer: what it is, what the case adds to it, and how it is asked again.
+
+use super::answer::{FileRecord, LABELS, RECORD, STDERR, STDOUT};
+use crate::{args::Global, argv};
+use clap::{ArgMatches, Command, FromArgMatches};
+use std::{ffi::OsString, path::Path};
+use txgraph::{Config, Error, Result, SourceSpec, parse::QueryFile};
+
+/// The commands that answer questions.
+const COMMANDS: [&str; 16] = [
+    "graph",
+    "transfers",
+    "analyze",
+    "path",
+    "common",
+    "query",
+    "info",
+    "address",
+    "statement",
+    "approvals",
+    "tx",
+    "token",
+    "balance",
+    "nonce",
+    "code",
+    "storage",
+];
+
+/// Options whose values are files.
+const FILES: [&str; 6] = [
+    "labels",
+    "stop_at",
+    "token_list",
+    "prices",
+    "chain",
+    "config",
+];
+
+/// A command that was parsed.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) command: String,
+    pub(super) parsed: Command,
+    pub(super) matches: ArgMatches,
+}
+
+impl Question {
+    /// Parses a command, with options of every command in front of it.
+    pub(super) fn parse(
+        mut program: Command,
+        options: &[String],
+        words: &[String],
+    ) -> Result<Self> {
+        let args =
+            std::iter::once("txgraph").chain(options.iter().chain(words).map(String::as_str));
+        let args = argv::several_blocks(args.map(OsString::from));
+        let matches = program.try_get_matches_from_mut(args);
+        let matches = matches.map_err(|error| {
+            let text = error.render().to_string();
+            let text = text.split("\n\n").next().unwrap_or_default();
+            let text = text.trim_start_matches("error: ").trim();
+            Error::usage(format!("the command of the answer: {text}"))
+                .hint("write the command after `--` as after txgraph")
+        })?;
+        let Some((command, matches)) = matches.subcommand() else {
+            return Err(Error::usage("the answer has no command"));
+        };
+        let question = Self {
+            command: command.to_owned(),
+            parsed: (program.find_subcommand(command).cloned()).unwrap_or_default(),
+            matches: matches.clone(),
+        };
+        question.check()?;
+        Ok(question)
+    }
+
+    /// Refuses commands that give no answer.
+    fn check(&self) -> Result<()> {
+        let command = &self.command;
+        if !COMMANDS.contains(&command.as_str()) || self.matches.subcommand().is_some() {
+            let known = COMMANDS.join(", ");
+            return Err(
+                Error::usage(format!("`{command}` gives no answer that a case can keep"))
+                    .hint(format!("the commands are {known}")),
+            );
+        }
+        for (id, why) in [
+            ("explain", "the query is not run"),
+            ("stats", "the case keeps the cost itself"),
+            ("list", "no query is run"),
+            ("show", "no query is run"),
+        ] {
+            if self.is_given(id) {
+                return Err(Error::usage(format!("with --{id}, {why}")));
+            }
+        }
+        let reserved = [RECORD, STDOUT, STDERR, LABELS];
+        let outputs = self.values("output").into_iter();
+        let vertices = self.values("vertices");
+        match outputs
+            .chain(vertices)
+            .find(|name| reserved.contains(&name.as_str()))
+        {
+            Some(name) => Err(Error::usage(format!(
+                "{name} is a file of every answer; choose another name"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the command has this option.
+    pub(super) fn knows(&self, id: &str) -> bool {
+        self.parsed.get_arguments().any(|arg| arg.get_id() == id)
+    }
+
+    /// Whether the option is on the command line.
+    pub(super) fn is_given(&self, id: &str) -> bool {
+        let known = self.matches.try_contains_id(id).unwrap_or_default();
+        known && self.matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+    }
+
+    /// The values of an option.
+    pub(super) fn values(&self, id: &str) -> Vec<String> {
+        let values = self.matches.try_get_raw(id).ok().flatten();
+        let values = values.into_iter().flatten();
+        values.map(|it| it.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Whether the command line has a URL that may contain a key.
+    pub(super) fn may_have_key(&self) -> bool {
+        let sources = self.values("source").into_iter().map(SourceSpec::from);
+        let heads = self.values("head").into_iter().map(SourceSpec::server);
+        // A path of a URL is not shown.
+        sources
+            .chain(heads)
+            .any(|source| source.to_string().ends_with('…'))
+    }
+
+    /// The settings of the command: its source, and how to run.
+    pub(super) fn config(&self) -> Result<Config> {
+        let global = Global::from_arg_matches(&self.matches);
+        let global = global.map_err(|error| Error::usage(error.to_string()))?;
+        global.config()
+    }
+
+    /// The outputs that are kept if the command names none, and the labels of the case.
+    pub(super) fn additions(&self, has_labels: bool) -> Result<Vec<String>> {
+        let mut words = Vec::new();
+        let is_chosen = ["output", "format", "vertices"]
+            .iter()
+            .any(|id| self.is_given(id));
+        if !is_chosen {
+            words.extend(self.outputs(has_labels)?);
+        }
+        if has_labels && self.knows("labels") {
+            words.extend(["--labels", LABELS].map(str::to_owned));
+        }
+        Ok(words)
+    }
+
+    fn outputs(&self, has_labels: bool) -> Result<Vec<String>> {
+        let mut command = self.command.clone();
+        if command == "query" {
+            let name = self.values("file").pop().unwrap_or_default();
+            let set = self.matches.get_many::<(String, String)>("set");
+            let set: Vec<_> = set.into_iter().flatten().cloned().collect();
+            let query = QueryFile::open(&name)?.resolve(&set)?;
+            query.command().clone_into(&mut command);
+        }
+        let words: &[&str] = match command.as_str() {
+            "graph" => &["-o", "graph.svg", "-o", "graph.csv"],
+            "transfers" => &["-o", "transfers.csv"],
+            "analyze" => &["-o", "analysis.json", "-o", "-"],
+            "statement" => &["-o", "statement.json", "-o", "-"],
+            "approvals" => &["-o", "approvals.json", "-o", "-"],
+            _ => &[],
+        };
+        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let has_columns = ["graph", "transfers"].contains(&command.as_str());
+        if has_columns && !self.is_given("columns") && !self.is_given("merge") {
+            let labels = if has_labels {
+                ",from_label,to_label"
+            } else {
+                ""
+            };
+            words.push(format!("--columns=all,amount,symbol{labels}"));
+        }
+        Ok(words)
+    }
+
+    /// The files that the command line names.
+    pub(super) fn inputs(&self) -> Result<Vec<FileRecord>> {
+        let mut names: Vec<String> = Vec::new();
+        for id in FILES {
+            names.extend(self.values(id));
+        }
+        for arg in self.parsed.get_arguments() {
+            let lists = self.values(arg.get_id().as_str());
+            let lists = lists.iter();
+            names.extend(lists.filter_map(|word| Some(word.strip_prefix('@')?.to_owned())));
+        }
+        if self.command == "query" {
+            names.extend(self.values("file"));
+        }
+        names.sort();
+        names.dedup();
+        let files = names.iter().filter(|name| Path::new(name).is_file());
+        files
+            .map(|name| FileRecord::of(Path::new(name), name))
+            .collect()
+    }
+
+    /// The options of every command that the command line has.
+    pub(super) fn shared(&self) -> Vec<String> {
+        argv::given(&self.parsed, &self.matches, |arg| arg.is_global_set())
+    }
+}

@@ -1,0 +1,225 @@
+//! `txgraph case verify`.
+
+use super::{
+    VerifyArgs, add,
+    answer::{Answer, FileRecord, LABELS, STDERR, names},
+    child,
+    folder::Folder,
+    question::Question,
+};
+use crate::{
+    argv::command_line,
+    commands::Context,
+    exit,
+    output::{number, print_page},
+    progress,
+};
+use clap::Command;
+use serde_json::Value;
+use std::{collections::BTreeMap, fs, path::Path};
+use txgraph::{Error, ErrorKind, Result, version};
+
+/// Runs the command.
+pub(super) fn run(
+    args: &VerifyArgs,
+    program: Command,
+    options: &[String],
+    context: &Context<'_>,
+) -> Result<()> {
+    let folder = Folder::open(&args.folder)?;
+    let answers = folder.checked(&context.terminal.cancel)?;
+    for name in names(&folder.answers())? {
+        if !name.starts_with('.') && !folder.has(&name) {
+            let message = format!(
+                "{}: the case has no such answer",
+                folder.at(&name).display()
+            );
+            return Err(Error::new(ErrorKind::Failed, message));
+        }
+    }
+    let files: u64 = answers.iter().map(|answer| answer.files.len() as u64).sum();
+    print_page(&format!(
+        "{}: {} of {}, all as recorded\n",
+        folder.path.display(),
+        number(files, "file", "files"),
+        number(answers.len() as u64, "answer", "answers"),
+    ))?;
+    if !args.rerun {
+        return Ok(());
+    }
+    let options = add::of_command(options);
+    let mut failed = Vec::new();
+    for answer in &answers {
+        match rerun(answer, &folder, program.clone(), &options, context) {
+            Ok(line) => print_page(&format!("{}: {line}\n", answer.name))?,
+            Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
+            Err(error) => failed.push(error.at(&answer.name)),
+        }
+    }
+    exit::last_of(failed)
+}
+
+/// Runs the command of an answer again, and compares its files.
+fn rerun(
+    answer: &Answer,
+    folder: &Folder,
+    program: Command,
+    options: &[String],
+    context: &Context<'_>,
+) -> Result<String> {
+    let question = Question::parse(program.clone(), &answer.options, &answer.command)?;
+    // A command whose blocks follow the tip asks for the blocks of the answer.
+    let ranges = match question.follows_tip() {
+        true => &answer.blocks[..],
+        false => &[],
+    };
+    let temporary = tempfile::tempdir();
+    let temporary = temporary.map_err(|error| Error::io(&std::env::temp_dir(), error))?;
+    let place = temporary.path().canonicalize();
+    let place = place.map_err(|error| Error::io(temporary.path(), error))?;
+    let old = folder.at(&answer.name);
+    if answer.file(LABELS).is_some() {
+        let copied = fs::copy(old.join(LABELS), place.join(LABELS));
+        copied.map_err(|error| Error::io(&place, error))?;
+    }
+    let asked = question.again(&answer.added, ranges);
+    let shared = combined(&question.shared(), options);
+    let words: Vec<String> = (shared.iter().cloned())
+        .chain(add::placed(&asked, &place))
+        .collect();
+    let source = Question::parse(program, &shared, &asked)?.config()?.source;
+    let source = source.map(|source| source.to_string());
+    let line = command_line(&asked);
+    context
+        .terminal
+        .note(format_args!("{}: {line}", answer.name));
+    let done = child::run(&words, &place, false, context).inspect_err(|_| {
+        let log = fs::read_to_string(place.join(STDERR)).unwrap_or_default();
+        log.lines()
+            .for_each(|line| progress::say(format_args!("{line}")));
+    })?;
+    let mut found: BTreeMap<Same, Vec<String>> = BTreeMap::new();
+    let made = |file: &&FileRecord| ![STDERR, LABELS].contains(&file.name.as_str());
+    for file in answer.files.iter().filter(made) {
+        let same = compare(file, &old, &place, answer, !ranges.is_empty())?;
+        found.entry(same).or_default().push(file.name.clone());
+    }
+    let others = names(&place)?.into_iter();
+    let others: Vec<_> = others.filter(|name| answer.file(name).is_none()).collect();
+    if !others.is_empty() {
+        found.entry(Same::No).or_default().extend(others);
+    }
+    if let Some(differ) = found.get(&Same::No) {
+        let mut reasons = reasons(answer, done.blocks != answer.blocks)?;
+        if source != answer.source {
+            let [now, then] = [&source, &answer.source].map(|it| it.as_deref().unwrap_or("none"));
+            reasons.insert(0, format!("the source was {then}, and is {now}"));
+        }
+        let files = differ.join(", ");
+        let message = format!("the command gives another answer: {files}");
+        return Err(Error::new(ErrorKind::Failed, message).hint(reasons.join("; ")));
+    }
+    let words = found.iter().map(|(same, files)| {
+        let files = files.join(", ");
+        match same {
+            Same::Bytes => format!("the same bytes again: {files}"),
+            Same::ButMetadata => format!("the same but for metadata: {files}"),
+            _ => format!("not compared: {files}"),
+        }
+    });
+    Ok(words.collect::<Vec<_>>().join("; "))
+}
+
+/// Options of every command. New ones take the place of old ones.
+fn combined(old: &[String], new: &[String]) -> Vec<String> {
+    let name = |word: &String| match word.split('=').next().unwrap_or_default() {
+        "--source" => "--datadir".to_owned(),
+        name => name.to_owned(),
+    };
+    let is_kept = |word: &&String| new.iter().all(|other| name(other) != name(word));
+    old.iter().filter(is_kept).chain(new).cloned().collect()
+}
+
+/// How two files compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Same {
+    Bytes,
+    /// The metadata states another version of the program, or the blocks in other words.
+    ButMetadata,
+    /// The file contains metadata that cannot be taken out.
+    Unknown,
+    No,
+}
+
+/// Compares a file with the one of a rerun. With `in_other_words`, the rerun named the same blocks
+/// in other words.
+fn compare(
+    file: &FileRecord,
+    old: &Path,
+    new: &Path,
+    answer: &Answer,
+    in_other_words: bool,
+) -> Result<Same> {
+    let path = new.join(&file.name);
+    if !path.is_file() {
+        return Ok(Same::No);
+    }
+    if FileRecord::of(&path, "")?.sha256 == file.sha256 {
+        return Ok(Same::Bytes);
+    }
+    let program = format!("txgraph {}", version());
+    let texts = [old.join(&file.name), path].map(fs::read_to_string);
+    if let [Ok(before), Ok(now)] = texts {
+        let before = before.replace(&answer.program, &program);
+        let is_same = || {
+            let documents = [&before, &now].map(|text| without_blocks(text));
+            documents[0].is_some() && documents[0] == documents[1]
+        };
+        if before == now || (in_other_words && is_same()) {
+            return Ok(Same::ButMetadata);
+        }
+    }
+    let extension = file.name.rsplit('.').next().unwrap_or_default();
+    let is_text = ["csv", "jsonl", "json", "txt"].contains(&extension);
+    let is_known = is_text || (!in_other_words && answer.program == program);
+    Ok(if is_known { Same::No } else { Same::Unknown })
+}
+
+/// A JSON document whose metadata does not say how the blocks were written.
+fn without_blocks(text: &str) -> Option<Value> {
+    let mut document: Value = serde_json::from_str(text).ok()?;
+    for path in ["/question", "/metadata/question"] {
+        if let Some(Value::Object(question)) = document.pointer_mut(path) {
+            question.remove("blocks");
+        }
+    }
+    Some(document)
+}
+
+/// The known changes since an answer was made.
+fn reasons(answer: &Answer, has_other_blocks: bool) -> Result<Vec<String>> {
+    let mut reasons = Vec::new();
+    for input in &answer.inputs {
+        let path = Path::new(&input.name);
+        if !path.is_file() {
+            reasons.push(format!("{} is missing", input.name));
+        } else if FileRecord::of(path, "")?.sha256 != input.sha256 {
+            reasons.push(format!("{} has changed", input.name));
+        }
+    }
+    let now = format!("txgraph {}", version());
+    if now != answer.program {
+        reasons.push(format!("{} made the answer; this is {now}", answer.program));
+    }
+    if has_other_blocks {
+        reasons.push("the command now asks for other blocks".to_owned());
+    }
+    let is_picture = |name: &str| name.ends_with(".svg") || name.ends_with(".png");
+    if answer.files.iter().any(|file| is_picture(&file.name)) {
+        reasons.push("pictures also depend on the version of Graphviz".to_owned());
+    }
+    if reasons.is_empty() {
+        reasons.push("the source has other blocks or another state than then".to_owned());
+    }
+    Ok(reasons)
+}

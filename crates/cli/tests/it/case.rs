@@ -1,0 +1,387 @@
+//! `txgraph case`: folders with answers, and their reports.
+
+use crate::{
+    harness::{Run, Sample, run},
+    signals::{read_until, send, status},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufReader, Write},
+    process::Stdio,
+};
+
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
+/// Runs with arguments as they are.
+fn args(sample: &Sample, args: &[&str]) -> Run {
+    run(sample.command().args(args))
+}
+
+fn json(sample: &Sample, name: &str) -> Value {
+    serde_json::from_str(&sample.read(name)).unwrap()
+}
+
+/// A case with a graph, an analysis and a look-up.
+fn filled() -> Sample {
+    let sample = Sample::small();
+    let hostile = "</title><script>alert(1)</script>";
+    args(
+        &sample,
+        &["case", "new", "c", "--title", hostile, "--author", "A & B"],
+    )
+    .ended(0);
+    args(
+        &sample,
+        &[
+            "case",
+            "label",
+            "c",
+            ROOT,
+            "<b>|Thief",
+            "--category",
+            "scam",
+        ],
+    )
+    .ended(0);
+    let graph = [
+        "case",
+        "add",
+        "c",
+        "--title",
+        "Where | to?",
+        "--",
+        "graph",
+        "-r",
+        ROOT,
+        "-n",
+        "3",
+    ];
+    args(&sample, &graph)
+        .ended(0)
+        .says("kept c/answers/01-graph");
+    sample
+        .ok("case add c --name patterns -- analyze patterns")
+        .prints("peel-chain");
+    sample
+        .ok(&format!("case add c -- address {ROOT}"))
+        .prints("first funder");
+    args(
+        &sample,
+        &["case", "note", "c", "<img src=x onerror=alert(1)>"],
+    )
+    .ended(0);
+    args(
+        &sample,
+        &["case", "note", "c", "second\nline", "--on", "01-graph"],
+    )
+    .ended(0);
+    sample
+}
+
+#[test]
+fn a_case_keeps_answers_with_their_evidence() {
+    let sample = filled();
+    let answer = json(&sample, "c/answers/01-graph/answer.json");
+    assert_eq!(answer["command"][0], "graph");
+    assert_eq!(
+        answer["blocks"],
+        serde_json::json!([{ "first": 0, "last": 40 }])
+    );
+    assert_eq!((&answer["tip"], &answer["status"]), (&40.into(), &0.into()));
+    assert!(
+        answer["program"]
+            .as_str()
+            .unwrap()
+            .starts_with("txgraph 0.")
+    );
+    let names = answer["files"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|file| file["name"].as_str().unwrap()).collect();
+    let expected = [
+        "graph.csv",
+        "graph.csv.meta.json",
+        "graph.svg",
+        "graph.svg.meta.json",
+        "labels.csv",
+        "stderr.txt",
+        "stdout.txt",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(answer["files"][0]["rows"], 6);
+    let csv = sample.read("c/answers/01-graph/graph.csv");
+    assert!(
+        csv.contains("<b>|Thief") && csv.contains(",8790,USD6"),
+        "{csv}"
+    );
+    // Standard error names files without the folder in which they were written.
+    let log = sample.read("c/answers/01-graph/stderr.txt");
+    assert!(log.contains("wrote graph.svg (6 rows"), "{log}");
+    let list = sample.ok("case list c");
+    list.prints("01-graph")
+        .prints("0:41")
+        .prints("analyze patterns");
+    let list: Value = serde_json::from_str(&sample.ok("case list c --json").stdout).unwrap();
+    assert_eq!(list["answers"].as_array().unwrap().len(), 3);
+    assert_eq!(list["case"]["notes"][1]["on"], "01-graph");
+}
+
+#[test]
+fn a_report_has_everything_and_no_markup_from_outside() {
+    let sample = filled();
+    sample.ok("case report c");
+    let page = sample.read("c/report.html");
+    for text in [
+        "<title>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;</title>",
+        "&lt;img src=x onerror=alert(1)&gt;",
+        "Author: A &amp; B",
+        "second\nline",
+        "txgraph graph -r 0x4545",
+        "data:image/svg+xml;base64,",
+        "graph.csv: 6 of 6 rows",
+        "&lt;b&gt;|Thief",
+        "question.hops",
+        "at least 4 addresses in a row",
+        "0x5aab93eb36231dd53e1f2ca4fce0e2b597765f1e514a90b59cb7c1ce27a59ce8",
+        "first funder",
+        "txgraph case verify DIR --rerun",
+    ] {
+        assert!(page.contains(text), "no {text}: {page}");
+    }
+    for absent in [
+        "<script",
+        "<img src=x",
+        "<b>",
+        "http://",
+        "https://",
+        " onerror=alert(1)>",
+    ] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    // The hashes of the files are in the report.
+    let answer = json(&sample, "c/answers/patterns/answer.json");
+    for file in answer["files"].as_array().unwrap() {
+        assert!(page.contains(file["sha256"].as_str().unwrap()));
+    }
+    // The same case gives the same report, and a report is not replaced.
+    sample.run("case report c").ended(1).says("already exists");
+    sample.ok("case report c --overwrite");
+    assert_eq!(sample.read("c/report.html"), page);
+    sample.ok("case report c -o c/report.md");
+    let text = sample.read("c/report.md");
+    assert!(
+        text.starts_with("# &lt;/title&gt;&lt;script&gt;alert(1)"),
+        "{text}"
+    );
+    assert!(text.contains("](<answers/01-graph/graph.svg>)"), "{text}");
+    assert!(text.contains("### 1\\. Where \\| to?"), "{text}");
+    sample
+        .run("case report c -o x.md")
+        .ended(2)
+        .says("HTML contains them");
+    sample
+        .run("case report c -o x.pdf")
+        .ended(2)
+        .says(".html or .md");
+}
+
+#[test]
+fn verify_names_the_file_that_differs() {
+    let sample = filled();
+    sample.ok("case verify c").prints("all as recorded");
+    sample
+        .ok("case verify c --rerun")
+        .prints("patterns: the same bytes again: analysis.json, stdout.txt");
+    let table = "c/answers/01-graph/graph.csv";
+    let csv = sample.read(table);
+    fs::write(sample.path(table), csv.replacen("8790", "8791", 1)).unwrap();
+    sample
+        .run("case verify c")
+        .ended(1)
+        .says("graph.csv: the file differs from its record");
+    sample
+        .run("case report c")
+        .ended(1)
+        .says("differs from its record");
+    fs::write(sample.path(table), csv).unwrap();
+    sample.ok("case verify c");
+    fs::write(sample.path("c/answers/01-graph/more.csv"), "").unwrap();
+    sample
+        .run("case verify c")
+        .ended(1)
+        .says("more.csv: the answer has no such file");
+    fs::remove_file(sample.path("c/answers/01-graph/more.csv")).unwrap();
+    // A changed record is found, too.
+    let record = "c/answers/01-graph/answer.json";
+    let text = sample.read(record).replace("\"graph\"", "\"path\"");
+    fs::write(sample.path(record), text).unwrap();
+    sample
+        .run("case verify c")
+        .ended(1)
+        .says("answer.json: the file differs");
+}
+
+#[test]
+fn a_rerun_asks_for_the_blocks_of_the_answer() {
+    let sample = Sample::small();
+    sample.ok("case new c");
+    fs::write(
+        sample.path("tokens.txt"),
+        "0xd601451207128971898aab8654521699f35222e2\n",
+    )
+    .unwrap();
+    let added = sample.ok("case add c -- transfers -t @tokens.txt -b -10: -b 5:7");
+    added.says("follow the tip; it asked for 5:7, 31:41");
+    sample.ok(&format!("case add c -- balance {ROOT}"));
+    sample.ok(&format!("case add c -- approvals {ROOT}"));
+    sample.ok("case add c -- query cycles --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2");
+    let data = sample.fixture.path().display().to_string();
+    let done = sample.ok(&format!("case verify c --rerun --datadir {data}"));
+    done.says("01-transfers: txgraph transfers --token=@tokens.txt --blocks=5:7 --blocks=31:41 -o");
+    done.says("02-balance: txgraph balance --block=40 0x4545");
+    assert_eq!(
+        done.stdout.matches("the same bytes again").count(),
+        4,
+        "{done:?}"
+    );
+    // A changed input is named.
+    fs::write(sample.path("tokens.txt"), "eth\n").unwrap();
+    let failed = sample.run("case verify c --rerun").ended(1);
+    failed.says("01-transfers: the command gives another answer: transfers.csv");
+    failed.says("hint: tokens.txt has changed");
+}
+
+#[test]
+fn a_rerun_gives_the_same_after_the_chain_has_grown() {
+    let sample = Sample::small();
+    sample.ok("lake build l --reorg-buffer 10");
+    sample.ok("case new c");
+    let add = "case add c --source lake:l --";
+    sample.ok(&format!("{add} graph -r {ROOT} -n 9"));
+    sample.ok(&format!("{add} transfers -b -10:"));
+    sample.ok("lake append l --reorg-buffer 0");
+    let done = sample.ok("case verify c --rerun");
+    done.prints("01-graph: the same bytes again: graph.csv, graph.csv.meta.json, graph.svg");
+    done.prints("02-transfers: the same bytes again: stdout.txt, transfers.csv;");
+    // A node has symbols, which the lake does not have.
+    let data = sample.fixture.path().display().to_string();
+    let failed = sample.run(&format!("case verify c --rerun --datadir {data}"));
+    failed
+        .ended(1)
+        .says("hint: the source was lake:l, and is reth:");
+}
+
+#[test]
+fn a_failure_leaves_no_answer() {
+    let sample = Sample::small();
+    sample.ok("case new c");
+    for (line, status, why) in [
+        ("case add c -- graph -r 0x12", 2, "no answer is kept"),
+        ("case add c -- transfers -b 50:60", 3, "above the tip"),
+        (
+            "case add c -- serve",
+            2,
+            "gives no answer that a case can keep",
+        ),
+        ("case add c -- case list c", 2, "gives no answer"),
+        (
+            "case add c -- graph --hop",
+            2,
+            "the command of the answer: unexpected argument",
+        ),
+        ("case add c -- graph --help", 2, "the command of the answer"),
+        (
+            "case add c -- transfers --explain",
+            2,
+            "the query is not run",
+        ),
+        (
+            "case add c -- transfers --stats s.json",
+            2,
+            "the case keeps the cost itself",
+        ),
+        (
+            "case add c -- transfers -o ../x.csv",
+            2,
+            "the name of a file in that folder",
+        ),
+        (
+            "case add c -- transfers -o answer.json",
+            2,
+            "a file of every answer",
+        ),
+        ("case add c --name a/b -- info", 2, "no name of an answer"),
+        ("case add d -- info", 2, "not a case"),
+        ("case add c transfers", 2, "unexpected argument"),
+        ("case note c x --on y", 2, "no answer `y`"),
+        ("case label c 0x12 x", 2, "0x12"),
+        ("case new c", 2, "not empty"),
+    ] {
+        sample.run(line).ended(status).says(why);
+    }
+    assert_eq!(fs::read_dir(sample.path("c/answers")).unwrap().count(), 0);
+    assert_eq!(
+        json(&sample, "c/case.json")["answers"],
+        serde_json::json!([])
+    );
+    let run = sample.run("case add c -- tx 1:0 --source rpc:http://127.0.0.1:9/key");
+    run.ended(1).says("the URL may contain a key");
+    sample.ok("case add c --name info -- info");
+    sample
+        .run("case add c --name info -- info")
+        .ended(2)
+        .says("already");
+}
+
+#[test]
+fn ctrl_c_leaves_no_answer() {
+    let sample = Sample::small();
+    sample.ok("case new c");
+    let made = std::process::Command::new("mkfifo")
+        .arg(sample.path("tokens"))
+        .status();
+    assert!(made.unwrap().success());
+    let mut command = sample.command();
+    command.args(["case", "add", "c", "--", "transfers", "-t", "@tokens"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // Opens when the command has opened its end.
+    let mut fifo = fs::OpenOptions::new()
+        .write(true)
+        .open(sample.path("tokens"))
+        .unwrap();
+    send("-INT", &child);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    read_until(&mut stderr, "interrupted");
+    let _ = fifo.write_all(b"all\n");
+    assert_eq!(status(child), Some(130));
+    assert_eq!(fs::read_dir(sample.path("c/answers")).unwrap().count(), 0);
+}
+
+#[test]
+fn labels_and_notes_are_kept() {
+    let sample = Sample::small();
+    sample.ok("case new c");
+    sample.ok(&format!("case label c {ROOT} Thief --category scam"));
+    let again = sample.ok(&format!("case label c {ROOT} Victim"));
+    again.says("the label replaces `Thief`");
+    let labels = sample.read("c/labels.csv");
+    assert_eq!(
+        labels,
+        "address,name,category\n0x4545Aa9C2A6019f57dE4D3c92661C6482E9aB8B0,Victim,\n"
+    );
+    let mut command = sample.command();
+    let mut child = command
+        .args(["case", "note", "c", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"one\ntwo\n")
+        .unwrap();
+    assert_eq!(status(child), Some(0));
+    let notes = json(&sample, "c/case.json")["notes"].clone();
+    assert_eq!(notes[0]["text"], "one\ntwo");
+    assert!(notes[0]["time"].as_str().unwrap().ends_with(" UTC"));
+}
