@@ -75,7 +75,7 @@ pub use options::{GraphOptions, TransferTableOptions};
 pub use picture::{Cell, cells, rounded_amount, short_addresses};
 pub use prices::Prices;
 pub use table::{TableWriter, TransferWriter};
-pub use target::{ArrowReceiver, ArrowTarget, Target, Written};
+pub use target::{ArrowReceiver, ArrowTarget, MemoryFile, Target, Written};
 pub use text::printable;
 pub use tokens::TokenList;
 pub use transactions::{TransactionFacts, Transactions};

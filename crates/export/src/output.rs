@@ -72,6 +72,7 @@ impl Output {
                 })
             }
             Target::File(path) => Self::file(path, overwrite, side),
+            Target::Memory(file) => Ok(Self::stream(file.clone(), target.to_string().into())),
             Target::Arrow(receiver) => Ok(Self::new(
                 Sink::Arrow(receiver.clone()),
                 target.to_string().into(),

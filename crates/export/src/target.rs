@@ -4,10 +4,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::{
     convert::Infallible,
-    fmt, hash,
+    fmt, hash, io,
     path::{Path, PathBuf},
     str::FromStr,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// A target of output.
@@ -19,13 +19,15 @@ pub enum Target {
     File(PathBuf),
     /// A program that takes tables in memory, in the columns of Arrow IPC.
     Arrow(ArrowTarget),
+    /// The bytes of a file, in memory.
+    Memory(MemoryFile),
 }
 
 impl Target {
     /// Returns the file, if the target is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Stdout | Self::Arrow(_) => None,
+            Self::Stdout | Self::Arrow(_) | Self::Memory(_) => None,
             Self::File(path) => Some(path),
         }
     }
@@ -35,7 +37,7 @@ impl Target {
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdout => true,
-            Self::File(_) => false,
+            Self::File(_) | Self::Memory(_) => false,
             Self::Arrow(target) => target.0.is_stream(),
         }
     }
@@ -70,7 +72,7 @@ impl fmt::Display for Target {
         match self {
             Self::Stdout => f.write_str("standard output"),
             Self::File(path) => path.display().fmt(f),
-            Self::Arrow(_) => f.write_str("memory"),
+            Self::Arrow(_) | Self::Memory(_) => f.write_str("memory"),
         }
     }
 }
@@ -131,6 +133,53 @@ impl Eq for ArrowTarget {}
 impl hash::Hash for ArrowTarget {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
         self.address().hash(state);
+    }
+}
+
+/// A file in memory. Clones share their bytes, and only they are equal.
+#[derive(Clone, Default)]
+pub struct MemoryFile(Arc<Mutex<Vec<u8>>>);
+
+impl MemoryFile {
+    /// Takes the bytes that were written.
+    pub fn take(&self) -> Vec<u8> {
+        self.with(std::mem::take)
+    }
+
+    /// Ignores poisoning: nothing panics under the lock.
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl io::Write for MemoryFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.with(|bytes| bytes.extend_from_slice(data));
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MemoryFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MemoryFile").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for MemoryFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for MemoryFile {}
+
+impl hash::Hash for MemoryFile {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
     }
 }
 

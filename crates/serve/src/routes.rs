@@ -520,7 +520,7 @@ async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Respo
             (StatusCode::OK, [(header::CONTENT_TYPE, media_type)], body).into_response()
         }
         Err(fault) => {
-            let (status, body) = api::refusal(&fault);
+            let (status, body) = api::refusal(path, &fault);
             let status = StatusCode::from_u16(status);
             let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let mut response = document(status, body.to_string().into_bytes());

@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Interrupted,
     /// The reader of the output closed it.
     BrokenPipe,
+    /// The result has more rows than the query may have.
+    TooMany,
     /// Everything else: damaged files, full disks, no permission.
     Failed,
 }

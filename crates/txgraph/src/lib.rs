@@ -99,9 +99,9 @@ pub use txgraph_evm::{
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
     ColumnWord, CounterfeitToken, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat,
-    Layout, LineWriter, Link, Metadata, RecordBatch, Schema, SchemaRef, TableFormat, Target, Token,
-    TokenList, TransferWriter, Written, cells, discard_partial_files, plain_text, printable,
-    rounded_amount, short_addresses, transfer_batch, transfer_schema,
+    Layout, LineWriter, Link, MemoryFile, Metadata, RecordBatch, Schema, SchemaRef, TableFormat,
+    Target, Token, TokenList, TransferWriter, Written, cells, discard_partial_files, plain_text,
+    printable, rounded_amount, short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,

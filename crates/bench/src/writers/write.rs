@@ -145,7 +145,7 @@ fn sink(target: &Target) -> Result<File> {
     Ok(match target {
         Target::File(path) => File::create(path)?,
         Target::Stdout => io::stdout().as_fd().try_clone_to_owned()?.into(),
-        Target::Arrow(_) => bail!("bytes are not written to memory"),
+        Target::Arrow(_) | Target::Memory(_) => bail!("bytes are not written to memory"),
     })
 }
 

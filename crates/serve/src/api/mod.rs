@@ -4,6 +4,7 @@
 //! is made from it.
 
 mod address;
+mod approvals;
 mod endpoint;
 mod given;
 mod graph;
@@ -17,6 +18,7 @@ mod search;
 mod table;
 mod token;
 mod transaction;
+mod written;
 
 use crate::{
     ask::Ask,
@@ -27,12 +29,13 @@ use given::Given;
 use question::Question;
 use serde_json::{Value, json};
 use table::ENDPOINTS;
-use txgraph::{ErrorKind, Hint};
+use txgraph::{AnalysisFormat, ErrorKind, Hint, TableFormat};
 
 /// The begin of all paths of this API.
 pub(crate) const PREFIX: &str = "/v1/";
 
-/// The path of graphs, which can also be tables.
+/// The paths of answers that have other formats, too.
+const APPROVALS: &str = "/v1/approvals";
 const GRAPH: &str = "/v1/graph";
 
 /// A request that was read.
@@ -40,16 +43,27 @@ const GRAPH: &str = "/v1/graph";
 pub(crate) struct Request {
     path: &'static str,
     given: Given,
-    /// Whether a table is wanted as Arrow IPC.
-    is_arrow: bool,
+    form: Form,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// A document of this API.
+    Answer,
+    /// A table as Arrow IPC.
+    Arrow,
+    /// A file, as the command line writes it.
+    File(AnalysisFormat),
 }
 
 impl Request {
     /// The media type of its document.
     pub(crate) const fn media_type(&self) -> &'static str {
-        match self.is_arrow {
-            true => openapi::ARROW,
-            false => "application/json",
+        match self.form {
+            Form::Arrow => openapi::ARROW,
+            Form::File(AnalysisFormat::Table(_)) => openapi::CSV,
+            Form::Answer | Form::File(_) => "application/json",
         }
     }
 }
@@ -68,10 +82,19 @@ pub(crate) fn read(path: &str, query: &str, accept: &str) -> Answer<Request> {
         Fault::NotHere(format!("there is no {path:.80}, but {}", paths.join(", ")))
     })?;
     let given = Given::parse(endpoint, query)?;
+    let form = match endpoint.path {
+        GRAPH if accept.contains(openapi::ARROW) => Form::Arrow,
+        _ if given.knows("format") => match given.word("format") {
+            "json" => Form::File(AnalysisFormat::Json),
+            "csv" => Form::File(AnalysisFormat::Table(TableFormat::Csv)),
+            _ => Form::Answer,
+        },
+        _ => Form::Answer,
+    };
     Ok(Request {
         path: endpoint.path,
         given,
-        is_arrow: endpoint.path == GRAPH && accept.contains(openapi::ARROW),
+        form,
     })
 }
 
@@ -82,11 +105,20 @@ pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<
         names,
         given: &request.given,
     };
+    let file = match (request.path, request.form) {
+        (_, Form::Answer) => None,
+        (GRAPH, _) => Some(graph::arrow(&question)?),
+        (APPROVALS, Form::File(format)) => Some(approvals::file(&question, format)?),
+        _ => None,
+    };
+    if let Some(file) = file {
+        return limited(ask, file);
+    }
     let found = match request.path {
         "/v1/address" => address::profile(&question)?,
+        APPROVALS => approvals::answer(&question)?,
         "/v1/block" => info::block(&question)?,
         "/v1/common" => relations::common(&question)?,
-        GRAPH if request.is_arrow => return limited(ask, graph::arrow(&question)?),
         GRAPH => graph::graph(&question)?,
         "/v1/info" => info::info(&question)?,
         "/v1/labels" => info::of_addresses(&question)?,
@@ -113,11 +145,11 @@ fn limited(ask: &Ask<'_>, bytes: Vec<u8>) -> Answer<Vec<u8>> {
     }
 }
 
-/// The HTTP status and the document of a request without a result.
-pub(crate) fn refusal(fault: &Fault) -> (u16, Value) {
+/// The HTTP status and the document of a request to a path without a result.
+pub(crate) fn refusal(path: &str, fault: &Fault) -> (u16, Value) {
     let (status, code) = status(fault);
     let hint = match fault {
-        Fault::Source(error) => error.hint.as_ref().map(hint),
+        Fault::Source(error) => error.hint.as_ref().map(|it| hint(path, it)),
         _ => None,
     };
     let error = json!({ "code": code, "message": fault.message(), "hint": hint });
@@ -135,6 +167,7 @@ fn status(fault: &Fault) -> (u16, &'static str) {
         Fault::Source(error) => match error.kind {
             ErrorKind::Usage => (400, "parameter"),
             ErrorKind::Unavailable => (422, "incomplete"),
+            ErrorKind::TooMany => (413, "too_much"),
             ErrorKind::Unsupported(_) => (501, "unsupported"),
             ErrorKind::Reorged => (503, "reorganized"),
             _ => (500, "failed"),
@@ -143,9 +176,16 @@ fn status(fault: &Fault) -> (u16, &'static str) {
     }
 }
 
-/// A remedy, in the parameters of this API.
-fn hint(hint: &Hint) -> String {
+/// A remedy, in the parameters of an endpoint.
+fn hint(path: &str, hint: &Hint) -> String {
+    let has = |name| {
+        let endpoint = ENDPOINTS.iter().find(|it| it.path == path);
+        endpoint.is_some_and(|it| it.parameters.iter().any(|it| it.name == name))
+    };
     match hint {
+        Hint::AllowPartial { newest } if !has("partial") => {
+            format!("ask for blocks that exist: `blocks={newest}`")
+        }
         Hint::AllowPartial { newest } => format!(
             "`partial=true` answers with the blocks that exist; or ask for blocks that exist: \
              `blocks={newest}`"

@@ -7,6 +7,23 @@ pub(super) const EVERY: Fields = &[("command", "string?"), ("incomplete", "strin
 
 /// The objects in answers, by name.
 pub(super) const OBJECTS: &[(&str, Fields)] = &[
+    (
+        "Approval",
+        &[
+            ("kind", "string"),
+            ("owner", "hex"),
+            ("spender", "hex"),
+            ("token_address", "hex"),
+            ("token_id", "decimal?"),
+            ("unlimited", "boolean"),
+            ("amount", "decimal?"),
+            ("at_risk", "decimal?"),
+            ("expires_timestamp", "integer?"),
+            ("last_timestamp", "integer"),
+            ("last_block", "integer"),
+            ("transaction_hash", "hex"),
+        ],
+    ),
     ("Balance", &[("token", "Token"), ("amount", "decimal?")]),
     (
         "BlockTransaction",

@@ -25,6 +25,9 @@ const FAILURES: [(&str, &str); 8] = [
 /// The media type of Arrow streams.
 pub(super) const ARROW: &str = "application/vnd.apache.arrow.stream";
 
+/// The media type of tables as text.
+pub(super) const CSV: &str = "text/csv; charset=utf-8";
+
 /// The document.
 pub(super) fn document() -> Value {
     let paths = ENDPOINTS
@@ -68,6 +71,9 @@ fn operation(endpoint: &Endpoint) -> Value {
             ARROW.to_owned(),
             json!({ "schema": { "type": "string", "format": "binary" } }),
         );
+    }
+    if endpoint.parameters.iter().any(|it| it.name == "format") {
+        content.insert(CSV.to_owned(), json!({ "schema": { "type": "string" } }));
     }
     let mut responses = Map::new();
     responses.insert(

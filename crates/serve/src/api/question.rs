@@ -18,11 +18,11 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Which transfers are asked for: the parameters that most endpoints have.
-    pub(super) fn selection(&self) -> Selection {
-        let (given, tip) = (self.given, self.ask.tip.number);
+    /// Which blocks are asked for: all up to the one that the answer is about, unless a range is named.
+    pub(super) fn blocks(&self) -> Vec<BlockSpec> {
+        let tip = self.ask.tip.number;
         let mut blocks = Vec::new();
-        match given.blocks() {
+        match self.given.blocks() {
             None => blocks.push(BlockSpec::through(0, tip)),
             Some((_, specs)) => {
                 for spec in specs {
@@ -39,12 +39,18 @@ impl Question<'_> {
                 }
             }
         }
+        blocks
+    }
+
+    /// Which transfers are asked for: the parameters that most endpoints have.
+    pub(super) fn selection(&self) -> Selection {
+        let given = self.given;
         let tokens = match given.knows("token") {
             true => given.tokens(),
             false => Vec::new(),
         };
         Selection {
-            blocks,
+            blocks: self.blocks(),
             tokens: match tokens.is_empty() {
                 true => TokenFilter::All,
                 false => TokenFilter::Only {
@@ -131,6 +137,14 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// An answer that begins with these fields.
+    pub(super) fn of(fields: Map<String, Value>) -> Self {
+        Self {
+            fields,
+            ..Self::default()
+        }
+    }
+
     /// Adds a field.
     pub(super) fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.fields.insert(name.to_owned(), value.into());

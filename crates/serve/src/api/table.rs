@@ -29,6 +29,11 @@ const PARTIAL: Parameter = Parameter::new(
     Kind::Flag,
     "answer with the blocks that exist if some are missing, and say which",
 );
+const FORMAT: Parameter = Parameter::new(
+    "format",
+    Kind::Word(&["answer", "json", "csv"]),
+    "`json` and `csv` are the files that the command line writes",
+);
 const DIRECTION: &[&str] = &["out", "in", "both"];
 const ROOT: Parameter = Parameter::new("root", Kind::Address, "where the search starts")
     .required()
@@ -66,6 +71,30 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("transfers", "integer"),
             ("received", "integer"),
             ("sent", "integer"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
+        path: "/v1/approvals",
+        summary: "Open approvals: who may take which tokens of an account, and how much",
+        parameters: &[
+            Parameter::new("address", Kind::Address, "the account").required(),
+            Parameter::new(
+                "as_spender",
+                Kind::Flag,
+                "the approvals that others gave to the account",
+            ),
+            BLOCKS,
+            FORMAT,
+        ],
+        answer: &[
+            ("metadata", "any"),
+            ("address", "hex"),
+            ("notes", "string[]"),
+            ("approvals", "Approval[]"),
+            ("block", "integer"),
+            ("granted", "integer"),
+            ("labels", "Label{}"),
             ("tokens", "Token{}"),
         ],
     },

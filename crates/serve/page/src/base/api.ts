@@ -46,8 +46,7 @@ async function failure(response: Response): Promise<ApiError> {
   }
 }
 
-/** The answer of a path, or an `ApiError`. */
-export async function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+async function get(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
   const text = query(parameters);
   const token = sessionStorage.getItem(TOKEN_KEY);
   let response: Response;
@@ -61,6 +60,12 @@ export async function ask<T>(path: string, parameters: Parameters = {}, signal?:
     throw new ApiError(0, "unreachable", "the server does not answer", "Is `txgraph serve` still running?");
   }
   if (!response.ok) throw await failure(response);
+  return response;
+}
+
+/** The answer of a path, or an `ApiError`. */
+export async function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const response = await get(path, parameters, signal);
   const answer = (await response.json()) as Record<string, unknown>;
   // Older answers lack parts that pages rely on.
   answer.incomplete ??= [];

@@ -1,7 +1,7 @@
 // Parts that several pages use.
 
 import { ApiError } from "./api.ts";
-import { announce, h, icon, iconButton, ICONS, put } from "./dom.ts";
+import { announce, fill, h, icon, iconButton, ICONS, put } from "./dom.ts";
 import { count, plain, second, short } from "./format.ts";
 import { addressPath, blockPath, tokenPath, transactionPath } from "./route.ts";
 import { exactAmount, NATIVE, roundedAmount, symbol } from "./tokens.ts";
@@ -41,6 +41,12 @@ export const blockLink = (block: number): HTMLElement =>
 export function when(position: Position | null): HTMLElement {
   if (position === null) return h("span", { class: "muted" }, "none");
   return h("span", {}, second(position.time), position.time === null ? "" : " · ", "block ", blockLink(position.block));
+}
+
+/** The symbol of a token, which leads to its page. */
+export function tokenLink(tokens: Tokens, token: TokenId): HTMLElement {
+  const text = symbol(tokens, token);
+  return token === NATIVE ? h("span", {}, text) : h("a", { href: tokenPath(token), title: token }, text);
 }
 
 /** A rounded amount; the exact one is its tooltip. */
@@ -158,6 +164,54 @@ export function facts(all: [string, Node | string | number | null][]): HTMLEleme
 
 export const card = (title: string, ...children: (Node | string | null)[]): HTMLElement =>
   h("section", { class: "card" }, h("h2", {}, title), ...children);
+
+/** The event of a section that a button leads to. */
+const JUMP = "jump";
+
+/** Milliseconds in view after which a section asks. Those before it may still grow. */
+const PAUSE = 400;
+
+/** A section whose content is asked for when it comes into view. Who leaves the page ends the question. */
+export function lazyCard(title: string, load: (signal: AbortSignal) => Promise<(Node | string | null)[]>): HTMLElement {
+  const box = h("div", { class: "list" }, h("p", { class: "loading" }, "Loading…"));
+  const section = card(title, box);
+  const leaving = new AbortController();
+  let timer = 0;
+  const start = (): void => {
+    clearTimeout(timer);
+    watcher.disconnect();
+    section.removeEventListener(JUMP, start);
+    load(leaving.signal).then(
+      (parts) => fill(box, ...parts),
+      (error: unknown) => fill(box, failure(error)),
+    );
+  };
+  const watcher = new IntersectionObserver((entries) => {
+    clearTimeout(timer);
+    if (entries.at(-1)?.isIntersecting) timer = window.setTimeout(start, PAUSE);
+  });
+  watcher.observe(section);
+  section.addEventListener(JUMP, start);
+  addEventListener(
+    "hashchange",
+    () => {
+      clearTimeout(timer);
+      watcher.disconnect();
+      leaving.abort();
+    },
+    { once: true },
+  );
+  return section;
+}
+
+/** A button that leads to a section of the page. */
+export function jump(section: HTMLElement, text: string): HTMLElement {
+  const onclick = (): void => {
+    section.scrollIntoView();
+    section.dispatchEvent(new Event(JUMP));
+  };
+  return h("button", { type: "button", class: "button", onclick }, text);
+}
 
 /** The head of a page: what it is, its name, and what can be done. */
 export function heading(kind: string, name: string, isCode: boolean, ...actions: (Node | null)[]): HTMLElement {

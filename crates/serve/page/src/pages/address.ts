@@ -15,10 +15,12 @@ import {
   facts,
   foot,
   heading,
+  jump,
   table,
   transactionLink,
   when,
 } from "../base/widgets.ts";
+import { approvalsCard } from "./approvals.ts";
 import { transferList } from "./transfers.ts";
 
 export const coinOf = (info: Info): Tokens => ({
@@ -47,6 +49,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
     ],
     balances,
   );
+  const approvals = approvalsCard(address);
   return h(
     "main",
     { id: "main", class: "page" },
@@ -60,6 +63,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
       answer.is_contract
         ? h("a", { href: tokenPath(address), class: "button" }, isToken ? "Token" : "As a token")
         : null,
+      jump(approvals, "Approvals"),
     ),
     h(
       "div",
@@ -87,5 +91,6 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
       "Transfers",
       transferList("Transfers of the address", { address, internal: info.has_internal && info.has_index }, address),
     ),
+    approvals,
   );
 }

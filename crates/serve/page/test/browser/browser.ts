@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 
 export const BASE = process.env.TXGRAPH_PAGE_URL ?? "http://127.0.0.1:8600";
 const PROGRAM = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -12,6 +12,21 @@ export const PEEL = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 export const PEEL_NEXT = "0xa36cea4d9ba68e7f63e9c08dfe87ca5284a6c217";
 export const PEEL_LAST = "0xf4c71c4b96606343c0511861a6abcc8da52b2e37";
 export const MIXER = "0xaecb301df506d89934995cf39ba7810c9fc6466b";
+
+/** An account with an open approval, and its spender. */
+export const OWNER = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
+export const SPENDER = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
+
+/** Text that tries to be markup. */
+export const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>\u202e'"&`;
+
+/** The sizes and colors in which views are looked at. */
+export const LOOKS: [string, BrowserContextOptions][] = [
+  ["light, 1280 pixels", {}],
+  ["dark, 1280 pixels", { colorScheme: "dark" }],
+  ["390 pixels", { viewport: { width: 390, height: 844 } }],
+  ["dark, 390 pixels", { viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
+];
 
 let browser: Browser | null = null;
 
@@ -79,6 +94,21 @@ export async function counts(page: Page): Promise<[number, number]> {
   const text = (await page.textContent(".status")) ?? "";
   const [, addresses = "", arrows = ""] = /([\d,]+) address\w*, ([\d,]+) arrow/.exec(text) ?? [];
   return [Number(addresses.replace(/,/g, "")), Number(arrows.replace(/,/g, ""))];
+}
+
+/** A section of a page by its title. */
+export const section = (page: Page, title: string): Locator => page.locator(`.card:has(h2:text-is('${title}'))`);
+
+/** Answers questions to a path with a document. */
+export const answering =
+  (path: RegExp, status: number, json: object) =>
+  async (page: Page): Promise<void> =>
+    void (await page.route(path, (route) => route.fulfill({ status, json })));
+
+/** The content of a file that a click gives. */
+export async function downloaded(page: Page, click: () => Promise<void>): Promise<[string, Buffer]> {
+  const [download] = await Promise.all([page.waitForEvent("download"), click()]);
+  return [download.suggestedFilename(), readFileSync(await download.path())];
 }
 
 const AXE = readFileSync("node_modules/axe-core/axe.min.js", "utf8");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -10,7 +10,10 @@ import {
   BASE,
   close,
   counts,
+  downloaded,
   hasNoSidewaysScroll,
+  HOSTILE,
+  LOOKS,
   MIXER,
   PEEL,
   PEEL_LAST,
@@ -21,12 +24,6 @@ import {
 after(close);
 
 const graph = (address: string): string => `#/graph/${address}`;
-
-/** The content of a file that a click gives. */
-async function downloaded(page: Page, click: () => Promise<void>): Promise<[string, Buffer]> {
-  const [download] = await Promise.all([page.waitForEvent("download"), click()]);
-  return [download.suggestedFilename(), readFileSync(await download.path())];
-}
 
 const saveAs = (page: Page, name: string) => async (): Promise<void> => {
   await page.click("button[aria-label='Save as…']");
@@ -308,12 +305,7 @@ test("everything is reached with Tab, in order", () =>
 
 const VIEWS = ["", `#/address/${MIXER}`, "#/block/20", graph(MIXER), "#/nothing"];
 
-for (const [name, options] of [
-  ["light, 1280 pixels", {}],
-  ["dark, 1280 pixels", { colorScheme: "dark" }],
-  ["390 pixels", { viewport: { width: 390, height: 844 } }],
-  ["dark, 390 pixels", { viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
-] as const) {
+for (const [name, options] of LOOKS) {
   test(`axe finds nothing serious, and nothing scrolls sideways: ${name}`, async () => {
     for (const view of VIEWS) {
       await at(view, options, async (page) => {
@@ -338,8 +330,6 @@ for (const [name, options] of [
     });
   });
 }
-
-const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>\u202e'"&`;
 
 /** Puts hostile text into every text of an answer. */
 function poison(value: unknown, key = ""): unknown {

@@ -10,6 +10,9 @@ use txgraph_serve::Names;
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 const OTHER: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 
+/// An account with an open approval.
+const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
+
 /// A request for each path, with as many fields in its answer as the small chain has.
 fn samples() -> Vec<(&'static str, String)> {
     let fixture = small();
@@ -20,6 +23,7 @@ fn samples() -> Vec<(&'static str, String)> {
     vec![
         ("/v1/address", format!("address={root}")),
         ("/v1/address", format!("address={token}")),
+        ("/v1/approvals", format!("address={OWNER}")),
         ("/v1/block", "block=20".to_owned()),
         (
             "/v1/common",

@@ -7,6 +7,9 @@ use txgraph_serve::{Limits, Names, Settings};
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
+/// An account that may take tokens of others.
+const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
+
 /// A label or a symbol that tries to be code.
 const EVIL: &str = "</script><b onclick='x'>\"\\\u{202e}\u{0}\n@FILE";
 
@@ -15,7 +18,9 @@ fn hostile_names_are_data() {
     let fixture = small();
     let usd6 = token(&fixture, "usd6");
     let mut labels = Labels::default();
-    labels.add(ROOT.parse().unwrap(), Label::named(EVIL));
+    for address in [ROOT, SPENDER] {
+        labels.add(address.parse().unwrap(), Label::named(EVIL));
+    }
     let mut tokens = TokenList::default();
     let claim = ClaimedMetadata {
         symbol: Some(EVIL.to_owned()),
@@ -37,9 +42,15 @@ fn hostile_names_are_data() {
     let symbol = graph["tokens"][&usd6]["symbol"].as_str().unwrap();
     assert!(symbol.starts_with("</script>"), "{symbol}");
     let found = get(&served, "search?q=%3C/SCRIPT%3E");
-    assert_eq!(rows(&found, "results")[0]["value"], ROOT);
+    let mut results = rows(&found, "results").iter();
+    assert!(results.any(|it| it["value"] == ROOT));
     let labels = get(&served, &format!("labels?address={ROOT}"));
     assert_eq!(labels["labels"][ROOT]["name"], name);
+    let approvals = get(
+        &served,
+        &format!("approvals?address={SPENDER}&as_spender=true"),
+    );
+    assert_eq!(approvals["labels"][SPENDER]["name"], name);
 }
 
 #[test]
@@ -60,6 +71,8 @@ fn files_are_not_read_for_parameters() {
         "neighbors?address=0x12",
         "neighbors?address=0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
         "transaction?hash=0x12",
+        "approvals?address=@/etc/passwd",
+        "approvals?address=0x12",
         "transfers?blocks=5:4",
         "transfers?limit=1&limit=2",
     ] {

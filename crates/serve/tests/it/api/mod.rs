@@ -2,8 +2,10 @@
 //! their own description.
 
 mod answers;
+mod approvals;
 mod document;
 mod hostile;
+mod written;
 
 use crate::harness::{Response, Served, chain_file, settings, small};
 use serde_json::Value;

@@ -7,7 +7,7 @@ pub(super) use events::granted_by;
 pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{
-    BlockSpec, Capability, Error, Result, Source,
+    BlockSpec, Capability, Error, ErrorKind, Result, Source,
     query::{query_metadata::Description, retry::retry_on_reorg},
     select::resolve_one,
     words::number,
@@ -22,7 +22,7 @@ use txgraph_transfers::BlockRange;
 /// The gas of each call.
 const GAS: u64 = 1_000_000;
 
-/// Approvals whose state is read at most.
+/// Approvals whose state is read at most, by default.
 const APPROVALS_MAX: usize = 1_000_000;
 
 /// Whose approvals.
@@ -40,6 +40,7 @@ pub struct Approvals<'s> {
     address: Address,
     role: Role,
     blocks: Vec<BlockSpec>,
+    approvals_max: usize,
 }
 
 /// An approval that is open.
@@ -111,6 +112,7 @@ impl Source {
             address: owner,
             role: Role::Owner,
             blocks: Vec::new(),
+            approvals_max: APPROVALS_MAX,
         }
     }
 }
@@ -126,6 +128,12 @@ impl<'s> Approvals<'s> {
     /// Default: all blocks.
     pub fn blocks(mut self, blocks: impl Into<BlockSpec>) -> Self {
         self.blocks.push(blocks.into());
+        self
+    }
+
+    /// Refuses to ask about more approvals than this, with [`ErrorKind::TooMany`].
+    pub const fn max_approvals(mut self, approvals: usize) -> Self {
+        self.approvals_max = approvals;
         self
     }
 
@@ -189,12 +197,15 @@ impl<'s> Approvals<'s> {
                     let last = all.entry(granted).or_insert(place);
                     *last = place.max(*last);
                 }
-                match all.len() > APPROVALS_MAX {
+                match all.len() > self.approvals_max {
                     false => Ok(ControlFlow::Continue(())),
-                    true => Err(Error::usage(format!(
-                        "there are more than {}: ask for fewer blocks",
-                        number(APPROVALS_MAX as u64, "approval", "approvals")
-                    ))),
+                    true => Err(Error::new(
+                        ErrorKind::TooMany,
+                        format!(
+                            "there are more than {}: ask for fewer blocks",
+                            number(self.approvals_max as u64, "approval", "approvals")
+                        ),
+                    )),
                 }
             })?;
         }
