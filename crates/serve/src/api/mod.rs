@@ -15,6 +15,7 @@ mod openapi;
 mod question;
 mod relations;
 mod search;
+mod statement;
 mod table;
 mod token;
 mod transaction;
@@ -37,6 +38,7 @@ pub(crate) const PREFIX: &str = "/v1/";
 /// The paths of answers that have other formats, too.
 const APPROVALS: &str = "/v1/approvals";
 const GRAPH: &str = "/v1/graph";
+const STATEMENT: &str = "/v1/statement";
 
 /// A request that was read.
 #[derive(Debug)]
@@ -109,6 +111,7 @@ pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<
         (_, Form::Answer) => None,
         (GRAPH, _) => Some(graph::arrow(&question)?),
         (APPROVALS, Form::File(format)) => Some(approvals::file(&question, format)?),
+        (STATEMENT, Form::File(format)) => Some(statement::file(&question, format)?),
         _ => None,
     };
     if let Some(file) = file {
@@ -125,6 +128,7 @@ pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<
         "/v1/neighbors" => address::neighbors(&question)?,
         "/v1/path" => relations::path(&question)?,
         "/v1/search" => search::search(&question)?,
+        STATEMENT => statement::answer(&question)?,
         "/v1/token" => token::token(&question)?,
         "/v1/trace" => relations::trace(&question)?,
         "/v1/transaction" => transaction::transaction(&question)?,

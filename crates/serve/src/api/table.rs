@@ -318,6 +318,42 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         answer: &[("results", "SearchResult[]")],
     },
     Endpoint {
+        path: "/v1/statement",
+        summary: "Every movement of an account, from opening to closing balances",
+        parameters: &[
+            Parameter::new("address", Kind::Address, "the account").required(),
+            Parameter::new(
+                "year",
+                Kind::Number {
+                    default: 0,
+                    most: 9_999,
+                },
+                "only the blocks of a year (UTC), instead of `blocks`; 0: none",
+            ),
+            BLOCKS,
+            Parameter::new(
+                "internal",
+                Kind::Flag,
+                "execute every block again, not only those that changed the account",
+            ),
+            FORMAT,
+            Parameter::new(
+                "table",
+                Kind::Word(&["movements", "balances", "koinly", "rotki"]),
+                "the table of `format=csv`",
+            ),
+        ],
+        answer: &[
+            ("metadata", "any"),
+            ("address", "hex"),
+            ("notes", "string[]"),
+            ("balances", "AssetBalance[]"),
+            ("movements", "Movement[]"),
+            ("labels", "Label{}"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
         path: "/v1/token",
         summary: "A token, and who holds it by its transfers",
         parameters: &[

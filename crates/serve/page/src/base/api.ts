@@ -72,3 +72,8 @@ export async function ask<T>(path: string, parameters: Parameters = {}, signal?:
   answer.command ??= null;
   return answer as T;
 }
+
+/** The file of a path, or an `ApiError`. */
+export async function askFile(path: string, parameters: Parameters): Promise<Blob> {
+  return (await get(path, parameters)).blob();
+}

@@ -21,6 +21,7 @@ import {
   when,
 } from "../base/widgets.ts";
 import { approvalsCard } from "./approvals.ts";
+import { statementCard } from "./statement.ts";
 import { transferList } from "./transfers.ts";
 
 export const coinOf = (info: Info): Tokens => ({
@@ -50,6 +51,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
     balances,
   );
   const approvals = approvalsCard(address);
+  const statement = statementCard(address, info);
   return h(
     "main",
     { id: "main", class: "page" },
@@ -64,6 +66,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
         ? h("a", { href: tokenPath(address), class: "button" }, isToken ? "Token" : "As a token")
         : null,
       jump(approvals, "Approvals"),
+      jump(statement, "Statement"),
     ),
     h(
       "div",
@@ -92,5 +95,6 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
       transferList("Transfers of the address", { address, internal: info.has_internal && info.has_index }, address),
     ),
     approvals,
+    statement,
   );
 }

@@ -571,4 +571,10 @@ fn what_is_missing_is_said() {
     assert!(hint.contains("partial=true"), "{hint}");
     let partial = get(&served, "transfers?limit=1&partial=true");
     assert!(!rows(&partial, "incomplete").is_empty(), "{partial}");
+    // A remedy names parameters that the endpoint has.
+    let statement = served.get(&format!("/v1/statement?address={BUSY}"));
+    assert_eq!(statement.status, 422, "{}", statement.body);
+    let hint = statement.json()["error"]["hint"].clone();
+    let hint = hint.as_str().unwrap_or_default();
+    assert!(!hint.contains("partial"), "{hint}");
 }

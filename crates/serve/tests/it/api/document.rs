@@ -36,6 +36,7 @@ fn samples() -> Vec<(&'static str, String)> {
         ("/v1/openapi.json", String::new()),
         ("/v1/path", format!("from={root}&to={OTHER}&any_order=true")),
         ("/v1/search", format!("q={token}")),
+        ("/v1/statement", format!("address={OTHER}")),
         ("/v1/token", format!("token={token}")),
         ("/v1/trace", format!("root={root}&token={token}")),
         ("/v1/transaction", format!("hash={hash}")),
@@ -163,6 +164,7 @@ fn documented_parameters_are_accepted_and_others_refused_by_name() {
             };
             let value = match (one["type"].as_str(), name) {
                 (Some("boolean"), _) => "true".to_owned(),
+                (_, "year") => "2024".to_owned(),
                 (Some("integer"), _) => one["maximum"].to_string(),
                 (_, "blocks") => "1:30".to_owned(),
                 (_, "min") => "1".to_owned(),

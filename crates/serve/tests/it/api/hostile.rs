@@ -10,6 +10,9 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 /// An account that may take tokens of others.
 const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
 
+/// An account with transfers of the token.
+const ACCOUNT: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+
 /// A label or a symbol that tries to be code.
 const EVIL: &str = "</script><b onclick='x'>\"\\\u{202e}\u{0}\n@FILE";
 
@@ -51,6 +54,13 @@ fn hostile_names_are_data() {
         &format!("approvals?address={SPENDER}&as_spender=true"),
     );
     assert_eq!(approvals["labels"][SPENDER]["name"], name);
+    let statement = get(&served, &format!("statement?address={ACCOUNT}"));
+    assert_eq!(statement["tokens"][&usd6]["symbol"], symbol);
+    // In files, too.
+    let koinly = format!("/v1/statement?address={ACCOUNT}&format=csv&table=koinly");
+    let koinly = served.get(&koinly).body;
+    assert!(koinly.contains("</script><b onclick='x'"), "{koinly}");
+    assert!(!koinly.contains(['\u{202e}', '\u{0}']), "{koinly:?}");
 }
 
 #[test]
@@ -73,6 +83,11 @@ fn files_are_not_read_for_parameters() {
         "transaction?hash=0x12",
         "approvals?address=@/etc/passwd",
         "approvals?address=0x12",
+        "statement?address=0x12",
+        "statement?address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0&year=-1",
+        "statement?address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0&year=10000",
+        "statement?address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0&blocks=@/etc/passwd",
+        "statement?address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0&table=../x&format=csv",
         "transfers?blocks=5:4",
         "transfers?limit=1&limit=2",
     ] {

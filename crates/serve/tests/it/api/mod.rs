@@ -5,6 +5,7 @@ mod answers;
 mod approvals;
 mod document;
 mod hostile;
+mod statement;
 mod written;
 
 use crate::harness::{Response, Served, chain_file, settings, small};

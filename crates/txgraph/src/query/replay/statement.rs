@@ -27,7 +27,7 @@ use txgraph_transfers::{
     BlockRange, BlockRanges, Kind, ScanReport, SourceError, TokenStandard, Transfer,
 };
 
-/// Transfers that a statement has at most. Their rows are kept in memory.
+/// Transfers that a statement has at most, by default. Their rows are kept in memory.
 const TRANSFERS_MAX: usize = 5_000_000;
 
 /// Asks for the statement of an account. See [`Source::statement`].
@@ -38,6 +38,7 @@ pub struct Statement<'s> {
     address: Address,
     blocks: Vec<BlockSpec>,
     every_block: bool,
+    transfers_max: usize,
 }
 
 /// The statement of an account. For every asset, the opening balance and the rows give the closing
@@ -74,6 +75,7 @@ impl Source {
             address,
             blocks: Vec::new(),
             every_block: false,
+            transfers_max: TRANSFERS_MAX,
         }
     }
 }
@@ -103,6 +105,12 @@ impl<'s> Statement<'s> {
     /// account has as much as before.
     pub const fn every_block(mut self) -> Self {
         self.every_block = true;
+        self
+    }
+
+    /// Refuses statements of more transfers than this, with [`ErrorKind::TooMany`].
+    pub const fn max_transfers(mut self, transfers: usize) -> Self {
+        self.transfers_max = transfers;
         self
     }
 
@@ -240,7 +248,7 @@ impl<'s> Statement<'s> {
         let mut transfers = Vec::new();
         let scan = question.for_each(|mut batch| {
             transfers.append(&mut batch.transfers);
-            check_length(&transfers)
+            self.check_length(&transfers)
         })?;
         Ok((transfers, scan))
     }
@@ -266,9 +274,22 @@ impl<'s> Statement<'s> {
         }
         question.for_each(|mut batch| {
             transfers.append(&mut batch.transfers);
-            check_length(transfers)
+            self.check_length(transfers)
         })?;
         Ok(())
+    }
+
+    fn check_length(&self, transfers: &[Transfer]) -> Result<ControlFlow<()>> {
+        match transfers.len() > self.transfers_max {
+            false => Ok(ControlFlow::Continue(())),
+            true => Err(Error::new(
+                ErrorKind::TooMany,
+                format!(
+                    "the account has more than {} in these blocks: ask for fewer blocks",
+                    number(self.transfers_max as u64, "transfer", "transfers")
+                ),
+            )),
+        }
     }
 
     /// The rewards of the account for blocks and ommers among these blocks. Before the merge.
@@ -358,17 +379,4 @@ struct Changes {
     opening: U256,
     /// After each block that changed the account.
     after: BTreeMap<u64, U256>,
-}
-
-fn check_length(transfers: &[Transfer]) -> Result<ControlFlow<()>> {
-    match transfers.len() > TRANSFERS_MAX {
-        false => Ok(ControlFlow::Continue(())),
-        true => Err(Error::new(
-            ErrorKind::Failed,
-            format!(
-                "the account has more than {} in these blocks: ask for fewer blocks",
-                number(TRANSFERS_MAX as u64, "transfer", "transfers")
-            ),
-        )),
-    }
 }
