@@ -14,7 +14,7 @@ use std::time::Instant;
 use txgraph::{
     BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
     Leg, LimitHit, PreparedSearch, Result, Route, ScanReport, Source, Table, TransferFlows,
-    TransferPaths, U256, limit_words,
+    TransferPaths, U256, flows_as_json, limit_words,
     parse::{GraphQuery, Options, parse_address},
     route_remarks, widen,
 };
@@ -297,7 +297,11 @@ fn show_flows(
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
     if args.shown.json {
-        return print_json(&flows_as_json(found));
+        return print_json(&json!({
+            "flows": flows_as_json(&found.flows),
+            "limits": found.limits,
+            "missing": found.scan.missing,
+        }));
     }
     if found.flows.is_empty() {
         let filter = &question.request().filter;
@@ -321,27 +325,6 @@ fn show_flows(
         page
     });
     transfer_tables::print(&Page::join(pages.collect()), terminal)
-}
-
-fn flows_as_json(found: &TransferFlows) -> Value {
-    let flows = found.flows.iter().map(|flow| {
-        let cut = flow.cut.iter().map(Fields::placed);
-        let parts = flow.parts.iter().map(|(transfer, part)| {
-            json!({ "amount": part.to_string(), "transfer": Fields::placed(transfer) })
-        });
-        json!({
-            "token_address": flow.asset.token_address,
-            "token_id": flow.token_id.map(|id| id.to_string()),
-            "at_most": flow.amount.to_string(),
-            "cut": cut.collect::<Vec<_>>(),
-            "parts": parts.collect::<Vec<_>>(),
-        })
-    });
-    json!({
-        "flows": flows.collect::<Vec<_>>(),
-        "limits": found.limits,
-        "missing": found.scan.missing,
-    })
 }
 
 fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Continuation) -> Value {

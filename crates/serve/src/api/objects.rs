@@ -86,6 +86,20 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
     ),
     ("Error", &[("error", "Reason")]),
     (
+        "Flow",
+        &[
+            ("token_address", "hex?"),
+            ("token_id", "decimal?"),
+            ("at_most", "decimal"),
+            ("cut", "WrittenTransfer[]"),
+            ("parts", "FlowPart[]"),
+        ],
+    ),
+    (
+        "FlowPart",
+        &[("amount", "decimal"), ("transfer", "WrittenTransfer")],
+    ),
+    (
         "Holder",
         &[
             ("address", "hex"),
@@ -217,6 +231,24 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
             ("label", "Label?"),
             ("is_contract", "boolean?"),
             ("marks", "string[]"),
+        ],
+    ),
+    (
+        "WrittenTransfer",
+        &[
+            ("log_index", "integer?"),
+            ("sub_index", "integer"),
+            ("token_address", "hex?"),
+            ("from_address", "hex"),
+            ("to_address", "hex"),
+            ("value", "decimal"),
+            ("token_id", "decimal?"),
+            ("token_standard", "string"),
+            ("kind", "string"),
+            ("block_number", "integer"),
+            ("block_timestamp", "integer?"),
+            ("transaction_index", "integer"),
+            ("transaction_hash", "hex?"),
         ],
     ),
 ];

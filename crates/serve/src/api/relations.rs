@@ -10,11 +10,11 @@ use crate::{
     fault::{Answer, Fault},
     json::address,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use txgraph::{
-    Address, Asset, Continuation, Direction, Hops, Measure, Route, TaintMethod, U256,
-    route_remarks, widen,
+    Address, Asset, Continuation, Direction, Hops, Measure, Route, TaintMethod, TransferFlows,
+    TransferPaths, U256, flows_as_json, route_remarks, widen,
 };
 
 fn missing(name: &str) -> Fault {
@@ -28,7 +28,6 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
         given.required_address("from")?,
         given.required_address("to")?,
     );
-    let any_order = given.flag("any_order");
     let (hops, degree) = (count(question, "hops"), count(question, "max_degree"));
     let mut search = search(question, &[from]).ok_or_else(|| missing("from"))?;
     search = search.hops(hops);
@@ -38,7 +37,7 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
         search = search.max_degree(degree);
         command.option("--max-degree", &degree.to_string());
     }
-    match any_order {
+    match given.flag("any_order") {
         true => command.word("--any-order"),
         false => search = search.time_respecting(),
     }
@@ -46,11 +45,36 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
         true => Continuation::AnyToken,
         false => Continuation::SameToken,
     };
-    if continuation == Continuation::AnyToken {
-        command.word("--any-token");
+    let max_flow = given.flag("max_flow");
+    match (continuation, max_flow) {
+        (Continuation::AnyToken, true) => {
+            return Err(Fault::Params(
+                "`max_flow` excludes `any_token`: amounts have one token".to_owned(),
+            ));
+        }
+        (Continuation::AnyToken, false) => command.word("--any-token"),
+        (Continuation::SameToken, true) => command.word("--max-flow"),
+        (Continuation::SameToken, false) => {}
     }
     command.word("--json");
-    let paths = search.prepare()?.paths_to(to, continuation)?;
+    let search = search.prepare()?;
+    let mut found = match max_flow {
+        true => flows(question, &search.flows_to(to)?)?,
+        false => routes(question, &search.paths_to(to, continuation)?, continuation)?,
+    };
+    if !given.flag("internal") && given.wants_coins() {
+        found.lacks("coins that move inside of transactions were not followed");
+    }
+    found.command(command);
+    Ok(found)
+}
+
+/// The routes of `/v1/path`.
+fn routes(
+    question: &Question<'_>,
+    paths: &TransferPaths,
+    continuation: Continuation,
+) -> Answer<Found> {
     let mut found = Found::default();
     let (shortest, earliest) = (paths.shortest.as_ref(), paths.earliest.as_ref());
     let routes = shortest.into_iter().chain(earliest);
@@ -60,36 +84,69 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
     let chain_id = question.ask.source.chain()?.chain_id;
     let amount = |asset: &Asset, amount: U256| list.format_amount(chain_id, asset, widen(amount));
     let remarks = |route: &Route| route_remarks(route, paths.internal, amount);
-    let mut hints = shortest.map(remarks).unwrap_or_default();
-    if shortest.is_none() {
-        let order = match any_order {
-            true => "",
-            false => ", each after the one before (`any_order=true` finds others)",
-        };
-        hints.push(format!("no route within {hops} transfers{order}"));
-        if continuation == Continuation::SameToken {
-            hints.push(
-                "changes of the token that are no swap in one transaction were not searched \
-                 (`any_token=true`)"
-                    .to_owned(),
-            );
-        }
-        hints.push("the other direction was not searched".to_owned());
-    }
-    found.put("found", shortest.is_some());
+    let hints = match shortest {
+        Some(route) => remarks(route),
+        None => unsearched(
+            question,
+            "no route",
+            match continuation {
+                Continuation::AnyToken => None,
+                _ => Some(
+                    "changes of the token that are no swap in one transaction were not searched \
+                 (`any_token=true`)",
+                ),
+            },
+        ),
+    };
     let transfers = |route: &Route| transfers(question, &route.transfers);
+    found.put("found", shortest.is_some());
     found.put("transfers", shortest.map_or(Ok(json!([])), transfers)?);
     found.put("earliest", earliest.map(transfers).transpose()?);
     found.put("hints", hints);
     found.put("earliest_hints", earliest.map(remarks));
+    found.put("flows", Value::Null);
     found.put("tokens", tokens);
     found.scan(&paths.scan);
     found.limits(&paths.limits);
-    if !given.flag("internal") && given.wants_coins() {
-        found.lacks("coins that move inside of transactions were not followed");
-    }
-    found.command(command);
     Ok(found)
+}
+
+/// The answer of `/v1/path` about amounts.
+fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
+    let mut found = Found::default();
+    let transfers = (all.flows.iter()).map(|flow| flow.cut.len() + flow.parts.len());
+    for _ in 0..transfers.sum() {
+        question.ask.count(500)?;
+    }
+    let hints = match all.flows.is_empty() {
+        true => unsearched(question, "no amount", Some("swaps were not followed")),
+        false => Vec::new(),
+    };
+    found.put("found", !all.flows.is_empty());
+    found.put("transfers", json!([]));
+    found.put("earliest", Value::Null);
+    found.put("hints", hints);
+    found.put("earliest_hints", Value::Null);
+    found.put("flows", flows_as_json(&all.flows));
+    let shown = all.flows.iter().map(|flow| flow.asset.token_address);
+    let tokens = tokens(question, shown, &mut found)?;
+    found.put("tokens", tokens);
+    found.scan(&all.scan);
+    found.limits(&all.limits);
+    Ok(found)
+}
+
+/// Says that nothing was found, and what was not searched: changes of the token, and more.
+fn unsearched(question: &Question<'_>, nothing: &str, changes: Option<&str>) -> Vec<String> {
+    let order = match question.given.flag("any_order") {
+        true => "",
+        false => ", each after the one before (`any_order=true` finds others)",
+    };
+    let hops = count(question, "hops");
+    let mut hints = vec![format!("{nothing} within {hops} transfers{order}")];
+    hints.extend(changes.map(str::to_owned));
+    hints.push("the other direction was not searched".to_owned());
+    hints
 }
 
 /// `/v1/common`.

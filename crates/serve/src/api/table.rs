@@ -284,6 +284,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 "go on with transfers of any token: contacts, not amounts",
             ),
             Parameter::new(
+                "max_flow",
+                Kind::Flag,
+                "instead of routes, how much can have gone at most over all of them, and what bounds it",
+            ),
+            Parameter::new(
                 "max_degree",
                 Kind::Number {
                     default: 0,
@@ -303,6 +308,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("earliest", "Transfer[]?"),
             ("hints", "string[]"),
             ("earliest_hints", "string[]?"),
+            ("flows", "Flow[]?"),
             ("tokens", "Token{}"),
         ],
     },

@@ -43,7 +43,7 @@ pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use logs::{LogFilter, NodeLog};
 pub use measure::Measure;
 pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};
-pub use paths::route_remarks;
+pub use paths::{flows_as_json, route_remarks};
 #[cfg(feature = "replay")]
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,

@@ -3,10 +3,12 @@
 use super::{retry::retry_on_reorg, search::PreparedSearch};
 use crate::Result;
 use alloy_primitives::{Address, U256};
+use serde_json::{Value, json};
 use txgraph_graph::{
-    Asset, CommonCounterparties, Continuation, Leg, Route, TransferFlows, TransferPaths,
+    Asset, CommonCounterparties, Continuation, Flow, Leg, Route, TransferFlows, TransferPaths,
     common_counterparties, transfer_flows, transfer_paths,
 };
+use txgraph_transfers::Fields;
 
 impl PreparedSearch<'_> {
     /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
@@ -59,6 +61,24 @@ impl PreparedSearch<'_> {
         source.check_interrupted()?;
         Ok(found)
     }
+}
+
+/// The flows as JSON, each with the transfers that bound it and those that can have carried it.
+pub fn flows_as_json(flows: &[Flow]) -> Value {
+    let flows = flows.iter().map(|flow| {
+        let cut = flow.cut.iter().map(Fields::placed);
+        let parts = flow.parts.iter().map(|(transfer, part)| {
+            json!({ "amount": part.to_string(), "transfer": Fields::placed(transfer) })
+        });
+        json!({
+            "token_address": flow.asset.token_address,
+            "token_id": flow.token_id.map(|id| id.to_string()),
+            "at_most": flow.amount.to_string(),
+            "cut": cut.collect::<Vec<_>>(),
+            "parts": parts.collect::<Vec<_>>(),
+        })
+    });
+    flows.collect()
 }
 
 /// Sentences on what a route shows of an amount, and what it does not. `internal`: whether the query read

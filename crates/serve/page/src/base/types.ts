@@ -129,11 +129,34 @@ export interface GraphAnswer extends Answer {
   tokens: Tokens;
 }
 
+/** A transfer as the command line writes it. */
+export interface WrittenTransfer {
+  from_address: Address;
+  to_address: Address;
+  token_address: Address | null;
+  token_id: string | null;
+  token_standard: string;
+  value: string;
+  block_timestamp: number | null;
+  block_number: number;
+  transaction_hash: string | null;
+}
+
+/** The most of an asset that can have gone from one address to another. */
+export interface Flow {
+  token_address: Address | null;
+  token_id: string | null;
+  at_most: string;
+  cut: WrittenTransfer[];
+  parts: { amount: string; transfer: WrittenTransfer }[];
+}
+
 export interface PathAnswer extends Answer {
   found: boolean;
   transfers: Transfer[];
   hints: string[];
   tokens: Tokens;
+  flows: Flow[] | null;
 }
 
 export interface LabelsAnswer extends Answer {

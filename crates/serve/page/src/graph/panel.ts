@@ -5,6 +5,7 @@ import { plain, plural } from "../base/format.ts";
 import { symbol } from "../base/tokens.ts";
 import { action, commandLine, gaps } from "../base/widgets.ts";
 import { edgePanel } from "./edgepanel.ts";
+import { flowSection, pathsOf } from "./flow.ts";
 import { tokenColors } from "./style.ts";
 import { addressPanel, groupPanel } from "./vertexpanel.ts";
 import type { Workspace } from "./workspace.ts";
@@ -72,6 +73,7 @@ function wholePanel(space: Workspace): (HTMLElement | null)[] {
           ),
         )
       : null,
+    ...pathsOf(space, null).map((step) => flowSection(space, step)),
     drawing.incomplete.length > 0 ? h("section", {}, h("h3", {}, "What is missing"), gaps(drawing.incomplete)) : null,
     drawing.commands.length > 0
       ? h("section", {}, h("h3", {}, "Commands that find the same"), ...drawing.commands.map(commandLine))

@@ -13,7 +13,7 @@ import type {
   TransactionAnswer,
   Transfer,
 } from "../base/types.ts";
-import type { Filters, Recipe, Step } from "./recipe.ts";
+import type { Filters, PathStep, Recipe, Step } from "./recipe.ts";
 
 /** The answer to a step. */
 export interface Part {
@@ -105,6 +105,11 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
       return { ...answer, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
     }
   }
+}
+
+/** How much can have gone along all routes of a path. */
+export function loadFlow({ from, to }: PathStep, filters: Filters): Promise<PathAnswer> {
+  return ask<PathAnswer>("path", { from, to, max_flow: true, ...parameters(filters) });
 }
 
 /** Answers that are known, by step and filters. */

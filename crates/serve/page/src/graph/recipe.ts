@@ -9,6 +9,8 @@ export type Step =
   | { kind: "path"; from: Address; to: Address }
   | { kind: "transaction"; hash: string };
 
+export type PathStep = Step & { kind: "path" };
+
 export interface Filters {
   /** A symbol or an address; empty for all. */
   token: string;

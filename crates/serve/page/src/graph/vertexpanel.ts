@@ -8,6 +8,7 @@ import type { TokenId } from "../base/types.ts";
 import { action, addressLink, amount, chip, copy, facts, failure, foot, when } from "../base/widgets.ts";
 import { coinOf } from "../pages/address.ts";
 import type { Vertex } from "./drawing.ts";
+import { flowSection, pathsOf } from "./flow.ts";
 import { isExpanded } from "./recipe.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -180,6 +181,7 @@ export function addressPanel(space: Workspace, vertex: Vertex): (HTMLElement | n
       vertex.isRoot ? null : action(ICONS.hide, "Hide", () => void space.hide(id)),
       pathForm(space, vertex),
     ),
+    ...pathsOf(space, id).map((step) => flowSection(space, step)),
     sums(space, id),
     noteForm(space, vertex),
     profileOf(space, id),

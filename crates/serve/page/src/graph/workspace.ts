@@ -4,17 +4,35 @@ import { ask } from "../base/api.ts";
 import { announce } from "../base/dom.ts";
 import { plural } from "../base/format.ts";
 import { isAddress } from "../base/route.ts";
-import type { Address, AddressAnswer, Info } from "../base/types.ts";
+import type { Address, AddressAnswer, Info, PathAnswer } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
 import { type Case, caseFile, readCase } from "./files.ts";
-import { Parts } from "./parts.ts";
-import { collapsed, EMPTY, expanded, type Filters, History, type Recipe, withNote, withStep } from "./recipe.ts";
+import { keyOf, loadFlow, Parts } from "./parts.ts";
+import {
+  collapsed,
+  EMPTY,
+  expanded,
+  type Filters,
+  History,
+  type PathStep,
+  type Recipe,
+  withNote,
+  withStep,
+} from "./recipe.ts";
 import { keepRecipe, keptRecipe, type Named, startOf, tokenOf } from "./start.ts";
 import type { Selection } from "./pointer.ts";
 import { describe, titleOf } from "./words.ts";
 
 /** Blocks that are replayed without a question. */
 const REPLAYED_MAX = 20_000;
+
+/** An answer that is kept, unless it failed. */
+function once<T>(kept: Map<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
+  const known = kept.get(key) ?? ask();
+  kept.set(key, known);
+  known.catch(() => kept.delete(key));
+  return known;
+}
 
 export class Workspace {
   readonly history = new History();
@@ -29,6 +47,7 @@ export class Workspace {
   changed: (isNew: boolean) => void = () => {};
   private last: Promise<unknown> = Promise.resolve();
   private readonly profiles = new Map<Address, Promise<AddressAnswer>>();
+  private readonly flows = new Map<string, Promise<PathAnswer>>();
 
   constructor(readonly info: Info) {}
 
@@ -218,9 +237,12 @@ export class Workspace {
 
   /** Facts about an address, asked once. */
   profile(address: Address): Promise<AddressAnswer> {
-    const known = this.profiles.get(address) ?? ask<AddressAnswer>("address", { address });
-    this.profiles.set(address, known);
-    known.catch(() => this.profiles.delete(address));
-    return known;
+    return once(this.profiles, address, () => ask<AddressAnswer>("address", { address }));
+  }
+
+  /** How much can have gone along all routes of a path, asked once. */
+  flow(step: PathStep): Promise<PathAnswer> {
+    const { filters } = this.recipe;
+    return once(this.flows, keyOf(step, filters), () => loadFlow(step, filters));
   }
 }

@@ -10,6 +10,9 @@ use txgraph_serve::Names;
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 const OTHER: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 
+/// The end of a peel chain that begins at the root.
+const END: &str = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+
 /// An account with an open approval.
 const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 
@@ -35,6 +38,7 @@ fn samples() -> Vec<(&'static str, String)> {
         ("/v1/neighbors", format!("address={root}")),
         ("/v1/openapi.json", String::new()),
         ("/v1/path", format!("from={root}&to={OTHER}&any_order=true")),
+        ("/v1/path", format!("from={root}&to={END}&max_flow=true")),
         ("/v1/search", format!("q={token}")),
         ("/v1/statement", format!("address={OTHER}")),
         ("/v1/token", format!("token={token}")),
@@ -179,6 +183,8 @@ fn documented_parameters_are_accepted_and_others_refused_by_name() {
             // A search in the order of time has one direction.
             let fitting = match name {
                 "time_respecting" => query.replace("both", "out"),
+                // Amounts have one token.
+                "any_token" => query.replace("&max_flow=true", ""),
                 _ => query.clone(),
             };
             let asked = format!("{path}?{fitting}{more}&{name}={value}");

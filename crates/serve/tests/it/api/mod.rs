@@ -4,6 +4,7 @@
 mod answers;
 mod approvals;
 mod document;
+mod flows;
 mod hostile;
 mod statement;
 mod written;
