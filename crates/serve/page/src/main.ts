@@ -13,6 +13,7 @@ import { help } from "./help.ts";
 import { addressPage } from "./pages/address.ts";
 import { blockPage } from "./pages/block.ts";
 import { chainName, home } from "./pages/home.ts";
+import { patternsPage } from "./pages/patterns.ts";
 import { tokenPage } from "./pages/token.ts";
 import { transactionPage } from "./pages/transaction.ts";
 
@@ -99,6 +100,8 @@ class Application {
         return `Block ${short(route.block)} – txgraph`;
       case "token":
         return `Token ${short(route.token)} – txgraph`;
+      case "patterns":
+        return "Patterns – txgraph";
       case "graph":
         return `${this.space.title} – txgraph`;
       case "unknown":
@@ -119,6 +122,8 @@ class Application {
         return blockPage(route.block, info);
       case "token":
         return tokenPage(route.token);
+      case "patterns":
+        return patternsPage(route.blocks, info, go);
       default:
         return h(
           "main",

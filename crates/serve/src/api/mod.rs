@@ -12,6 +12,7 @@ mod info;
 mod named;
 mod objects;
 mod openapi;
+mod patterns;
 mod question;
 mod relations;
 mod search;
@@ -127,6 +128,7 @@ pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<
         "/v1/labels" => info::of_addresses(&question)?,
         "/v1/neighbors" => address::neighbors(&question)?,
         "/v1/path" => relations::path(&question)?,
+        "/v1/patterns" => patterns::answer(&question)?,
         "/v1/search" => search::search(&question)?,
         STATEMENT => statement::answer(&question)?,
         "/v1/token" => token::token(&question)?,

@@ -313,6 +313,32 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ],
     },
     Endpoint {
+        path: "/v1/patterns",
+        summary: "Transfers that fit the rules of patterns: peel chains, round trips, sweeps and more",
+        parameters: &[
+            TOKEN,
+            BLOCKS,
+            MIN,
+            INTERNAL,
+            PARTIAL,
+            Parameter::new(
+                "limit",
+                Kind::Number {
+                    default: 10,
+                    most: 1_000,
+                },
+                "the findings of each pattern",
+            ),
+        ],
+        answer: &[
+            ("measure", "string"),
+            ("result", "any"),
+            ("notes", "string[]"),
+            ("labels", "Label{}"),
+            ("tokens", "Token{}"),
+        ],
+    },
+    Endpoint {
         path: "/v1/search",
         summary: "Addresses, transactions, blocks and tokens by what a user types",
         parameters: &[Parameter::new(

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error, MeasureAnswer, MeasureSettings, Measured, Result, Source, options::given,
-    select::Resolved,
+    select::Resolved, words::number,
 };
 use alloy_primitives::Address;
 use serde::Serialize;
@@ -28,7 +28,7 @@ use txgraph_analysis::{
     Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, SummarySettings, Table,
     TaintMethod, components, cycles, degrees, pairs, summary,
 };
-use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
+use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
 use txgraph_transfers::{
     BlockRanges, ChainInfo, QueriedNames, ScanReport, ScanRequest, TransferSource,
@@ -59,6 +59,7 @@ pub struct Analyze<'s> {
     pub(crate) order: PairOrder,
     pub(crate) method: TaintMethod,
     pub(crate) through_swaps: bool,
+    max_transfers: u64,
     /// Rankings have the rows that a human-readable page shows.
     pub(crate) brief: bool,
 }
@@ -84,6 +85,7 @@ impl<'s> Analyze<'s> {
             order: PairOrder::Amount,
             method: TaintMethod::default(),
             through_swaps: false,
+            max_transfers: u64::MAX,
             brief: false,
         }
     }
@@ -113,6 +115,13 @@ impl<'s> Analyze<'s> {
     /// The sources are the transfers of the selected tokens. Transfers of all tokens are read.
     pub fn through_swaps(mut self, through_swaps: bool) -> Self {
         self.through_swaps = through_swaps;
+        self
+    }
+
+    /// For [`Measure::Patterns`] without a root: refuses blocks with more transfers than this, with
+    /// [`ErrorKind::TooMany`](crate::ErrorKind::TooMany). They are kept in memory.
+    pub const fn max_transfers(mut self, transfers: u64) -> Self {
+        self.max_transfers = transfers;
         self
     }
 
@@ -292,9 +301,10 @@ impl<'s> PreparedAnalysis<'s> {
             }
             Request::Everything(request, settings) => {
                 let from = source.transfer_source(&request.filter)?;
+                let most = self.question.max_transfers;
                 let ask = || match source.backend().measure(request, settings) {
                     Some(measured) => measured,
-                    None => source.install(|| of_scan(&*from, request, settings))?,
+                    None => source.install(|| of_scan(&*from, request, settings, most))?,
                 };
                 let measured = retry_on_reorg(source, ask)?;
                 let graph = MeasuredGraph {
@@ -398,6 +408,7 @@ fn of_scan(
     from: &dyn TransferSource,
     request: &ScanRequest,
     settings: &MeasureSettings,
+    max_transfers: u64,
 ) -> Result<Measured> {
     let mut queried = QueriedNames::of(&request.filter);
     if let MeasureSettings::Components(limit) = settings {
@@ -418,7 +429,21 @@ fn of_scan(
         let mut finder = PatternFinder::default();
         let scan = txgraph_graph::scan(from, request, |batch| {
             queried.see(batch);
-            finder.add(batch)
+            finder.add(batch)?;
+            match finder.transfers() > max_transfers {
+                false => Ok(()),
+                true => Err(SearchError::TooLarge { what: "transfers" }),
+            }
+        });
+        let scan = scan.map_err(|error| match error {
+            SearchError::TooLarge { .. } if finder.transfers() > max_transfers => Error::new(
+                crate::ErrorKind::TooMany,
+                format!(
+                    "there are more than {}: ask for fewer blocks",
+                    number(max_transfers, "transfer", "transfers")
+                ),
+            ),
+            other => other.into(),
         })?;
         return Ok(Measured {
             scan,

@@ -6,6 +6,7 @@ export type Route =
   | { view: "transaction"; hash: string }
   | { view: "block"; block: string }
   | { view: "token"; token: string }
+  | { view: "patterns"; blocks: string }
   | { view: "graph"; roots: string[]; transaction: string | null; parameters: URLSearchParams }
   | { view: "unknown"; text: string };
 
@@ -36,6 +37,8 @@ export function parseRoute(hash: string): Route {
     case "token":
       if (isAddress(value)) return { view, token: value };
       break;
+    case "patterns":
+      return { view, blocks: parameters.get("blocks") ?? "" };
     case "graph": {
       if (rest[0] === "tx" && isHash(rest[1] ?? "")) {
         return { view, roots: [], transaction: rest[1] ?? "", parameters };
@@ -52,6 +55,9 @@ export const transactionPath = (hash: string): string => `#/tx/${hash}`;
 export const blockPath = (block: number | string): string => `#/block/${block}`;
 export const tokenPath = (token: string): string => `#/token/${token}`;
 export const graphPath = (...roots: string[]): string => `#/graph/${roots.join(",")}`;
+
+export const patternsPath = (blocks = ""): string =>
+  blocks === "" ? "#/patterns" : `#/patterns?blocks=${encodeURIComponent(blocks)}`;
 
 /** The page of something that the search found. */
 export function foundPath(kind: string, value: string): string {

@@ -3,7 +3,7 @@
 import { ask } from "../base/api.ts";
 import { h, put } from "../base/dom.ts";
 import { count, plural, second } from "../base/format.ts";
-import { blockPath } from "../base/route.ts";
+import { blockPath, patternsPath } from "../base/route.ts";
 import { Search } from "../base/search.ts";
 import type { BlockAnswer, Info } from "../base/types.ts";
 import { facts, gaps } from "../base/widgets.ts";
@@ -53,6 +53,7 @@ export function home(info: Info, go: (path: string) => void): HTMLElement {
     h("p", { class: "lead" }, "From the files of your own node. Nothing that you look up reaches anyone else."),
     search.element,
     latest(info),
+    h("p", {}, h("a", { href: patternsPath() }, "Look for patterns that fraud, laundering and services leave behind")),
     facts([
       [
         "Blocks with receipts",

@@ -39,6 +39,7 @@ fn samples() -> Vec<(&'static str, String)> {
         ("/v1/openapi.json", String::new()),
         ("/v1/path", format!("from={root}&to={OTHER}&any_order=true")),
         ("/v1/path", format!("from={root}&to={END}&max_flow=true")),
+        ("/v1/patterns", "limit=2".to_owned()),
         ("/v1/search", format!("q={token}")),
         ("/v1/statement", format!("address={OTHER}")),
         ("/v1/token", format!("token={token}")),

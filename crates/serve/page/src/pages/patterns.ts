@@ -1,0 +1,120 @@
+// Patterns in all transfers of some blocks.
+
+import { ask } from "../base/api.ts";
+import { announce, fill, h } from "../base/dom.ts";
+import { count, plain, plural } from "../base/format.ts";
+import { patternsPath } from "../base/route.ts";
+import { NATIVE } from "../base/tokens.ts";
+import type { Address, Answer, Info, Label, Tokens } from "../base/types.ts";
+import { addressLink, amount, blockLink, card, failure, foot, heading, table } from "../base/widgets.ts";
+
+/** Blocks that are looked through unless the user names others. */
+const BLOCKS = 2_000;
+
+/** Transfers that fit the rule of a pattern. */
+interface Finding {
+  pattern: string;
+  number: number;
+  address: Address;
+  other_address: Address | null;
+  token_address: Address | null;
+  token_standard: string;
+  amount: string;
+  addresses: number;
+  first_block: number;
+  last_block: number;
+  note: string;
+}
+
+interface PatternsAnswer extends Answer {
+  result: { rules: { pattern: string; found: number; rule: string }[]; findings: Finding[] };
+  labels: Record<Address, Label>;
+  tokens: Tokens;
+}
+
+function findings(answer: PatternsAnswer, pattern: string): HTMLElement {
+  const { labels, tokens, result } = answer;
+  const party = (address: string | null): HTMLElement | null =>
+    address === null ? null : addressLink(address, labels[address]);
+  return table(
+    `Findings of ${pattern}`,
+    [
+      { name: "Address", cell: ({ address }: Finding) => party(address) },
+      { name: "Other address", cell: ({ other_address }) => party(other_address) },
+      {
+        name: "Amount",
+        cell: ({ amount: value, token_address: token, token_standard: standard }) =>
+          amount(tokens, token ?? NATIVE, value, standard),
+        isNumber: true,
+      },
+      { name: "Addresses", cell: ({ addresses }) => count(addresses), isNumber: true },
+      { name: "First block", cell: ({ first_block }) => blockLink(first_block) },
+      { name: "Last block", cell: ({ last_block }) => blockLink(last_block) },
+      { name: "Note", cell: ({ note }) => plain(note, 200) },
+    ],
+    result.findings.filter((finding) => finding.pattern === pattern),
+  );
+}
+
+function shown(answer: PatternsAnswer): (Node | null)[] {
+  const { rules } = answer.result;
+  const all = rules.reduce((sum, { found }) => sum + found, 0);
+  announce(plural(all, "finding"));
+  const cards = rules
+    .filter(({ found }) => found > 0)
+    .map(({ pattern, found, rule }) =>
+      card(
+        `${plain(pattern)}: ${plural(found, "finding")}`,
+        h("p", { class: "muted" }, plain(rule, 1_000)),
+        findings(answer, pattern),
+      ),
+    );
+  return [all === 0 ? h("p", { class: "empty" }, "No transfers fit a pattern.") : null, ...cards, ...foot(answer)];
+}
+
+export async function patternsPage(blocks: string, info: Info, go: (path: string) => void): Promise<HTMLElement> {
+  const first = Math.max(info.tip.number + 1 - BLOCKS, 0);
+  const asked = blocks === "" ? `${first}:${info.tip.number + 1}` : blocks;
+  const [from = "", until = ""] = asked.split(":");
+  const field = (id: string, text: string): HTMLInputElement => {
+    const input = h("input", { type: "text", id, size: 11, placeholder: "block or date", autocomplete: "off" });
+    input.value = text;
+    return input;
+  };
+  const [begin, end] = [field("patterns-from", from), field("patterns-until", until)];
+  const filter = (input: HTMLInputElement, name: string): HTMLElement =>
+    h("div", { class: "filter" }, h("label", { for: input.id }, name), input);
+  const box = h("div", { class: "list" }, h("p", { class: "loading" }, "Loading…"));
+  void ask<PatternsAnswer>("patterns", { blocks: asked }).then(
+    (answer) => fill(box, ...shown(answer)),
+    (error: unknown) => fill(box, failure(error)),
+  );
+  return h(
+    "main",
+    { id: "main", class: "page" },
+    heading("Blocks", "Patterns", false),
+    card(
+      "Look through all transfers",
+      h(
+        "p",
+        { class: "muted" },
+        "A finding says that transfers fit a rule, and nothing about intent: payouts of an exchange are an airdrop, too.",
+      ),
+      h(
+        "form",
+        {
+          class: "statement",
+          "aria-label": "Blocks",
+          onsubmit: (event: Event) => {
+            event.preventDefault();
+            go(patternsPath(`${begin.value.trim()}:${end.value.trim()}`));
+          },
+        },
+        filter(begin, "From"),
+        filter(end, "Until"),
+        h("button", { type: "submit", class: "button primary" }, "Find"),
+      ),
+    ),
+    box,
+  );
+}
