@@ -92,6 +92,10 @@ say "An airdrop: one transaction, twenty receivers"
 ask graph -r 0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529 -t "$oza"
 found 0x15e38fb6100fb67e454d3feea7969e0f9c086bb4 0x35715da91075bf5b50e7f4d47b98f4f83d1d1f52
 
+say "Logs that look like transfers and are none"
+ask transfers --malformed -t 0xade095461a36f28b5dd36ff08ecd7ce69c9cdbd1
+found "a transfer has three words in all" TransferBatch
+
 say "Money that left before it came is not followed"
 ask graph -r 0xeb3e337f159925726fa27ddbe7db765fb81209d1 -t "$oza" -n 2 --time-respecting
 found 0x67f45b40987d38b5ef087a4c4fee25bd1e697a00
@@ -101,8 +105,8 @@ say "What moved inside of a transaction, and what was undone"
 ask replay transfers --tx 4:0
 found 0x1aaeb68a29c5fb6f5de51f04da8e33a1267dfb22
 absent 0x48836b4920297ccdace7bc4b605e01f9b85923a8
-ask replay trace call --tx 4:0 --format tree
-found "CALL 0x" gas
+ask tx 4:0 --trace
+found "CALL 0x" " gas]" "changes of the state"
 
 say "The storage of a contract at two blocks"
 ask storage 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c 0 1 --block 23

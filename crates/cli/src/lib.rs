@@ -267,7 +267,7 @@ fn dispatch(
     let context = &context;
     match cli.command {
         Command::Info(args) => commands::info::run(&args, context),
-        Command::Transfers(args) => commands::transfers::ask(&Options::from_table(&args)?, context),
+        Command::Transfers(args) => commands::transfers::run(&args, context),
         Command::Graph(args) => commands::graph::ask(&Options::from_table(&args)?, context),
         Command::Analyze(args) => commands::analyze::ask(&Options::from_table(&args)?, context),
         Command::Path(args) => commands::relations::path(&args, context),

@@ -7,7 +7,7 @@
 //! Start with `transfer` and `filter`, which define the terms. `events`, `log`, `wrap` and
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
-//! Modules, each using only those before it: amounts, csr, events, gaps, log, address_prefilter, time,
+//! Modules, each using only those before it: amounts, csr, events, gaps, log, malformed, address_prefilter, time,
 //! decoder_input, counts, transfer, fields, filter, frames, testing, participation, queried_names, wrap, decode,
 //! source, indexable.
 
@@ -24,6 +24,7 @@ mod frames;
 mod gaps;
 mod indexable;
 mod log;
+mod malformed;
 #[cfg(test)]
 mod naive;
 mod participation;
@@ -51,6 +52,7 @@ pub use indexable::{
     InternalTransfers,
 };
 pub use log::LogView;
+pub use malformed::Malformed;
 pub use participation::{Participation, Roles};
 pub use queried_names::{QueriedNames, Unseen};
 pub use source::{

@@ -1,15 +1,18 @@
 //! `txgraph transfers`.
 
-use super::{Context, branch_ends, token_notes};
+use super::{Context, branch_ends, malformed, token_notes};
 use crate::{
-    args::{ColumnArgs, NameArgs, OutputArgs, SelectionArgs, table_formats, words},
+    args::{ColumnArgs, LabelArgs, NameArgs, OutputArgs, SelectionArgs, table_formats, words},
     cluster::ClusterArgs,
     transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
 use serde::Serialize;
 use std::time::Instant;
-use txgraph::{Direction, Result, Source, parse::TransfersQuery};
+use txgraph::{
+    Direction, Result, Source,
+    parse::{Options, TransfersQuery},
+};
 
 /// Write the transfers of a block range as a table
 ///
@@ -59,6 +62,22 @@ pub(crate) struct TransfersArgs {
     #[arg(long, help_heading = "Which transfers")]
     not_by_owner: bool,
 
+    /// Instead, list the logs that look like transfers and are none
+    ///
+    /// Their signature is that of a transfer, their shape is another. No transfer has them, and scans
+    /// count them. `--token` names the contracts that emitted them. The data directory of a node is
+    /// needed.
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "address", "tx", "initiated_by", "not_by_owner", "min_value", "token_id", "standard",
+            "kind", "wrapped_native", "with_internal", "allow_partial", "columns", "cluster",
+        ],
+        help_heading = "Which transfers"
+    )]
+    #[serde(skip)]
+    malformed: bool,
+
     #[command(flatten)]
     #[serde(flatten)]
     selection: SelectionArgs,
@@ -107,9 +126,27 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   Which tokens of an account others took, and who they are:
     $ txgraph transfers -a 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d out --not-by-owner
 
+  Logs that look like transfers and are none, by contract and with the reason:
+    $ txgraph transfers --malformed
+
   Only mints and burns, by block numbers with both ends included:
     $ txgraph transfers --kind mint,burn --from-block 10 --to-block 30 --format jsonl
 ";
+
+impl TransfersArgs {
+    /// The labels.
+    pub(super) const fn labels(&self) -> &LabelArgs {
+        &self.names.labels
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &TransfersArgs, context: &Context<'_>) -> Result<()> {
+    match args.malformed {
+        true => malformed::run(args, context),
+        false => ask(&TransfersQuery::from_table(args)?, context),
+    }
+}
 
 /// Asks the query.
 pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::naive::{self, Block, OwnedLog};
-use crate::{AddressFilter, Direction, TokenFilter};
+use crate::{AddressFilter, Direction, Malformed, TokenFilter};
 use alloy_primitives::{B256, address};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -859,6 +859,12 @@ proptest! {
         let (expected, expected_counts) = naive::decode(chain_id, &wrapped, &filter, &blocks);
         prop_assert_eq!(&rows, &expected);
         prop_assert_eq!(counts, expected_counts);
+        if filter.tokens == TokenFilter::All {
+            let logs = blocks.iter().flat_map(|block| &block.transactions);
+            let logs = logs.flat_map(|(_, logs)| logs);
+            let malformed = logs.filter(|log| Malformed::of(&log.view()).is_some());
+            prop_assert_eq!(malformed.count() as u64, counts.malformed);
+        }
         let positions: Vec<_> = rows.iter().map(Transfer::position).collect();
         prop_assert!(positions.is_sorted_by(|a, b| a < b), "{:?}", positions);
     }

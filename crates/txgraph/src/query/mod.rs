@@ -13,6 +13,8 @@ mod index;
 #[cfg(feature = "lake")]
 mod lake;
 mod logs;
+#[cfg(feature = "export")]
+mod malformed;
 mod measure;
 mod neighbors;
 mod paths;
@@ -41,6 +43,8 @@ pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use logs::{LogFilter, NodeLog};
+#[cfg(feature = "export")]
+pub use malformed::{MalformedLog, MalformedLogs};
 pub use measure::Measure;
 pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};
 pub use paths::{flows_as_json, route_remarks};
