@@ -94,7 +94,7 @@ found 0x15e38fb6100fb67e454d3feea7969e0f9c086bb4 0x35715da91075bf5b50e7f4d47b98f
 
 say "Logs that look like transfers and are none"
 ask transfers --malformed -t 0xade095461a36f28b5dd36ff08ecd7ce69c9cdbd1
-found "a transfer has three words in all" TransferBatch
+found "31 bytes of data" "0 indexed words" "none"
 
 say "Money that left before it came is not followed"
 ask graph -r 0xeb3e337f159925726fa27ddbe7db765fb81209d1 -t "$oza" -n 2 --time-respecting

@@ -217,7 +217,7 @@ mod tests {
             let words = &words[start..];
             let faults = match words {
                 // An option by itself is one of any command.
-                [option, ..] if option.starts_with("--") && !is_command => {
+                [option, ..] if option.len() > 2 && option.starts_with("--") && !is_command => {
                     let name = option.split('=').next().unwrap_or(option);
                     others.remove(name);
                     let known = [&OTHER[..], &FEATURES].concat().contains(&name);

@@ -267,7 +267,8 @@ fn dispatch(
     let context = &context;
     match cli.command {
         Command::Info(args) => commands::info::run(&args, context),
-        Command::Transfers(args) => commands::transfers::run(&args, context),
+        Command::Transfers(args) if args.malformed => commands::malformed::run(&args, context),
+        Command::Transfers(args) => commands::transfers::ask(&Options::from_table(&args)?, context),
         Command::Graph(args) => commands::graph::ask(&Options::from_table(&args)?, context),
         Command::Analyze(args) => commands::analyze::ask(&Options::from_table(&args)?, context),
         Command::Path(args) => commands::relations::path(&args, context),
@@ -395,9 +396,10 @@ mod tests {
             let mut options: BTreeSet<String> = ids.collect();
             let all = serde_json::to_value(full(name)).unwrap();
             let keys: BTreeSet<String> = all.as_object().unwrap().keys().cloned().collect();
-            // Of clusters, and those that are only read to be refused.
+            // Of clusters, of another query, and those that are only read to be refused.
             let other = [
                 "help",
+                "malformed",
                 "cluster",
                 "run",
                 "schema",

@@ -12,7 +12,7 @@ use crate::{
 pub struct Malformed {
     /// The event whose signature it has.
     pub event: &'static str,
-    /// What is wrong with its shape.
+    /// The fault of its shape.
     pub reason: String,
 }
 

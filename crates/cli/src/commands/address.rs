@@ -263,7 +263,7 @@ impl Shown {
         }
     }
 
-    /// What a contract is, by its code, its storage and its own answers.
+    /// Returns lines that say what a contract is, by its code, its storage and its own answers.
     fn facts(&self, found: &AddressProfile) -> Vec<(&'static str, String)> {
         let Some(facts) = &found.contract else {
             return Vec::new();

@@ -9,7 +9,7 @@ use txgraph::{
 };
 
 /// Runs the command.
-pub(super) fn run(args: &TransfersArgs, context: &Context<'_>) -> Result<()> {
+pub(crate) fn run(args: &TransfersArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;
     let query = TransfersQuery::from_table(args)?;

@@ -18,7 +18,7 @@ pub(crate) mod index;
 pub(crate) mod info;
 #[cfg(feature = "lake")]
 pub(crate) mod lake;
-mod malformed;
+pub(crate) mod malformed;
 pub(crate) mod man;
 mod names;
 pub(crate) mod picture;

@@ -1,6 +1,6 @@
 //! `txgraph transfers`.
 
-use super::{Context, branch_ends, malformed, token_notes};
+use super::{Context, branch_ends, token_notes};
 use crate::{
     args::{ColumnArgs, LabelArgs, NameArgs, OutputArgs, SelectionArgs, table_formats, words},
     cluster::ClusterArgs,
@@ -9,10 +9,7 @@ use crate::{
 use clap::Args;
 use serde::Serialize;
 use std::time::Instant;
-use txgraph::{
-    Direction, Result, Source,
-    parse::{Options, TransfersQuery},
-};
+use txgraph::{Direction, Result, Source, parse::TransfersQuery};
 
 /// Write the transfers of a block range as a table
 ///
@@ -64,7 +61,7 @@ pub(crate) struct TransfersArgs {
 
     /// Instead, list the logs that look like transfers and are none
     ///
-    /// Their signature is that of a transfer, their shape is another. No transfer has them, and scans
+    /// They have the signature of a transfer and another shape. No transfer has them, and scans
     /// count them. `--token` names the contracts that emitted them. The data directory of a node is
     /// needed.
     #[arg(
@@ -76,7 +73,7 @@ pub(crate) struct TransfersArgs {
         help_heading = "Which transfers"
     )]
     #[serde(skip)]
-    malformed: bool,
+    pub(crate) malformed: bool,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -137,14 +134,6 @@ impl TransfersArgs {
     /// The labels.
     pub(super) const fn labels(&self) -> &LabelArgs {
         &self.names.labels
-    }
-}
-
-/// Runs the command.
-pub(crate) fn run(args: &TransfersArgs, context: &Context<'_>) -> Result<()> {
-    match args.malformed {
-        true => malformed::run(args, context),
-        false => ask(&TransfersQuery::from_table(args)?, context),
     }
 }
 

@@ -240,8 +240,8 @@ fn transfers_are_chosen_by_who_signed() {
         "transfers --initiated-by {signer} --not-by-owner -o t.csv"
     ));
     let about: Value = serde_json::from_str(&sample.read("t.csv.meta.json")).unwrap();
-    assert_eq!(about["query"]["not-by-owner"], true);
-    assert_eq!(about["query"]["initiated-by"][0], **signer);
+    assert_eq!(about["question"]["not-by-owner"], true);
+    assert_eq!(about["question"]["initiated-by"][0], **signer);
 }
 
 /// The listed logs are those that a scan counts, and the planted ones are among them.
@@ -258,11 +258,13 @@ fn malformed_logs_are_listed() {
     let planted = &sample.fixture.truth["scenarios"]["odd-transfer-logs"]["emitter"];
     let of_planted = logs.iter().filter(|log| log["emitter"] == *planted);
     let of_planted = of_planted.count();
-    assert!(of_planted > 5, "{planted}: {found}");
+    assert!(of_planted >= 5, "{planted}: {found}");
     let emitter = planted.as_str().unwrap();
     sample
         .ok(&format!("transfers --malformed -t {emitter}"))
         .prints("a transfer has three words in all")
-        .says(&format!("{of_planted} logs look like transfers and are none"));
+        .says(&format!(
+            "{of_planted} logs look like transfers and are none"
+        ));
     assert_eq!(sample.run("transfers --malformed -a 0x1234").status, 2);
 }

@@ -859,7 +859,7 @@ proptest! {
         let (expected, expected_counts) = naive::decode(chain_id, &wrapped, &filter, &blocks);
         prop_assert_eq!(&rows, &expected);
         prop_assert_eq!(counts, expected_counts);
-        if filter.tokens == TokenFilter::All {
+        if matches!(filter.tokens, TokenFilter::All) {
             let logs = blocks.iter().flat_map(|block| &block.transactions);
             let logs = logs.flat_map(|(_, logs)| logs);
             let malformed = logs.filter(|log| Malformed::of(&log.view()).is_some());

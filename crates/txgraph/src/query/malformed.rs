@@ -38,7 +38,7 @@ pub struct MalformedLog {
     pub log_index: u32,
     /// The contract that emitted it.
     pub emitter: Address,
-    /// What is wrong with it.
+    /// The event, and the fault.
     pub malformed: Malformed,
 }
 
@@ -57,7 +57,7 @@ pub struct MalformedLogs<'s> {
 
 impl Source {
     /// The logs with the signature of a transfer and another shape that some contracts emitted in
-    /// some blocks. Without contracts, those of all; without blocks, in all. Scans count them
+    /// some blocks. No contract means all contracts, and no block all blocks. Scans count these logs
     /// ([`DecodeCounts::malformed`]).
     ///
     /// # Errors

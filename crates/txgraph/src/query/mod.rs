@@ -10,6 +10,7 @@ mod era;
 mod holders;
 #[cfg(feature = "index")]
 mod index;
+mod initiated;
 #[cfg(feature = "lake")]
 mod lake;
 mod logs;

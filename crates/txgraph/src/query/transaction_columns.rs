@@ -21,7 +21,7 @@ type OfBlock = BTreeMap<u32, B256>;
 /// The same, by block.
 type Wanted = BTreeMap<u64, OfBlock>;
 
-/// What was read of a transaction, by block and index, and whether it has the wanted hash.
+/// A part of a transaction, with its block and index, and whether it has the wanted hash.
 type Found<T> = ((u64, u32), T, bool);
 
 /// Blocks that a thread reads at a time, under one snapshot.
@@ -175,7 +175,7 @@ fn wanted<'t>(transfers: impl IntoIterator<Item = &'t Transfer>) -> Wanted {
     wanted
 }
 
-/// What columns state of the wanted transactions of a block.
+/// Reads the facts that columns state of the wanted transactions of a block.
 #[cfg(feature = "export")]
 fn facts_of(block: &mut Block<'_>, wanted: &OfBlock) -> NodeResult<Vec<Found<TransactionFacts>>> {
     let mut read = Vec::with_capacity(wanted.len());

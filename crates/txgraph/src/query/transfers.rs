@@ -1,6 +1,6 @@
 //! The transfers of a block range, streamed.
 
-use super::{query_metadata::Description, retry::retry_on_reorg};
+use super::{initiated::Initiated, query_metadata::Description, retry::retry_on_reorg};
 use crate::{
     Error, Result, Selection, Source,
     options::{addresses, given},
@@ -22,38 +22,7 @@ pub struct Transfers<'s> {
     pub(crate) touching: Option<AddressFilter>,
     /// Blocks and indices; empty: all.
     pub(crate) transactions: BTreeSet<(u64, u32)>,
-    pub(crate) initiated: Initiated,
-}
-
-/// Conditions on the account that signed the transaction of a transfer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Initiated {
-    /// The wanted accounts; empty: any.
-    pub(crate) by: BTreeSet<Address>,
-    /// Whether an account other than the one that gives the tokens must have signed.
-    pub(crate) not_by_owner: bool,
-}
-
-impl Initiated {
-    /// Whether every transfer of a transaction is wanted.
-    fn is_any(&self) -> bool {
-        self.by.is_empty() && !self.not_by_owner
-    }
-
-    fn matches(&self, initiator: &Address, transfer: &Transfer) -> bool {
-        (self.by.is_empty() || self.by.contains(initiator))
-            && !(self.not_by_owner && transfer.from_address == *initiator)
-    }
-
-    /// Keeps the wanted transfers of a batch.
-    fn keep(&self, source: &Source, transfers: &mut Vec<Transfer>) -> Result<()> {
-        let initiators = source.initiators(transfers.iter())?;
-        transfers.retain(|it| {
-            let initiator = initiators.get(&it.transaction());
-            it.transaction_hash.is_some() && initiator.is_some_and(|by| self.matches(by, it))
-        });
-        Ok(())
-    }
+    initiated: Initiated,
 }
 
 impl Source {

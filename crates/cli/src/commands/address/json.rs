@@ -18,11 +18,6 @@ impl Shown {
                             "token": moved.asset.token_address,
                             "transfers": moved.transfers,
                             "value": moved.amount.to_string(),
-                            "text": self.0.tokens.format_amount(
-                                self.0.chain_id,
-                                &moved.asset,
-                                moved.amount,
-                            ),
                         })
                     }).collect::<Vec<_>>(),
                     "first_timestamp": it.first.map(BlockTime::seconds),

@@ -1,4 +1,4 @@
-//! What a contract is: a proxy, a token, a pair of tokens, an account of several owners.
+//! Facts about a contract: a proxy, a token, a pair of tokens, an account of several owners.
 
 use super::TokenNames;
 use crate::{Capability, Result, Source};
@@ -27,7 +27,7 @@ const GAS: u64 = 1_000_000;
 /// The most owners that are read.
 const OWNERS_MAX: usize = 100;
 
-/// What a contract is, as far as its code, its storage and its own answers say. The answers are
+/// Facts about a contract, as far as its code, its storage and its own answers say. The answers are
 /// claims of the contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContractFacts {
@@ -46,7 +46,7 @@ pub struct ContractFacts {
 }
 
 impl Source {
-    /// What a contract is, at the end of a block.
+    /// Asks what a contract is, at the end of a block.
     ///
     /// # Errors
     ///

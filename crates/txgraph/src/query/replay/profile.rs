@@ -42,7 +42,7 @@ pub struct AddressProfile {
     pub creation: Option<Creation>,
     /// Why that is not known, of a contract.
     pub without_creation: Option<String>,
-    /// What it is, if it is a contract.
+    /// The facts about it, if it is a contract.
     pub contract: Option<ContractFacts>,
     /// Why that is not known.
     pub without_contract: Option<String>,

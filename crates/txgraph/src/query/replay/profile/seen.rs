@@ -1,4 +1,4 @@
-//! What the transfers of an address show.
+//! Summaries of the transfers of an address.
 
 use alloy_primitives::{Address, U256};
 use std::{
@@ -37,7 +37,7 @@ pub struct Counterparty {
     pub first: Option<BlockTime>,
     /// The time of the last.
     pub last: Option<BlockTime>,
-    /// What moved, by number of transfers; among equals, the native coin and lower tokens first.
+    /// The assets that moved, by number of transfers; among equals, the native coin and lower tokens first.
     pub assets: Vec<MovedAsset>,
 }
 
@@ -95,7 +95,7 @@ impl Items {
         }
     }
 
-    /// What was received and not sent on.
+    /// Returns the items that were received and not sent on.
     pub(super) fn held(self) -> Vec<HeldItem> {
         let left = self
             .0
