@@ -10,7 +10,7 @@ use crate::{
     paging::Page,
 };
 use serde_json::json;
-use txgraph::{Direction, Order, Transfer};
+use txgraph::{Address, Direction, Order, Transfer};
 
 /// Tokens whose balances a profile has.
 const BALANCES_MAX: usize = 10;
@@ -38,6 +38,10 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
         ("the state", &profile.without_state),
         ("balances of tokens", &profile.without_balances),
         ("the creation", &profile.without_creation),
+        (
+            "what the contract says of itself",
+            &profile.without_contract,
+        ),
     ] {
         if let Some(why) = why {
             found.lacks(format!("{what}: not known: {why}"));
@@ -56,6 +60,14 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
     let funder = profile.first_funding.as_ref();
     let shown = held.iter().map(|(token, _)| *token);
     let shown = shown.chain(funder.map(|it| it.token_address)).chain([None]);
+    let contract = profile.contract.as_ref();
+    let pool = contract.and_then(|it| it.pair);
+    let pool: Vec<Address> = pool
+        .into_iter()
+        .flat_map(|(one, other)| [one, other])
+        .collect();
+    let itself = contract.and_then(|it| it.total_supply).map(|_| of);
+    let shown = shown.chain(pool.iter().copied().chain(itself).map(Some));
     let tokens = tokens(question, shown, &mut found)?;
     let balances = held.iter().map(|(token, amount)| {
         json!({
@@ -63,6 +75,20 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
             "amount": amount.map(|amount| amount.to_string()),
         })
     });
+    let contract = contract.map(|facts| {
+        let (signers, threshold) = facts.signers.clone().unzip();
+        let signers: Vec<_> = signers.into_iter().flatten().map(address).collect();
+        json!({
+            "implementation": facts.implementation.map(address),
+            "token": itself.map(|_| &tokens[token_id(Some(of))]),
+            "total_supply": facts.total_supply.map(|supply| supply.to_string()),
+            "pool": pool.iter().map(|token| &tokens[token_id(Some(*token))]).collect::<Vec<_>>(),
+            "owner": facts.owner.map(address),
+            "signers": signers,
+            "threshold": threshold.map(|it| it.to_string()),
+        })
+    });
+    found.put("contract", contract);
     found.put("balances", balances.collect::<Vec<_>>());
     if held.len() >= BALANCES_MAX {
         found.lacks(format!(

@@ -84,6 +84,18 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
             ("to_contract", "boolean?"),
         ],
     ),
+    (
+        "Contract",
+        &[
+            ("implementation", "hex?"),
+            ("token", "Token?"),
+            ("total_supply", "decimal?"),
+            ("pool", "Token[]"),
+            ("owner", "hex?"),
+            ("signers", "hex[]"),
+            ("threshold", "decimal?"),
+        ],
+    ),
     ("Error", &[("error", "Reason")]),
     (
         "Flow",

@@ -49,7 +49,7 @@ pub(super) const EDGES_MAX: u64 = 50_000;
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         path: "/v1/address",
-        summary: "Who an address is: its account, its balances, who created it",
+        summary: "Who an address is: its account, its balances, who created it, what the contract is",
         parameters: &[
             Parameter::new("address", Kind::Address, "the address").required(),
             BLOCKS,
@@ -60,6 +60,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("address", "hex"),
             ("label", "Label?"),
             ("is_contract", "boolean?"),
+            ("contract", "Contract?"),
             ("delegate", "hex?"),
             ("nonce", "integer?"),
             ("balance", "decimal?"),

@@ -14,7 +14,7 @@ mod initiated;
 #[cfg(feature = "lake")]
 mod lake;
 mod logs;
-#[cfg(feature = "export")]
+#[cfg(all(feature = "replay", feature = "export"))]
 mod malformed;
 mod measure;
 mod neighbors;
@@ -44,7 +44,7 @@ pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use logs::{LogFilter, NodeLog};
-#[cfg(feature = "export")]
+#[cfg(all(feature = "replay", feature = "export"))]
 pub use malformed::{MalformedLog, MalformedLogs};
 pub use measure::Measure;
 pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};

@@ -51,6 +51,10 @@ impl Source {
         facts: &mut Transactions,
         transfers: impl Iterator<Item = &'t Transfer>,
     ) -> Result<()> {
+        #[cfg_attr(
+            not(feature = "rpc"),
+            expect(unused_mut, reason = "no server has some of them")
+        )]
         let mut wanted = wanted(transfers);
         #[cfg(feature = "rpc")]
         for found in self.take_served(&mut wanted)? {
@@ -86,6 +90,10 @@ impl Source {
         &self,
         transfers: impl IntoIterator<Item = &'t Transfer>,
     ) -> Result<BTreeMap<(u64, u32), Address>> {
+        #[cfg_attr(
+            not(feature = "rpc"),
+            expect(unused_mut, reason = "no server has some of them")
+        )]
         let mut wanted = wanted(transfers);
         let mut all = BTreeMap::new();
         #[cfg(feature = "rpc")]

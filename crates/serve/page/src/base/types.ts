@@ -85,10 +85,22 @@ export interface SearchAnswer extends Answer {
   results: Found[];
 }
 
+/** What a contract is, as far as its code, its storage and its own answers say. */
+export interface Contract {
+  implementation: Address | null;
+  token: Token | null;
+  total_supply: string | null;
+  pool: Token[];
+  owner: Address | null;
+  signers: Address[];
+  threshold: string | null;
+}
+
 export interface AddressAnswer extends Answer {
   address: Address;
   label: Label | null;
   is_contract: boolean | null;
+  contract: Contract | null;
   nonce: number | null;
   balance: string | null;
   balances: { token: Token; amount: string | null }[];

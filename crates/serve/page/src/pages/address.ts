@@ -5,7 +5,7 @@ import { h, icon, ICONS } from "../base/dom.ts";
 import { count } from "../base/format.ts";
 import { graphPath, tokenPath } from "../base/route.ts";
 import { NATIVE } from "../base/tokens.ts";
-import type { AddressAnswer, Info, Tokens } from "../base/types.ts";
+import type { AddressAnswer, Contract, Info, Tokens } from "../base/types.ts";
 import { hasDrawing } from "../graph/start.ts";
 import {
   addressLink,
@@ -17,6 +17,7 @@ import {
   heading,
   jump,
   table,
+  tokenLink,
   transactionLink,
   when,
 } from "../base/widgets.ts";
@@ -28,6 +29,52 @@ export const coinOf = (info: Info): Tokens => ({
   [NATIVE]: { address: NATIVE, symbol: info.coin.symbol, decimals: info.coin.decimals, name: null },
 });
 
+/** Links to addresses, with words between them. */
+const list = (links: HTMLElement[], word: string): HTMLElement =>
+  h("span", {}, ...links.flatMap((link, at) => (at === 0 ? [link] : [word, link])));
+
+/** What a contract is. */
+function contractFacts(contract: Contract | null): [string, Node | null][] {
+  if (contract === null) return [];
+  const { implementation, token, pool, owner, signers, total_supply: supply, threshold } = contract;
+  const named = token === null ? pool : [token, ...pool];
+  const tokens: Tokens = Object.fromEntries(named.map((it) => [it.address ?? NATIVE, it]));
+  const id = token?.address ?? NATIVE;
+  return [
+    ["Proxy of", implementation === null ? null : addressLink(implementation)],
+    [
+      "Token",
+      token === null || supply === null
+        ? null
+        : h("span", {}, token.name ?? "", " · supply ", amount(tokens, id, supply)),
+    ],
+    [
+      "Pool of",
+      pool.length === 0
+        ? null
+        : list(
+            pool.map((it) => tokenLink(tokens, it.address ?? NATIVE)),
+            " and ",
+          ),
+    ],
+    ["Owner", owner === null ? null : addressLink(owner)],
+    [
+      "Signers",
+      signers.length === 0
+        ? null
+        : h(
+            "span",
+            {},
+            `${threshold} of `,
+            list(
+              signers.map((it) => addressLink(it)),
+              ", ",
+            ),
+          ),
+    ],
+  ];
+}
+
 export async function addressPage(address: string, info: Info): Promise<HTMLElement> {
   const answer = await ask<AddressAnswer>("address", { address });
   const { balances, creator, label, balance } = answer;
@@ -35,7 +82,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
     ...coinOf(info),
     ...Object.fromEntries(balances.map(({ token }) => [token.address ?? NATIVE, token])),
   };
-  const isToken = balances.some(({ token }) => token.address === address);
+  const isToken = answer.contract?.token != null || balances.some(({ token }) => token.address === address);
   const graph = h("a", { href: graphPath(address), class: "button primary" }, icon(ICONS.graph), "Graph");
   const holdings = table(
     "Balances",
@@ -85,6 +132,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
               ? null
               : h("span", {}, addressLink(creator.address), " in ", transactionLink(creator.transaction)),
           ],
+          ...contractFacts(answer.contract),
         ]),
         ...foot(answer),
       ),

@@ -61,6 +61,13 @@ test("search: a block, an address, a transaction, and nothing", () =>
     await page.waitForSelector(".found .none");
   }));
 
+test("a contract says what it is", () =>
+  at("#/address/0xd601451207128971898aab8654521699f35222e2", {}, async (page) => {
+    await page.waitForSelector(".heading .kind:text-is('Contract')");
+    await page.waitForSelector(".facts div:has(dt:text-is('Token')) dd:has-text('USD Six')");
+    assert.equal(await page.locator(".facts dt:text-is('Pool of')").count(), 0);
+  }));
+
 test("pages lead to each other and back", () =>
   at(`#/address/${PEEL}`, {}, async (page) => {
     await page.click(".card:has-text('Transfers') a[href^='#/tx/']");

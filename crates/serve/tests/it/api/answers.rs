@@ -497,6 +497,13 @@ fn addresses_and_tokens_are_what_the_chain_says() {
     let creator = served.result("ots_getContractCreator", json!([usd6]));
     assert_eq!(contract["creator"]["transaction"], creator["hash"]);
 
+    let facts = &contract["contract"];
+    assert_eq!(facts["token"]["symbol"], "USD6");
+    let call = json!({ "to": usd6, "data": "0x18160ddd" });
+    let supply = served.result("eth_call", json!([call, "latest"]));
+    let supply = crate::harness::number(&supply).to_string();
+    assert_eq!(facts["total_supply"], supply);
+    assert!(facts["pool"].as_array().unwrap().is_empty());
     let answer = get(&served, &format!("token?token={usd6}&limit=10000"));
     assert_eq!(answer["token"]["symbol"], "USD6");
     assert_eq!(answer["token"]["name"], "USD Six");
