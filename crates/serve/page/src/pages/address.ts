@@ -46,7 +46,7 @@ function contractFacts(contract: Contract | null): [string, Node | null][] {
       "Token",
       token === null || supply === null
         ? null
-        : h("span", {}, token.name ?? "", " · supply ", amount(tokens, id, supply)),
+        : h("span", {}, token.name === null ? "" : `${token.name} · `, "supply ", amount(tokens, id, supply)),
     ],
     [
       "Pool of",
