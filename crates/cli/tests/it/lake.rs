@@ -252,6 +252,11 @@ fn errors_have_the_right_status() {
         "not of chain 5",
     );
     failed(
+        "transfers --source lake:x.lake --not-by-owner -o x.csv",
+        2,
+        "are read from the data directory of a node",
+    );
+    failed(
         "info --source lake:x.lake",
         2,
         "cannot describe the data of a node",

@@ -1,9 +1,7 @@
 //! The transactions of transfers: who signed them, and what columns on request state of them.
 
 use super::blocks::reread;
-#[cfg(all(feature = "export", feature = "rpc"))]
-use crate::Error;
-use crate::{Capability, Result, Source};
+use crate::{Capability, Error, Result, Source};
 use alloy_primitives::{Address, B256};
 use std::{collections::BTreeMap, ops::ControlFlow};
 #[cfg(feature = "export")]
@@ -115,7 +113,10 @@ impl Source {
         if wanted.is_empty() {
             return Ok(());
         }
-        let node = self.node(Capability::Info)?;
+        let node = self.node(Capability::Info).map_err(|error| {
+            let why = "transactions and who signed them are read from the data directory of a node";
+            Error::new(error.kind, format!("{}: {why}", self.spec()))
+        })?;
         let read = |blocks: Vec<(u64, OfBlock)>, scratch: &mut Scratch| {
             reread("reading transactions", || {
                 let snapshot = node.db().snapshot()?;
