@@ -12,9 +12,9 @@ use crate::{
 use clap::Args;
 use std::time::Instant;
 use txgraph::{
-    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, ContractFacts,
-    Counterparty, Creation, FirstSent, HeldItem, MovedAsset, Result, Table, TokenStandard,
-    Transfer, U256, Unrecorded,
+    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, Counterparty,
+    Creation, FirstSent, HeldItem, MovedAsset, Result, Table, TokenStandard, Transfer, U256,
+    Unrecorded,
     parse::{Checksum, addresses, parse_address, utc},
     printable,
 };
@@ -112,7 +112,10 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let tokens = found.balances.iter().filter_map(|(token, _)| *token);
     let first = found.first_sent.iter();
     let first = first.filter_map(|first| first.transfer.token_address);
-    let facts = found.contract.iter().flat_map(facts_tokens(address));
+    let facts = found
+        .contract
+        .iter()
+        .flat_map(|facts| facts.tokens(address));
     let sides = found.received.top.iter().chain(&found.sent.top);
     let assets = sides.filter_map(|it| it.assets.first()?.asset.token_address);
     let items = found.items.iter().map(|it| it.token);
@@ -400,15 +403,6 @@ const fn erc20(address: Address) -> Asset {
     Asset {
         token_address: Some(address),
         token_standard: TokenStandard::Erc20,
-    }
-}
-
-/// The tokens that the facts of a contract name.
-fn facts_tokens(contract: Address) -> impl Fn(&ContractFacts) -> Vec<Address> {
-    move |facts| {
-        let itself = facts.total_supply.map(|_| contract);
-        let pair = facts.pair.into_iter().flat_map(|(one, other)| [one, other]);
-        itself.into_iter().chain(pair).collect()
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
         .flat_map(|(one, other)| [one, other])
         .collect();
     let itself = contract.and_then(|it| it.total_supply).map(|_| of);
-    let shown = shown.chain(pool.iter().copied().chain(itself).map(Some));
+    let shown = shown.chain(contract.iter().flat_map(|it| it.tokens(of)).map(Some));
     let tokens = tokens(question, shown, &mut found)?;
     let balances = held.iter().map(|(token, amount)| {
         json!({

@@ -45,6 +45,16 @@ pub struct ContractFacts {
     pub signers: Option<(Vec<Address>, U256)>,
 }
 
+impl ContractFacts {
+    /// The tokens that these facts about `contract` name: itself, if it is a token, and both tokens of a
+    /// pool.
+    pub fn tokens(&self, contract: Address) -> impl Iterator<Item = Address> {
+        let itself = self.total_supply.map(|_| contract);
+        let pool = self.pair.into_iter().flat_map(|(one, other)| [one, other]);
+        itself.into_iter().chain(pool)
+    }
+}
+
 impl Source {
     /// Asks what a contract is, at the end of a block.
     ///

@@ -13,7 +13,6 @@ use crate::{
 };
 use alloy_primitives::{Address, U256};
 use std::{cmp::Ordering, ops::ControlFlow};
-use txgraph_export::Transactions;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{AddressFilter, Direction, ScanReport, ScanRequest, Transfer};
 
@@ -255,12 +254,8 @@ impl Profile<'_> {
 
     /// Who signed the transaction of a transfer, if the source has its transactions.
     fn gas_payer(&self, transfer: &Transfer) -> Result<Option<Address>> {
-        let mut facts = Transactions::new();
-        match self
-            .source
-            .add_transactions(&mut facts, [transfer].into_iter())
-        {
-            Ok(()) => Ok(facts.into_values().next().map(|facts| facts.from)),
+        match self.source.initiators([transfer]) {
+            Ok(initiators) => Ok(initiators.into_values().next()),
             Err(error) if error.kind == ErrorKind::Interrupted => Err(error),
             Err(_) => Ok(None),
         }
