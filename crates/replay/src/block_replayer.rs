@@ -16,7 +16,7 @@ use crate::{
     worker::{Worker, state_before},
 };
 use alloy_primitives::Address;
-use std::ops::ControlFlow;
+use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_block::{AccessList, BlockRequests, Receipts};
 use txgraph_evm::{AccountChange, Fork, Inspector, Outcome, Transaction};
 use txgraph_work::CancelFlag;
@@ -30,9 +30,9 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     engine: EngineKind,
     /// Ends the execution when set.
     cancel: &'a CancelFlag,
-    /// Record and compare this transaction only; those before it are just executed.
-    only: Option<u32>,
-    /// State overrides before this transaction.
+    /// Record and compare these transactions only; others before the last are just executed.
+    only: Option<&'a BTreeSet<u32>>,
+    /// State overrides before these transactions.
     overrides: Option<&'a StateOverrides>,
     /// The transaction that is executed instead.
     changed: Option<Transaction>,
@@ -92,16 +92,16 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         }
     }
 
-    /// Replays the transaction at `index` only, observed by `inspector`.
-    pub(crate) fn for_transaction(
+    /// Replays the transactions at these indices only, observed by `inspector`.
+    pub(crate) fn for_transactions(
         block: &'a StoredBlock,
         rules: BlockRules,
         options: &'a ReplayOptions,
-        index: u32,
+        only: &'a BTreeSet<u32>,
         inspector: Option<&'i mut dyn Inspector>,
     ) -> Self {
         let mut replayer = Self::new(block, rules, options);
-        replayer.only = Some(index);
+        replayer.only = Some(only);
         replayer.overrides = options.overrides.as_ref();
         replayer.inspectors.1 = inspector;
         // These checks need the whole block.
@@ -158,29 +158,38 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         })
     }
 
-    /// Replays the transaction of [`for_transaction`](Self::for_transaction).
-    pub(crate) fn replay_transaction<H: StateHistory>(
+    /// Replays the transactions of [`for_transactions`](Self::for_transactions).
+    pub(crate) fn replay_transactions<H: StateHistory>(
         mut self,
         worker: &mut Worker,
         history: &H,
-    ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
+    ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
         let block = self.block.header.number;
         let executed = self.execute(worker, history)?;
-        match (self.transactions.pop(), executed.end) {
-            (Some(transaction), _) => Ok((transaction, self.mismatches)),
-            (None, ExecutionEnd::Refused(index, source)) => Err(Error::Unreachable {
-                block,
-                index,
-                source,
-            }),
-            (None, ExecutionEnd::Stopped | ExecutionEnd::Complete(_)) => {
-                Err(Error::NoSuchTransaction {
+        let last = self.only.and_then(|only| only.last().copied());
+        match (self.transactions.last(), executed.end) {
+            (Some(found), _) if Some(found.index) == last => {}
+            (None, _) if last.is_none() => {}
+            (_, ExecutionEnd::Refused(index, source)) => {
+                return Err(Error::Unreachable {
                     block,
-                    index: self.only.unwrap_or_default(),
+                    index,
+                    source,
+                });
+            }
+            (_, ExecutionEnd::Stopped | ExecutionEnd::Complete(_)) => {
+                return Err(Error::NoSuchTransaction {
+                    block,
+                    index: last.unwrap_or_default(),
                     count: self.block.transactions.len() as u64,
-                })
+                });
             }
         }
+        Ok((self.transactions, self.mismatches))
+    }
+
+    fn is_wanted(&self, index: u32) -> bool {
+        self.only.is_none_or(|only| only.contains(&index))
     }
 
     fn execute<H: StateHistory>(&mut self, worker: &mut Worker, history: &H) -> Result<Executed> {
@@ -343,7 +352,7 @@ impl BlockObserver for BlockReplayer<'_, '_> {
         index: u32,
         engine: &mut dyn Engine,
     ) -> Result<Option<Transaction>, StateError> {
-        let Some(overrides) = self.overrides.filter(|_| self.only == Some(index)) else {
+        let Some(overrides) = self.overrides.filter(|_| self.is_wanted(index)) else {
             return Ok(None);
         };
         // There is nothing to compare with.
@@ -355,8 +364,7 @@ impl BlockObserver for BlockReplayer<'_, '_> {
     }
 
     fn inspector(&mut self, index: u32) -> Option<&mut dyn Inspector> {
-        let wanted = self.only.is_none_or(|only| only == index);
-        (wanted && !self.inspectors.is_empty()).then_some(&mut self.inspectors)
+        (self.is_wanted(index) && !self.inspectors.is_empty()).then_some(&mut self.inspectors)
     }
 
     fn executed(
@@ -385,7 +393,7 @@ impl BlockObserver for BlockReplayer<'_, '_> {
         }
         let first_log = self.logs;
         self.logs += outcome.logs.len();
-        if self.only.is_some_and(|only| only != index) {
+        if !self.is_wanted(index) {
             return Ok(ControlFlow::Continue(()));
         }
         let mut replay = TransactionReplay {
@@ -411,9 +419,10 @@ impl BlockObserver for BlockReplayer<'_, '_> {
             replay.frames = None;
         }
         self.transactions.push(replay);
-        Ok(match self.only {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
+        let is_last = |only: &BTreeSet<u32>| only.last() == Some(&index);
+        Ok(match self.only.is_some_and(is_last) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         })
     }
 }

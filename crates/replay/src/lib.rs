@@ -17,7 +17,7 @@
 //!
 //! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
 //! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
-//! native_transfers, participants, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
+//! native_transfers, amount_tracer, participants, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
 //! trace_comparer, verify, balance_check, execution, oracle, wanted, worker, block_replayer, newest,
 //! replayer, bundles, calls, internal, range, token, with_internal.
 
@@ -41,6 +41,7 @@ mod frames;
 mod replay;
 mod verify;
 
+mod amount_tracer;
 mod balance_check;
 mod balance_difference;
 mod balances;
@@ -69,6 +70,7 @@ mod internal;
 mod token;
 mod with_internal;
 
+pub use amount_tracer::{AmountTracer, AmountTracers};
 pub use balance_difference::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};

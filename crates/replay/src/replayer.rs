@@ -7,6 +7,7 @@ use crate::{
     worker::{self, Codes, Worker},
 };
 use alloy_primitives::B256;
+use std::collections::BTreeSet;
 use txgraph_evm::{Inspector, Message, Outcome};
 use txgraph_nodedb::{Header, NodeDb};
 
@@ -83,24 +84,50 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
         location: TransactionLocation,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
-        let (number, index) = (location.block, location.index);
+        let only = BTreeSet::from([location.index]);
+        let (mut found, mismatches) =
+            self.transactions(location.block, &only, location.hash, inspector)?;
+        let found = found.pop().ok_or(Error::NoSuchTransaction {
+            block: location.block,
+            index: location.index,
+            count: 0,
+        })?;
+        Ok((found, mismatches))
+    }
+
+    /// Replays some transactions of a block, after those before each, and returns them with the
+    /// differences from their receipts. `inspector` is called for these transactions only, one after the
+    /// other. `hash` is the hash that the last one must have.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::transaction`].
+    pub fn transactions(
+        &self,
+        number: u64,
+        only: &BTreeSet<u32>,
+        hash: Option<B256>,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
+        let Some(&last) = only.last() else {
+            return Ok(Default::default());
+        };
         let mut worker = self.worker();
         let block = worker.read_one(self.blocks, number, self.options.verify.transactions)?;
-        if index as usize >= block.transactions.len() {
+        let Some(found) = block.transactions.get(last as usize) else {
             return Err(Error::NoSuchTransaction {
                 block: number,
-                index,
+                index: last,
                 count: block.transactions.len() as u64,
             });
-        }
-        let found = block.transactions[index as usize].hash;
-        if location.hash.is_some_and(|hash| hash != found) {
+        };
+        if hash.is_some_and(|hash| hash != found.hash) {
             return Err(Error::Replaced { block: number });
         }
         let rules = self.rules_of(&mut worker, &block)?;
         let replayer =
-            BlockReplayer::for_transaction(&block, rules, &self.options, index, inspector);
-        replayer.replay_transaction(&mut worker, &self.history)
+            BlockReplayer::for_transactions(&block, rules, &self.options, only, inspector);
+        replayer.replay_transactions(&mut worker, &self.history)
     }
 
     /// Executes a call on the state at the end of `block`, in the environment of that block, like

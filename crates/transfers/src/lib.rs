@@ -8,10 +8,11 @@
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
 //! Modules, each using only those before it: amounts, csr, events, gaps, log, malformed, address_prefilter, time,
-//! decoder_input, counts, transfer, fields, filter, frames, testing, participation, queried_names, wrap, decode,
+//! decoder_input, counts, transfer, amount_flows, fields, filter, frames, testing, participation, queried_names, wrap, decode,
 //! source, indexable.
 
 mod address_prefilter;
+mod amount_flows;
 mod amounts;
 mod counts;
 mod csr;
@@ -35,6 +36,7 @@ mod time;
 mod transfer;
 mod wrap;
 
+pub use amount_flows::{AmountFlows, ChangedSlot, FlowEnd};
 pub use amounts::AmountFilter;
 pub use counts::DecodeCounts;
 pub use csr::Csr;

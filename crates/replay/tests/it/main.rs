@@ -1,5 +1,6 @@
 //! Replays of data directories written by real nodes, compared with the responses of the nodes.
 
+mod amounts;
 mod bad_input;
 mod balance_check;
 mod bundle_rules;
