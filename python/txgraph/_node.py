@@ -241,7 +241,8 @@ class Node:
         """Follows the tokens that ``root`` sent, amount by amount, to where they are now.
 
         ``method`` decides which tokens of an account leave first: ``fifo``, ``lifo``, ``haircut``
-        (the same share of all) or ``poison`` (upper bounds). ``through_swaps`` follows tokens into
+        (the same share of all), ``poison`` (upper bounds) or ``execution`` (contracts pay as their
+        code does). ``through_swaps`` follows tokens into
         those that they are swapped for in one transaction. Other options are as in
         :meth:`graph`; all hops are followed unless ``hops`` is given. Amounts are in the smallest
         unit of the token.

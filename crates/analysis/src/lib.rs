@@ -46,7 +46,8 @@ pub use summary::{
 };
 pub use table::{MeasureResult, Table};
 pub use taint::{
-    Taint, TaintEnd, TaintMethod, TaintRow, TaintRule, TaintSink, TaintTracker, TaintedSwap,
+    Taint, TaintEnd, TaintMethod, TaintRow, TaintRule, TaintSink, TaintTracker, TaintedSlot,
+    TaintedSwap,
 };
 pub use tokens::{MotifCounts, TokenCounts, TokenEnd, rank_tokens, tokens};
 pub use value::{Attribute, Column, ColumnType, Value};
@@ -133,6 +134,7 @@ mod tests {
                 "sources",
                 "ledger",
                 "swaps",
+                "slots",
             ]
         );
     }

@@ -19,17 +19,25 @@
 //! With [`TaintTracker::with_swaps`], the tainted share of what an address gives in a [`Swap`](txgraph_graph::Swap)
 //! ends there, and becomes the same share of what it gets. So the ends of a token add up to its sources and
 //! what was got for other tokens.
+//!
+//! *Execution* is a haircut, except for contracts whose code was traced ([`TaintTracker::with_flows`]): the storage
+//! slots that an amount was taken from decide which parts leave.
 
 use crate::serial::decimal;
 use account_lots::AccountLots;
-use alloy_primitives::{Address, U256, map::HashMap};
+use alloy_primitives::{Address, U256, aliases::U512, map::HashMap};
+use claims::{Claims, PaidBy};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use swaps::{Arrival, Swaps};
 use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, Nettings, widen};
-use txgraph_transfers::{TokenFilter, TokenStandard, Transfer};
+use txgraph_transfers::{AmountFlows, TokenFilter, TokenStandard, Transfer};
 
 mod account_lots;
+#[cfg(test)]
+mod claim_tests;
+mod claims;
 #[cfg(test)]
 mod swap_tests;
 mod swaps;
@@ -37,7 +45,18 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use claims::TaintedSlot;
 pub use swaps::TaintedSwap;
+
+/// A transaction: see [`Transfer::transaction`].
+type Place = (u64, u32);
+
+/// `amount * part / whole`, rounded down.
+fn share(amount: U256, part: U256, whole: U256) -> U256 {
+    let product = amount.widening_mul::<_, 4, 512, 8>(part);
+    let quotient = product.checked_div(U512::from(whole));
+    quotient.unwrap_or_default().saturating_to()
+}
 
 string_enum! {
     /// The order in which the tokens of an account leave.
@@ -52,6 +71,8 @@ string_enum! {
         Haircut = "haircut",
         /// All that leaves after a tainted token arrived is tainted.
         Poison = "poison",
+        /// The same share of all, except from contracts: there, storage decides whose tokens leave.
+        Execution = "execution",
     }
 }
 
@@ -85,6 +106,10 @@ string_enum! {
     pub enum TaintRule: "rule" {
         /// From the sender to the receiver.
         Transfer = "transfer",
+        /// From the sender, a contract, whose storage says whose it is.
+        Slot = "slot",
+        /// From the sender, a contract that was paid it in the same transaction.
+        PassedOn = "passed_on",
         /// From the sender, who gives it in a swap.
         Given = "given",
         /// Back to who gave it in a swap.
@@ -167,6 +192,12 @@ pub struct Taint {
     pub unknown_balances: u64,
     /// Held amounts that were not compared with the balance after the last block.
     pub uncompared: u64,
+    /// Storage slots with tainted parts at the end, by contract and slot; none unless the method is
+    /// [`TaintMethod::Execution`].
+    pub slots: Vec<TaintedSlot>,
+    /// Payments of contracts that took more than was left of what is not tainted, or belongs to whom the
+    /// storage says. The rest was taken as a haircut.
+    pub beyond_slots: u64,
 }
 
 impl Taint {
@@ -276,6 +307,8 @@ pub struct TaintTracker<'a> {
     swaps: Option<Swaps>,
     /// The tokens of roots that are sources.
     source_tokens: TokenFilter,
+    claims: Option<Claims>,
+    beyond_slots: u64,
 }
 
 impl<'a> TaintTracker<'a> {
@@ -298,7 +331,17 @@ impl<'a> TaintTracker<'a> {
             unknown_balances: 0,
             swaps: None,
             source_tokens: TokenFilter::default(),
+            claims: None,
+            beyond_slots: 0,
         }
+    }
+
+    /// Pays from contracts as the code of these transactions did (block and index). For
+    /// [`TaintMethod::Execution`].
+    #[must_use]
+    pub fn with_flows(mut self, flows: BTreeMap<(u64, u32), AmountFlows>) -> Self {
+        self.claims = Some(Claims::new(flows));
+        self
     }
 
     /// Follows tokens through swaps in transactions (block and index). The sources are the transfers of
@@ -320,13 +363,19 @@ impl<'a> TaintTracker<'a> {
         let token = token_of(transfer);
         self.begin_transaction(Some(transfer));
         let is_source = || self.source_tokens.matches(transfer.token_address.as_ref());
+        let paid = self.claims.as_mut().and_then(|claims| claims.pay(transfer));
+        let rule = match &paid {
+            None => TaintRule::Transfer,
+            Some((_, PaidBy::Slot)) => TaintRule::Slot,
+            Some((_, PaidBy::Received)) => TaintRule::PassedOn,
+        };
         let tainted = match (self.end)(&from) {
             Some(TaintEnd::Returned) if is_source() => {
                 self.sources.push(transfer.clone());
                 vec![(self.sources.len() - 1, transfer.value, 0)]
             }
             Some(_) => Vec::new(),
-            None => self.send((from, token), transfer.value),
+            None => self.send((from, token), transfer.value, paid.map(|(parts, _)| parts)),
         };
         let (is_given, arrival) = match &mut self.swaps {
             Some(swaps) => swaps.take(transfer, &tainted),
@@ -337,7 +386,7 @@ impl<'a> TaintTracker<'a> {
         }
         match arrival {
             Arrival::All => {
-                self.note(transfer, &tainted, TaintRule::Transfer);
+                self.note(transfer, &tainted, rule);
                 self.receive((to, token), transfer, &tainted);
             }
             Arrival::Nothing => self.receive((to, token), transfer, &[]),
@@ -346,7 +395,7 @@ impl<'a> TaintTracker<'a> {
                 self.receive((to, token), transfer, &parts);
             }
             Arrival::Later if is_given => {}
-            Arrival::Later => self.note(transfer, &tainted, TaintRule::Transfer),
+            Arrival::Later => self.note(transfer, &tainted, rule),
         }
     }
 
@@ -372,6 +421,9 @@ impl<'a> TaintTracker<'a> {
             let account = (transfer.to_address, token_of(&transfer));
             self.receive(account, &transfer, &parts);
         }
+        if let Some(claims) = &mut self.claims {
+            claims.begin(next.map(Transfer::transaction));
+        }
     }
 
     /// The tainted parts of transfers so far.
@@ -379,21 +431,32 @@ impl<'a> TaintTracker<'a> {
         self.rows.len()
     }
 
-    /// Takes an amount out of an account. Returns the tainted parts: source, amount and hop.
-    fn send(&mut self, of: (Address, Token), value: U256) -> Vec<Part> {
+    /// Takes an amount out of an account, with the parts that a contract pays if they are known. Returns
+    /// the tainted parts: source, amount and hop.
+    fn send(&mut self, of: (Address, Token), value: U256, paid: Option<Vec<Part>>) -> Vec<Part> {
         let account = self.accounts.entry(of).or_default();
         account.sent += widen(value);
         account.balance = account.balance.saturating_sub(value);
         let Some(lots) = &mut account.lots else {
             return Vec::new();
         };
-        let (tainted, is_whole) = lots.take(self.method, value);
+        let (tainted, is_whole) = match paid {
+            None => lots.take(self.method, value),
+            Some(parts) => {
+                let taken = lots.take_parts(value, &parts);
+                self.beyond_slots += u64::from(taken.is_beyond);
+                (taken.tainted, taken.is_whole)
+            }
+        };
         self.unexplained += u64::from(!is_whole);
         tainted
     }
 
     /// Puts an amount into an account, with its tainted parts.
     fn receive(&mut self, of: (Address, Token), transfer: &Transfer, tainted: &[Part]) {
+        if let Some(claims) = &mut self.claims {
+            claims.receive(transfer, tainted);
+        }
         let value = transfer.value;
         let account = self.accounts.entry(of).or_default();
         if !tainted.is_empty() && account.arrivals.is_none() && (self.end)(&of.0).is_none() {
@@ -488,6 +551,8 @@ impl<'a> TaintTracker<'a> {
             unresolved_swaps: swaps.unresolved,
             unexplained: self.unexplained,
             unknown_balances: self.unknown_balances,
+            slots: self.claims.map_or_else(Vec::new, Claims::tainted),
+            beyond_slots: self.beyond_slots,
         };
         taint.sort_ends();
         taint

@@ -15,6 +15,18 @@ struct Lot {
     hop: u32,
 }
 
+/// What was taken from an account.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// The tainted parts, by source, then hop.
+    pub(super) tainted: Vec<Part>,
+    /// Whether the account had that much.
+    pub(super) is_whole: bool,
+    /// Whether other parts were taken, because there was not enough of the wanted and the untainted. Units
+    /// that are due to rounding do not count.
+    pub(super) is_beyond: bool,
+}
+
 /// The lots of an account, oldest first. Lots of the amount zero are left out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccountLots(VecDeque<Lot>);
@@ -67,7 +79,7 @@ impl AccountLots {
         let (taken, is_whole) = match method {
             TaintMethod::Fifo => self.leave_by(value, VecDeque::front_mut, VecDeque::pop_front),
             TaintMethod::Lifo => self.leave_by(value, VecDeque::back_mut, VecDeque::pop_back),
-            TaintMethod::Haircut => self.shares(value),
+            TaintMethod::Haircut | TaintMethod::Execution => self.shares(value),
             TaintMethod::Poison => {
                 let tainted = self.0.iter().filter(|lot| lot.source.is_some());
                 let first = tainted.min_by_key(|lot| (lot.source, lot.hop)).copied();
@@ -80,20 +92,44 @@ impl AccountLots {
                 (first.map(whole).into_iter().collect(), true)
             }
         };
-        let mut parts: Vec<Part> = Vec::new();
-        let mut tainted: Vec<_> = taken
-            .into_iter()
-            .filter(|lot| !lot.amount.is_zero())
-            .filter_map(|lot| Some((lot.source?, lot.hop, lot.amount)))
-            .collect();
-        tainted.sort_unstable();
-        for (source, hop, amount) in tainted {
-            match parts.last_mut() {
-                Some(part) if (part.0, part.2) == (source, hop) => part.1 += amount,
-                _ => parts.push((source, amount, hop)),
+        (joined(taken), is_whole)
+    }
+
+    /// Takes an amount: first these tainted parts, as far as they are there, then what is not
+    /// tainted, and the same share of everything else.
+    pub(super) fn take_parts(&mut self, value: U256, parts: &[Part]) -> Taken {
+        let (mut taken, mut rest) = (Vec::new(), value);
+        let mut from = |wanted: &dyn Fn(&Lot) -> bool, amount: U256| {
+            let mut left = amount.min(rest);
+            rest -= left;
+            for lot in self.0.iter_mut().filter(|lot| wanted(lot)) {
+                let part = lot.amount.min(left);
+                taken.push(Lot {
+                    amount: part,
+                    ..*lot
+                });
+                lot.amount -= part;
+                left -= part;
             }
+            rest += left;
+            left
+        };
+        for &(source, amount, hop) in parts {
+            let is_same = |lot: &Lot| lot.source == Some(source);
+            let left = from(&|lot| is_same(lot) && lot.hop == hop, amount);
+            from(&is_same, left);
         }
-        (parts, is_whole)
+        from(&|lot| lot.source.is_none(), value);
+        self.0.retain(|lot| !lot.amount.is_zero());
+        let (others, is_whole) = self.shares(rest);
+        let beyond: AmountSum = others.iter().map(|lot| widen(lot.amount)).sum();
+        let is_beyond = beyond > AmountSum::from(parts.len() + 1);
+        taken.extend(others);
+        Taken {
+            tainted: joined(taken),
+            is_whole,
+            is_beyond,
+        }
     }
 
     /// Takes lots from one end.
@@ -169,4 +205,21 @@ impl AccountLots {
         self.0 = lots.into();
         (taken, true)
     }
+}
+
+/// The tainted parts of lots, by source, then hop.
+fn joined(lots: Vec<Lot>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let tainted = lots.into_iter().filter(|lot| !lot.amount.is_zero());
+    let mut tainted: Vec<_> = tainted
+        .filter_map(|lot| Some((lot.source?, lot.hop, lot.amount)))
+        .collect();
+    tainted.sort_unstable();
+    for (source, hop, amount) in tainted {
+        match parts.last_mut() {
+            Some(part) if (part.0, part.2) == (source, hop) => part.1 += amount,
+            _ => parts.push((source, amount, hop)),
+        }
+    }
+    parts
 }

@@ -1,13 +1,10 @@
 //! Swaps: the tainted share of what an address gives becomes the same share of what it gets.
 
-use super::{Part, Taint, TaintEnd, TaintRow, TaintSink};
-use alloy_primitives::{Address, U256, aliases::U512};
+use super::{Part, Place, Taint, TaintEnd, TaintRow, TaintSink, share};
+use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, Netting, Nettings, Swap, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
-
-/// A transaction: see [`Transfer::transaction`].
-type Place = (u64, u32);
 
 /// A swap of tainted tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -280,11 +277,4 @@ impl Taint {
             self.unresolved_swaps += unresolved.iter().filter(sends).count() as u64;
         }
     }
-}
-
-/// `amount * part / whole`, rounded down.
-fn share(amount: U256, part: U256, whole: U256) -> U256 {
-    let product = amount.widening_mul::<_, 4, 512, 8>(part);
-    let quotient = product.checked_div(U512::from(whole));
-    quotient.unwrap_or_default().saturating_to()
 }

@@ -1,8 +1,8 @@
 //! Taint as tables, and as JSON.
 
-use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintedSwap};
+use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintedSlot, TaintedSwap};
 use crate::{ColumnType, MeasureResult, Table, Value, ratio::share};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use txgraph_graph::{AmountSum, Swap, widen};
 use txgraph_transfers::{Fields, Transfer};
@@ -68,6 +68,7 @@ impl Taint {
             ),
             (self.uncompared, "held amounts not compared with a balance"),
             (self.unresolved_swaps, "swaps that are not resolved"),
+            (self.beyond_slots, "payments of more than storage slots say"),
         ] {
             if count > 0 {
                 title += &format!("; {what}: {count}");
@@ -174,9 +175,39 @@ impl Taint {
     }
 }
 
+impl Taint {
+    /// The storage slots of contracts that say whose the tainted tokens are.
+    fn slots(&self) -> Table {
+        // Amounts in slots are in units of the contract, such as shares of a vault.
+        use ColumnType::{Address, Hash, Text};
+        Table::of(
+            "slots",
+            match self.method {
+                TaintMethod::Execution => "Storage slots that tainted tokens were paid for",
+                _ => "Storage slots, which only the method `execution` reads",
+            },
+            &self.slots,
+            &[
+                ("contract", Address, |it| it.contract.into()),
+                ("slot", Hash, |it| B256::from(it.slot).into()),
+                ("key", Address, |it| it.key.into()),
+                ("token_address", Address, |it| it.token_address.into()),
+                ("value", Text, |it| it.value.to_string().into()),
+                ("tainted", Text, |it| it.tainted.to_string().into()),
+            ],
+        )
+    }
+}
+
 impl MeasureResult for Taint {
     fn tables(&self) -> Vec<Table> {
-        vec![self.ends(), self.sources(), self.ledger(), self.swaps()]
+        vec![
+            self.ends(),
+            self.sources(),
+            self.ledger(),
+            self.swaps(),
+            self.slots(),
+        ]
     }
 }
 
@@ -251,6 +282,30 @@ impl From<&TaintedSwap> for SwapJson {
     }
 }
 
+/// A storage slot in JSON.
+#[derive(Serialize)]
+struct SlotJson {
+    contract: Address,
+    slot: B256,
+    key: Option<Address>,
+    token_address: Option<Address>,
+    value: String,
+    tainted: String,
+}
+
+impl From<&TaintedSlot> for SlotJson {
+    fn from(it: &TaintedSlot) -> Self {
+        Self {
+            contract: it.contract,
+            slot: it.slot.into(),
+            key: it.key,
+            token_address: it.token_address,
+            value: it.value.to_string(),
+            tainted: it.tainted.to_string(),
+        }
+    }
+}
+
 impl<'a> From<&'a TaintRow> for RowJson<'a> {
     fn from(row: &'a TaintRow) -> Self {
         Self {
@@ -279,6 +334,11 @@ impl Serialize for Taint {
         json.serialize_field("ledger", &ledger)?;
         let swaps: Vec<SwapJson> = self.swaps.iter().map(Into::into).collect();
         json.serialize_field("swaps", &swaps)?;
+        if self.method == TaintMethod::Execution {
+            json.serialize_field("beyond_slots", &self.beyond_slots)?;
+            let slots: Vec<SlotJson> = self.slots.iter().map(Into::into).collect();
+            json.serialize_field("slots", &slots)?;
+        }
         json.end()
     }
 }

@@ -417,7 +417,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ROOT,
             Parameter::new(
                 "method",
-                Kind::Word(&["fifo", "lifo", "haircut", "poison"]),
+                Kind::Word(&["fifo", "lifo", "haircut", "poison", "execution"]),
                 "which tokens of an account leave first",
             ),
             Parameter::new(

@@ -14,7 +14,7 @@ use txgraph_transfers::{BlockRange, BlockRanges, Participation, Roles, SourceErr
 const REPLAYED_BLOCKS: u64 = 64;
 
 /// Who sends and receives transactions is stored with them.
-const ENDS: Parts = Parts {
+pub(super) const ENDS: Parts = Parts {
     headers: false,
     receipts: false,
     transactions: true,

@@ -56,7 +56,7 @@ impl Measure {
             ],
             Self::Components => &["components", "components-by-size"],
             Self::Patterns => &["patterns", "evidence", "rules"],
-            Self::Taint => &["ends", "sources", "ledger", "swaps"],
+            Self::Taint => &["ends", "sources", "ledger", "swaps", "slots"],
         }
     }
 

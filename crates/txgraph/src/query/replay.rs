@@ -57,7 +57,7 @@ use replay_source::ReplaySource;
 
 use crate::{BlockSpec, Error, Hint, Result, Source, select::resolve_stored, source::RethNode};
 use alloy_primitives::Address;
-use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::{KnownChain, string_enum};
 use txgraph_evm::Inspector;
 use txgraph_nodedb::{ChainFamily, NodeDb};
@@ -302,6 +302,18 @@ impl<'s> Replay<'s> {
         };
         let one = (prepared.replay_source).transaction(&prepared.question, name, inspector)?;
         Ok((one.replay, one.mismatches))
+    }
+
+    /// Replays some transactions of a block, observed by `inspector` one after the other. Returns them with
+    /// their differences from what the source stores.
+    pub(in crate::query) fn some(
+        self,
+        block: u64,
+        only: &BTreeSet<u32>,
+        inspector: &mut dyn Inspector,
+    ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
+        let replay_source = ReplaySource::of(self.source)?;
+        replay_source.transactions(&self, block, only, inspector)
     }
 
     /// Replays, and only compares with what the node stored.

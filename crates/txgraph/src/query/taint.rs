@@ -1,5 +1,7 @@
 //! Follows the tokens that some addresses sent: see [`txgraph_analysis::TaintTracker`].
 
+#[cfg(feature = "replay")]
+mod execution;
 mod swaps;
 
 use super::{retry::retry_on_reorg, search::scan_request};
@@ -13,7 +15,7 @@ use txgraph_graph::{
     search,
 };
 use txgraph_transfers::{
-    AddressFilter, Direction, ScanRequest, TokenFilter, TransferFilter, TransferSource,
+    AddressFilter, AmountFlows, Direction, ScanRequest, TokenFilter, TransferFilter, TransferSource,
 };
 
 /// Tainted parts of transfers at most, unless the memory is limited. They can grow with the square of
@@ -48,6 +50,27 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules)
         ));
     }
     Ok(())
+}
+
+/// Without an interpreter, there is nothing to execute with.
+#[cfg(not(feature = "replay"))]
+mod execution {
+    #[derive(Default)]
+    pub(super) struct Executed {
+        pub(super) flows: std::collections::BTreeMap<(u64, u32), super::AmountFlows>,
+        pub(super) notes: Vec<String>,
+    }
+
+    pub(super) fn execute(
+        _: &super::Source,
+        _: &(dyn super::TransferSource + Sync),
+        _: &super::SearchRequest,
+        _: &super::TransferGraph,
+    ) -> super::Result<Executed> {
+        Err(super::Error::usage(
+            "this build cannot execute transactions, so it cannot follow amounts by execution",
+        ))
+    }
 }
 
 /// Transactions of which the swaps are read if they are not followed.
@@ -91,12 +114,25 @@ pub(super) fn run(
             false => (source.install(|| search(&*from, request))??, None),
         };
         source.check_interrupted()?;
+        let executed = match method {
+            TaintMethod::Execution => Some(execution::execute(source, &*from, request, &graph)?),
+            _ => None,
+        };
+        let (flows, facts) =
+            executed.map_or_else(Default::default, |it| (Some(it.flows), it.notes));
         let (opening, obstacle) = match method {
             // What was there before does not matter.
             TaintMethod::Poison => Default::default(),
             _ => openings(source, &graph)?,
         };
-        let follow = || follow(&*from, request, &graph, method, &opening, swaps, rows_max);
+        let how = How {
+            method,
+            opening: &opening,
+            swaps,
+            flows,
+            rows_max,
+        };
+        let follow = || follow(&*from, request, &graph, how);
         let mut taint = source.install(follow)??;
         let not_read = match rules.through_swaps {
             true => 0,
@@ -104,6 +140,7 @@ pub(super) fn run(
         };
         let uncompared = compare(source, &graph, &mut taint)?;
         let mut notes = notes(&taint, obstacle, uncompared);
+        notes.extend(facts);
         if not_read > 0 {
             notes.push(format!(
                 "swaps were looked for in the first {} of {} transactions",
@@ -172,6 +209,13 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
         notes.push(format!(
             "{} not say what was given for what, so that the tokens are followed to their receivers",
             number(taint.unresolved_swaps, "swap does", "swaps do")
+        ));
+    }
+    if taint.beyond_slots > 0 {
+        notes.push(format!(
+            "contracts paid more in {} than was left of what their storage says is whose: the rest is the \
+             same share of all",
+            number(taint.beyond_slots, "transfer", "transfers")
         ));
     }
     if taint.unexplained > 0 {
@@ -286,15 +330,25 @@ fn list_swaps(
     Ok(places.len().saturating_sub(SWAPS_READ) as u64)
 }
 
-/// Follows the amounts, through swaps if they are given, with the tokens of sources.
+/// How amounts are followed, and what is known for it.
+struct How<'a> {
+    method: TaintMethod,
+    /// The balances before the first block.
+    opening: &'a Balances,
+    /// The swaps to follow, with the tokens of sources.
+    swaps: Option<(Nettings, TokenFilter)>,
+    /// What executed transactions did.
+    flows: Option<BTreeMap<(u64, u32), AmountFlows>>,
+    /// Tainted parts at most.
+    rows_max: u64,
+}
+
+/// Follows the amounts.
 fn follow(
     from: &dyn TransferSource,
     request: &SearchRequest,
     graph: &TransferGraph,
-    method: TaintMethod,
-    opening: &Balances,
-    swaps: Option<(Nettings, TokenFilter)>,
-    rows_max: u64,
+    how: How<'_>,
 ) -> Result<Taint> {
     let mut ends = BTreeMap::new();
     let mut touching = AddressFilter {
@@ -327,10 +381,13 @@ fn follow(
         Some(end) => *end,
         None => Some(TaintEnd::Limit),
     };
-    let balance = |address, token| opening.get(&(address, token)).copied();
-    let mut tracker = TaintTracker::new(method, end, balance);
-    if let Some((swaps, tokens)) = swaps {
+    let balance = |address, token| how.opening.get(&(address, token)).copied();
+    let mut tracker = TaintTracker::new(how.method, end, balance);
+    if let Some((swaps, tokens)) = how.swaps {
         tracker = tracker.with_swaps(swaps, tokens);
+    }
+    if let Some(flows) = how.flows {
+        tracker = tracker.with_flows(flows);
     }
     let scan = ScanRequest {
         filter: TransferFilter {
@@ -344,7 +401,7 @@ fn follow(
     let report = txgraph_graph::scan(from, &scan, |batch| {
         for transfer in batch {
             tracker.add(transfer);
-            if tracker.rows() as u64 > rows_max {
+            if tracker.rows() as u64 > how.rows_max {
                 let what = "tainted parts of transfers";
                 return Err(SearchError::TooLarge { what });
             }
@@ -379,15 +436,18 @@ mod tests {
             ..SearchRequest::new(vec![address("a")], source.available.clone())
         };
         let graph = search(source, &request)?;
-        follow(
-            source,
-            &request,
-            &graph,
-            TaintMethod::Fifo,
-            &Balances::new(),
-            None,
-            ROWS_MAX,
-        )
+        let opening = Balances::new();
+        follow(source, &request, &graph, fifo(&opening, ROWS_MAX))
+    }
+
+    fn fifo(opening: &Balances, rows_max: u64) -> How<'_> {
+        How {
+            method: TaintMethod::Fifo,
+            opening,
+            swaps: None,
+            flows: None,
+            rows_max,
+        }
     }
 
     #[test]
@@ -407,8 +467,8 @@ mod tests {
         let request = SearchRequest::new(vec![Address::ZERO], source.available.clone());
         let graph = search(&source, &request).unwrap();
         let follow = |rows_max| {
-            let (method, none) = (TaintMethod::Fifo, Balances::new());
-            follow(&source, &request, &graph, method, &none, None, rows_max)
+            let none = Balances::new();
+            follow(&source, &request, &graph, fifo(&none, rows_max))
         };
         assert_eq!(follow(ROWS_MAX).unwrap().sources.len(), 1);
         let error = follow(0).unwrap_err();
