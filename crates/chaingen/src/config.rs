@@ -25,6 +25,9 @@ pub enum Profile {
     Tokens,
     /// Many logs that no standard defines.
     Odd,
+    /// Like mainnet, but airdrops are planted only. Exchanges join the planted scenarios, of which
+    /// there are more kinds, and all are listed in the truth.
+    Exchanges,
 }
 
 /// All parameters of a chain. Equal values give equal chains. `layout`,

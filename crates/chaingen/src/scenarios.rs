@@ -5,7 +5,10 @@
 //! of a search of its token from one of them is known exactly. Only native coin comes
 //! from outside, to pay for gas.
 
+mod exchanges;
+
 use super::{
+    config::Profile,
     contracts::{Token, TokenKind},
     intent::Intent,
     signers::Signer,
@@ -23,6 +26,8 @@ pub(super) type Role = u32;
 pub(super) const NO_ROLE: Role = u32::MAX;
 /// An address that resembles role 1 of a poisoning at both ends.
 const LOOKALIKE: Role = 1_000;
+/// The first exchange: a hub of the population, which has no role in any scenario.
+const EXCHANGE: Role = 2_000;
 
 /// The asset that a step moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +42,16 @@ pub(super) enum Moves {
     Spoofed(U256),
     /// Coin for gas, from outside.
     Gas,
+    /// An approval of the token for the receiver of the step.
+    Approval(U256),
+    /// The token, to this many roles from the receiver of the step on, in one transaction.
+    Airdrop(U256, u32),
+    /// The token, which a contract takes: four parts for the receiver, and one for another.
+    SplitByOwner(U256),
+    /// The same through the contract.
+    SplitByContract(U256),
+    /// The token, which a contract takes, and as much of another token in return.
+    Trade(U256),
 }
 
 /// One transaction of a scenario.
@@ -123,6 +138,12 @@ impl Scenario {
             steps: Vec::new(),
             searches: Vec::new(),
         };
+        if world.config.profile == Profile::Exchanges {
+            scenario.asset = Asset::Token(world.contracts.tokens[usize::from(number % 26 >= 13)]);
+            scenario.with_exchanges(world);
+            scenario.hand_out_gas();
+            return Some(scenario);
+        }
         // Later scenarios of a kind are longer.
         let size = 4 + u32::try_from(number / 10 % 5).expect("small");
         match number % 10 {
@@ -164,6 +185,7 @@ impl Scenario {
                 address[17..].copy_from_slice(&partner[17..]);
                 address
             }
+            EXCHANGE.. => world.population.exchange(role - EXCHANGE),
             _ => self.signer(world, role).address,
         }
     }
@@ -209,6 +231,7 @@ impl Scenario {
                 intent = transfer(intent, address, item);
                 intent.events.erc721(topics, address, from, to, item);
             }
+            (_, Asset::Token(_)) => intent = self.exchange_intent(world, &step, intent),
             (moves, asset) => unreachable!("{moves:?} in a scenario about {asset:?}"),
         }
         intent.step = Some((self.number, at));

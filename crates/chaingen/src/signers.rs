@@ -122,6 +122,11 @@ impl Population {
         self.signer(rank).address
     }
 
+    /// Returns a hub by its number, the busiest first.
+    pub(super) fn exchange(&self, number: u32) -> Address {
+        self.signer(u64::from(number) % self.hubs.max(1)).address
+    }
+
     /// Returns the deposit address of a customer of `hub`.
     pub(super) fn deposit_address(&self, hub: Address, draw: &mut Draw) -> Address {
         let customer = draw.rank(50_000);

@@ -25,6 +25,7 @@ fn weights(profile: Profile) -> [u64; 10] {
     match profile {
         Profile::Mainnet => [300, 300, 80, 265, 30, 4, 40, 20, 5, 6],
         Profile::Tokens => [50, 900, 10, 50, 10, 2, 10, 10, 2, 6],
+        Profile::Exchanges => [300, 304, 80, 265, 30, 0, 40, 20, 5, 6],
         Profile::Odd => [100, 150, 20, 50, 50, 5, 30, 50, 5, 590],
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{
     block::{Body, Counts},
+    config::Profile,
     contracts::Token,
     scenarios::{Asset, NO_ROLE, Role, Scenario},
     tip::Tip,
@@ -35,7 +36,7 @@ pub struct Truth {
     pub tokens: Vec<TokenTruth>,
     /// Completed scenarios, including those that are not listed.
     pub scenarios_planted: u64,
-    /// The first 64 completed scenarios.
+    /// The first 64 completed scenarios; all of them of [`Profile::Exchanges`].
     pub scenarios: Vec<ScenarioTruth>,
     /// Searches in those scenarios.
     pub searches: Vec<SearchTruth>,
@@ -194,7 +195,8 @@ impl Truth {
         let Some(scenario) = &body.scenario else {
             return;
         };
-        if scenario.number < SCENARIOS_LISTED {
+        let lists_all = world.config.profile == Profile::Exchanges;
+        if lists_all || scenario.number < SCENARIOS_LISTED {
             self.begun
                 .entry(scenario.number)
                 .or_insert_with(|| ScenarioTruth::begin(world, scenario))

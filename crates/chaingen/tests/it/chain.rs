@@ -28,7 +28,12 @@ fn create(config: Config) -> (tempfile::TempDir, Appender) {
 #[test]
 fn blocks_are_linked_and_valid_in_both_layouts() {
     for layout in LAYOUTS {
-        for profile in [Profile::Mainnet, Profile::Tokens, Profile::Odd] {
+        for profile in [
+            Profile::Mainnet,
+            Profile::Tokens,
+            Profile::Odd,
+            Profile::Exchanges,
+        ] {
             let (folder, mut chain) = create(Config {
                 profile,
                 ..small(layout)

@@ -119,6 +119,7 @@ fn transfers_match_the_naive_decoder() {
         (Profile::Mainnet, 300),
         (Profile::Tokens, 60),
         (Profile::Odd, 120),
+        (Profile::Exchanges, 210),
     ] {
         let Answers {
             truth,
@@ -192,7 +193,13 @@ fn searches_match_the_naive_search() {
 
 #[test]
 fn planted_edges_are_on_the_chain() {
-    let Answers { truth, decoded, .. } = answers_of(Profile::Tokens, 200);
+    let of = |profile| answers_of(profile, 220);
+    for answers in [Profile::Tokens, Profile::Exchanges].map(of) {
+        check_planted(&answers);
+    }
+}
+
+fn check_planted(Answers { truth, decoded, .. }: &Answers) {
     for scenario in &truth.scenarios {
         assert!(!scenario.edges.is_empty());
         let taking_part: BTreeSet<&Address> = scenario.roles.values().flatten().collect();
@@ -264,4 +271,44 @@ fn csv_rows_have_all_columns() {
         assert_eq!(cells[7].parse(), Ok(transfer.from_address));
         assert_eq!(cells[13], "5");
     }
+}
+
+/// Every scenario has a transfer from an exchange and to one, all in one part of the graph.
+#[test]
+fn exchanges_join_the_scenarios() {
+    let Answers { truth, decoded, .. } = answers_of(Profile::Exchanges, 220);
+    let mut counts: BTreeMap<Address, BTreeSet<u64>> = BTreeMap::new();
+    let mut kinds = BTreeSet::new();
+    for scenario in &truth.scenarios {
+        kinds.insert(scenario.scenario);
+        let parts: BTreeSet<&Address> = scenario.roles.values().flatten().collect();
+        let planted: BTreeSet<_> = (scenario.edges.iter())
+            .map(|edge| (edge.block, edge.tx_index, edge.log_index))
+            .collect();
+        for transfer in &decoded.transfers {
+            let place = (
+                transfer.block_number,
+                transfer.transaction_index,
+                transfer.log_index,
+            );
+            if scenario.token.is_none()
+                || transfer.token_address != scenario.token
+                || planted.contains(&place)
+            {
+                continue;
+            }
+            let (from, to) = (transfer.from_address, transfer.to_address);
+            for (inside, outside) in [(from, to), (to, from)] {
+                if parts.contains(&inside) && !parts.contains(&outside) {
+                    counts.entry(outside).or_default().insert(scenario.number);
+                }
+            }
+        }
+    }
+    assert_eq!(kinds.len(), 13, "{kinds:?}");
+    let joined: BTreeSet<u64> = counts.values().flatten().copied().collect();
+    let of_token = truth.scenarios.iter().filter(|it| it.token.is_some());
+    assert_eq!(joined, of_token.map(|it| it.number).collect());
+    assert!(counts.len() <= 8, "{counts:?}");
+    assert!(counts.values().any(|scenarios| scenarios.len() >= 4));
 }
