@@ -39,7 +39,10 @@ pub use degree::{
     vertex_degrees,
 };
 pub use pairs::{Pair, PairOrder, PairSettings, Pairs, first_pairs, pairs};
-pub use patterns::{Evidence, Finding, Pattern, PatternFinder, PatternRule, Patterns};
+pub use patterns::{
+    Evidence, Finding, Pattern, PatternFinder, PatternRule, Patterns, SpenderApproval,
+    TransactionEnds,
+};
 pub use summary::{
     AssetCounts, AssetSummary, BusyAddress, End, ExpansionCount, HopCount, KindCount, Summary,
     SummaryCounts, SummarySettings, asset_counts, each_side, summary,
@@ -97,7 +100,7 @@ mod tests {
             degrees(&merged, 3).tables(),
             cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
-            PatternFinder::default().finish(None).tables(),
+            PatternFinder::default().finish(None).unwrap().tables(),
             TaintTracker::new(TaintMethod::Fifo, |_| None, |_, _| None)
                 .finish()
                 .tables(),

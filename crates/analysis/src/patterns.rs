@@ -2,14 +2,18 @@
 //!
 //! Each pattern is a rule with fixed parameters, one file each ([`Pattern::rule`] is its text). A
 //! finding is what the rule says and no more: a hint where to look, with the transfers that fit
-//! it as evidence. The rules see amounts, addresses and times of fungible transfers, not who
-//! started a transaction.
+//! it as evidence. The rules see amounts, addresses and times of fungible transfers. Only the rule
+//! of drainers also needs approvals, and who signed a transaction: [`PatternFinder::add_approval`].
 
-use std::cmp::Reverse;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 use txgraph_graph::SearchError;
 use txgraph_transfers::Transfer;
 
 mod airdrops;
+mod drainers;
 mod fans;
 mod finding;
 mod history;
@@ -25,8 +29,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use drainers::{SpenderApproval, TransactionEnds};
 pub use finding::{Evidence, Finding, Pattern, PatternRule, Patterns};
 
+use drainers::Spenders;
 use finding::Found;
 use history::History;
 
@@ -43,6 +49,7 @@ impl Pattern {
             Self::Mixer => mixers::rule(),
             Self::Airdrop => airdrops::rule(),
             Self::Poisoning => poisoning::rule(),
+            Self::Drainer => drainers::rule(),
         }
     }
 }
@@ -52,6 +59,22 @@ impl Pattern {
 #[derive(Debug, Default)]
 pub struct PatternFinder {
     history: History,
+    spenders: Spenders,
+    /// What drainers need was told, or why not.
+    approvals: Approvals,
+}
+
+/// What the rule of drainers needs.
+#[derive(Debug)]
+enum Approvals {
+    Told,
+    NotAsked(String),
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self::NotAsked("approvals, and who signed the transactions, were not asked for".to_owned())
+    }
 }
 
 impl PatternFinder {
@@ -74,11 +97,51 @@ impl PatternFinder {
         self.history.transfers
     }
 
-    /// Finds the patterns, and lists at most `limit` findings of each.
-    pub fn finish(mut self, limit: Option<usize>) -> Patterns {
+    /// Adds an approval after all transfers, in any order. It is kept if its owner is in a transfer
+    /// of the token.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError::TooLarge`] at 2^32 - 1 spenders.
+    pub fn add_approval(&mut self, approval: &SpenderApproval) -> Result<(), SearchError> {
+        self.spenders.add(&self.history, approval)
+    }
+
+    /// The transactions in which a spender may have taken tokens, by block and index, after all
+    /// approvals. [`Self::tell_transactions`] takes what is read of them.
+    pub fn wanted_transactions(&mut self) -> BTreeSet<(u64, u32)> {
         self.history.sort();
+        self.spenders.sort(&self.history)
+    }
+
+    /// Takes what was read of the wanted transactions. Drainers are looked for.
+    pub fn tell_transactions(&mut self, transactions: BTreeMap<(u64, u32), TransactionEnds>) {
+        self.spenders.tell(transactions);
+        self.approvals = Approvals::Told;
+    }
+
+    /// States why approvals, and who signed the transactions, are not known.
+    pub fn cannot_tell(&mut self, why: String) {
+        self.approvals = Approvals::NotAsked(why);
+    }
+
+    /// Finds the patterns, and lists at most `limit` findings of each.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses.
+    pub fn finish(mut self, limit: Option<usize>) -> Result<Patterns, SearchError> {
+        self.history.sort();
+        let not_asked = match &self.approvals {
+            Approvals::Told => None,
+            Approvals::NotAsked(why) => Some(why.clone()),
+        };
+        let mut found = match not_asked {
+            None => drainers::find(&mut self.history, &self.spenders)?,
+            Some(_) => Vec::new(),
+        };
         let history = &self.history;
-        let mut found = peel_chains::find(history);
+        found.extend(peel_chains::find(history));
         found.extend(round_trips::find(history));
         found.extend(scatter_gather::find(history));
         found.extend(sweeps::find(history));
@@ -104,16 +167,26 @@ impl PatternFinder {
         };
         for pattern in Pattern::ALL {
             let of_pattern = || found.iter().filter(|(_, it)| it.pattern == *pattern);
+            let not_asked = match pattern {
+                Pattern::Drainer => not_asked.clone(),
+                _ => None,
+            };
             patterns.rules.push(PatternRule {
                 pattern: *pattern,
-                found: of_pattern().count() as u64,
+                found: not_asked.is_none().then(|| of_pattern().count() as u64),
                 rule: pattern.rule(),
+                not_asked,
             });
             let listed = (1..).zip(of_pattern().take(limit.unwrap_or(usize::MAX)));
-            patterns.findings.extend(
-                listed.map(|(number, (addresses, it))| history.finding(number, *addresses, it)),
-            );
+            let findings = listed.map(|(number, (addresses, it))| {
+                let mut finding = history.finding(number, *addresses, it);
+                if it.pattern == Pattern::Drainer {
+                    finding.approvals = self.spenders.evidence(history, it);
+                }
+                finding
+            });
+            patterns.findings.extend(findings);
         }
-        patterns
+        Ok(patterns)
     }
 }

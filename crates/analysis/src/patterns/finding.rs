@@ -39,6 +39,8 @@ string_enum! {
         Airdrop = "airdrop",
         /// Worthless transfers of an address that looks like a counterparty.
         Poisoning = "poisoning",
+        /// A spender that takes the tokens of many owners, who had approved it.
+        Drainer = "drainer",
     }
 }
 
@@ -59,10 +61,12 @@ pub struct Patterns {
 pub struct PatternRule {
     /// The pattern.
     pub pattern: Pattern,
-    /// The number of findings, listed or not.
-    pub found: u64,
+    /// The number of findings, listed or not. `None`: the pattern was not looked for.
+    pub found: Option<u64>,
     /// The rule.
     pub rule: String,
+    /// Why the pattern was not looked for.
+    pub not_asked: Option<String>,
 }
 
 /// Transfers that fit a rule.
@@ -76,7 +80,7 @@ pub struct Finding {
     /// collector of a sweep, the victim of poisoning.
     pub address: Address,
     /// The other end: the last of a chain, the receiver of what was scattered, the address that
-    /// looks like another.
+    /// looks like another, the receiver of the largest part of the loot.
     pub other_address: Option<Address>,
     /// The token; `None` for the native coin.
     pub token_address: Option<Address>,
@@ -95,9 +99,11 @@ pub struct Finding {
     pub note: String,
     /// The transfers, in the order of the chain.
     pub evidence: Vec<Evidence>,
+    /// The approvals that a drainer used, in the order of the chain: from the owner to the spender.
+    pub approvals: Vec<Evidence>,
 }
 
-/// A transfer that fits a rule.
+/// A transfer that fits a rule, or an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// Its part in the pattern.

@@ -40,6 +40,8 @@ pub(super) struct History {
     /// By account: whether it is one of the zero address.
     is_zero: Vec<bool>,
     is_hub: Vec<bool>,
+    /// Whether nothing was added since it was sorted.
+    is_sorted: bool,
     pub(super) transfers: u64,
 }
 
@@ -53,6 +55,7 @@ impl Default for History {
             by_account: Csr::group(0, std::iter::empty),
             is_zero: Vec::new(),
             is_hub: Vec::new(),
+            is_sorted: false,
             transfers: 0,
         }
     }
@@ -62,6 +65,7 @@ impl History {
     /// Adds a transfer, in any order.
     pub(super) fn add(&mut self, transfer: &Transfer) -> Result<(), SearchError> {
         self.transfers += 1;
+        self.is_sorted = false;
         let from = self.addresses.intern(transfer.from_address)?;
         let to = self.addresses.intern(transfer.to_address)?;
         if !transfer.token_standard.is_fungible() {
@@ -83,6 +87,10 @@ impl History {
 
     /// Puts the transfers in order. Nothing else can be asked before.
     pub(super) fn sort(&mut self) {
+        if self.is_sorted {
+            return;
+        }
+        self.is_sorted = true;
         if !self.movements.is_sorted_by_key(|it| it.position) {
             self.movements.sort_by_key(|it| it.position);
         }
@@ -183,6 +191,25 @@ impl History {
         self.accounts.value(account)
     }
 
+    /// The account of an address with a token, if it is in a transfer.
+    pub(super) fn account(&self, address: Address, token: Address) -> Option<u32> {
+        let asset = self.assets.get(&Some(token))?;
+        self.accounts.get(&(self.addresses.get(&address)?, asset))
+    }
+
+    /// The token of an asset; `None` for the native coin.
+    pub(super) fn token(&self, asset: u32) -> Option<Address> {
+        self.assets.value(asset)
+    }
+
+    /// The transfers of the transaction of a transfer, with their numbers.
+    pub(super) fn with_transaction(&self, number: u32) -> impl Iterator<Item = (u32, &Movement)> {
+        let transaction = self.get(number).transaction();
+        let first = (self.movements).partition_point(|it| it.transaction() < transaction);
+        let all = (0u32..).zip(&self.movements).skip(first);
+        all.take_while(move |(_, it)| it.transaction() == transaction)
+    }
+
     pub(super) fn is_native(&self, account: u32) -> bool {
         let (_, asset) = self.accounts.value(account);
         self.assets.value(asset).is_none()
@@ -225,6 +252,7 @@ impl History {
             last_block: evidence.last().map_or(0, |it| it.block_number),
             note: found.note.clone(),
             evidence,
+            approvals: Vec::new(),
         }
     }
 

@@ -13,7 +13,7 @@ impl MeasureResult for Patterns {
 impl Patterns {
     fn findings(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
-        let found: u64 = self.rules.iter().map(|rule| rule.found).sum();
+        let found: u64 = self.rules.iter().filter_map(|rule| rule.found).sum();
         let listed = self.findings.len() as u64;
         let mut title = match listed == found {
             true => format!("Patterns: {found} found"),
@@ -22,6 +22,10 @@ impl Patterns {
         title += ", hints by fixed rules";
         if self.hubs > 0 {
             title += &format!("; {} hubs are not passed", self.hubs);
+        }
+        for rule in self.rules.iter().filter(|rule| rule.found.is_none()) {
+            let why = rule.not_asked.as_deref().unwrap_or("not asked");
+            title += &format!("; {} not looked for: {why}", rule.pattern);
         }
         Table::of(
             "patterns",
@@ -47,10 +51,13 @@ impl Patterns {
     fn evidence(&self) -> Table {
         use ColumnType::{Address, Amount, Text, U64};
         let rows = self.findings.iter();
-        let rows = rows.flat_map(|finding| finding.evidence.iter().map(move |it| (finding, it)));
+        let rows = rows.flat_map(|finding| {
+            let all = finding.approvals.iter().chain(&finding.evidence);
+            all.map(move |it| (finding, it))
+        });
         Table::of(
             "evidence",
-            "Transfers of the patterns",
+            "Transfers and approvals of the patterns",
             rows,
             &[
                 ("pattern", Text, |(of, _)| of.pattern.as_str().into()),
@@ -86,6 +93,7 @@ impl Patterns {
                 ("pattern", Text, |it| it.pattern.as_str().into()),
                 ("found", U64, |it| it.found.into()),
                 ("rule", Text, |it| it.rule.clone().into()),
+                ("not_asked", Text, |it| it.not_asked.clone().into()),
             ],
         )
     }

@@ -1,7 +1,8 @@
 //! Findings on random graphs, compared with plain searches.
 
 use super::{
-    PatternFinder,
+    PatternFinder, SpenderApproval, TransactionEnds,
+    drainers::Spenders,
     finding::{Found, Pattern},
     history::History,
     plain::{List, Plain},
@@ -10,7 +11,7 @@ use alloy_primitives::U256;
 use proptest::{prelude::*, strategy::ValueTree};
 use std::collections::BTreeMap;
 use txgraph_graph::testing;
-use txgraph_transfers::{Kind, Transfer};
+use txgraph_transfers::{Kind, Position, Transfer};
 
 /// A transfer by numbers of addresses: block, whether it is in the transaction before, ends, amount.
 type Row = (u64, bool, usize, usize, u64);
@@ -119,9 +120,62 @@ fn some_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     })
 }
 
+/// Who signed each transaction, and what it calls.
+type Ends = BTreeMap<(u64, u32), TransactionEnds>;
+
+/// Transfers with approvals by some of their owners for the two addresses that sign many of the
+/// transactions, or are called in them.
+fn some_approvals() -> impl Strategy<Value = (Vec<Transfer>, Vec<SpenderApproval>, Ends)> {
+    let approval = (
+        0..5usize,
+        0..4usize,
+        prop::sample::select(vec![0u64, 5, 5, 5]),
+    );
+    let ends = (0..6usize, 0..6usize);
+    let each = proptest::collection::vec((approval, ends), 100);
+    (some_transfers(), each).prop_map(|(transfers, each)| {
+        let name = |number: usize| testing::address(["y", "z", "a", "b", "0", "r"][number]);
+        let mut approvals: Vec<SpenderApproval> = Vec::new();
+        let mut all_ends = Ends::new();
+        for (it, ((place, spender, amount), (signer, called))) in transfers.iter().zip(each) {
+            all_ends.insert(
+                it.transaction(),
+                TransactionEnds {
+                    signer: name(signer),
+                    called: Some(name(called)).filter(|called| !called.is_zero()),
+                },
+            );
+            let Some(token) = it.token_address.filter(|_| place > 0) else {
+                continue;
+            };
+            let own = it.position();
+            let log = own.log.unwrap();
+            let (block, log) = match place {
+                1 => (own.block, log - 1),
+                2 => (own.block, log + 1),
+                3 => (own.block + 10, log),
+                _ => (own.block - 50, log),
+            };
+            approvals.push(SpenderApproval {
+                position: Position {
+                    block,
+                    log: Some(log),
+                    ..own
+                },
+                token,
+                owner: it.from_address,
+                spender: name(spender),
+                amount: U256::from(amount),
+            });
+        }
+        (transfers, approvals, all_ends)
+    })
+}
+
 /// Gives transfers of one transaction logs of their own.
 fn numbered(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
-    for (log, transfer) in (0..).zip(&mut transfers) {
+    // There is room for logs of approvals between them.
+    for (log, transfer) in (1..).step_by(2).zip(&mut transfers) {
         match transfer.token_address {
             Some(_) => transfer.log_index = Some(log),
             None => (transfer.sub_index, transfer.kind) = (log, Kind::Internal),
@@ -169,6 +223,26 @@ proptest! {
     }
 
     #[test]
+    fn drainers_are_those_of_a_plain_search((transfers, approvals, ends) in some_approvals()) {
+        let mut history = history(&transfers);
+        let mut spenders = Spenders::default();
+        for approval in &approvals {
+            spenders.add(&history, approval).unwrap();
+        }
+        // Only what is wanted is told.
+        let wanted = spenders.sort(&history);
+        let told = ends.iter().filter(|(place, _)| wanted.contains(place));
+        spenders.tell(told.map(|(place, ends)| (*place, *ends)).collect());
+        let found = super::drainers::find(&mut history, &spenders).unwrap();
+        for it in &found {
+            let used = spenders.evidence(&history, it);
+            prop_assert!(!used.is_empty());
+            prop_assert!(used.iter().all(|it| !it.value.is_zero()));
+        }
+        prop_assert_eq!(plain(&history, found), List(&transfers).drainers(&approvals, &ends));
+    }
+
+    #[test]
     fn findings_do_not_depend_on_the_order_of_reading(
         transfers in some_transfers(),
         seed in any::<u64>(),
@@ -176,7 +250,7 @@ proptest! {
         let found = |transfers: &[Transfer]| {
             let mut finder = PatternFinder::default();
             finder.add(transfers).unwrap();
-            finder.finish(None)
+            finder.finish(None).unwrap()
         };
         let mut other = transfers.clone();
         let count = other.len().max(1) as u64;
@@ -194,10 +268,16 @@ fn random_graphs_have_every_pattern() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut found: BTreeMap<Pattern, usize> = BTreeMap::new();
     for _ in 0..500 {
-        let transfers = some_transfers().new_tree(&mut runner).unwrap().current();
+        let (transfers, approvals, ends) =
+            some_approvals().new_tree(&mut runner).unwrap().current();
         let mut finder = PatternFinder::default();
         finder.add(&transfers).unwrap();
-        for finding in finder.finish(None).findings {
+        for approval in &approvals {
+            finder.add_approval(approval).unwrap();
+        }
+        finder.wanted_transactions();
+        finder.tell_transactions(ends);
+        for finding in finder.finish(None).unwrap().findings {
             *found.entry(finding.pattern).or_default() += 1;
         }
     }
@@ -205,4 +285,106 @@ fn random_graphs_have_every_pattern() {
         let count = found.get(pattern).copied().unwrap_or(0);
         assert!(count >= 10, "{pattern}: {count} of {found:?}");
     }
+}
+
+/// A transfer in a block of its own, or in a transaction that has several.
+fn moved(block: u64, log: u32, from: &str, to: &str, value: u64) -> Transfer {
+    let [from, to] = [from, to].map(testing::address);
+    let mut transfer = testing::transfer((block, 0), "T", from, to, U256::from(value));
+    transfer.log_index = Some(log);
+    transfer
+}
+
+/// Four owners approve a contract in blocks 1 to 4. A key calls it in blocks 11 to 14: it takes 10
+/// from each and sends 8 to one address and 2 to another.
+fn drained() -> (PatternFinder, Ends) {
+    let mut finder = PatternFinder::default();
+    let mut ends = Ends::new();
+    let owners = ["a", "b", "c", "d"];
+    for (block, owner) in (11..).zip(owners) {
+        let taken = moved(block, 3, owner, "contract", 10);
+        let shares = [(4, "affiliate", 8), (5, "operator", 2)];
+        let shares = shares.map(|(log, to, value)| moved(block, log, "contract", to, value));
+        finder.add(&[taken]).unwrap();
+        finder.add(&shares).unwrap();
+        let signer = testing::address("key");
+        let called = Some(testing::address("contract"));
+        ends.insert((block, 0), TransactionEnds { signer, called });
+    }
+    for (block, owner) in (1..).zip(owners) {
+        let position = Position {
+            block,
+            tx: 0,
+            log: Some(0),
+            sub: 0,
+        };
+        let approval = SpenderApproval {
+            position,
+            token: testing::address("T"),
+            owner: testing::address(owner),
+            spender: testing::address("contract"),
+            amount: U256::MAX,
+        };
+        finder.add_approval(&approval).unwrap();
+    }
+    (finder, ends)
+}
+
+#[test]
+fn a_drainer_has_its_split_and_its_approvals() {
+    let (mut finder, ends) = drained();
+    assert_eq!(finder.wanted_transactions(), ends.keys().copied().collect());
+    finder.tell_transactions(ends);
+    let found = finder.finish(None).unwrap();
+    let is_drainer = |it: &&super::Finding| it.pattern == Pattern::Drainer;
+    let drainers: Vec<_> = found.findings.iter().filter(is_drainer).collect();
+    let [it] = drainers[..] else {
+        panic!("{drainers:?}")
+    };
+    assert_eq!(it.address, testing::address("contract"));
+    let [affiliate, operator] = ["affiliate", "operator"].map(testing::address);
+    assert_eq!(it.other_address, Some(affiliate));
+    assert_eq!(it.amount.to_string(), "40");
+    assert_eq!(
+        it.note,
+        format!(
+            "4 victims, 4 transfers; split in 4 of 4 transactions: 80 % to {affiliate}, \
+             20 % to {operator}"
+        )
+    );
+    assert_eq!(it.evidence.len(), 12);
+    let blocks: Vec<u64> = it.approvals.iter().map(|it| it.block_number).collect();
+    assert_eq!(blocks, [1, 2, 3, 4]);
+}
+
+/// An owner who signs moves its tokens itself.
+#[test]
+fn owners_who_sign_are_no_victims() {
+    let (mut finder, mut ends) = drained();
+    finder.wanted_transactions();
+    for (owner, ends) in ["a", "b", "c", "d"].iter().zip(ends.values_mut()) {
+        ends.signer = testing::address(owner);
+    }
+    finder.tell_transactions(ends);
+    let found = finder.finish(None).unwrap();
+    let rule = found.rules.iter().find(|it| it.pattern == Pattern::Drainer);
+    assert_eq!(rule.unwrap().found, Some(0));
+}
+
+#[test]
+fn a_result_says_what_it_did_not_look_for() {
+    let (mut finder, _) = drained();
+    finder.cannot_tell("the source is a list".to_owned());
+    let found = finder.finish(None).unwrap();
+    for rule in &found.rules {
+        let is_drainer = rule.pattern == Pattern::Drainer;
+        assert_eq!(rule.found.is_none(), is_drainer, "{rule:?}");
+        assert_eq!(rule.not_asked.is_some(), is_drainer, "{rule:?}");
+    }
+    let tables = crate::MeasureResult::tables(&found);
+    assert!(
+        tables[0]
+            .title
+            .contains("drainer not looked for: the source is a list")
+    );
 }

@@ -28,7 +28,7 @@ use txgraph::{
 ///   degrees     numbers of counterparties and transfers of addresses, and the largest hubs
 ///   cycles      groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
-///   patterns    peel chains, round trips, sweeps, fans, mixers, airdrops, address poisoning
+///   patterns    peel chains, round trips, sweeps, fans, mixers, airdrops, poisoning, drainers
 ///   taint       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,8 +1,9 @@
 //! `txgraph analyze patterns`: what was planted is found.
 
-use crate::harness::Sample;
+use crate::harness::{Sample, bare, run};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_testkit::fixtures;
 
 fn found(sample: &Sample, options: &str) -> Value {
@@ -138,4 +139,90 @@ fn a_limit_is_stated() {
         page.contains(&format!("{listed} of {count} found")),
         "{page}"
     );
+}
+
+/// A chain on which exchanges join the planted scenarios: its data directory, and what was planted.
+fn joined_chain() -> (tempfile::TempDir, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config {
+        profile: Profile::Exchanges,
+        ..Config::small(4, Layout::V2)
+    };
+    let mut chain = Appender::create(folder.path(), config).unwrap();
+    chain.append(230).unwrap();
+    let truth = serde_json::to_value(chain.truth()).unwrap();
+    (folder, truth)
+}
+
+/// The answer of `analyze patterns` about a source.
+fn answer(source: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(folder.path());
+    command.args([
+        "analyze", "patterns", "-q", "-f", "json", "--source", source,
+    ]);
+    serde_json::from_str::<Value>(&run(&mut command).ended(0).stdout).unwrap()["result"].clone()
+}
+
+fn rule<'a>(found: &'a Value, pattern: &str) -> &'a Value {
+    let mut rules = found["rules"].as_array().unwrap().iter();
+    rules.find(|it| it["pattern"] == pattern).unwrap()
+}
+
+/// Owners whose tokens a relayer trades for them are no victims.
+#[test]
+fn drainers_are_found_by_approvals_and_signers() {
+    let (chain, truth) = joined_chain();
+    let found = answer(chain.path().to_str().unwrap());
+    let mut scenarios = truth["scenarios"].as_array().unwrap().iter();
+    let planted = scenarios.find(|it| it["scenario"] == "drainer").unwrap();
+    let roles = &planted["roles"];
+    assert_eq!(rule(&found, "drainer")["found"], 1);
+    let drainer = about(&found, "drainer", &roles["spender"][0]);
+    assert_eq!(drainer["other_address"], roles["wallets"][0]);
+    let victims = addresses(&roles["victims"]);
+    assert_eq!(ends(drainer, "pulled", "from_address"), victims);
+    let wallets = addresses(&roles["wallets"]);
+    assert_eq!(ends(drainer, "pulled", "to_address"), wallets);
+    let count = victims.len();
+    let [large, small] = [0, 1].map(|at| roles["wallets"][at].as_str().unwrap());
+    let note = drainer["note"].as_str().unwrap().to_lowercase();
+    assert_eq!(
+        note,
+        format!(
+            "{count} victims, {} transfers; split in {count} of {count} transactions: \
+             80 % to {large}, 20 % to {small}",
+            2 * count
+        )
+    );
+    let approvals = drainer["approvals"].as_array().unwrap();
+    let owners = approvals
+        .iter()
+        .map(|it| it["from_address"].as_str().unwrap().to_owned());
+    assert_eq!(owners.collect::<BTreeSet<_>>(), victims);
+}
+
+/// A lake does not say who signed.
+#[test]
+fn an_answer_says_that_approvals_were_not_asked() {
+    let (chain, _) = joined_chain();
+    let folder = tempfile::tempdir().unwrap();
+    let lake = folder.path().join("lake");
+    let mut command = bare(folder.path());
+    command.env("TXGRAPH_DATADIR", chain.path());
+    run(command.args(["lake", "build", "-q"]).arg(&lake)).ended(0);
+    let of_lake = answer(&format!("lake:{}", lake.display()));
+    let of_node = answer(chain.path().to_str().unwrap());
+    let drainer = rule(&of_lake, "drainer");
+    assert_eq!(drainer["found"], Value::Null);
+    let why = drainer["not_asked"].as_str().unwrap();
+    assert!(why.contains("approvals, and who signed"), "{why}");
+    // Everything else is the same.
+    let others = |found: &Value| {
+        let findings = found["findings"].as_array().unwrap().iter();
+        let others = findings.filter(|it| it["pattern"] != "drainer");
+        others.cloned().collect::<Vec<Value>>()
+    };
+    assert_eq!(others(&of_lake), others(&of_node));
+    assert!(!others(&of_lake).is_empty());
 }

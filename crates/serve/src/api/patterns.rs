@@ -31,6 +31,11 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
     if let Some(more @ 1..) = all.checked_sub(findings.len() as u64) {
         found.lacks(format!("{more} more findings are not listed"));
     }
+    for rule in analysis.result["rules"].as_array().into_iter().flatten() {
+        if let (Some(pattern), Some(why)) = (rule["pattern"].as_str(), rule["not_asked"].as_str()) {
+            found.lacks(format!("{pattern} was not looked for: {why}"));
+        }
+    }
     let ends = findings
         .iter()
         .flat_map(|it| [&it["address"], &it["other_address"]]);

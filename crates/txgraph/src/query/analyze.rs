@@ -11,6 +11,7 @@ pub(in crate::query) use to_file::{Document, rows_as_json, write_document};
 use super::{
     branch_ends::{self, BranchEnds},
     measure::Measure,
+    patterns,
     query_metadata::Description,
     retry::retry_on_reorg,
     search::{self, Hops, SearchOptions, no_root, search_methods},
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     Error, MeasureAnswer, MeasureSettings, Measured, Result, Source, options::given,
-    select::Resolved, words::number,
+    select::Resolved,
 };
 use alloy_primitives::Address;
 use serde::Serialize;
@@ -28,7 +29,7 @@ use txgraph_analysis::{
     Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, SummarySettings, Table,
     TaintMethod, components, cycles, degrees, pairs, summary,
 };
-use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
+use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
 use txgraph_transfers::{
     BlockRanges, ChainInfo, QueriedNames, ScanReport, ScanRequest, TransferSource,
@@ -293,7 +294,12 @@ impl<'s> PreparedAnalysis<'s> {
             Request::Search(request, settings) => {
                 let graph = search::run(source, request)?;
                 source.check_interrupted()?;
-                let answer = source.install(|| of_search(settings, &graph))??;
+                let answer = match settings {
+                    MeasureSettings::Patterns(limit) => MeasureAnswer::Patterns(
+                        patterns::of_search(source, request, &graph, *limit)?,
+                    ),
+                    _ => source.install(|| of_search(settings, &graph))??,
+                };
                 let answer = answer.tabled(&request.labels)?;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
@@ -302,9 +308,12 @@ impl<'s> PreparedAnalysis<'s> {
             Request::Everything(request, settings) => {
                 let from = source.transfer_source(&request.filter)?;
                 let most = self.question.max_transfers;
-                let ask = || match source.backend().measure(request, settings) {
-                    Some(measured) => measured,
-                    None => source.install(|| of_scan(&*from, request, settings, most))?,
+                let ask = || match (source.backend().measure(request, settings), settings) {
+                    (Some(measured), _) => measured,
+                    (None, MeasureSettings::Patterns(limit)) => {
+                        patterns::of_scan(source, &*from, request, *limit, most)
+                    }
+                    (None, _) => source.install(|| of_scan(&*from, request, settings))?,
                 };
                 let measured = retry_on_reorg(source, ask)?;
                 let graph = MeasuredGraph {
@@ -375,20 +384,13 @@ impl Analyze<'_> {
 fn of_search(settings: &MeasureSettings, graph: &TransferGraph) -> Result<MeasureAnswer> {
     Ok(match settings {
         MeasureSettings::Components(limit) => MeasureAnswer::Components(components(graph, *limit)?),
-        MeasureSettings::Patterns(limit) => {
-            let mut finder = PatternFinder::default();
-            for edge in graph.graph.edge_weights() {
-                finder.add(std::slice::from_ref(&edge.transfer))?;
-            }
-            MeasureAnswer::Patterns(finder.finish(*limit))
-        }
-        _ => of_graph(settings, &MergedGraph::of(graph)),
+        _ => of_graph(settings, &MergedGraph::of(graph))?,
     })
 }
 
 /// Measures a graph that has all that the measure needs.
-fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> MeasureAnswer {
-    match settings {
+fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> Result<MeasureAnswer> {
+    Ok(match settings {
         MeasureSettings::Summary(settings) => MeasureAnswer::Summary(summary(graph, settings)),
         MeasureSettings::Pairs(settings) => MeasureAnswer::Pairs(pairs(graph, settings)),
         MeasureSettings::Degrees(hubs) => MeasureAnswer::Degrees(degrees(graph, *hubs)),
@@ -398,9 +400,9 @@ fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> MeasureAnswer {
             MeasureAnswer::Components(Connected::default().finish(&[], *limit))
         }
         MeasureSettings::Patterns(limit) => {
-            MeasureAnswer::Patterns(PatternFinder::default().finish(*limit))
+            MeasureAnswer::Patterns(PatternFinder::default().finish(*limit)?)
         }
-    }
+    })
 }
 
 /// Measures all transfers of a scan while they are read.
@@ -408,7 +410,6 @@ fn of_scan(
     from: &dyn TransferSource,
     request: &ScanRequest,
     settings: &MeasureSettings,
-    max_transfers: u64,
 ) -> Result<Measured> {
     let mut queried = QueriedNames::of(&request.filter);
     if let MeasureSettings::Components(limit) = settings {
@@ -425,34 +426,6 @@ fn of_scan(
             answer: MeasureAnswer::Components(connected.finish(&[], *limit)),
         });
     }
-    if let MeasureSettings::Patterns(limit) = settings {
-        let mut finder = PatternFinder::default();
-        let scan = txgraph_graph::scan(from, request, |batch| {
-            queried.see(batch);
-            finder.add(batch)?;
-            match finder.transfers() > max_transfers {
-                false => Ok(()),
-                true => Err(SearchError::TooLarge { what: "transfers" }),
-            }
-        });
-        let scan = scan.map_err(|error| match error {
-            SearchError::TooLarge { .. } if finder.transfers() > max_transfers => Error::new(
-                crate::ErrorKind::TooMany,
-                format!(
-                    "there are more than {}: ask for fewer blocks",
-                    number(max_transfers, "transfer", "transfers")
-                ),
-            ),
-            other => other.into(),
-        })?;
-        return Ok(Measured {
-            scan,
-            unseen: queried.unseen(),
-            vertices: finder.addresses(),
-            transfers: finder.transfers(),
-            answer: MeasureAnswer::Patterns(finder.finish(*limit)),
-        });
-    }
     let mut merger = Merger::default();
     let scan = txgraph_graph::scan(from, request, |batch| {
         queried.see(batch);
@@ -464,7 +437,7 @@ fn of_scan(
         unseen: queried.unseen(),
         vertices: graph.addresses.len() as u64,
         transfers: graph.transfers,
-        answer: of_graph(settings, &graph),
+        answer: of_graph(settings, &graph)?,
     })
 }
 

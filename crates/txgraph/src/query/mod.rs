@@ -19,6 +19,7 @@ mod malformed;
 mod measure;
 mod neighbors;
 mod paths;
+mod patterns;
 mod query_metadata;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;

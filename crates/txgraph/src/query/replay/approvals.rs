@@ -3,7 +3,7 @@
 mod events;
 mod to_file;
 
-pub(super) use events::granted_by;
+pub(in crate::query) use events::{granted_by, token_approvals};
 pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{

@@ -8,6 +8,7 @@ use crate::LogFilter;
 use alloy_primitives::{Address, B256, Log, U256, address, keccak256};
 use serde::{Serialize, Serializer};
 use txgraph_base::string_enum;
+use txgraph_transfers::{TokenFilter, TokenStandard, TransferFilter};
 
 /// Permit2 has the same address on every chain.
 const PERMIT2: Address = address!("0x000000000022d473030f116ddee9f6b43ac78ba3");
@@ -66,7 +67,7 @@ fn as_text<S: Serializer>(number: &Option<U256>, serializer: S) -> Result<S::Ok,
 }
 
 /// Reads the approvals from logs.
-pub(in crate::query::replay) fn granted_by<'a>(
+pub(in crate::query) fn granted_by<'a>(
     logs: impl IntoIterator<Item = &'a Log>,
 ) -> Vec<GrantedApproval> {
     let approvals = logs.into_iter().filter_map(|log| {
@@ -139,6 +140,25 @@ pub(super) fn filters(address: Address, is_spender: bool) -> Vec<LogFilter> {
             },
         ],
     }
+}
+
+/// The logs of all approvals of ERC-20 tokens that a filter of transfers wants; `None` if it wants
+/// none of them.
+pub(in crate::query) fn token_approvals(filter: &TransferFilter) -> Option<LogFilter> {
+    let standards = &filter.standards;
+    if !standards.is_empty() && !standards.contains(&TokenStandard::Erc20) {
+        return None;
+    }
+    let addresses = match &filter.tokens {
+        TokenFilter::All => Vec::new(),
+        TokenFilter::Only { tokens, .. } if tokens.is_empty() => return None,
+        TokenFilter::Only { tokens, .. } => tokens.iter().copied().chain([PERMIT2]).collect(),
+    };
+    let names = [[topic(APPROVAL)].as_slice(), &PERMIT2_EVENTS.map(topic)].concat();
+    Some(LogFilter {
+        addresses,
+        topics: [names, vec![], vec![], vec![]],
+    })
 }
 
 /// Reads an approval from a log; `None` if the log has another form. Revocations are approvals, too:

@@ -1,0 +1,233 @@
+//! Patterns of transfers. For drainers, approvals and who signed are read after the transfers.
+
+use crate::{Capability, Error, ErrorKind, MeasureAnswer, Measured, Result, Source, words::number};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
+use txgraph_analysis::{PatternFinder, Patterns, TransactionEnds};
+use txgraph_graph::{SearchError, SearchRequest, TransferGraph};
+use txgraph_nodedb::{Block, Parts, Scratch};
+use txgraph_transfers::{
+    BlockRange, QueriedNames, ScanReport, ScanRequest, SourceError, TransferFilter, TransferSource,
+};
+
+use super::blocks::reread;
+
+/// Blocks that a thread reads at a time, under one snapshot.
+const BLOCKS_READ: usize = 64;
+
+/// Transactions and who signed them.
+const SIGNED: Parts = Parts {
+    headers: false,
+    receipts: false,
+    transactions: true,
+    senders: true,
+    withdrawals: false,
+};
+
+/// Finds the patterns in all transfers of a scan.
+pub(super) fn of_scan(
+    source: &Source,
+    from: &(dyn TransferSource + Sync),
+    request: &ScanRequest,
+    limit: Option<usize>,
+    max_transfers: u64,
+) -> Result<Measured> {
+    let mut queried = QueriedNames::of(&request.filter);
+    let mut finder = PatternFinder::default();
+    let scan = source.install(|| {
+        txgraph_graph::scan(from, request, |batch| {
+            queried.see(batch);
+            finder.add(batch)?;
+            match finder.transfers() > max_transfers {
+                false => Ok(()),
+                true => Err(SearchError::TooLarge { what: "transfers" }),
+            }
+        })
+    })?;
+    let scan = scan.map_err(|error| match error {
+        SearchError::TooLarge { .. } if finder.transfers() > max_transfers => Error::new(
+            ErrorKind::TooMany,
+            format!(
+                "there are more than {}: ask for fewer blocks",
+                number(max_transfers, "transfer", "transfers")
+            ),
+        ),
+        other => other.into(),
+    })?;
+    let (vertices, transfers) = (finder.addresses(), finder.transfers());
+    let patterns = finish(source, finder, &request.filter, &scan, limit)?;
+    Ok(Measured {
+        scan,
+        unseen: queried.unseen(),
+        vertices,
+        transfers,
+        answer: MeasureAnswer::Patterns(patterns),
+    })
+}
+
+/// Finds the patterns in the transfers of a search.
+pub(super) fn of_search(
+    source: &Source,
+    request: &SearchRequest,
+    graph: &TransferGraph,
+    limit: Option<usize>,
+) -> Result<Patterns> {
+    let mut finder = PatternFinder::default();
+    for edge in graph.graph.edge_weights() {
+        finder.add(std::slice::from_ref(&edge.transfer))?;
+    }
+    finish(source, finder, &request.filter, &graph.scan, limit)
+}
+
+/// Reads what else the rules need, and finds the patterns.
+fn finish(
+    source: &Source,
+    mut finder: PatternFinder,
+    filter: &TransferFilter,
+    scan: &ScanReport,
+    limit: Option<usize>,
+) -> Result<Patterns> {
+    match tell_spenders(source, &mut finder, filter, scan) {
+        Err(error)
+            if matches!(
+                error.kind,
+                ErrorKind::Unsupported(_) | ErrorKind::Unavailable
+            ) =>
+        {
+            finder.cannot_tell(format!(
+                "approvals, and who signed the transactions, are not known: {}",
+                error.message
+            ));
+        }
+        done => done?,
+    }
+    source.check_interrupted()?;
+    Ok(source.install(|| finder.finish(limit))??)
+}
+
+/// Reads the approvals of the blocks of a scan, and then who signed the transactions in which a
+/// spender may have taken tokens.
+fn tell_spenders(
+    source: &Source,
+    finder: &mut PatternFinder,
+    filter: &TransferFilter,
+    scan: &ScanReport,
+) -> Result<()> {
+    let last = scan.covered.span().map(|span| span.last);
+    // A source other than a node cannot say.
+    let hash = last.map(|last| source.block_hash(last)).transpose()?;
+    for blocks in scan.covered.iter() {
+        read_approvals(source, blocks, filter, finder)?;
+    }
+    let wanted = finder.wanted_transactions();
+    finder.tell_transactions(ends_of(source, &wanted)?);
+    // The hash of the last block fixes all blocks below it.
+    let now = last.map(|last| source.block_hash(last)).transpose()?;
+    let read = scan.last_block_hash.filter(|_| hash.flatten().is_some());
+    let is_same = now == hash && read.is_none_or(|read| now.flatten() == Some(read));
+    match last {
+        Some(block) if !is_same => Err(SourceError::Reorged { block }.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(all(feature = "replay", feature = "export"))]
+fn read_approvals(
+    source: &Source,
+    blocks: BlockRange,
+    filter: &TransferFilter,
+    finder: &mut PatternFinder,
+) -> Result<()> {
+    use super::replay::{ApprovalKind, granted_by, token_approvals};
+    use txgraph_analysis::SpenderApproval;
+    use txgraph_transfers::Position;
+
+    let Some(logs) = token_approvals(filter) else {
+        return Ok(());
+    };
+    source.logs(blocks, &logs, |log| {
+        for granted in granted_by([&log.log]) {
+            if !matches!(
+                granted.kind,
+                ApprovalKind::Allowance | ApprovalKind::Permit2
+            ) {
+                continue;
+            }
+            finder.add_approval(&SpenderApproval {
+                position: Position {
+                    block: log.block,
+                    tx: log.transaction_index,
+                    log: Some(log.log_index),
+                    sub: 0,
+                },
+                token: granted.token,
+                owner: granted.owner,
+                spender: granted.spender,
+                amount: granted.amount.unwrap_or_default(),
+            })?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+#[cfg(not(all(feature = "replay", feature = "export")))]
+fn read_approvals(
+    _source: &Source,
+    _blocks: BlockRange,
+    _filter: &TransferFilter,
+    _finder: &mut PatternFinder,
+) -> Result<()> {
+    Err(Error::unavailable(
+        "this build does not read approvals: it has no `replay` or no `export`",
+    ))
+}
+
+/// Reads who signed some transactions, and what they call.
+fn ends_of(
+    source: &Source,
+    places: &BTreeSet<(u64, u32)>,
+) -> Result<BTreeMap<(u64, u32), TransactionEnds>> {
+    let mut all = BTreeMap::new();
+    if places.is_empty() {
+        return Ok(all);
+    }
+    let node = source.node(Capability::Blocks)?;
+    let mut places = places.iter().copied().peekable();
+    let chunks = std::iter::from_fn(|| {
+        let mut chunk: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        while let Some((block, _)) = places.peek()
+            && (chunk.len() < BLOCKS_READ || chunk.contains_key(block))
+            && let Some((block, index)) = places.next()
+        {
+            chunk.entry(block).or_default().push(index);
+        }
+        (!chunk.is_empty()).then_some(chunk)
+    });
+    let read = |chunk: BTreeMap<u64, Vec<u32>>, scratch: &mut Scratch| {
+        reread("who signed transactions", || {
+            let snapshot = node.db().snapshot()?;
+            let mut found = Vec::new();
+            for (number, indices) in &chunk {
+                let visit = &mut |block: &mut Block<'_>| {
+                    // A block that was replaced may be shorter.
+                    let there = indices.iter().filter(|it| u64::from(**it) < block.body.tx_count);
+                    for index in there.copied().collect::<Vec<u32>>() {
+                        let called = block.stored_transaction(index)?.to();
+                        let signer = block.sender(index)?;
+                        found.push(((block.number, index), TransactionEnds { signer, called }));
+                    }
+                    Ok(ControlFlow::Continue(()))
+                };
+                snapshot.for_each_block(BlockRange::one(*number), SIGNED, scratch, visit)?;
+            }
+            Ok(found)
+        })
+    };
+    source.in_order(chunks, read, |found| {
+        all.extend(found);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(all)
+}
