@@ -1,7 +1,7 @@
 //! Fans: equal amounts of a token from many senders, or to many receivers.
 
 use super::{
-    finding::{Found, Pattern, WINDOW, counted},
+    finding::{Found, Pattern, WINDOW, are_close, counted},
     history::History,
 };
 use alloy_primitives::U256;
@@ -13,8 +13,9 @@ const COUNTERPARTIES: usize = 4;
 
 pub(super) fn rule(to: &str, what: &str) -> String {
     format!(
-        "equal amounts of a token {to} at least {COUNTERPARTIES} {what}, in more than one \
-         transaction, at most {WINDOW} blocks between one and the next"
+        "equal amounts of a token {to} at least {COUNTERPARTIES} {what} within {WINDOW} blocks, in \
+         more than one transaction; more transfers of the amount belong to it if at most {WINDOW} \
+         blocks are between one and the next"
     )
 }
 
@@ -56,7 +57,9 @@ fn found(history: &History, account: u32, pattern: Pattern, run: &[(U256, u32)])
     let others: BTreeSet<u32> = numbers().map(|it| history.other(it, account)).collect();
     let transactions = |at: u32| history.get(at).transaction();
     let is_one = transactions(run[0].1) == transactions(run[run.len() - 1].1);
-    if others.len() < COUNTERPARTIES || is_one {
+    let of_block = |it: u32| (history.get(it).block(), history.other(it, account));
+    let of_blocks: Vec<(u64, u32)> = numbers().map(of_block).collect();
+    if is_one || !are_close(&of_blocks, COUNTERPARTIES) {
         return None;
     }
     let (address, asset) = history.address_and_asset(account);

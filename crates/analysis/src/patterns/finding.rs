@@ -3,6 +3,7 @@
 use crate::serial::decimal;
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
+use std::collections::{BTreeMap, btree_map::Entry};
 use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::TokenStandard;
@@ -148,6 +149,25 @@ pub(super) fn is_share(part: AmountSum, whole: AmountSum, percent: u64) -> bool 
 /// Whether `next` can be the rest of `before`: nothing was added, and at most a tenth is missing.
 pub(super) fn is_rest(next: U256, before: U256) -> bool {
     next <= before && is_share(widen(next), widen(before), REST_PERCENT)
+}
+
+/// Whether at least this many different numbers are within one window. `of` has blocks and numbers
+/// in the order of the blocks.
+pub(super) fn are_close(of: &[(u64, u32)], least: usize) -> bool {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut first = of.iter().peekable();
+    of.iter().any(|(block, number)| {
+        *counts.entry(*number).or_default() += 1;
+        while let Some((_, number)) = first.next_if(|(first, _)| block - first > WINDOW) {
+            if let Entry::Occupied(mut count) = counts.entry(*number) {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
+            }
+        }
+        counts.len() >= least
+    })
 }
 
 /// See [`is_rest`].

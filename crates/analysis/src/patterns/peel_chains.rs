@@ -13,8 +13,8 @@ const REST_PERCENT: u64 = 70;
 /// Both parts together are at least this share of what arrived. The rest is gas.
 const SPENT_PERCENT: u64 = 98;
 
-/// The shortest chain.
-const PEELS: usize = 4;
+/// The shortest chain. Who begins it often has more than it passes on, and is not counted.
+const PEELS: usize = 3;
 
 /// Smaller transfers are not part of the chain.
 const DUST_PERCENT: u64 = 1;

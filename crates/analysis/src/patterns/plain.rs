@@ -1,7 +1,8 @@
 //! The rules, written again as searches over a whole list, to compare with.
 
+mod drainers;
+
 use super::{
-    SpenderApproval, TransactionEnds,
     finding::{Pattern, WINDOW},
     history::History,
 };
@@ -49,6 +50,18 @@ impl List<'_> {
         self.0[at].block_number
     }
 
+    /// Whether four different ends are within a window that begins at some transfer.
+    fn are_close(&self, all: &[usize], end: impl Fn(usize) -> Address) -> bool {
+        all.iter().any(|first| {
+            let is_near = |at: &&usize| {
+                let (first, at) = (self.block(*first), self.block(**at));
+                (first..=first + WINDOW).contains(&at)
+            };
+            let near: BTreeSet<Address> = all.iter().filter(is_near).map(|at| end(*at)).collect();
+            near.len() >= 4
+        })
+    }
+
     pub(super) fn peel_chains(&self) -> Vec<Plain> {
         let mut peels = BTreeMap::new();
         for account in self.accounts() {
@@ -91,7 +104,7 @@ impl List<'_> {
                 evidence.extend([(*peeled, "peeled"), (*rest, "rest")]);
                 at = *rest;
             }
-            if evidence.len() > 8 {
+            if evidence.len() > 6 {
                 let ends = (self.0[*paid].to_address, Some(self.0[at].to_address));
                 evidence.sort_unstable();
                 all.push((Pattern::PeelChain, ends.0, ends.1, evidence));
@@ -126,11 +139,13 @@ impl List<'_> {
                     }
                 }
                 for run in runs.into_values().flatten() {
-                    let ends = |at: &usize| (self.0[*at].from_address, self.0[*at].to_address);
-                    let others: BTreeSet<_> = run.iter().map(ends).collect();
                     let transactions: BTreeSet<_> =
                         run.iter().map(|at| self.0[*at].transaction()).collect();
-                    if others.len() >= 4 && transactions.len() > 1 {
+                    let is_close = self.are_close(&run, |at| {
+                        let it = &self.0[at];
+                        [it.to_address, it.from_address][usize::from(role == "in")]
+                    });
+                    if is_close && transactions.len() > 1 {
                         let evidence = run.iter().map(|at| (*at, role)).collect();
                         all.push((pattern, account.0, None, evidence));
                     }
@@ -192,7 +207,11 @@ impl List<'_> {
                     .push(evidence);
             }
         }
-        let clusters = clusters.into_iter().filter(|(_, all)| all.len() >= 3);
+        let clusters = clusters.into_iter().filter(|(_, all)| {
+            let deposits = all.iter().flatten().filter(|(_, role)| *role == "deposit");
+            let senders: BTreeSet<_> = deposits.map(|(at, _)| self.0[*at].from_address).collect();
+            all.len() >= 3 && senders.len() >= 2
+        });
         let mut all: Vec<Plain> = clusters
             .map(|((collector, _), all)| {
                 let mut evidence = all.concat();
@@ -239,8 +258,8 @@ impl List<'_> {
         }
         let mut all = Vec::new();
         for ((_, from, to), passed) in found {
-            let between: BTreeSet<_> = passed.iter().map(|it| self.0[it.0].to_address).collect();
-            if between.len() >= 4 {
+            let paid: Vec<usize> = passed.iter().map(|it| it.0).collect();
+            if self.are_close(&paid, |at| self.0[at].to_address) {
                 let both = |it: &(usize, usize)| [(it.0, "scattered"), (it.1, "gathered")];
                 let mut evidence: Vec<_> = passed.iter().flat_map(both).collect();
                 evidence.sort_unstable();
@@ -276,7 +295,7 @@ impl List<'_> {
             }
             if it.to_address == self.0[first].from_address {
                 out.push((next, route.len() + 1));
-            } else if route.len() < 5 {
+            } else if route.len() < 7 {
                 route.push(next);
                 self.returns(route, used, out);
                 route.pop();
@@ -460,125 +479,6 @@ impl List<'_> {
                 let evidence = paid.iter().map(|at| (*at, "out")).collect();
                 all.push((Pattern::Airdrop, from, None, evidence));
             }
-        }
-        all.sort();
-        all
-    }
-
-    /// Whether an approval lets a spender take a transfer.
-    fn is_allowed(&self, at: usize, spender: Address, approvals: &[SpenderApproval]) -> bool {
-        let it = &self.0[at];
-        let mut before: Vec<&SpenderApproval> = (approvals.iter())
-            .filter(|approval| {
-                let ends = (approval.owner, approval.spender);
-                Some(approval.token) == it.token_address
-                    && ends == (it.from_address, spender)
-                    && approval.position < it.position()
-            })
-            .collect();
-        before.sort_by_key(|approval| (approval.position, approval.amount));
-        let place = |approval: &SpenderApproval| (approval.position.block, approval.position.tx);
-        let is_inside = |approval: &&SpenderApproval| place(approval) == it.transaction();
-        let (inside, before): (Vec<&SpenderApproval>, Vec<_>) =
-            before.into_iter().partition(is_inside);
-        inside.iter().any(|approval| !approval.amount.is_zero())
-            || before.last().is_some_and(|last| !last.amount.is_zero())
-    }
-
-    pub(super) fn drainers(
-        &self,
-        approvals: &[SpenderApproval],
-        ends: &BTreeMap<(u64, u32), TransactionEnds>,
-    ) -> Vec<Plain> {
-        let spenders: BTreeSet<Address> = approvals.iter().map(|it| it.spender).collect();
-        let mut all = Vec::new();
-        for spender in spenders {
-            let is_pull = |at: &usize| {
-                let it = &self.0[*at];
-                let mut together =
-                    (self.0.iter()).filter(|other| other.transaction() == it.transaction());
-                let is_paid = together.any(|other| {
-                    other.to_address == it.from_address
-                        && other.from_address != it.from_address
-                        && !other.value.is_zero()
-                });
-                let ends = &ends[&it.transaction()];
-                ![it.from_address, it.to_address].contains(&Address::ZERO)
-                    && it.from_address != it.to_address
-                    && !it.value.is_zero()
-                    && !is_paid
-                    && ends.signer != it.from_address
-                    && spender != it.from_address
-                    && (ends.signer == spender || ends.called == Some(spender))
-                    && self.is_allowed(*at, spender, approvals)
-            };
-            let pulls: BTreeSet<usize> = (0..self.0.len()).filter(is_pull).collect();
-            let victims = |pulls: &mut dyn Iterator<Item = &usize>| {
-                let owners: BTreeSet<Address> = pulls.map(|at| self.0[*at].from_address).collect();
-                owners.len()
-            };
-            if victims(&mut pulls.iter()) < 4 {
-                continue;
-            }
-            let of_token = |token: Option<Address>| {
-                let of = move |at: &&usize| self.0[**at].token_address == token;
-                victims(&mut pulls.iter().filter(of))
-            };
-            let mut main = *pulls.first().unwrap();
-            for at in &pulls {
-                if of_token(self.0[*at].token_address) > of_token(self.0[main].token_address) {
-                    main = *at;
-                }
-            }
-            let mut evidence = BTreeSet::new();
-            let mut gained: BTreeMap<Address, u128> = BTreeMap::new();
-            for first in &pulls {
-                let same = |at: &usize| {
-                    let [it, first] = [*at, *first].map(|at| &self.0[at]);
-                    it.transaction() == first.transaction()
-                        && it.token_address == first.token_address
-                        && !it.value.is_zero()
-                };
-                let together: Vec<usize> = (0..self.0.len()).filter(same).collect();
-                let mut holders = BTreeSet::new();
-                for at in &together {
-                    let it = &self.0[*at];
-                    if pulls.contains(at) {
-                        evidence.insert((*at, "pulled"));
-                    } else if holders.contains(&it.from_address) && it.from_address != it.to_address
-                    {
-                        evidence.insert((*at, "passed"));
-                    } else {
-                        continue;
-                    }
-                    holders.insert(it.to_address);
-                }
-                let is_first = together.iter().find(|at| pulls.contains(at)) == Some(first);
-                if !is_first || self.0[*first].token_address != self.0[main].token_address {
-                    continue;
-                }
-                let owners = together.iter().filter(|at| pulls.contains(at));
-                for holder in holders {
-                    let sum = |is_in: bool| -> u128 {
-                        let end =
-                            |it: &Transfer| [it.from_address, it.to_address][usize::from(is_in)];
-                        let of = together.iter().filter(|at| end(&self.0[**at]) == holder);
-                        of.map(|at| self.value(*at)).sum()
-                    };
-                    let is_owner = owners.clone().any(|at| self.0[*at].from_address == holder);
-                    if !is_owner && sum(true) > sum(false) {
-                        *gained.entry(holder).or_default() += sum(true) - sum(false);
-                    }
-                }
-            }
-            let most = gained.values().max();
-            let other = gained.iter().find(|it| Some(it.1) == most).map(|it| *it.0);
-            all.push((
-                Pattern::Drainer,
-                spender,
-                other,
-                evidence.into_iter().collect(),
-            ));
         }
         all.sort();
         all

@@ -1,4 +1,4 @@
-//! Round trips: an amount that comes back to its sender in time order, through at most six
+//! Round trips: an amount that comes back to its sender in time order, through at most eight
 //! addresses.
 //!
 //! For each transfer, a search by number of transfers keeps the earliest arrival at each address.
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use txgraph_graph::widen;
 
 /// The most transfers of a round trip.
-const TRANSFERS: usize = 6;
+const TRANSFERS: usize = 8;
 
 pub(super) fn rule() -> String {
     format!(

@@ -1,7 +1,7 @@
 //! Scatter and gather: an address pays another one through several between them.
 
 use super::{
-    finding::{Found, Pattern, REST_PERCENT, WINDOW, counted, is_rest},
+    finding::{Found, Pattern, REST_PERCENT, WINDOW, are_close, counted, is_rest},
     history::History,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -12,9 +12,9 @@ const BETWEEN: usize = 4;
 
 pub(super) fn rule() -> String {
     format!(
-        "an address pays a token to at least {BETWEEN} others, and each passes {REST_PERCENT} to \
+        "an address pays a token to at least {BETWEEN} others within {WINDOW} blocks, and each passes {REST_PERCENT} to \
          100 % of an amount on to one and the same receiver, by its first transfer of such an \
-         amount, in a later transaction and within {WINDOW} blocks. Not through hubs"
+         amount, in a later transaction and as many blocks. Not through hubs"
     )
 }
 
@@ -60,7 +60,11 @@ fn passed_on(history: &History, between: u32, paid: u32, used: &HashSet<u32>) ->
 
 fn scattered(history: &History, (from, to): (u32, u32), all: &[[u32; 2]]) -> Option<Found> {
     let between: BTreeSet<u32> = all.iter().map(|[paid, _]| history.get(*paid).to).collect();
-    if between.len() < BETWEEN {
+    let mut of_blocks: Vec<(u64, u32)> = (all.iter())
+        .map(|[paid, _]| (history.get(*paid).block(), history.get(*paid).to))
+        .collect();
+    of_blocks.sort_unstable();
+    if !are_close(&of_blocks, BETWEEN) {
         return None;
     }
     let (address, asset) = history.address_and_asset(from);

@@ -20,11 +20,15 @@ const LEFT: u64 = 10_000_000_000_000_000;
 /// The fewest deposit addresses of a collector.
 const ADDRESSES: usize = 3;
 
+/// The fewest accounts that pay into them. One alone spreads its own tokens: that is scattered and
+/// gathered.
+const SENDERS: usize = 2;
+
 pub(super) fn rule() -> String {
     format!(
         "at least {ADDRESSES} addresses that pay a token to no address but one, each time all \
          that arrived since, in a later transaction and within {BLOCKS} blocks; of the native \
-         coin, at most 0.01 stays for gas (Victor 2020). Who pays into one deposit address is \
+         coin, at most 0.01 stays for gas (Victor 2020). At least {SENDERS} accounts pay into them. Who pays into one deposit address is \
          likely one customer"
     )
 }
@@ -48,7 +52,7 @@ pub(super) fn find(history: &History) -> Vec<Found> {
     let clusters = by_collector.into_iter();
     let clusters = clusters.filter(|(_, all)| all.len() >= ADDRESSES);
     clusters
-        .map(|(collector, all)| found(history, collector, &all))
+        .filter_map(|(collector, all)| found(history, collector, &all))
         .collect()
 }
 
@@ -95,14 +99,14 @@ fn deposits(history: &History, account: u32) -> Option<Deposits> {
     is_one.then_some(found)
 }
 
-fn found(history: &History, collector: u32, all: &[Deposits]) -> Found {
+fn found(history: &History, collector: u32, all: &[Deposits]) -> Option<Found> {
     let (address, asset) = history.address_and_asset(collector);
     let deposits = || all.iter().flat_map(|it| &it.deposits);
     let sweeps = || all.iter().flat_map(|it| &it.sweeps);
     let senders: BTreeSet<u32> = deposits().map(|it| history.get(*it).from).collect();
     let mut evidence: Vec<_> = deposits().map(|it| (*it, "deposit")).collect();
     evidence.extend(sweeps().map(|it| (*it, "sweep")));
-    Found {
+    (senders.len() >= SENDERS).then(|| Found {
         pattern: Pattern::Sweep,
         address,
         other: None,
@@ -115,5 +119,5 @@ fn found(history: &History, collector: u32, all: &[Deposits]) -> Found {
             counted(sweeps().count(), "sweeps")
         ),
         evidence,
-    }
+    })
 }

@@ -154,12 +154,12 @@ fn joined_chain() -> (tempfile::TempDir, Value) {
     (folder, truth)
 }
 
-/// The answer of `analyze patterns` about a source.
+/// The answer of `analyze patterns` about the first blocks of a source. A lake has the finalized ones.
 fn answer(source: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path());
     command.args([
-        "analyze", "patterns", "-q", "-f", "json", "--source", source,
+        "analyze", "patterns", "-q", "-b", "0:160", "-f", "json", "--source", source,
     ]);
     serde_json::from_str::<Value>(&run(&mut command).ended(0).stdout).unwrap()["result"].clone()
 }
@@ -223,6 +223,6 @@ fn an_answer_says_that_approvals_were_not_asked() {
         let others = findings.filter(|it| it["pattern"] != "drainer");
         others.cloned().collect::<Vec<Value>>()
     };
-    assert_eq!(others(&of_lake), others(&of_node));
+    assert!(others(&of_lake) == others(&of_node));
     assert!(!others(&of_lake).is_empty());
 }

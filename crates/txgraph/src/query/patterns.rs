@@ -1,5 +1,6 @@
 //! Patterns of transfers. For drainers, approvals and who signed are read after the transfers.
 
+use super::blocks::reread;
 use crate::{Capability, Error, ErrorKind, MeasureAnswer, Measured, Result, Source, words::number};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +12,6 @@ use txgraph_nodedb::{Block, Parts, Scratch};
 use txgraph_transfers::{
     BlockRange, QueriedNames, ScanReport, ScanRequest, SourceError, TransferFilter, TransferSource,
 };
-
-use super::blocks::reread;
 
 /// Blocks that a thread reads at a time, under one snapshot.
 const BLOCKS_READ: usize = 64;
@@ -140,35 +139,20 @@ fn read_approvals(
     filter: &TransferFilter,
     finder: &mut PatternFinder,
 ) -> Result<()> {
-    use super::replay::{ApprovalKind, granted_by, token_approvals};
-    use txgraph_analysis::SpenderApproval;
-    use txgraph_transfers::Position;
-
-    let Some(logs) = token_approvals(filter) else {
-        return Ok(());
-    };
-    source.logs(blocks, &logs, |log| {
-        for granted in granted_by([&log.log]) {
-            if !matches!(
-                granted.kind,
-                ApprovalKind::Allowance | ApprovalKind::Permit2
-            ) {
-                continue;
-            }
-            finder.add_approval(&SpenderApproval {
-                position: Position {
-                    block: log.block,
-                    tx: log.transaction_index,
-                    log: Some(log.log_index),
-                    sub: 0,
-                },
-                token: granted.token,
-                owner: granted.owner,
-                spender: granted.spender,
-                amount: granted.amount.unwrap_or_default(),
-            })?;
-        }
-        Ok(ControlFlow::Continue(()))
+    source.for_each_allowance(blocks, filter, |log, granted| {
+        finder.add_approval(&txgraph_analysis::SpenderApproval {
+            position: txgraph_transfers::Position {
+                block: log.block,
+                tx: log.transaction_index,
+                log: Some(log.log_index),
+                sub: 0,
+            },
+            token: granted.token,
+            owner: granted.owner,
+            spender: granted.spender,
+            amount: granted.amount.unwrap_or_default(),
+        })?;
+        Ok(())
     })
 }
 
@@ -212,7 +196,9 @@ fn ends_of(
             for (number, indices) in &chunk {
                 let visit = &mut |block: &mut Block<'_>| {
                     // A block that was replaced may be shorter.
-                    let there = indices.iter().filter(|it| u64::from(**it) < block.body.tx_count);
+                    let there = indices
+                        .iter()
+                        .filter(|it| u64::from(**it) < block.body.tx_count);
                     for index in there.copied().collect::<Vec<u32>>() {
                         let called = block.stored_transaction(index)?.to();
                         let signer = block.sender(index)?;

@@ -29,8 +29,6 @@ mod token;
 mod transaction;
 
 #[cfg(feature = "export")]
-pub(super) use approvals::{granted_by, token_approvals};
-#[cfg(feature = "export")]
 pub use approvals::{Approval, ApprovalKind, Approvals, GrantedApproval, OpenApprovals};
 pub use call::{Call, CallResult};
 #[cfg(feature = "export")]

@@ -3,21 +3,21 @@
 mod events;
 mod to_file;
 
-pub(in crate::query) use events::{granted_by, token_approvals};
+pub(super) use events::granted_by;
 pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{
-    BlockSpec, Capability, Error, ErrorKind, Result, Source,
+    BlockSpec, Capability, Error, ErrorKind, NodeLog, Result, Source,
     query::{query_metadata::Description, retry::retry_on_reorg},
     select::resolve_one,
     words::number,
 };
 use alloy_primitives::{Address, B256, U256};
-use events::{Granted, Place, filters, granted};
+use events::{Granted, Place, filters, granted, token_approvals};
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_analysis::Table;
 use txgraph_evm::{Message, Outcome};
-use txgraph_transfers::BlockRange;
+use txgraph_transfers::{BlockRange, TransferFilter};
 
 /// The gas of each call.
 const GAS: u64 = 1_000_000;
@@ -114,6 +114,33 @@ impl Source {
             blocks: Vec::new(),
             approvals_max: APPROVALS_MAX,
         }
+    }
+
+    /// Reads the approvals of amounts of ERC-20 tokens that a filter of transfers wants, and their
+    /// revocations, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::logs`].
+    pub(in crate::query) fn for_each_allowance(
+        &self,
+        blocks: BlockRange,
+        filter: &TransferFilter,
+        mut each: impl FnMut(&NodeLog, &GrantedApproval) -> Result<()>,
+    ) -> Result<()> {
+        let Some(logs) = token_approvals(filter) else {
+            return Ok(());
+        };
+        self.logs(blocks, &logs, |log| {
+            let granted = granted_by([&log.log]).into_iter();
+            let is_amount = |it: &GrantedApproval| {
+                matches!(it.kind, ApprovalKind::Allowance | ApprovalKind::Permit2)
+            };
+            for granted in granted.filter(is_amount) {
+                each(&log, &granted)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })
     }
 }
 

@@ -67,7 +67,7 @@ fn as_text<S: Serializer>(number: &Option<U256>, serializer: S) -> Result<S::Ok,
 }
 
 /// Reads the approvals from logs.
-pub(in crate::query) fn granted_by<'a>(
+pub(in crate::query::replay) fn granted_by<'a>(
     logs: impl IntoIterator<Item = &'a Log>,
 ) -> Vec<GrantedApproval> {
     let approvals = logs.into_iter().filter_map(|log| {
@@ -144,7 +144,7 @@ pub(super) fn filters(address: Address, is_spender: bool) -> Vec<LogFilter> {
 
 /// The logs of all approvals of ERC-20 tokens that a filter of transfers wants; `None` if it wants
 /// none of them.
-pub(in crate::query) fn token_approvals(filter: &TransferFilter) -> Option<LogFilter> {
+pub(super) fn token_approvals(filter: &TransferFilter) -> Option<LogFilter> {
     let standards = &filter.standards;
     if !standards.is_empty() && !standards.contains(&TokenStandard::Erc20) {
         return None;
