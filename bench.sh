@@ -10,6 +10,7 @@
 #   ./bench.sh mainnet    the interpreter on real blocks: scripts/bench-mainnet.sh
 #   ./bench.sh index      the index against scans: scripts/bench-stores.sh
 #   ./bench.sh lake       the lake against the index: scripts/bench-stores.sh
+#   ./bench.sh patterns   precision and recall of patterns: scripts/bench-patterns.sh
 #   ./bench.sh replay     replay compared with revm: scripts/bench-replay.sh
 #   ./bench.sh scale      cost on 4 million blocks: scripts/bench-scale.sh
 #   ./bench.sh sources    files of other tools: scripts/bench-sources.sh
@@ -44,14 +45,14 @@ done
 case "${1:-}" in
     index | lake)
         exec scripts/bench-stores.sh "$@" ;;
-    cluster | evm | mainnet | replay | scale | sources | writers)
+    cluster | evm | mainnet | patterns | replay | scale | sources | writers)
         part=$1
         shift
         exec "scripts/bench-$part.sh" "$@"
         ;;
 esac
 
-usage="usage: ./bench.sh [--quick] [--datadir DIR --root ADDRESS --token TOKEN --blocks RANGE [--hops N]] | ./bench.sh cluster|evm|index|lake|mainnet|replay|scale|sources|writers [--quick] | ./bench.sh --help"
+usage="usage: ./bench.sh [--quick] [--datadir DIR --root ADDRESS --token TOKEN --blocks RANGE [--hops N]] | ./bench.sh cluster|evm|index|lake|mainnet|patterns|replay|scale|sources|writers [--quick] | ./bench.sh --help"
 options=()
 runs=${RUNS:-5}
 blocks=200000
