@@ -5,7 +5,7 @@ the answer of `txgraph analyze patterns -f json`. Prints a table.
 
 A finding is right if at least half of its transfers are those of one planted scenario that fits
 the rule. A planted scenario counts as found if a right finding has at least half of its transfers,
-for fans a quarter, because a fan is one side of its scenario. A finding about transfers that nobody
+for fans a quarter, because a fan is one side of its scenario. A finding about transfers that were not
 planted is wrong, even if they happen to fit the rule.
 """
 

@@ -60,14 +60,14 @@ impl Pattern {
 pub struct PatternFinder {
     history: History,
     spenders: Spenders,
-    /// What drainers need was told, or why not.
+    /// Whether approvals and transactions are known.
     approvals: Approvals,
 }
 
-/// What the rule of drainers needs.
+/// Whether approvals and transactions are known, which the rule of drainers needs.
 #[derive(Debug)]
 enum Approvals {
-    Told,
+    Known,
     NotAsked(String),
 }
 
@@ -108,20 +108,20 @@ impl PatternFinder {
     }
 
     /// The transactions in which a spender may have taken tokens, by block and index, after all
-    /// approvals. [`Self::tell_transactions`] takes what is read of them.
+    /// approvals. [`Self::set_transactions`] takes what is read of them.
     pub fn wanted_transactions(&mut self) -> BTreeSet<(u64, u32)> {
         self.history.sort();
         self.spenders.sort(&self.history)
     }
 
     /// Takes what was read of the wanted transactions. Drainers are looked for.
-    pub fn tell_transactions(&mut self, transactions: BTreeMap<(u64, u32), TransactionEnds>) {
-        self.spenders.tell(transactions);
-        self.approvals = Approvals::Told;
+    pub fn set_transactions(&mut self, transactions: BTreeMap<(u64, u32), TransactionEnds>) {
+        self.spenders.set_transactions(transactions);
+        self.approvals = Approvals::Known;
     }
 
     /// States why approvals, and who signed the transactions, are not known.
-    pub fn cannot_tell(&mut self, why: String) {
+    pub fn set_not_asked(&mut self, why: String) {
         self.approvals = Approvals::NotAsked(why);
     }
 
@@ -133,7 +133,7 @@ impl PatternFinder {
     pub fn finish(mut self, limit: Option<usize>) -> Result<Patterns, SearchError> {
         self.history.sort();
         let not_asked = match &self.approvals {
-            Approvals::Told => None,
+            Approvals::Known => None,
             Approvals::NotAsked(why) => Some(why.clone()),
         };
         let mut found = match not_asked {

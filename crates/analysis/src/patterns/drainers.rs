@@ -59,7 +59,7 @@ struct Granted {
     amount: U256,
 }
 
-/// What the rule needs besides transfers.
+/// Approvals and transactions, which the rule needs besides transfers.
 #[derive(Debug, Default)]
 pub(super) struct Spenders {
     numbers: Interner<Address>,
@@ -117,7 +117,7 @@ impl Spenders {
             .collect()
     }
 
-    pub(super) fn tell(&mut self, transactions: BTreeMap<(u64, u32), TransactionEnds>) {
+    pub(super) fn set_transactions(&mut self, transactions: BTreeMap<(u64, u32), TransactionEnds>) {
         self.transactions = transactions;
     }
 

@@ -229,10 +229,10 @@ proptest! {
         for approval in &approvals {
             spenders.add(&history, approval).unwrap();
         }
-        // Only what is wanted is told.
+        // Only the wanted transactions are known.
         let wanted = spenders.sort(&history);
-        let told = ends.iter().filter(|(place, _)| wanted.contains(place));
-        spenders.tell(told.map(|(place, ends)| (*place, *ends)).collect());
+        let known = ends.iter().filter(|(place, _)| wanted.contains(place));
+        spenders.set_transactions(known.map(|(place, ends)| (*place, *ends)).collect());
         let found = super::drainers::find(&mut history, &spenders).unwrap();
         for it in &found {
             let used = spenders.evidence(&history, it);
@@ -276,7 +276,7 @@ fn random_graphs_have_every_pattern() {
             finder.add_approval(approval).unwrap();
         }
         finder.wanted_transactions();
-        finder.tell_transactions(ends);
+        finder.set_transactions(ends);
         for finding in finder.finish(None).unwrap().findings {
             *found.entry(finding.pattern).or_default() += 1;
         }
@@ -334,7 +334,7 @@ fn drained() -> (PatternFinder, Ends) {
 fn a_drainer_has_its_split_and_its_approvals() {
     let (mut finder, ends) = drained();
     assert_eq!(finder.wanted_transactions(), ends.keys().copied().collect());
-    finder.tell_transactions(ends);
+    finder.set_transactions(ends);
     let found = finder.finish(None).unwrap();
     let is_drainer = |it: &&super::Finding| it.pattern == Pattern::Drainer;
     let drainers: Vec<_> = found.findings.iter().filter(is_drainer).collect();
@@ -365,7 +365,7 @@ fn owners_who_sign_are_no_victims() {
     for (owner, ends) in ["a", "b", "c", "d"].iter().zip(ends.values_mut()) {
         ends.signer = testing::address(owner);
     }
-    finder.tell_transactions(ends);
+    finder.set_transactions(ends);
     let found = finder.finish(None).unwrap();
     let rule = found.rules.iter().find(|it| it.pattern == Pattern::Drainer);
     assert_eq!(rule.unwrap().found, Some(0));
@@ -374,7 +374,7 @@ fn owners_who_sign_are_no_victims() {
 #[test]
 fn a_result_says_what_it_did_not_look_for() {
     let (mut finder, _) = drained();
-    finder.cannot_tell("the source is a list".to_owned());
+    finder.set_not_asked("the source is a list".to_owned());
     let found = finder.finish(None).unwrap();
     for rule in &found.rules {
         let is_drainer = rule.pattern == Pattern::Drainer;

@@ -1,7 +1,7 @@
 //! Scenarios of a chain on which exchanges join everything ([`Profile::Exchanges`]).
 //!
-//! Whoever spends tokens of a scenario got them from an exchange, and who ends up with some
-//! brings a part to one. So all scenarios are in one part of the graph, with the traffic around
+//! An account that spends tokens of a scenario got them from an exchange, and most that end up
+//! with some bring a part to one. So all scenarios are in one part of the graph, with the traffic around
 //! them. There are shapes that the other chains do not have, and honest ones that look alike.
 //!
 //! [`Profile::Exchanges`]: crate::Profile::Exchanges

@@ -88,14 +88,14 @@ fn finish(
     scan: &ScanReport,
     limit: Option<usize>,
 ) -> Result<Patterns> {
-    match tell_spenders(source, &mut finder, filter, scan) {
+    match read_spenders(source, &mut finder, filter, scan) {
         Err(error)
             if matches!(
                 error.kind,
                 ErrorKind::Unsupported(_) | ErrorKind::Unavailable
             ) =>
         {
-            finder.cannot_tell(format!(
+            finder.set_not_asked(format!(
                 "approvals, and who signed the transactions, are not known: {}",
                 error.message
             ));
@@ -108,7 +108,7 @@ fn finish(
 
 /// Reads the approvals of the blocks of a scan, and then who signed the transactions in which a
 /// spender may have taken tokens.
-fn tell_spenders(
+fn read_spenders(
     source: &Source,
     finder: &mut PatternFinder,
     filter: &TransferFilter,
@@ -121,7 +121,7 @@ fn tell_spenders(
         read_approvals(source, blocks, filter, finder)?;
     }
     let wanted = finder.wanted_transactions();
-    finder.tell_transactions(ends_of(source, &wanted)?);
+    finder.set_transactions(ends_of(source, &wanted)?);
     // The hash of the last block fixes all blocks below it.
     let now = last.map(|last| source.block_hash(last)).transpose()?;
     let read = scan.last_block_hash.filter(|_| hash.flatten().is_some());

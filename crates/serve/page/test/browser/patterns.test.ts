@@ -9,7 +9,7 @@ test("patterns: from the first page, with their rules, and for other blocks", ()
     await page.click("a:has-text('Look for patterns')");
     const card = page.locator(".card:has(h2:text-is('peel-chain: 2 findings'))");
     await card.locator(`tbody a[href='#/address/${PEEL}']`).waitFor();
-    assert.match((await card.textContent()) ?? "", /at least 4 addresses in a row.*100,000 USD6.*6 peels/);
+    assert.match((await card.textContent()) ?? "", /at least 3 addresses in a row.*100,000 USD6.*6 peels/);
     assert.equal(await page.inputValue("#patterns-until"), "41");
     const command = page.locator(".command code");
     assert.equal(await command.textContent(), "txgraph analyze patterns --blocks 0:41 --limit 10 -f json");
