@@ -1,6 +1,6 @@
 //! `txgraph address`, compared with all transfers, receipts and balances.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use serde_json::Value;
 use std::{
     cmp::Reverse,
@@ -22,12 +22,12 @@ fn samples() -> impl Iterator<Item = Sample> {
 
 fn ask(sample: &Sample, line: &str) -> Value {
     let answer = sample.ok(&format!("address {line} --json -q --chain genesis.json"));
-    serde_json::from_str(&answer.stdout).unwrap()
+    answer.json()
 }
 
 /// All transfers, with addresses in lower case.
 pub(crate) fn transfers(sample: &Sample) -> Vec<Row> {
-    let mut all = rows(&sample.ok("transfers -q").stdout);
+    let mut all = sample.rows("transfers -q");
     for row in &mut all {
         for name in ["from_address", "to_address"] {
             let lower = row[name].to_lowercase();
@@ -188,7 +188,7 @@ fn activity_is_that_of_all_transfers() {
             for balance in found["balances"].as_array().unwrap() {
                 let token = balance["token"].as_str().unwrap_or("eth");
                 let line = format!("balance {address} -t {token} --json -q --chain genesis.json");
-                let answer: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
+                let answer = sample.json(&line);
                 assert_eq!(answer["balances"][0]["value"], balance["value"]);
             }
         }
@@ -340,13 +340,10 @@ fn profiles_are_readable() {
         .ok("address 0x1111111111111111111111111111111111111111")
         .prints("does not exist")
         .prints("received      nothing");
-    assert_eq!(sample.run("address 0x1234").status, 2);
-    assert_eq!(
-        sample
-            .run(&format!("address 0x{} --blocks 99999:", "11".repeat(20)))
-            .status,
-        3
-    );
+    sample.run("address 0x1234").ended(2);
+    sample
+        .run(&format!("address 0x{} --blocks 99999:", "11".repeat(20)))
+        .ended(3);
 }
 
 /// The first funder is stated with what was not read.
@@ -370,7 +367,8 @@ fn first_funders_are_not_more_than_is_known() {
     assert!(text(funded).contains("first funder  the genesis, with "));
     let later = text(&format!("{funded} -b 5:"));
     assert!(later.contains("not in these blocks: it had "), "{later}");
-    let row = rows(&sample.ok("transfers -q -t eth -f csv").stdout)
+    let row = sample
+        .rows("transfers -q -t eth -f csv")
         .into_iter()
         .find(|row| allocated(&sample, &row["to_address"]) == 0)
         .unwrap();

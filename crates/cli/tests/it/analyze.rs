@@ -1,6 +1,6 @@
 //! `txgraph analyze`.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs, io::Read};
 use txgraph::Measure;
@@ -20,7 +20,7 @@ fn loops_find_the_wash_cycle() {
             .map(|address| address.as_str().unwrap().to_owned())
             .collect();
         let run = sample.ok(&format!("analyze cycles -t {OZA} -f json"));
-        let json: Value = serde_json::from_str(&run.stdout).unwrap();
+        let json = run.json();
         assert_eq!(json["measure"], "cycles");
         assert_eq!(json["metadata"]["chain"]["chain_id"], 735_703);
         let text = json["result"].to_string();
@@ -60,8 +60,8 @@ fn tables_are_compressed_by_their_name() {
 fn pairs_are_sums_of_transfers() {
     let sample = Sample::small();
     let line = format!("-r {HUB} -d both");
-    let transfers = rows(&sample.ok(&format!("graph -q {line}")).stdout);
-    let pairs = rows(&sample.ok(&format!("analyze pairs -q {line} -f csv")).stdout);
+    let transfers = sample.rows(&format!("graph -q {line}"));
+    let pairs = sample.rows(&format!("analyze pairs -q {line} -f csv"));
     let count: usize = pairs
         .iter()
         .map(|pair| pair["count"].parse::<usize>().unwrap())
@@ -80,13 +80,9 @@ fn pairs_are_sums_of_transfers() {
     assert_eq!(pairs.iter().map(key).collect::<BTreeSet<_>>(), distinct);
     assert_eq!(pairs.len(), distinct.len());
 
-    let top = rows(
-        &sample
-            .ok(&format!(
-                "analyze pairs -q {line} -f csv --order count --limit 2"
-            ))
-            .stdout,
-    );
+    let top = sample.rows(&format!(
+        "analyze pairs -q {line} -f csv --order count --limit 2"
+    ));
     assert_eq!(top.len(), 2);
     let most = pairs
         .iter()
@@ -99,9 +95,8 @@ fn pairs_are_sums_of_transfers() {
 #[test]
 fn without_roots_all_transfers_are_measured() {
     let sample = Sample::small();
-    let all = rows(&sample.ok("transfers -q").stdout).len();
-    let json = sample.ok("analyze summary -q -f json").stdout;
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let all = sample.rows("transfers -q").len();
+    let json = sample.ok("analyze summary -q -f json").json();
     assert_eq!(json["result"]["transfers"], all);
     sample
         .run("analyze summary --hops 2")

@@ -1,6 +1,6 @@
 //! `txgraph approvals`: what it prints, writes and refuses.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use txgraph_testkit::fixtures;
 
 const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
@@ -15,7 +15,7 @@ fn an_approval_is_seen_from_both_sides() {
         assert!(page.stdout.contains(amount), "{}", page.stdout);
         let count = "open at the end of block 40: 1 of 1 approval";
         assert!(page.stderr.contains(count), "{}", page.stderr);
-        let owner = rows(&sample.ok(&format!("approvals {OWNER} -f csv")).stdout);
+        let owner = sample.rows(&format!("approvals {OWNER} -f csv"));
         assert_eq!(owner.len(), 1);
         assert_eq!(
             (&*owner[0]["kind"], &*owner[0]["unlimited"]),
@@ -23,7 +23,7 @@ fn an_approval_is_seen_from_both_sides() {
         );
         assert_eq!(owner[0]["amount"], "999979999999999999999810");
         let spender = sample.ok(&format!("approvals {SPENDER} --as-spender -f csv"));
-        assert!(rows(&spender.stdout).contains(&owner[0]));
+        assert!(spender.rows().contains(&owner[0]));
         // What was not approved in these blocks is not listed.
         let later = sample.ok(&format!("approvals {OWNER} -b 14:"));
         assert!(later.stdout.ends_with("none\n"), "{}", later.stdout);

@@ -19,7 +19,7 @@ fn args(sample: &Sample, args: &[&str]) -> Run {
 }
 
 fn json(sample: &Sample, name: &str) -> Value {
-    serde_json::from_str(&sample.read(name)).unwrap()
+    sample.read_json(name)
 }
 
 /// A case with a graph, an analysis and a look-up.
@@ -120,7 +120,7 @@ fn a_case_keeps_answers_with_their_evidence() {
     list.prints("01-graph")
         .prints("0:41")
         .prints("analyze patterns");
-    let list: Value = serde_json::from_str(&sample.ok("case list c --json").stdout).unwrap();
+    let list = sample.json("case list c --json");
     assert_eq!(list["answers"].as_array().unwrap().len(), 3);
     assert_eq!(list["case"]["notes"][1]["on"], "01-graph");
 }

@@ -2,18 +2,18 @@
 
 use crate::{
     amounts::{USD6, with_list},
-    harness::{Sample, rows},
+    harness::Sample,
 };
 use std::{fs, io::Read};
 
 #[test]
 fn columns_are_chosen_in_order() {
     let sample = with_list();
-    let all = rows(&sample.ok("transfers -q").stdout);
+    let all = sample.rows("transfers -q");
     let chosen = "value,block_number,to_address,transaction_hash,kind";
     let answer = sample.ok(&format!("transfers -q --columns {chosen}"));
     assert_eq!(answer.stdout.lines().next(), Some(chosen));
-    let found = rows(&answer.stdout);
+    let found = answer.rows();
     assert_eq!(found.len(), all.len());
     for (found, all) in found.iter().zip(&all) {
         assert_eq!(found.len(), 5);
@@ -49,7 +49,7 @@ fn amounts_and_symbols_are_columns_on_request() {
     let sample = with_list();
     let answer = sample.ok("transfers -q --token-list tokens.csv \
          --columns token_address,token_standard,value,amount,symbol,decimals");
-    let found = rows(&answer.stdout);
+    let found = answer.rows();
     let mut seen = [0; 3];
     for row in &found {
         let (symbol, decimals) = match (
@@ -159,15 +159,15 @@ fn removed_columns_need_nothing() {
 #[test]
 fn bad_columns_are_refused_before_the_search() {
     let sample = Sample::small();
-    let unknown = sample.run("transfers -q --columns hop");
-    assert_eq!(unknown.status, 2, "{unknown:?}");
+    let unknown = sample.run("transfers -q --columns hop").ended(2);
     let unknown = unknown.stderr;
     assert!(unknown.contains("`hop`"), "{unknown}");
     assert!(!unknown.contains(", hop"), "{unknown}");
     // The root does not exist: a search would fail with another error.
     let root = "0x00000000000000000000000000000000000000aa";
-    let rich = sample.run(&format!("graph -q -r {root} --columns all:rich -o g.csv"));
-    assert_eq!(rich.status, 2, "{rich:?}");
+    let rich = sample
+        .run(&format!("graph -q -r {root} --columns all:rich -o g.csv"))
+        .ended(2);
     let rich = rich.stderr;
     assert!(rich.contains("rich"), "{rich}");
     assert!(!sample.path("g.csv").exists());
@@ -299,12 +299,8 @@ fn tables_of_other_tools_are_exact() {
     }
 
     // The id of a token is the value in ethereum-etl's table.
-    let ids = rows(&sample.ok("transfers -q --standard erc721").stdout);
-    let etl = rows(
-        &sample
-            .ok("transfers -q --columns etl --standard erc721")
-            .stdout,
-    );
+    let ids = sample.rows("transfers -q --standard erc721");
+    let etl = sample.rows("transfers -q --columns etl --standard erc721");
     assert_eq!(ids.len(), etl.len());
     for (ours, theirs) in ids.iter().zip(&etl) {
         assert_eq!(ours["token_id"], theirs["value"]);

@@ -1,12 +1,12 @@
 //! Dates instead of block numbers, and ranges that can be pasted back.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use std::fs;
 
 /// The time of a row's block, as people write it.
 fn written(sample: &Sample, block: &str) -> String {
     let answer = sample.ok(&format!("transfers -q -b {block}"));
-    let seconds: u64 = rows(&answer.stdout)[0]["block_timestamp"].parse().unwrap();
+    let seconds: u64 = answer.rows()[0]["block_timestamp"].parse().unwrap();
     txgraph::parse::utc(seconds)[..19].replace(' ', "T")
 }
 
@@ -72,7 +72,7 @@ fn states_are_read_at_dates() {
         sample.ok(&format!("evm run {code} --block {at} {chain}"))
     };
     let returned = |at: &str| -> serde_json::Value {
-        let answer: serde_json::Value = serde_json::from_str(&run(at).stdout).unwrap();
+        let answer = run(at).json();
         answer["output"].clone()
     };
     assert!(returned("19").is_string());
@@ -96,8 +96,7 @@ fn indexes_and_lakes_are_built_between_dates() {
     let (first, end) = (written(&sample, "10"), written(&sample, "20"));
     let blocks = format!("--from-block {first} --to-block {end}");
     sample.ok(&format!("index build -q --index i {blocks}"));
-    let status = sample.ok("index status --json --index i").stdout;
-    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let status = sample.ok("index status --json --index i").json();
     assert_eq!(
         status["blocks"],
         serde_json::json!([{"first": 10, "last": 19}])
@@ -105,8 +104,7 @@ fn indexes_and_lakes_are_built_between_dates() {
     sample.ok(&format!(
         "lake build -q l.lake --partition-blocks 5 {blocks}"
     ));
-    let status = sample.ok("lake status l.lake --json").stdout;
-    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let status = sample.ok("lake status l.lake --json").json();
     assert_eq!(
         status["blocks"],
         serde_json::json!([{"first": 10, "last": 19}])

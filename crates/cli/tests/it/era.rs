@@ -92,8 +92,7 @@ fn missing_blocks_and_wrong_files_have_their_status() {
         ),
         ("era export -b 5:10 -o archive", 2, "--overwrite"),
     ] {
-        let run = sample.run(line);
-        assert_eq!(run.status, status, "{line}: {run:?}");
+        let run = sample.run(line).ended(status);
         run.says(text);
         assert_eq!(run.stdout, "");
     }
@@ -109,7 +108,7 @@ fn missing_blocks_and_wrong_files_have_their_status() {
     let name = name.unwrap().file_name().into_string().unwrap();
     let line =
         format!("transfers -b 5:10 --source era:archive --overwrite -o archive/{name} -f csv");
-    assert_eq!(sample.run(&line).status, 2);
+    sample.run(&line).ended(2);
 }
 
 #[test]
@@ -123,7 +122,7 @@ fn an_unknown_chain_needs_its_id() {
         .unwrap();
     let file = file.unwrap().path();
     let known = sample.ok("transfers -q --source era:archive --format csv");
-    assert_eq!(rows(&known.stdout).len(), 0);
+    assert_eq!(known.rows().len(), 0);
     fs::rename(file, sample.path("archive/x-00000-00000000.ere")).unwrap();
     let unknown = sample.run("transfers --source era:archive");
     let id = sample.fixture.chain_id().unwrap();

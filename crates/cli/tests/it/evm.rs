@@ -311,7 +311,7 @@ fn runs_one_transaction_of_a_bundle() {
         run(command.args(line.split_whitespace()))
     };
     let ran = evm("--tx 0 --json --trace=trace.jsonl").ended(0);
-    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let json = ran.json();
     assert!(json["gas_used"].as_u64().unwrap() >= 21_000, "{json}");
     let trace = std::fs::read_to_string(folder.path().join("trace.jsonl")).unwrap();
     let last: serde_json::Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();

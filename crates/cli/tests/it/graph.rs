@@ -7,12 +7,15 @@ use txgraph::{
     Direction,
     parse::{Checksum, parse_address},
 };
-use txgraph_testkit::naive::{Rules, bfs, decode_fixture};
+use txgraph_testkit::{
+    fixtures,
+    naive::{Rules, bfs, decode_fixture},
+};
 
 /// Every search whose answer is known, because its transfers were planted.
 #[test]
 fn finds_planted_scenarios() {
-    for sample in Sample::both() {
+    for sample in fixtures::full().into_iter().map(Sample::new) {
         for search in sample.fixture.truth["searches"].as_array().unwrap() {
             let text = |name: &str| search[name].as_str().unwrap();
             let hops = search["hops"]
@@ -29,7 +32,7 @@ fn finds_planted_scenarios() {
                 text("token"),
                 text("direction")
             );
-            let found = rows(&sample.ok(&line).stdout);
+            let found = sample.rows(&line);
             let mut reached: BTreeSet<String> = found
                 .iter()
                 .flat_map(|row| [row["from_address"].clone(), row["to_address"].clone()])
@@ -67,7 +70,7 @@ fn edges_are_those_of_a_naive_search() {
                 };
                 let known = bfs(&transfers, &addresses, &rules);
                 let line = format!("graph -q -r {} -d {word} -n {hops}", roots.join(","));
-                let found = rows(&sample.ok(&line).stdout);
+                let found = sample.rows(&line);
                 let number = |text: &str| text.parse::<u64>().ok();
                 let found: Vec<_> = found
                     .iter()
@@ -137,7 +140,7 @@ fn one_search_writes_many_files() {
     let edges = rows(&sample.read("g.csv"));
     let vertices = rows(&sample.read("v.csv"));
     assert_eq!(vertices.len(), 13);
-    let json: Value = serde_json::from_str(&sample.read("g.json")).unwrap();
+    let json = sample.read_json("g.json");
     assert_eq!(json["vertices"].as_array().unwrap().len(), vertices.len());
     assert_eq!(json["edges"].as_array().unwrap().len(), edges.len());
     let expected = format!(
@@ -222,7 +225,7 @@ fn limits_are_reported() {
         "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both -n 3 --max-degree 2 -f json",
     );
     run.says("hubs with more than 2 counterparties");
-    let json: Value = serde_json::from_str(&run.stdout).unwrap();
+    let json = run.json();
     run.prints("\"hub\"");
     assert_eq!(json["metadata"]["limits"][0]["kind"], "max_degree");
 
@@ -234,7 +237,7 @@ fn limits_are_reported() {
         .prints("Big, hub");
 
     let run = sample.ok(&format!("graph -r {hub} -d both --max-edges 3"));
-    assert_eq!(rows(&run.stdout).len(), 3);
+    assert_eq!(run.rows().len(), 3);
     run.says("limit of 3 transfers reached");
 }
 
@@ -257,7 +260,7 @@ fn roots_and_tokens_come_from_files() {
 #[test]
 fn merged_edges_add_up() {
     let sample = Sample::small();
-    let single = rows(&sample.ok(&format!("graph -q {TRACE}")).stdout);
+    let single = sample.rows(&format!("graph -q {TRACE}"));
     let run = sample.ok(&format!("graph -q {TRACE} --merge -f jsonl"));
     let merged: Vec<Value> = run
         .stdout

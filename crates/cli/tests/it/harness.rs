@@ -1,5 +1,6 @@
 //! Runs the program as a shell would, in a directory of its own.
 
+use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fmt, fs,
@@ -46,11 +47,29 @@ impl Run {
         self
     }
 
+    /// Asserts the exit status, and that nothing was printed.
+    #[track_caller]
+    pub(crate) fn refused(self, status: i32) -> Self {
+        assert_eq!(self.stdout, "", "{self:?}");
+        self.ended(status)
+    }
+
     /// Asserts that stderr contains a text.
     #[track_caller]
     pub(crate) fn says(&self, text: &str) -> &Self {
         assert!(self.stderr.contains(text), "no `{text}`: {self:?}");
         self
+    }
+
+    /// The rows of CSV on stdout by column name.
+    pub(crate) fn rows(&self) -> Vec<BTreeMap<String, String>> {
+        rows(&self.stdout)
+    }
+
+    /// The JSON on stdout.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Asserts that stdout contains a text.
@@ -96,6 +115,11 @@ impl Sample {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// The JSON in a file in the folder.
+    pub(crate) fn read_json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
     /// Names in the folder, sorted.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
@@ -122,6 +146,18 @@ impl Sample {
     #[track_caller]
     pub(crate) fn ok(&self, line: &str) -> Run {
         self.run(line).ended(0)
+    }
+
+    /// Runs, and reads the CSV on stdout.
+    #[track_caller]
+    pub(crate) fn rows(&self, line: &str) -> Vec<BTreeMap<String, String>> {
+        self.ok(line).rows()
+    }
+
+    /// Runs, and reads the JSON on stdout.
+    #[track_caller]
+    pub(crate) fn json(&self, line: &str) -> Value {
+        self.ok(line).json()
     }
 }
 

@@ -200,13 +200,9 @@ fn files_state_where_blocks_came_from() {
 fn transactions_are_found_on_both_sides() {
     for sample in samples() {
         let (server, head) = server(&sample);
-        let all = rows(
-            &sample
-                .ok(&format!(
-                    "transfers -q --with-internal -b 127: -f csv -o - {head}"
-                ))
-                .stdout,
-        );
+        let all = sample.rows(&format!(
+            "transfers -q --with-internal -b 127: -f csv -o - {head}"
+        ));
         let mut compared = 0;
         for line in sample.fixture.lines("receipts").skip(TIP - 3) {
             for receipt in line["receipts"].as_array().unwrap() {
@@ -279,7 +275,7 @@ fn columns_of_transactions_are_read_on_both_sides() {
         let (_server, head) = server(&sample);
         let line = "transfers -q -b 120:161 -f csv -o - --columns \
                     transaction_hash,transaction_from,transaction_to,status";
-        let found = rows(&sample.ok(&format!("{line} {head}")).stdout);
+        let found = sample.rows(&format!("{line} {head}"));
         let mut compared = 0;
         for line in sample.fixture.lines("receipts") {
             for receipt in line["receipts"].as_array().unwrap() {
@@ -443,7 +439,7 @@ fn settings_name_the_head() {
     let (server, _head) = server(&sample);
     let count = |run: crate::harness::Run| {
         assert_eq!(run.status, 0, "{run:?}");
-        rows(&run.stdout).len()
+        run.rows().len()
     };
     let line = "transfers -q -b 120: -f csv -o -";
     let stored = count(sample.run(line));

@@ -107,9 +107,7 @@ fn coverage_and_columns_are_options() {
         ),
         (format!("info {columns}"), 2, "cannot describe"),
     ] {
-        let run = ask(&folder, "csv:x.csv", &line);
-        assert_eq!(run.status, status, "{line}: {run:?}");
-        run.says(message);
+        ask(&folder, "csv:x.csv", &line).ended(status).says(message);
     }
     // The default blocks are the blocks of the files.
     let answer = ok(

@@ -1,14 +1,13 @@
 //! `txgraph info`.
 
 use crate::harness::Sample;
-use serde_json::Value;
 use txgraph_testkit::fixtures;
 
 #[test]
 fn agrees_with_the_node() {
     for sample in Sample::both() {
         let run = sample.ok("info --json");
-        let info: Value = serde_json::from_str(&run.stdout).unwrap();
+        let info = run.json();
         let known = &sample.fixture.chain_info;
         assert_eq!(info["chain"]["chain_id"], known["chain"]["chain_id"]);
         assert_eq!(
@@ -57,7 +56,7 @@ fn lists_what_a_pruned_node_lacks() {
     let answers = &fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
     let lost = answers["last_block_without"].as_u64().unwrap();
     let sample = Sample::new(fixture);
-    let info: Value = serde_json::from_str(&sample.ok("info --json").stdout).unwrap();
+    let info = sample.json("info --json");
     let last_run = info["receipts"].as_array().unwrap().last().unwrap();
     assert_eq!(last_run["first"], lost + 1);
     let page = sample.ok("info").stdout;
@@ -72,7 +71,7 @@ fn states_both_blocks_of_a_state_behind() {
             continue;
         };
         let sample = Sample::new(fixture);
-        let info: Value = serde_json::from_str(&sample.ok("info --json").stdout).unwrap();
+        let info = sample.json("info --json");
         assert_eq!(info["tip"]["number"], 126);
         assert_eq!(info["state_block"], state_block);
         assert_eq!(info["hash_index"], index);

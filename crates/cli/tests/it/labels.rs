@@ -1,7 +1,6 @@
 //! Names of addresses: where they show, which wins, and where a search ends because of them.
 
 use crate::harness::{Sample, rows};
-use serde_json::Value;
 
 const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 const PAYER: &str = "0x11c6022d46937603aac0a66efab5b8ad75dc8dda";
@@ -30,7 +29,7 @@ fn vertices_and_pictures_have_names_categories_and_sources() {
     assert_eq!(hub["label"], "Big exchange");
     assert_eq!(hub["category"], "exchange");
     assert_eq!(hub["label_source"], "own.csv: seen on its deposit page");
-    let json: Value = serde_json::from_str(&sample.read("g.json")).unwrap();
+    let json = sample.read_json("g.json");
     let found = json["vertices"].as_array().unwrap().iter();
     let found: Vec<_> = found.filter(|vertex| vertex["id"] == HUB).collect();
     assert_eq!(found[0]["category"], "exchange");
@@ -76,7 +75,7 @@ fn transfers_have_columns_of_names() {
         format!("graph -r {PAYER}"),
     ] {
         let run = sample.ok(&format!("{command} {columns} --labels {FILES}/own.csv"));
-        let rows = rows(&run.stdout);
+        let rows = run.rows();
         assert!(rows.iter().all(|row| row["from_label"] == "My wallet"));
         let to_hub: Vec<_> = rows.iter().filter(|row| row["to_address"] == HUB).collect();
         assert!(!to_hub.is_empty());
@@ -109,7 +108,7 @@ fn a_search_ends_at_categories() {
     let ask = format!("graph -r {PAYER} -n 2 --labels {FILES}/own.csv --vertices -");
     let expansion = |options: &str| {
         let run = sample.ok(&format!("{ask} {options}"));
-        let vertices = rows(&run.stdout);
+        let vertices = run.rows();
         let hub = vertices.iter().find(|row| row["id"] == HUB).unwrap();
         (hub["expansion"].clone(), vertices.len())
     };

@@ -145,7 +145,7 @@ fn a_lake_is_extended_compacted_and_described() {
         joined.contains("5 partitions were joined into 2"),
         "{joined}"
     );
-    let json: Value = serde_json::from_str(&sample.ok("lake status --json x.lake").stdout).unwrap();
+    let json = sample.json("lake status --json x.lake");
     assert_eq!(json["partitions"], 2);
     assert_eq!(json["unsettled_partitions"], 0);
     assert_eq!(json["blocks"][0]["last"], 31);
@@ -226,9 +226,7 @@ fn errors_have_the_right_status() {
     let sample = Sample::small();
     sample.ok("lake build -q x.lake --reorg-buffer 0");
     let failed = |line: &str, status: i32, message: &str| {
-        let run = sample.run(line);
-        assert_eq!(run.status, status, "{line}: {run:?}");
-        run.says(message);
+        sample.run(line).ended(status).says(message);
     };
     failed("lake append nowhere", 2, "is not a lake");
     failed(

@@ -1,7 +1,6 @@
 //! The program on a data directory of mainnet, whose first block is 15,000,001.
 
 use crate::harness::{self, Run, rows};
-use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 use txgraph::{Kind, Transfer};
@@ -50,7 +49,7 @@ fn info_lists_the_blocks_of_a_mainnet_directory() {
         return;
     };
     for folder in &directories {
-        let info: Value = serde_json::from_str(&ok(folder.path(), "info --json").stdout).unwrap();
+        let info = ok(folder.path(), "info --json").json();
         assert_eq!(info["chain"]["chain_id"], 1);
         let all = serde_json::json!([{ "first": 15_000_001, "last": 15_000_020 }]);
         for part in ["headers", "transactions", "senders", "receipts"] {
@@ -84,7 +83,7 @@ fn transfers_and_graph_of_a_mainnet_directory_equal_the_naive_ones() {
             "transfers -q -t {} -b 15000001:15000005 --format csv -o -",
             mainnet::USDT
         );
-        assert_eq!(rows(&ok(folder, &usdt).stdout).len(), 99);
+        assert_eq!(ok(folder, &usdt).rows().len(), 99);
 
         let graph = format!("graph -q -r {root} -n 2 -b 15000001: --format csv -o -");
         let found = ok(folder, &graph).stdout;
@@ -154,6 +153,6 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
             }
         }
         let partial = ok(folder.path(), "transfers --allow-partial --format csv -o -");
-        assert_eq!(rows(&partial.stdout).len(), naive().len());
+        assert_eq!(partial.rows().len(), naive().len());
     }
 }

@@ -233,7 +233,7 @@ fn roots_that_are_not_looked_up_are_counted() {
     std::fs::write(sample.path("roots.txt"), roots.collect::<String>()).unwrap();
     let answer = sample.ok("graph -r @roots.txt -f json");
     answer.says("5 roots were not looked up");
-    let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    let document = answer.json();
     assert_eq!(document["metadata"]["unchecked"]["roots"], 5);
     sample.run("graph -r @roots.txt --follow-top 0").ended(2);
 }

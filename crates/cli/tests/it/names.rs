@@ -16,7 +16,7 @@ type Claims = BTreeMap<String, (Option<String>, Option<u32>)>;
 fn claims(sample: &Sample, tokens: &[String]) -> Claims {
     let chain = crate::replay::chain();
     let answer = sample.run(&format!("token {} --json {chain}", tokens.join(" ")));
-    let claims: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let claims = answer.json();
     let claim = |(token, names): (&String, &Value)| {
         let symbol = names["symbol"].as_str().map(str::to_owned);
         let decimals = names["decimals"].as_u64().and_then(|it| it.try_into().ok());
@@ -54,7 +54,7 @@ fn columns_have_what_tokens_claim() {
     assert!(names.any(|(symbol, decimals)| symbol.is_some() && decimals.is_some()));
     let columns = "--columns token_address,token_standard,value,amount,symbol,decimals";
     let answer = sample.ok(&format!("transfers {columns} {chain}"));
-    let named = rows(&answer.stdout);
+    let named = answer.rows();
     assert_eq!(named.len(), all.len());
     let mut seen = 0;
     for row in &named {
@@ -75,7 +75,7 @@ fn columns_have_what_tokens_claim() {
     // The default table is the same with a state and without.
     assert_eq!(sample.ok(&format!("transfers -q {chain}")).stdout, plain);
     let graph = sample.ok(&format!("graph -q -r {ROOT} {columns} {chain}"));
-    for row in rows(&graph.stdout) {
+    for row in graph.rows() {
         assert!(named.contains(&row), "{row:?}");
     }
 }
@@ -205,14 +205,10 @@ fn several_lists_are_one() {
         let list = format!("address,symbol,decimals\n{token},{symbol},{decimals}\n");
         fs::write(sample.path(name), list).unwrap();
     }
-    let found = rows(
-        &sample
-            .ok(&format!(
-                "transfers -q -t {USD6} --columns value,symbol,amount,decimals \
+    let found = sample.rows(&format!(
+        "transfers -q -t {USD6} --columns value,symbol,amount,decimals \
                  --token-list a.csv --token-list b.csv"
-            ))
-            .stdout,
-    );
+    ));
     assert!(!found.is_empty());
     for row in &found {
         let names = (row["symbol"].as_str(), row["decimals"].as_str());
@@ -248,7 +244,7 @@ fn counterfeits_are_written_with_a_question_mark() {
         run
     };
     let usdc = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
-    let all = rows(&ask("transfers -q --columns token_address,value,symbol").stdout);
+    let all = ask("transfers -q --columns token_address,value,symbol").rows();
     // Without a list: the table of well-known tokens.
     let of_usdc = |row: &BTreeMap<String, String>| row["token_address"] == usdc;
     assert!(all.iter().any(of_usdc));
@@ -265,7 +261,7 @@ fn counterfeits_are_written_with_a_question_mark() {
     fs::write(folder.path().join("claims.json"), claims).unwrap();
     let table = "transfers --columns token_address,symbol --token-list claims.json";
     let answer = ask(table);
-    for row in rows(&answer.stdout) {
+    for row in answer.rows() {
         let symbol = row["symbol"].as_str();
         assert_eq!(symbol == "USDC", row["token_address"] == usdc, "{row:?}");
         assert_eq!(symbol == "USDC?", row["token_address"] == fake, "{row:?}");
@@ -278,12 +274,12 @@ fn counterfeits_are_written_with_a_question_mark() {
     let list = format!("address,symbol,decimals\n{fake},USDC,6\n");
     fs::write(folder.path().join("mine.csv"), list).unwrap();
     let answer = ask(&format!("{table} --token-list mine.csv"));
-    let mut named = rows(&answer.stdout).into_iter();
+    let mut named = answer.rows().into_iter();
     assert!(named.any(|row| row["token_address"] == fake && row["symbol"] == "USDC"));
     assert!(!answer.stderr.contains("claims the symbol"), "{answer:?}");
     // Amounts in the unit of a well-known token need no list.
     let line = format!("transfers -q --min-value USDC=1000 -t {usdc}");
-    let found = rows(&ask(&line).stdout);
+    let found = ask(&line).rows();
     let is_large =
         |row: &&BTreeMap<String, String>| row["value"].parse::<u128>().unwrap() >= 1_000_000_000;
     let expected = all.iter().filter(|row| of_usdc(row)).filter(is_large);

@@ -2,7 +2,7 @@
 
 use crate::harness::{self, Run, rows};
 use alloy_primitives::{U256, address};
-use serde_json::Value;
+
 use std::path::Path;
 use tempfile::TempDir;
 use txgraph_chaingen::{BlockSample, BlockWriter, Layout, op_block};
@@ -45,7 +45,7 @@ fn commands_answer_from_an_op_directory() {
     assert!(reached.edges.len() > 20);
     for folder in &folders {
         let folder = folder.path();
-        let info: Value = serde_json::from_str(&ok(folder, "info --json").stdout).unwrap();
+        let info = ok(folder, "info --json").json();
         assert_eq!(info["chain"]["chain_id"], 901);
         assert_eq!(info["chain"]["family"], "op-stack");
         assert!(ok(folder, "info").stdout.contains("OP stack"));
@@ -112,7 +112,7 @@ fn fees_of_an_op_directory_are_computed() {
     BlockWriter::create_from(&data, Layout::V2.into(), 0, executed.to_vec()).unwrap();
     edit::rename_block(&data, named, op::OP_MAINNET_GENESIS);
     let line = "transfers -q -b 107728767 --with-internal --kind l1-fee --format csv -o -";
-    let fees = rows(&ok(folder.path(), line).stdout);
+    let fees = ok(folder.path(), line).rows();
     assert_eq!(fees.len(), 14);
     let vault = address!("420000000000000000000000000000000000001a");
     let amounts = fees.iter().map(|row| row["value"].parse::<U256>().unwrap());
@@ -123,7 +123,7 @@ fn fees_of_an_op_directory_are_computed() {
     let graph = format!(
         "graph -q -r {payer} -n 1 -b 107728767 --with-internal --kind l1-fee --format csv -o -"
     );
-    let edges = rows(&ok(folder.path(), &graph).stdout);
+    let edges = ok(folder.path(), &graph).rows();
     let own: Vec<_> = fees
         .iter()
         .filter(|row| row["from_address"] == *payer)

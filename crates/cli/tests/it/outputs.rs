@@ -178,9 +178,10 @@ fn verbs_without_a_node_replace_files_only_when_asked() {
 fn stats_are_written() {
     let sample = Sample::small();
     let read = |line: &str, status: i32| -> serde_json::Value {
-        let run = sample.run(&format!("{line} --stats stats.json"));
-        assert_eq!(run.status, status, "{line}: {run:?}");
-        serde_json::from_str(&sample.read("stats.json")).unwrap()
+        let run = sample
+            .run(&format!("{line} --stats stats.json"))
+            .ended(status);
+        sample.read_json("stats.json")
     };
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let stats = read(

@@ -25,11 +25,11 @@ fn transactions_are_replayed_as_if() {
         let chain = crate::replay::chain();
         let (hash, token) = transfer(&sample);
         let line = format!("replay trace call --tx {hash} {chain} -q");
-        let plain: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
+        let plain = sample.json(&line);
         let ask = |overrides: Value| -> Value {
             write(&sample, &overrides);
             let answer = sample.ok(&format!("{line} --override if.json"));
-            serde_json::from_str(&answer.stdout).unwrap()
+            answer.json()
         };
         assert_eq!(ask(json!({})), plain);
         // The token answers with its first word of storage, or reverts.
@@ -91,12 +91,13 @@ fn calls_are_made_as_if() {
         (json!({"state": {&token: {"state": {}}}}), "stateDiff"),
     ] {
         write(&sample, &overrides);
-        let refused = sample
+        sample
             .run(&format!(
                 "call {token} any()(uint256) --override if.json {chain}"
             ))
-            .ended(2);
-        refused.says(message).says("if.json");
+            .ended(2)
+            .says(message)
+            .says("if.json");
     }
     sample
         .run(&format!(
@@ -115,11 +116,11 @@ fn code_runs_on_the_state_of_a_block() {
             let ran = sample.ok(&format!(
                 "evm run --code {code} --block {block} --json {chain}"
             ));
-            let ran: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let ran = ran.json();
             let mut output = ran.as_object().unwrap().values().filter_map(Value::as_str);
             let word = output.rfind(|text| text.len() == 66).unwrap();
             let balance = sample.ok(&format!("balance {HOLDER} --block {block} --json -q"));
-            let balance: Value = serde_json::from_str(&balance.stdout).unwrap();
+            let balance = balance.json();
             let expected: u128 = balance["balances"][0]["value"]
                 .as_str()
                 .unwrap()

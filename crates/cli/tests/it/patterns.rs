@@ -8,7 +8,7 @@ use txgraph_testkit::fixtures;
 
 fn found(sample: &Sample, options: &str) -> Value {
     let line = format!("analyze patterns -q -f json {options}");
-    let json: Value = serde_json::from_str(&sample.ok(&line).stdout).unwrap();
+    let json = sample.json(&line);
     json["result"].clone()
 }
 

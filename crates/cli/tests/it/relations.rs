@@ -12,7 +12,7 @@ fn samples() -> Vec<Sample> {
 }
 
 fn json(sample: &Sample, line: &str) -> Value {
-    serde_json::from_str(&sample.ok(&format!("{line} --json -q")).stdout).unwrap()
+    sample.json(&format!("{line} --json -q"))
 }
 
 /// Whether a transfer is later than another one, and of the same token.
@@ -393,6 +393,6 @@ fn common_counterparties_are_those_of_all_transfers() {
             let table = sample.ok(&line).stdout;
             assert!(table.contains("counterpart"), "{table}");
         }
-        assert_eq!(sample.run(&format!("common {}", busy[0].0)).status, 2);
+        sample.run(&format!("common {}", busy[0].0)).ended(2);
     }
 }

@@ -48,11 +48,7 @@ fn everything_that_a_node_stores_is_verified() {
 fn replay_and_transfers_find_the_same_internal_transfers() {
     for sample in Sample::both() {
         let chain = chain();
-        let replayed = rows(
-            &sample
-                .ok(&format!("replay transfers -q --fees {chain}"))
-                .stdout,
-        );
+        let replayed = sample.rows(&format!("replay transfers -q --fees {chain}"));
         let internal = |row: &&_| {
             let row: &std::collections::BTreeMap<String, String> = row;
             row["kind"] == "internal" || row["kind"] == "burn"
@@ -66,8 +62,8 @@ fn replay_and_transfers_find_the_same_internal_transfers() {
         assert_eq!(lines.lines().count(), count);
 
         let merged = format!("transfers -q -t eth --with-internal {chain}");
-        let merged = rows(&sample.ok(&merged).stdout);
-        let plain = rows(&sample.ok("transfers -q -t eth").stdout);
+        let merged = sample.rows(&merged);
+        let plain = sample.rows("transfers -q -t eth");
         assert_eq!(merged.len(), plain.len() + count);
         let key = |row: &std::collections::BTreeMap<String, String>| {
             let number = |name: &str| row[name].parse::<u64>().unwrap();
@@ -96,7 +92,7 @@ fn replay_and_transfers_find_the_same_internal_transfers() {
 fn a_graph_follows_coins_through_contracts() {
     let sample = Sample::small();
     let chain = chain();
-    let inside = rows(&sample.ok(&format!("replay transfers -q {chain}")).stdout);
+    let inside = sample.rows(&format!("replay transfers -q {chain}"));
     let from = &inside[0]["from_address"];
     let graph = format!("graph -q -r {from} -t eth -n 1 --format csv -o -");
     let without = sample.ok(&graph).stdout.lines().count();
@@ -204,12 +200,9 @@ fn contracts_answer_calls_on_any_state() {
         assert_eq!(now.len(), 2 + 64 + 1, "{now}");
         // Before the contract exists, the output is empty.
         assert_eq!(sample.ok(&format!("{call} --block 0")).stdout, "0x\n");
-        let reverts = sample.run(&format!("call --to {token} --data 0xdeadbeef {chain}"));
-        assert_eq!(
-            (reverts.status, reverts.stdout.as_str()),
-            (1, ""),
-            "{reverts:?}"
-        );
+        let reverts = sample
+            .run(&format!("call --to {token} --data 0xdeadbeef {chain}"))
+            .refused(1);
         reverts.says("revert");
         sample.run(&format!("{call} --block 1000")).ended(3);
     }
@@ -237,9 +230,7 @@ fn wrong_questions_and_wrong_rules_are_reported() {
         (format!("replay transfers --tx 1000:0 {right}"), 3, "1000"),
         (format!("replay balances 0x12 {right}"), 2, "0x12"),
     ] {
-        let run = sample.run(&line);
-        assert_eq!(run.status, status, "{line}: {run:?}");
-        run.says(word);
+        sample.run(&line).ended(status).says(word);
     }
     // The hash of block 0 does not depend on the chain id; transactions do.
     let path = right.strip_prefix("--chain ").unwrap();
@@ -252,9 +243,10 @@ fn wrong_questions_and_wrong_rules_are_reported() {
         let genesis = pruned.full_chain().unwrap().genesis;
         let pruned = Sample::new(pruned);
         fs::write(pruned.path("genesis.json"), genesis.to_string()).unwrap();
-        let run = pruned.run("replay transfers --blocks 100:120 --chain genesis.json");
-        assert_eq!((run.status, run.stdout.as_str()), (3, ""), "{run:?}");
-        run.says("pruned up to block 449");
+        pruned
+            .run("replay transfers --blocks 100:120 --chain genesis.json")
+            .refused(3)
+            .says("pruned up to block 449");
     }
     // A chain file with other forks: the first block that differs is named.
     let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -297,7 +289,7 @@ fn balances_that_disagree_with_logs() {
         tokens.join(",")
     );
     // One grows in a transaction, in the next the other is burnt without a log.
-    let differing = rows(&sample.ok(&format!("{question} --blocks 128")).stdout);
+    let differing = sample.rows(&format!("{question} --blocks 128"));
     assert_eq!(differing.len(), 2, "{differing:?}");
     for (row, (token, index)) in differing.iter().zip(tokens.iter().zip(["9", "10"])) {
         assert_eq!(
@@ -307,10 +299,9 @@ fn balances_that_disagree_with_logs() {
         assert_eq!(row["logged_change"], "0");
     }
     assert_eq!(differing[1]["actual_change"], "-100000000000000000000");
-    let one = sample
+    let line = sample
         .ok(&format!("{question} --tx 128:10 -f jsonl"))
-        .stdout;
-    let line: Value = serde_json::from_str(&one).unwrap();
+        .json();
     for (column, value) in &differing[1] {
         let answer = line[column].as_str().map(str::to_owned);
         assert_eq!(&answer.unwrap_or_else(|| line[column].to_string()), value);
@@ -367,9 +358,7 @@ fn traces_of_other_clients() {
         ),
         (format!("replay compare steps.txt {chain}"), 2, "--tx"),
     ] {
-        let wrong = sample.run(&line);
-        assert_eq!(wrong.status, status, "{line}: {wrong:?}");
-        wrong.says(word);
+        sample.run(&line).ended(status).says(word);
     }
 }
 
@@ -394,8 +383,7 @@ fn verification_proves_transactions() {
     ] {
         let mut command = sample.command();
         command.args(format!("{line} {chain}").split_whitespace());
-        let run = run(command.arg("--datadir").arg(copy.path()));
-        assert_eq!(run.status, status, "{line}: {run:?}");
+        let run = run(command.arg("--datadir").arg(copy.path())).ended(status);
         assert_eq!(
             run.stderr.contains("transactions root"),
             status == 1,

@@ -1,6 +1,6 @@
 //! Servers as sources: traces, transactions, metadata, failures.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use txgraph_testkit::{
     fixtures,
     rpc::{Fault, RpcServer},
@@ -24,7 +24,7 @@ fn traces_of_servers_give_the_answers_of_a_replay() {
         return;
     };
     let server = RpcServer::start(&sample.fixture);
-    let all = rows(&sample.ok("transfers -q").stdout);
+    let all = sample.rows("transfers -q");
     let root = &all[all.len() / 2]["from_address"];
     for question in [
         "transfers -q --with-internal",
@@ -72,8 +72,7 @@ fn transactions_of_a_server_are_those_of_the_node() {
         };
         let hash = receipt["transactionHash"].as_str().unwrap();
         let ask = |name: &str, options: &str| {
-            let text = sample.ok(&format!("tx -q --json {name} {options}")).stdout;
-            let mut found: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let mut found = sample.ok(&format!("tx -q --json {name} {options}")).json();
             // Only a replay knows why, only the server the price of blobs, and only the node
             // approvals.
             found["revert_reason"].take();
@@ -187,8 +186,7 @@ fn failures_have_their_status_and_no_keys() {
             "was removed",
         ),
     ] {
-        let run = failing(fault);
-        assert_eq!(run.status, status, "{run:?}");
+        let run = failing(fault).ended(status);
         run.says(text);
         assert!(!run.stderr.contains("KEY"), "{run:?}");
         assert_eq!(run.stdout, "");
@@ -230,8 +228,7 @@ fn failures_have_their_status_and_no_keys() {
         ),
         ("transfers --source rpc:".to_owned(), 2, "ETH_RPC_URL"),
     ] {
-        let run = sample.run(&line);
-        assert_eq!(run.status, status, "{line}: {run:?}");
+        let run = sample.run(&line).ended(status);
         run.says(text);
         assert!(!run.stderr.contains("KEY"), "{line}: {run:?}");
     }

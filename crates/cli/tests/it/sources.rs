@@ -1,6 +1,6 @@
 //! Every kind of source gives the bytes that the node gives.
 
-use crate::harness::{Run, bare, rows, run};
+use crate::harness::{Run, bare, run};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -179,7 +179,7 @@ fn of_others(chain: &Chain, fixture: &Fixture, server: &RpcServer) -> Vec<Kind> 
 }
 
 fn compare(chain: &Chain, kinds: &[Kind]) {
-    let all = rows(&chain.ok("transfers -q").stdout);
+    let all = chain.rows("transfers -q");
     // The address that sends most, and a token of it.
     let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in all.iter().filter(|row| row["kind"] == "transfer") {

@@ -1,7 +1,6 @@
 //! `txgraph statement`: what it prints, writes and refuses.
 
 use crate::harness::Sample;
-use serde_json::Value;
 use txgraph_testkit::fixtures;
 
 const ACCOUNT: &str = "0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c";
@@ -24,7 +23,7 @@ fn files_have_the_rows_that_are_printed() {
         "{page}"
     );
     sample.ok(&format!("{statement} -o s.json -o s.csv"));
-    let json: Value = serde_json::from_str(&sample.read("s.json")).unwrap();
+    let json = sample.read_json("s.json");
     let movements = json["movements"].as_array().unwrap();
     assert_eq!(movements.len(), 2);
     assert_eq!(sample.read("s.csv").lines().count(), 3);

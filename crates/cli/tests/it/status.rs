@@ -151,8 +151,7 @@ fn blocks_above_the_tip_are_status_3() {
 
     let partial = sample.ok("transfers -b 30:100 --allow-partial -o part.csv");
     partial.says("warning: the answer is partial: 59 blocks are missing");
-    let about = sample.read("part.csv.meta.json");
-    let about: serde_json::Value = serde_json::from_str(&about).unwrap();
+    let about = sample.read_json("part.csv.meta.json");
     assert_eq!(about["scan"]["missing"][0]["blocks"]["first"], 41);
     let whole = sample.ok("transfers -q -b 30:");
     assert_eq!(sample.read("part.csv"), whole.stdout);
@@ -194,8 +193,7 @@ fn pruned_blocks_are_status_3() {
         // Some earlier blocks can have kept their receipts.
         let (_head, rows) = whole.split_once('\n').unwrap();
         assert!(sample.read("partial.csv").ends_with(rows), "{name}");
-        let about: serde_json::Value =
-            serde_json::from_str(&sample.read("partial.csv.meta.json")).unwrap();
+        let about: serde_json::Value = sample.read_json("partial.csv.meta.json");
         let missing = about["scan"]["missing"].as_array().unwrap();
         assert_eq!(missing.last().unwrap()["blocks"]["last"], lost, "{name}");
     }
@@ -227,30 +225,24 @@ fn existing_files_stay() {
         .says("--overwrite");
     assert_eq!(sample.read("t.csv"), "mine");
     let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    assert_eq!(
-        sample
-            .run(&format!("graph {root} -o new.csv -o t.csv"))
-            .status,
-        1
-    );
+    sample
+        .run(&format!("graph {root} -o new.csv -o t.csv"))
+        .ended(1);
     assert!(
         !sample.path("new.csv").exists(),
         "refused before anything was read"
     );
-    assert_eq!(sample.run("analyze degrees -o t.csv").status, 1);
+    sample.run("analyze degrees -o t.csv").ended(1);
     sample.ok("transfers -o t.csv --overwrite");
     assert!(sample.read("t.csv").starts_with("block_number"));
     // So does the metadata file next to it, and it is checked before anything is read.
     fs::write(sample.path("u.csv.meta.json"), "mine").unwrap();
-    assert_eq!(
-        sample
-            .run(&format!("graph {root} -o new.csv -o u.csv"))
-            .status,
-        1
-    );
+    sample
+        .run(&format!("graph {root} -o new.csv -o u.csv"))
+        .ended(1);
     assert!(!sample.path("new.csv").exists());
     fs::create_dir(sample.path("folder.csv")).unwrap();
-    assert_eq!(sample.run("transfers -o folder.csv --overwrite").status, 1);
+    sample.run("transfers -o folder.csv --overwrite").ended(1);
     sample
         .run("transfers -o no/such/folder/t.csv")
         .ended(1)
@@ -494,12 +486,6 @@ fn missing_files_are_status_1() {
         "evm asm no.asm".to_owned(),
         "evm disasm no.hex".to_owned(),
     ] {
-        let run = sample.run(&line);
-        assert_eq!(
-            (run.status, run.stdout.as_str()),
-            (1, ""),
-            "{line}: {run:?}"
-        );
-        run.says("no.");
+        sample.run(&line).refused(1).says("no.");
     }
 }

@@ -11,7 +11,7 @@ use txgraph_testkit::fixtures;
 fn ends(sample: &Sample, line: &str) -> BTreeMap<String, (u128, String)> {
     let answer = sample.ok(&format!("analyze taint {line} -f csv -q"));
     let mut ends: BTreeMap<String, (u128, String)> = BTreeMap::new();
-    for row in rows(&answer.stdout) {
+    for row in answer.rows() {
         let amount: u128 = row["amount"].parse().unwrap();
         let end = ends.entry(row["address"].clone());
         end.or_insert_with(|| (0, row["end"].clone())).0 += amount;
@@ -71,7 +71,7 @@ fn ledgers_add_up() {
             let line = format!("-r {hub} -t {token} -n 4 --method {method}");
             let ledger = sample.ok(&format!("analyze taint {line} --table ledger -f csv -q"));
             let mut left: BTreeMap<String, i128> = BTreeMap::new();
-            for row in rows(&ledger.stdout) {
+            for row in ledger.rows() {
                 let amount: i128 = row["amount"].parse().unwrap();
                 if row["from_address"] != hub {
                     *left.entry(row["from_address"].clone()).or_default() -= amount;
@@ -112,7 +112,7 @@ fn balances_before_the_range_come_from_the_state() {
             "{}",
             answer.stderr
         );
-        let rows = rows(&answer.stdout).into_iter();
+        let rows = answer.rows().into_iter();
         rows.map(|row| {
             (
                 row["transaction_hash"].clone(),
@@ -141,7 +141,7 @@ fn genesis_allocations_are_known_balances() {
     for fixture in fixtures::full() {
         let sample = Sample::new(fixture);
         sample.write_genesis();
-        let all = rows(&sample.ok("transfers -q -t eth").stdout);
+        let all = sample.rows("transfers -q -t eth");
         let value = |row: &BTreeMap<String, String>| row["value"].parse::<u128>().unwrap_or(0);
         let funded = |address: &str| {
             let sent = all.iter().filter(|row| row["from_address"] == address);
@@ -235,7 +235,7 @@ fn a_sum_is_followed_through_swaps() {
         assert!(!before.contains_key(&end));
         let listed = sample.ok(&format!("analyze taint {line} --table swaps -f csv"));
         listed.says("were given for others in 1 swap");
-        let listed = rows(&listed.stdout);
+        let listed = listed.rows();
         let line = format!("{line} --through-swaps --with-internal --chain genesis.json");
         let found = ends(&sample, &line);
         let sold = |at: usize| text(&scenario["edges"][at]["value"]).parse().unwrap();
@@ -244,7 +244,7 @@ fn a_sum_is_followed_through_swaps() {
         let (held, how) = &found[&end];
         assert_eq!((found.len(), &**how), (3, "held"));
         let swaps = sample.ok(&format!("analyze taint {line} --table swaps -f csv -q"));
-        let swaps = rows(&swaps.stdout);
+        let swaps = swaps.rows();
         let sides: Vec<_> = swaps
             .iter()
             .map(|row| (&*row["side"], &*row["address"], &*row["amount"]))

@@ -69,8 +69,7 @@ fn lists_and_questions_are_escaped() {
         ("query evil --show".to_owned(), 0),
         ("query evil".to_owned(), 2),
     ] {
-        let run = sample.run(&line);
-        assert_eq!(run.status, status, "{line}: {run:?}");
+        let run = sample.run(&line).ended(status);
         assert_plain(&run);
         let forged = |line: &str| line.starts_with("error: red");
         assert!(!run.stderr.lines().any(forged), "{run:?}");

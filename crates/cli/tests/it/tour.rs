@@ -1,6 +1,6 @@
 //! The planted scenarios, solved by the commands that a new user would type.
 
-use crate::harness::{Sample, rows, run};
+use crate::harness::{Sample, run};
 use serde_json::Value;
 use std::process::Command;
 use txgraph_testkit::fixtures;
@@ -68,7 +68,7 @@ fn planted_scenarios_are_found_by_one_command() {
                 continue;
             };
             let answer = sample.ok(&format!("{line} -q"));
-            let found = rows(&answer.stdout);
+            let found = answer.rows();
             for edge in scenario["edges"].as_array().unwrap() {
                 let is = |row: &std::collections::BTreeMap<String, String>| {
                     row["transaction_hash"] == edge["tx"].as_str().unwrap()

@@ -1,6 +1,6 @@
 //! Transfers of a transaction, and columns with facts about it.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_testkit::fixtures;
@@ -27,11 +27,7 @@ fn receipts(sample: &Sample) -> BTreeMap<String, Value> {
 fn columns_of_transactions_are_those_of_receipts() {
     for sample in samples() {
         let receipts = receipts(&sample);
-        let found = rows(
-            &sample
-                .ok(&format!("transfers -q --columns {COLUMNS}"))
-                .stdout,
-        );
+        let found = sample.rows(&format!("transfers -q --columns {COLUMNS}"));
         let mut methods = BTreeSet::new();
         for row in &found {
             if row["transaction_hash"].is_empty() {
@@ -53,11 +49,7 @@ fn columns_of_transactions_are_those_of_receipts() {
         let half = found.iter().skip(found.len() / 2);
         let mut senders = half.map(|row| &row["transaction_from"]);
         let root = senders.find(|sender| !sender.is_empty()).unwrap();
-        let graph = rows(
-            &sample
-                .ok(&format!("graph -q -r {root} -n 2 --columns {COLUMNS}"))
-                .stdout,
-        );
+        let graph = sample.rows(&format!("graph -q -r {root} -n 2 --columns {COLUMNS}"));
         assert!(graph.len() > 1);
         for row in graph {
             assert!(found.contains(&row), "{row:?}");
@@ -68,7 +60,7 @@ fn columns_of_transactions_are_those_of_receipts() {
 #[test]
 fn transfers_of_a_transaction() {
     for sample in samples() {
-        let all = rows(&sample.ok("transfers -q").stdout);
+        let all = sample.rows("transfers -q");
         let named: Vec<_> = all
             .iter()
             .filter(|row| !row["transaction_hash"].is_empty())
@@ -82,7 +74,7 @@ fn transfers_of_a_transaction() {
             let place = format!("{}:{}", row["block_number"], row["transaction_index"]);
             for name in [hash, &place] {
                 let answer = sample.ok(&format!("transfers --tx {name}"));
-                let found = rows(&answer.stdout);
+                let found = answer.rows();
                 assert_eq!(
                     found.iter().collect::<Vec<_>>(),
                     of_it.iter().map(|row| **row).collect::<Vec<_>>()
@@ -97,11 +89,7 @@ fn transfers_of_a_transaction() {
             }
         }
         let [first, last] = [named[0], named[named.len() - 1]].map(|row| &row["transaction_hash"]);
-        let both = rows(
-            &sample
-                .ok(&format!("transfers -q --tx {last} --tx {first}"))
-                .stdout,
-        );
+        let both = sample.rows(&format!("transfers -q --tx {last} --tx {first}"));
         let expected = named
             .iter()
             .filter(|row| [first, last].contains(&&row["transaction_hash"]));
@@ -125,8 +113,6 @@ fn transactions_that_do_not_exist_are_refused() {
             "unexpected argument",
         ),
     ] {
-        let refused = sample.run(line);
-        assert_eq!(refused.status, status, "{refused:?}");
-        refused.says(message);
+        sample.run(line).ended(status).says(message);
     }
 }

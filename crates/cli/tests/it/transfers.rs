@@ -53,7 +53,7 @@ fn agree_with_the_node() {
         let decoded = decode_fixture(&sample.fixture);
         let expected: Vec<_> = decoded.transfers.iter().map(|t| row(t, chain_id)).collect();
         let run = sample.ok("transfers");
-        let found = rows(&run.stdout);
+        let found = run.rows();
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(&expected) {
             assert_eq!(found, expected);
@@ -76,7 +76,7 @@ fn agree_with_the_node() {
 #[test]
 fn filters_select_rows() {
     let sample = Sample::small();
-    let all = rows(&sample.ok("transfers -q").stdout);
+    let all = sample.rows("transfers -q");
     let usd6 = "0xd601451207128971898aab8654521699f35222e2";
     let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     let at = |row: &BTreeMap<String, String>, name: &str| row[name].clone();
@@ -120,7 +120,7 @@ fn filters_select_rows() {
         }),
     ];
     for (options, wanted) in cases {
-        let found = rows(&sample.ok(&format!("transfers -q {options}")).stdout);
+        let found = sample.rows(&format!("transfers -q {options}"));
         let expected: Vec<_> = all.iter().filter(|row| wanted(row)).cloned().collect();
         assert!(
             !expected.is_empty() && expected.len() < all.len(),
@@ -136,7 +136,7 @@ fn wrapped_coins_are_chosen() {
     let weth = "0xf082dbdbf5e34c5c7083d17ea754b6fa93ee5e01";
     let count = |options: &str| {
         let run = sample.ok(&format!("transfers -q --kind wrap,unwrap {options}"));
-        rows(&run.stdout).len()
+        run.rows().len()
     };
     let all = count("");
     assert!(all > 0);
@@ -152,7 +152,7 @@ fn wrapped_coins_are_chosen() {
 #[test]
 fn formats_contain_the_same_rows() {
     let sample = Sample::small();
-    let csv = rows(&sample.ok("transfers -q").stdout);
+    let csv = sample.rows("transfers -q");
     let jsonl = sample.ok("transfers -q -f jsonl").stdout;
     let lines: Vec<Value> = jsonl
         .lines()
@@ -177,7 +177,7 @@ fn formats_contain_the_same_rows() {
     }
     sample.ok("transfers -o t.csv");
     assert_eq!(rows(&sample.read("t.csv")), csv);
-    let about: Value = serde_json::from_str(&sample.read("t.csv.meta.json")).unwrap();
+    let about = sample.read_json("t.csv.meta.json");
     assert_eq!(about["chain"]["chain_id"], 735_703);
     assert_eq!(about["command"], "transfers");
 }
@@ -199,13 +199,7 @@ fn schemas_rename_columns() {
 fn transfers_are_chosen_by_who_signed() {
     let sample = Sample::small();
     let columns = "--columns all:hex,transaction_from";
-    let ask = |options: &str| {
-        rows(
-            &sample
-                .ok(&format!("transfers -q {columns} {options}"))
-                .stdout,
-        )
-    };
+    let ask = |options: &str| sample.rows(&format!("transfers -q {columns} {options}"));
     let all = ask("");
     let signed = |row: &BTreeMap<String, String>| !row["transaction_from"].is_empty();
     let by_others = |row: &BTreeMap<String, String>| {
@@ -239,7 +233,7 @@ fn transfers_are_chosen_by_who_signed() {
     sample.ok(&format!(
         "transfers --initiated-by {signer} --not-by-owner -o t.csv"
     ));
-    let about: Value = serde_json::from_str(&sample.read("t.csv.meta.json")).unwrap();
+    let about = sample.read_json("t.csv.meta.json");
     assert_eq!(about["question"]["not-by-owner"], true);
     assert_eq!(about["question"]["initiated-by"][0], **signer);
 }
@@ -249,9 +243,9 @@ fn transfers_are_chosen_by_who_signed() {
 fn malformed_logs_are_listed() {
     let sample = Sample::small();
     sample.ok("transfers -o t.csv");
-    let about: Value = serde_json::from_str(&sample.read("t.csv.meta.json")).unwrap();
+    let about = sample.read_json("t.csv.meta.json");
     sample.ok("transfers --malformed -o m.json -o m.csv");
-    let found: Value = serde_json::from_str(&sample.read("m.json")).unwrap();
+    let found = sample.read_json("m.json");
     let logs = found["malformed"].as_array().unwrap();
     assert_eq!(about["scan"]["counts"]["malformed"], logs.len());
     assert_eq!(rows(&sample.read("m.csv")).len(), logs.len());
@@ -266,5 +260,5 @@ fn malformed_logs_are_listed() {
         .says(&format!(
             "{of_planted} logs look like transfers and are none"
         ));
-    assert_eq!(sample.run("transfers --malformed -a 0x1234").status, 2);
+    sample.run("transfers --malformed -a 0x1234").ended(2);
 }

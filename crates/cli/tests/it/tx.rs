@@ -1,12 +1,12 @@
 //! `txgraph tx`.
 
-use crate::harness::{Sample, rows};
+use crate::harness::Sample;
 use serde_json::Value;
 use txgraph_testkit::fixtures;
 
 fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
     let answer = sample.ok(&format!("tx {name} --json -q {chain}"));
-    serde_json::from_str(&answer.stdout).unwrap()
+    answer.json()
 }
 
 /// The movements equal the rows of `transfers`, also inside of the transaction.
@@ -14,11 +14,7 @@ fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
 fn movements_are_those_of_the_transfers() {
     let sample = Sample::small();
     let chain = crate::replay::chain();
-    let all = rows(
-        &sample
-            .ok(&format!("transfers -q --with-internal {chain}"))
-            .stdout,
-    );
+    let all = sample.rows(&format!("transfers -q --with-internal {chain}"));
     let mut places: Vec<_> = all
         .iter()
         .filter(|row| !row["transaction_hash"].is_empty())
@@ -127,9 +123,10 @@ fn the_page_names_method_and_changes() {
         ("nonsense", 2, "is not a transaction"),
         ("0x", 2, "is not a transaction"),
     ] {
-        let refused = sample.run(&format!("tx {name} {chain}"));
-        assert_eq!(refused.status, status, "{refused:?}");
-        refused.says(message);
+        sample
+            .run(&format!("tx {name} {chain}"))
+            .ended(status)
+            .says(message);
     }
     // Without the rules of the chain, logs are enough for everything else.
     sample
@@ -244,7 +241,7 @@ fn traces_are_those_of_the_replay() {
         let replayed = sample.ok(&format!(
             "replay trace {kind} --tx {hash} -f jsonl -q {chain}"
         ));
-        let replayed: Value = serde_json::from_str(&replayed.stdout).unwrap();
+        let replayed = replayed.json();
         assert_eq!(found[key], replayed["result"], "{replayed}");
     }
     assert_eq!(summary(&sample, hash, &chain).get("calls"), None);
