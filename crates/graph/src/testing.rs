@@ -3,7 +3,8 @@
 
 use crate::{MergedEdge, TransferGraph};
 use alloy_primitives::{Address, B256, U256};
-use std::{cell::Cell, ops::ControlFlow};
+use petgraph::{Graph, algo::dinics};
+use std::{cell::Cell, collections::BTreeMap, ops::ControlFlow};
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind,
     Kind, ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer,
@@ -166,6 +167,34 @@ pub fn graph(transfers: Vec<Transfer>) -> TransferGraph {
     };
     TransferGraph::from_transfers(source.chain, blocks, report, source.transfers)
         .expect("a graph that fits")
+}
+
+/// The largest amount that transfers of one token, in their order, can have carried over all routes
+/// from one address to another; with `in_time`, only what arrived before can leave. By petgraph, on a
+/// network with a node for each address and each time at which something arrived there.
+///
+/// # Panics
+/// If a value does not fit.
+pub fn maximum_flow(transfers: &[&Transfer], from: Address, to: Address, in_time: bool) -> u128 {
+    let mut network: Graph<(), u128> = Graph::new();
+    let (source, sink) = (network.add_node(()), network.add_node(()));
+    let mut nodes = BTreeMap::from([(from, source), (to, sink)]);
+    for it in transfers {
+        let ends = [it.from_address, it.to_address];
+        if ends.contains(&Address::ZERO) {
+            continue;
+        }
+        let ends = ends.map(|end| *nodes.entry(end).or_insert_with(|| network.add_node(())));
+        let [sender, mut receiver] = ends;
+        if in_time && ![source, sink].contains(&receiver) {
+            let before = receiver;
+            receiver = network.add_node(());
+            network.add_edge(before, receiver, u128::MAX / 4);
+            nodes.insert(it.to_address, receiver);
+        }
+        network.add_edge(sender, receiver, it.value.to());
+    }
+    dinics(&network, source, sink).0
 }
 
 /// A source over a list of transfers and their hashes.

@@ -313,31 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn decodes_the_planted_edges() {
-        let [fixture, _] = fixtures::committed();
-        let decoded = decode_fixture(&fixture);
-        let mut seen = 0;
-        for (name, scenario) in fixture.truth["scenarios"].as_object().unwrap() {
-            let Some(edges) = scenario["edges"].as_array() else {
-                continue;
-            };
-            for edge in edges.iter().filter(|edge| edge["log_index"].is_u64()) {
-                seen += 1;
-                let there = decoded.transfers.iter().any(|t| {
-                    t.block_number == edge["block"].as_u64().unwrap()
-                        && t.log_index.map(u64::from) == edge["log_index"].as_u64()
-                        && t.from_address == address(&edge["from"])
-                        && t.to_address == address(&edge["to"])
-                        && t.value.to_string() == edge["value"].as_str().unwrap()
-                        && t.transaction_hash == Some(word(&edge["tx"]))
-                });
-                assert!(there, "{name}: {edge} was not decoded");
-            }
-        }
-        assert!(seen > 50, "only {seen} planted edges");
-    }
-
-    #[test]
     fn native_coin_is_counted_once() {
         let (payer, payee) = (Address::repeat_byte(1), Address::repeat_byte(2));
         let log = |index: &str| {
