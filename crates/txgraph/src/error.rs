@@ -80,6 +80,14 @@ impl Error {
         Self::new(ErrorKind::Unavailable, message)
     }
 
+    /// A result with more than the query may have.
+    pub(crate) fn too_many(most: String) -> Self {
+        Self::new(
+            ErrorKind::TooMany,
+            format!("there are more than {most}: ask for fewer blocks"),
+        )
+    }
+
     /// A query that the source cannot answer.
     pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
         Self::new(

@@ -29,10 +29,10 @@ use txgraph_analysis::{
     Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, SummarySettings, Table,
     TaintMethod, components, cycles, degrees, pairs, summary,
 };
-use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchRequest, TransferGraph};
+use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
 use txgraph_transfers::{
-    BlockRanges, ChainInfo, QueriedNames, ScanReport, ScanRequest, TransferSource,
+    BlockRanges, ChainInfo, QueriedNames, ScanReport, ScanRequest, Transfer, TransferSource,
 };
 
 /// Rows of a ranking on a human-readable page.
@@ -412,32 +412,34 @@ fn of_scan(
     settings: &MeasureSettings,
 ) -> Result<Measured> {
     let mut queried = QueriedNames::of(&request.filter);
-    if let MeasureSettings::Components(limit) = settings {
-        let mut connected = Connected::default();
-        let scan = txgraph_graph::scan(from, request, |batch| {
+    let mut read = |add: &mut dyn FnMut(&[Transfer]) -> Result<(), SearchError>| {
+        txgraph_graph::scan(from, request, |batch| {
             queried.see(batch);
-            connected.add(batch)
-        })?;
-        return Ok(Measured {
-            scan,
-            unseen: queried.unseen(),
-            vertices: connected.addresses(),
-            transfers: connected.transfers(),
-            answer: MeasureAnswer::Components(connected.finish(&[], *limit)),
-        });
-    }
-    let mut merger = Merger::default();
-    let scan = txgraph_graph::scan(from, request, |batch| {
-        queried.see(batch);
-        merger.add(batch)
-    })?;
-    let graph = merger.finish()?;
+            add(batch)
+        })
+    };
+    let (scan, [vertices, transfers], answer) = match settings {
+        MeasureSettings::Components(limit) => {
+            let mut connected = Connected::default();
+            let scan = read(&mut |batch| connected.add(batch))?;
+            let counts = [connected.addresses(), connected.transfers()];
+            let answer = MeasureAnswer::Components(connected.finish(&[], *limit));
+            (scan, counts, answer)
+        }
+        _ => {
+            let mut merger = Merger::default();
+            let scan = read(&mut |batch| merger.add(batch))?;
+            let graph = merger.finish()?;
+            let counts = [graph.addresses.len() as u64, graph.transfers];
+            (scan, counts, of_graph(settings, &graph)?)
+        }
+    };
     Ok(Measured {
         scan,
         unseen: queried.unseen(),
-        vertices: graph.addresses.len() as u64,
-        transfers: graph.transfers,
-        answer: of_graph(settings, &graph)?,
+        vertices,
+        transfers,
+        answer,
     })
 }
 

@@ -5,10 +5,10 @@ use crate::Result;
 use alloy_primitives::{Address, U256};
 use serde_json::{Value, json};
 use txgraph_graph::{
-    Asset, CommonCounterparties, Continuation, Flow, Leg, Route, TransferFlows, TransferPaths,
-    common_counterparties, transfer_flows, transfer_paths,
+    Asset, CommonCounterparties, Continuation, Flow, Leg, Route, SearchError, SearchRequest,
+    TransferFlows, TransferPaths, common_counterparties, transfer_flows, transfer_paths,
 };
-use txgraph_transfers::Fields;
+use txgraph_transfers::{Fields, ScanReport, TransferSource};
 
 impl PreparedSearch<'_> {
     /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
@@ -19,12 +19,26 @@ impl PreparedSearch<'_> {
     ///
     /// If there is not exactly one root, if it equals `to`, or if reading fails.
     pub fn paths_to(&self, to: Address, continuation: Continuation) -> Result<TransferPaths> {
+        self.answer(
+            |from, request| transfer_paths(from, request, to, continuation),
+            |found| &mut found.scan,
+        )
+    }
+
+    /// Asks a question of the source, and adds what the request could not cover to its scan.
+    fn answer<T: Send>(
+        &self,
+        ask: impl Fn(
+            &(dyn TransferSource + Sync),
+            &SearchRequest,
+        ) -> std::result::Result<T, SearchError>
+        + Sync,
+        scan: impl FnOnce(&mut T) -> &mut ScanReport,
+    ) -> Result<T> {
         let (source, request) = (self.source, &self.request);
         let from = source.transfer_source(&request.filter)?;
-        let mut found = retry_on_reorg(source, || {
-            Ok(source.install(|| transfer_paths(&*from, request, to, continuation))??)
-        })?;
-        found.scan.caveats.extend(self.cut.clone());
+        let mut found = retry_on_reorg(source, || Ok(source.install(|| ask(&*from, request))??))?;
+        scan(&mut found).caveats.extend(self.cut.clone());
         source.check_interrupted()?;
         Ok(found)
     }
@@ -36,14 +50,10 @@ impl PreparedSearch<'_> {
     ///
     /// As [`Self::paths_to`].
     pub fn flows_to(&self, to: Address) -> Result<TransferFlows> {
-        let (source, request) = (self.source, &self.request);
-        let from = source.transfer_source(&request.filter)?;
-        let mut found = retry_on_reorg(source, || {
-            Ok(source.install(|| transfer_flows(&*from, request, to))??)
-        })?;
-        found.scan.caveats.extend(self.cut.clone());
-        source.check_interrupted()?;
-        Ok(found)
+        self.answer(
+            |from, request| transfer_flows(from, request, to),
+            |found| &mut found.scan,
+        )
     }
 
     /// Finds the counterparties that all roots have. Hops and direction are not used.
@@ -52,14 +62,10 @@ impl PreparedSearch<'_> {
     ///
     /// If there are fewer than two roots, or if reading fails.
     pub fn common_counterparties(&self) -> Result<CommonCounterparties> {
-        let (source, request) = (self.source, &self.request);
-        let from = source.transfer_source(&request.filter)?;
-        let mut found = retry_on_reorg(source, || {
-            Ok(source.install(|| common_counterparties(&*from, request))??)
-        })?;
-        found.scan.caveats.extend(self.cut.clone());
-        source.check_interrupted()?;
-        Ok(found)
+        self.answer(
+            |from, request| common_counterparties(from, request),
+            |found| &mut found.scan,
+        )
     }
 }
 

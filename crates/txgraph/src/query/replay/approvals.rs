@@ -226,13 +226,11 @@ impl<'s> Approvals<'s> {
                 }
                 match all.len() > self.approvals_max {
                     false => Ok(ControlFlow::Continue(())),
-                    true => Err(Error::new(
-                        ErrorKind::TooMany,
-                        format!(
-                            "there are more than {}: ask for fewer blocks",
-                            number(self.approvals_max as u64, "approval", "approvals")
-                        ),
-                    )),
+                    true => Err(Error::too_many(number(
+                        self.approvals_max as u64,
+                        "approval",
+                        "approvals",
+                    ))),
                 }
             })?;
         }
