@@ -267,6 +267,7 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use txgraph_testkit::says;
 
     fn header(text: &str) -> Vec<String> {
         text.split(',').map(str::to_owned).collect()
@@ -317,17 +318,13 @@ mod tests {
             "token_address,from_address,to_address,value,log_index",
             Family::Etl,
         );
-        assert!(
-            error.contains("token_transfers") && error.contains("block_number"),
-            "{error}"
-        );
+        says(&error, "token_transfers");
+        says(&error, "block_number");
         let trades = "tx_from,tx_to,tx_hash,block_number,token_sold_address,\
                       token_sold_amount_raw,token_bought_address,token_bought_amount_raw";
         let error = refused(trades, Family::Cryo);
-        assert!(
-            error.contains("Dune dex.trades") && error.contains("`dune:`"),
-            "{error}"
-        );
+        says(&error, "Dune dex.trades");
+        says(&error, "`dune:`");
     }
 
     #[test]
@@ -348,7 +345,7 @@ mod tests {
             ("a,b", "topics=a", "has no column `topics`"),
         ] {
             let error = found(text, &Columns::parse(columns).unwrap()).unwrap_err();
-            assert!(error.to_string().contains(message), "{error}");
+            says(&error, message);
         }
     }
 }

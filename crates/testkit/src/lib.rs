@@ -22,3 +22,16 @@ pub mod questions;
 pub mod random;
 pub mod rpc;
 pub mod state_answers;
+
+use std::fmt::Display;
+
+/// Asserts that a message contains a text.
+///
+/// # Panics
+///
+/// If it does not.
+#[track_caller]
+pub fn says(message: &(impl Display + ?Sized), text: &str) {
+    let message = message.to_string();
+    assert!(message.contains(text), "no `{text}`: {message}");
+}

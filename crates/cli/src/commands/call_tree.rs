@@ -233,6 +233,7 @@ mod tests {
     use super::*;
     use alloy_primitives::{B256, Bytes, U64};
     use txgraph::{Labels, Method, TokenList};
+    use txgraph_testkit::says;
 
     fn frame(kind: &'static str, to: u8, input: Vec<u8>) -> CallFrame {
         CallFrame {
@@ -313,9 +314,6 @@ mod tests {
             ..tree
         }
         .lines(&root);
-        assert!(
-            colored.contains("\u{1b}[31mexecution reverted"),
-            "{colored}"
-        );
+        says(&colored, "\u{1b}[31mexecution reverted");
     }
 }

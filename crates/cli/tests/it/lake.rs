@@ -4,6 +4,7 @@ use crate::harness::{Run, Sample, ask as ask_in, bare, run};
 use serde_json::Value;
 use std::fs;
 use txgraph_chaingen::{Appender, Config, Layout};
+use txgraph_testkit::says;
 
 /// Returns the sender of a transfer in the middle of a chain.
 fn sender(data_directory: &std::path::Path) -> String {
@@ -136,15 +137,9 @@ fn a_lake_is_extended_compacted_and_described() {
         sample.ok(&format!("lake {verb} -q x.lake --to-block {last}"));
     }
     let status = sample.ok("lake status x.lake").stdout;
-    assert!(
-        status.contains("`txgraph lake compact` joins the last 5"),
-        "{status}"
-    );
+    says(&status, "`txgraph lake compact` joins the last 5");
     let joined = sample.ok("lake compact x.lake").stderr;
-    assert!(
-        joined.contains("5 partitions were joined into 2"),
-        "{joined}"
-    );
+    says(&joined, "5 partitions were joined into 2");
     let json = sample.json("lake status --json x.lake");
     assert_eq!(json["partitions"], 2);
     assert_eq!(json["unsettled_partitions"], 0);

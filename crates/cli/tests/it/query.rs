@@ -7,7 +7,7 @@
 use crate::harness::{Sample, run};
 use std::{collections::BTreeSet, fs, path::PathBuf};
 use txgraph::parse::BuiltInQuery;
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, says};
 
 /// Every case: query, path without extension, arguments.
 fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
@@ -92,7 +92,7 @@ fn list_and_explain() {
         .lines()
         .find(|line| line.starts_with("txgraph graph"))
         .unwrap();
-    assert!(command.contains(&format!("--root {root}")), "{command}");
+    says(&command, &format!("--root {root}"));
     // The explanation is the query: both give the same result.
     let asked = sample
         .ok(&format!("-q query trace-token-out --set root={root}"))
@@ -108,9 +108,9 @@ fn list_and_explain() {
         purpose.starts_with("Who funded these addresses?"),
         "{purpose}"
     );
-    assert!(
-        purpose.contains("usage: txgraph query who-funded --set root=<addresses>"),
-        "{purpose}"
+    says(
+        &purpose,
+        "usage: txgraph query who-funded --set root=<addresses>",
     );
 }
 

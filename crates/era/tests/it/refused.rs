@@ -6,6 +6,7 @@ use crate::support::{
 use alloy_primitives::{Address, U256};
 use std::{fs, path::Path};
 use txgraph_era::{EraBlock, EraOptions, EraWriter, Error, Format};
+use txgraph_testkit::says;
 use txgraph_transfers::{FailureKind, SourceError, TokenFilter};
 
 fn blocks() -> Vec<Block> {
@@ -38,20 +39,14 @@ fn files_without_receipts_are_refused() {
     let path = writer.finish().unwrap();
     assert!(path.to_str().unwrap().ends_with("-noproofs-noreceipts.ere"));
     let error = refused(&path, &EraOptions::default());
-    assert!(
-        error.to_string().contains("contains no receipts"),
-        "{error}"
-    );
+    says(&error, "contains no receipts");
     assert_eq!(error.failure_kind(), FailureKind::Missing);
     // Next to a file with receipts, its blocks are missing.
     let more = chain(200, &[Content::default()]);
     write(folder.path(), Format::Ere, &more);
     let source = open(folder.path(), &EraOptions::default()).unwrap();
     let error = scan(&source, &request(range(100, 200))).unwrap_err();
-    assert!(
-        error.to_string().contains("files without receipts: 1"),
-        "{error}"
-    );
+    says(&error, "files without receipts: 1");
 }
 
 #[test]
@@ -66,10 +61,7 @@ fn paths_without_archives_are_refused() {
         fs::write(&path, content).unwrap();
         let error = refused(folder.path(), &EraOptions::default());
         assert!(matches!(error, Error::Container { .. }), "{error}");
-        assert!(
-            error.to_string().contains("mainnet-00000-00000000.ere"),
-            "{error}"
-        );
+        says(&error, "mainnet-00000-00000000.ere");
     }
 }
 
@@ -80,7 +72,7 @@ fn files_of_other_chains_are_refused() {
     // The transactions are signed for mainnet.
     let error = refused(&path, &EraOptions::default());
     let text = "a transaction is of chain 1, but the file name is of chain 11155111";
-    assert!(error.to_string().contains(text), "{error}");
+    says(&error, text);
     assert_eq!(error.failure_kind(), FailureKind::Options);
     let options = EraOptions {
         chain_id: Some(5),
@@ -91,7 +83,7 @@ fn files_of_other_chains_are_refused() {
     let other = chain(200, &[Content::default()]);
     write(folder.path(), Format::Ere, &other);
     let error = refused(folder.path(), &EraOptions::default());
-    assert!(error.to_string().contains("network"), "{error}");
+    says(&error, "network");
     // An unknown network without a chain ID in its transactions.
     let folder = tempfile::tempdir().unwrap();
     let path = try_write(folder.path(), "gnosis", Format::Ere, &other).unwrap();
@@ -120,7 +112,7 @@ fn transactions_of_another_chain_are_refused_when_they_are_read() {
     let source = open(&path, &EraOptions::default()).unwrap();
     let error = scan(&source, &request(range(100, 119))).unwrap_err();
     let text = "block 100: transaction 0: it is for chain 1, but the archive is of chain 11155111";
-    assert!(error.to_string().contains(text), "{error}");
+    says(&error, text);
 }
 
 #[test]
@@ -148,10 +140,7 @@ fn files_of_different_branches_are_refused() {
     write(folder.path(), Format::Ere, &chain(101, &[content]));
     let source = open(folder.path(), &EraOptions::default()).unwrap();
     let error = scan(&source, &request(range(100, 101))).unwrap_err();
-    assert!(
-        error.to_string().contains("block 101 has the parent hash"),
-        "{error}"
-    );
+    says(&error, "block 101 has the parent hash");
 }
 
 #[test]
@@ -172,7 +161,7 @@ fn unknown_outcomes_before_byzantium_are_refused() {
     let source = open(&path, &EraOptions::default()).unwrap();
     let mut request = request(range(100, 100));
     let error = scan(&source, &request).unwrap_err();
-    assert!(error.to_string().contains("before Byzantium"), "{error}");
+    says(&error, "before Byzantium");
     let SourceError::Failed(failure) = error else {
         panic!("{error}");
     };
@@ -213,19 +202,19 @@ fn the_writer_refuses_blocks_that_cannot_be_proven() {
     ] {
         let mut writer = EraWriter::create(folder.path(), "mainnet", Format::Ere).unwrap();
         let error = writer.push(&block).unwrap_err();
-        assert!(error.to_string().contains(reason), "{error}");
+        says(&error, reason);
         assert!(writer.finish().is_err());
     }
     let mut writer = EraWriter::create(folder.path(), "mainnet", Format::Ere).unwrap();
     writer.push(&block(1, 1, 1)).unwrap();
     let error = writer.push(&block(0, 0, 0)).unwrap_err();
-    assert!(error.to_string().contains("does not follow"), "{error}");
+    says(&error, "does not follow");
     let without_difficulty = EraBlock {
         total_difficulty: None,
         ..block(2, 2, 2)
     };
     let error = writer.push(&without_difficulty).unwrap_err();
-    assert!(error.to_string().contains("same parts"), "{error}");
+    says(&error, "same parts");
     drop(writer);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -5,6 +5,7 @@ use alloy_primitives::{Address, B256, U256, address};
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, path::Path};
 use txgraph_import::{Family, ImportedFiles};
+use txgraph_testkit::says;
 use txgraph_transfers::{Kind, Transfer};
 
 const ARCHIVE: &str = "mainnet/graphsense-15000000-15000004.tar.zst";
@@ -79,11 +80,8 @@ fn transactions_with_one_index_are_refused() {
     });
     let error = read.unwrap_err().to_string();
     // They also have the hash of block 46,147.
-    assert!(
-        error.contains("block 15000004: its hash differs"),
-        "{error}"
-    );
-    assert!(error.contains("transactions.csv, row "), "{error}");
+    says(&error, "block 15000004: its hash differs");
+    says(&error, "transactions.csv, row ");
 }
 
 #[test]
@@ -202,12 +200,8 @@ fn inexact_values_are_refused_in_their_own_blocks_only() {
     let files = ImportedFiles::open(folder.path(), &mainnet(Family::Etl)).unwrap();
     let error = try_read(files, |request| request.blocks = blocks(46_147, 46_220)).unwrap_err();
     let error = error.to_string();
-    assert!(
-        error.contains("traces.csv, row ") && error.contains("column value"),
-        "{error}"
-    );
-    assert!(
-        error.contains("e17") && error.contains("not exact"),
-        "{error}"
-    );
+    says(&error, "traces.csv, row ");
+    says(&error, "column value");
+    says(&error, "e17");
+    says(&error, "not exact");
 }

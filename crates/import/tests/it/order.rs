@@ -3,6 +3,7 @@
 use crate::support::{A, B, Files, TOKEN, blocks, mainnet, read, try_read};
 use proptest::prelude::*;
 use txgraph_import::{Columns, Family, ImportOptions, ImportedFiles};
+use txgraph_testkit::says;
 use txgraph_transfers::{Kind, SourceError, Transfer};
 
 const ETL: &str =
@@ -67,11 +68,9 @@ fn equal_rows_are_counted_and_different_ones_refused() {
     assert_eq!((transfers.len(), report.counts.duplicates), (1, 2));
     files.add("b.csv", format!("{ETL}{}", etl_row(5, 1, 1, 8)));
     let error = files.refused(Family::Etl);
-    assert!(error.contains("block 5: log 1 differs between"), "{error}");
-    assert!(
-        error.contains("a.csv, row 1 and") && error.contains("b.csv, row 1"),
-        "{error}"
-    );
+    says(&error, "block 5: log 1 differs between");
+    says(&error, "a.csv, row 1 and");
+    says(&error, "b.csv, row 1");
 }
 
 #[test]
@@ -91,7 +90,7 @@ fn file_names_state_the_covered_blocks() {
     assert!(matches!(outside, Err(SourceError::Unavailable { .. })));
     files.add(name, format!("{ETL}{}", etl_row(100, 1, 1, 7)));
     let error = files.refused(Family::Etl);
-    assert!(error.contains("its name states blocks 0:100"), "{error}");
+    says(&error, "its name states blocks 0:100");
 }
 
 #[test]
@@ -128,10 +127,7 @@ fn metadata_of_txgraph_states_chain_and_blocks() {
     assert_eq!(report.covered, blocks(0, 50));
     assert_eq!((transfers.len(), transfers[0].sub_index), (1, 2));
     let error = files.open(Family::Csv).unwrap_err().to_string();
-    assert!(
-        error.contains("chain id 130, but 1 is configured"),
-        "{error}"
-    );
+    says(&error, "chain id 130, but 1 is configured");
 }
 
 #[test]
@@ -144,7 +140,7 @@ fn files_of_different_chains_are_refused() {
     // In one file.
     files.add("a.csv", format!("{header}{}{}", row(1, 5), row(10, 6)));
     let error = files.refused(Family::Cryo);
-    assert!(error.contains("a.csv: chain id 10, but 1"), "{error}");
+    says(&error, "a.csv: chain id 10, but 1");
     // In two files.
     files.add("a.csv", format!("{header}{}", row(1, 5)));
     files.add("b.csv", format!("{header}{}", row(10, 6)));
@@ -152,7 +148,7 @@ fn files_of_different_chains_are_refused() {
     let error = ImportedFiles::open(files.path(), &plain)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("b.csv: chain id 10, but 1 in "), "{error}");
+    says(&error, "b.csv: chain id 10, but 1 in ");
     // In the name and in the rows.
     let files = Files::one(
         "network_10__erc20_transfers__0_to_9.csv",
@@ -161,10 +157,7 @@ fn files_of_different_chains_are_refused() {
     assert_eq!(files.all(Family::Cryo).len(), 1);
     let files = Files::one("x.csv", format!("{ETL}{}", etl_row(5, 1, 1, 7)));
     let error = ImportedFiles::open(files.path(), &ImportOptions::new(Family::Etl)).unwrap_err();
-    assert!(
-        error.to_string().contains("do not contain the chain id"),
-        "{error}"
-    );
+    says(&error, "do not contain the chain id");
 }
 
 #[test]
@@ -256,7 +249,7 @@ fn refusals_name_the_tables_that_are_missing() {
         request.filter.kinds = vec![Kind::Fee];
     });
     let text = error.unwrap_err().to_string();
-    assert!(text.contains("no table has transfers inside"), "{text}");
+    says(&text, "no table has transfers inside");
     let header = "block_number,transaction_index,transaction_hash,from_address,to_address,value,\
                   transfer_index\n";
     let row = format!("5,0,0x{:064x},{A},{B},7,0\n", 1);
@@ -265,8 +258,5 @@ fn refusals_name_the_tables_that_are_missing() {
         request.filter.kinds = vec![Kind::Fee];
     });
     let text = error.unwrap_err().to_string();
-    assert!(
-        text.contains("a request for fees cannot be answered"),
-        "{text}"
-    );
+    says(&text, "a request for fees cannot be answered");
 }

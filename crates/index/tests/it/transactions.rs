@@ -12,6 +12,7 @@ use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_index::{BuildOptions, Error, Index, build, fuzzing, update, verify};
 use txgraph_nodedb::{Block, Parts, Scratch};
 use txgraph_reader::NodeSource;
+use txgraph_testkit::says;
 use txgraph_transfers::{BlockRange, Participation, Roles};
 
 /// Who sends, receives and is created by the transactions of a chain, in order.
@@ -197,20 +198,14 @@ fn an_index_without_transactions_stays_as_it_is() {
     verify(&index, &node, false).unwrap();
     let refused = build(place.path(), &node, &options(32)).unwrap_err();
     let message = refused.to_string();
-    assert!(
-        message.contains("without transactions by address"),
-        "{message}"
-    );
-    assert!(message.contains("drop the index first"), "{message}");
+    says(&message, "without transactions by address");
+    says(&message, "drop the index first");
     // Nor does an index lose them.
     let with = tempfile::tempdir().unwrap();
     build(with.path(), &node, &options(32)).unwrap();
     let refused = build(with.path(), &node, &without).unwrap_err();
     let message = refused.to_string();
-    assert!(
-        message.contains("with transactions by address"),
-        "{message}"
-    );
+    says(&message, "with transactions by address");
 }
 
 /// Content that was changed together with its checksums is found by comparing it with the node.
@@ -244,10 +239,5 @@ fn wrong_transactions_with_right_checksums_are_found() {
     let index = open(place.path(), &node);
     verify(&index, &node, true).unwrap();
     let error = verify(&index, &node, false).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("transactions of addresses differ"),
-        "{error}"
-    );
+    says(&error, "transactions of addresses differ");
 }

@@ -8,7 +8,10 @@ use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Profile};
 use txgraph_lake::{BuildOptions, LakeSource, append, build, verify};
 use txgraph_reader::Threads;
 use txgraph_stored::BuildSource;
-use txgraph_testkit::mainnet::{self, FIRST_BLOCK, LAST_BLOCK};
+use txgraph_testkit::{
+    mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
+    says,
+};
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, SourceError, TokenFilter, TransferSource, WrappedNative,
 };
@@ -156,10 +159,7 @@ fn refuses_what_it_cannot_answer() {
     let lake_source = source(&lake);
     let request = everything(range(0, 30));
     let error = ask(&lake_source, &request).unwrap_err();
-    assert!(
-        error.to_string().contains("21:31 (not in the lake)"),
-        "{error}"
-    );
+    says(&error, "21:31 (not in the lake)");
     let error = lake_source.check_available(&request).unwrap_err();
     assert!(matches!(error, SourceError::Unavailable { .. }), "{error}");
     let partial = ScanRequest {
@@ -186,12 +186,7 @@ fn refuses_what_it_cannot_answer() {
         ..options.clone()
     };
     let error = build(place.path(), &node, &other).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("another choice of wrapped coins"),
-        "{error}"
-    );
+    says(&error, "another choice of wrapped coins");
     let empty = LakeSource::new(&lake, work());
     let (none, _) = ask(
         &empty,

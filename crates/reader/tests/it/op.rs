@@ -13,7 +13,7 @@ use txgraph_reader::ScanOptions;
 use txgraph_testkit::{
     edit,
     naive::{Decoded, decode_block},
-    op,
+    op, says,
 };
 use txgraph_transfers::{Kind, ScanRequest, SourceError, TokenStandard, Transfer, TransferSource};
 
@@ -190,7 +190,7 @@ fn receipts_of_a_base_block_have_the_root_of_its_header() {
     op_alloy.receipt = op_receipt(&answer);
     let folder = write(&[other], Layout::V2);
     let error = ask(&open_with(folder.path(), VERIFY()), &everything(whole)).unwrap_err();
-    assert!(error.to_string().contains("receipts root"), "{error}");
+    says(&error, "receipts root");
 }
 
 /// A tip without a deposit is not of the OP stack: its receipts are read in the other layout.
@@ -209,14 +209,14 @@ fn op_receipts_on_an_ethereum_chain_are_refused() {
             // Not the withdrawals, whose root is another one on the OP stack.
             request.filter.kinds = vec![Kind::Value];
             let text = refusal(&request);
-            assert!(text.contains(&format!("block {number}")), "{text}");
+            says(&text, &format!("block {number}"));
             // Transactions are read before receipts. The tip has no deposit: its first receipt
             // is refused at its logs.
             let expected = match number {
                 52 => "is damaged",
                 _ => "a transaction of the OP stack on a chain that is not of the OP stack",
             };
-            assert!(text.contains(expected), "{text}");
+            says(&text, expected);
             request.with_hashes = false;
             request.filter.kinds = vec![Kind::Transfer];
             request.filter.standards = vec![TokenStandard::Erc20];
@@ -226,7 +226,7 @@ fn op_receipts_on_an_ethereum_chain_are_refused() {
             } else {
                 explained
             };
-            assert!(text.contains(expected), "{text}");
+            says(&text, expected);
         }
     }
 }
@@ -238,12 +238,9 @@ fn a_known_op_chain_without_deposits_is_refused() {
     tip.op_transactions.retain(|it| it.tx_type() == 2);
     let folder = write(&sample.blocks, Layout::V2);
     let error = NodeDb::open(&DataDir::new(folder.path())).unwrap_err();
-    assert!(
-        error.to_string().contains(
-            "this is Base (chain id 8453), a chain of the OP stack, but block 51 begins with a \
-             transaction of type 0x2"
-        ),
-        "{error}"
+    says(
+        &error,
+        "this is Base (chain id 8453), a chain of the OP stack, but block 51 begins with a \transaction of type 0x2",
     );
 }
 
@@ -264,9 +261,9 @@ fn blocks_of_op_mainnet_before_bedrock_are_missing() {
         assert_eq!(missing[0].blocks, range(FIRST, FIRST + 2));
         assert_eq!(*available, range(FIRST + 3, FIRST + 5).into());
         let text = error.to_string();
-        assert!(
-            text.contains("before Bedrock are not supported: block 105235063 is the first"),
-            "{text}"
+        says(
+            &text,
+            "before Bedrock are not supported: block 105235063 is the first",
         );
         let (found, _) = answer(&source, &everything(range(FIRST + 3, FIRST + 5)));
         let expected: Vec<_> = (sample.transfers.iter())

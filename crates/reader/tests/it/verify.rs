@@ -9,7 +9,7 @@ use std::{
 };
 use txgraph_nodedb::DataDir;
 use txgraph_reader::ScanOptions;
-use txgraph_testkit::{edit, fixtures};
+use txgraph_testkit::{edit, fixtures, says};
 use txgraph_transfers::{Kind, Transfer};
 
 fn senders_jar(root: &Path) -> PathBuf {
@@ -86,7 +86,7 @@ fn verify_rejects_senders_of_another_chain() {
     let len = fs::metadata(&jar).unwrap().len();
     fs::write(&jar, vec![0x11; usize::try_from(len).unwrap()]).unwrap();
     let text = scan(copy.path(), true).unwrap_err();
-    assert!(text.contains("the node stores sender"), "{text}");
+    says(&text, "the node stores sender");
 }
 
 #[test]
@@ -98,14 +98,11 @@ fn every_scan_rejects_a_senders_file_that_is_short_or_a_device() {
         let file = File::options().write(true).open(&jar).unwrap();
         file.set_len(10_419).unwrap();
         let text = scan(copy.path(), verify).unwrap_err();
-        assert!(text.contains("its rows end at byte 10420"), "{text}");
+        says(&text, "its rows end at byte 10420");
         fs::remove_file(&jar).unwrap();
         symlink("/dev/zero", &jar).unwrap();
         let text = scan(copy.path(), verify).unwrap_err();
-        assert!(
-            text.contains("it is a device, not a regular file"),
-            "{text}"
-        );
+        says(&text, "it is a device, not a regular file");
     }
 }
 

@@ -15,6 +15,7 @@ use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::{
     edit,
     fixtures::{self, Fixture, Unpacked},
+    says,
 };
 use txgraph_work::Threads;
 
@@ -80,8 +81,8 @@ fn unknown_transaction_type_is_an_error() {
         let (copy, block) = with_unknown_type(&fixture);
         let (done, error) = all(&open_copy(&fixture, copy));
         let text = error.to_string();
-        assert!(text.contains("unknown transaction type"), "{text}");
-        assert!(text.contains(&format!("block {block}")), "{text}");
+        says(&text, "unknown transaction type");
+        says(&text, &format!("block {block}"));
         assert_eq!(done, Vec::from_iter(1..block), "{text}");
     }
 }
@@ -109,10 +110,8 @@ fn verification_finds_changed_signature() {
         let (done, error) = all(&opened);
         assert!(matches!(error, Error::NodeDb(_)), "{error}");
         let text = error.to_string();
-        assert!(
-            text.contains("transactions root") && text.contains(&format!("block {block}")),
-            "{text}"
-        );
+        says(&text, "transactions root");
+        says(&text, &format!("block {block}"));
         assert_eq!(done, Vec::from_iter(1..block));
         let mut options = ReplayOptions::default();
         options.verify.transactions = false;
@@ -209,10 +208,8 @@ fn missing_code_is_an_error() {
             "{error}"
         );
         let text = error.to_string();
-        assert!(
-            text.contains("Bytecodes") && text.contains(&hash.to_string()),
-            "{text}"
-        );
+        says(&text, "Bytecodes");
+        says(&text, &hash.to_string());
     }
 }
 
@@ -230,7 +227,7 @@ fn truncated_change_sets_are_an_error() {
     let state = StateDb::new(database(copy.path()).into(), StateOptions::default());
     let error = state.range(BlockRange::up_to(40)).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("account-change-sets"), "{text}");
+    says(&text, "account-change-sets");
 
     // Layout v1 stores them in a table.
     let copy = v1.unpack();
@@ -246,10 +243,8 @@ fn truncated_change_sets_are_an_error() {
     let next = 17 + done.len() as u64;
     assert!(next <= 20, "{error}");
     let text = error.to_string();
-    assert!(
-        text.contains(&format!("block {next}")) && text.contains("block 20"),
-        "{text}"
-    );
+    says(&text, &format!("block {next}"));
+    says(&text, "block 20");
 }
 
 #[test]
@@ -266,7 +261,7 @@ fn wrong_chain_id_is_an_error() {
         // The first blocks have no transactions, or only ones without a chain id.
         assert!(done.len() < 5, "{done:?}");
         let text = error.to_string();
-        assert!(text.contains("`chainId`"), "{text}");
+        says(&text, "`chainId`");
     }
     // The genesis hash does not depend on the chain id.
     let [fixture, _] = fixtures::committed();
@@ -291,10 +286,11 @@ fn blocks_above_the_tip_are_an_error() {
         );
         assert_eq!(done, [38, 39, 40]);
         let text = error.to_string();
-        assert!(text.contains("41") && text.contains("40"), "{text}");
+        says(&text, "41");
+        says(&text, "40");
         let replayer = opened.replayer(ReplayOptions::default());
         let text = replayer.block(41).unwrap_err().to_string();
-        assert!(text.contains("41"), "{text}");
+        says(&text, "41");
     }
 }
 
@@ -309,7 +305,7 @@ fn pruned_range_is_an_error() {
         last: 120,
     });
     let text = state.unwrap_err().to_string();
-    assert!(text.contains("pruned up to block 449"), "{text}");
+    says(&text, "pruned up to block 449");
     let replayer = Replayer::new(
         opened.rules.clone(),
         &*opened.db,
@@ -317,8 +313,6 @@ fn pruned_range_is_an_error() {
         ReplayOptions::default(),
     );
     let text = replayer.unwrap().block(101).unwrap_err().to_string();
-    assert!(
-        text.contains("block 101") && text.contains("pruned up to block 449"),
-        "{text}"
-    );
+    says(&text, "block 101");
+    says(&text, "pruned up to block 449");
 }

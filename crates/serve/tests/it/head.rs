@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_serve::{Limits, METHODS, Settings};
+use txgraph_testkit::says;
 
 fn with_limits(url: String, limits: Limits) -> Served {
     let settings = Settings {
@@ -80,9 +81,9 @@ fn other_questions_are_passed_on_as_they_are() {
         .map(|(method, params)| ((*method).to_owned(), params.clone()));
     assert_eq!(node.calls(), passed.collect::<Vec<_>>());
     let metrics = served.get("/metrics").body;
-    assert!(
-        metrics.contains(&format!("\ntxgraph_passed_total {}\n", asked.len())),
-        "{metrics}"
+    says(
+        &metrics,
+        &format!("\ntxgraph_passed_total {}\n", asked.len()),
     );
 }
 
@@ -303,7 +304,7 @@ fn a_node_that_is_down_fails_only_what_it_is_asked() {
         let answer = served.ask("eth_gasPrice", &json!([]));
         assert_eq!(answer["error"]["code"], -32000, "{answer}");
         let text = answer.to_string();
-        assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
+        says(&text, &format!("127.0.0.1:{port}"));
         assert!(
             !text.contains("p4ssword") && !text.contains("s3cretkey"),
             "{text}"
@@ -323,7 +324,7 @@ fn a_node_that_is_down_fails_only_what_it_is_asked() {
         head.starts_with("post /v3/s3cretkey http/1.1\r\n"),
         "{head}"
     );
-    assert!(head.contains("authorization: basic "), "{head}");
+    says(&head, "authorization: basic ");
     drop(node);
     down(&served);
 }
@@ -449,7 +450,7 @@ fn results_and_errors_of_the_node_are_passed_on_unchanged() {
     let exact = r#"{"n":123456789012345678901234567890.10,"e":1E+2,"s":"\u0041\/","n":1}"#;
     let node = Node::with_body(format!(r#"{{"jsonrpc":"2.0","result":{exact},"id":1}}"#));
     let body = rpc(&with_head(&node), "eth_gasPrice", &json!([])).body;
-    assert!(body.contains(exact), "{body}");
+    says(&body, exact);
     // Calls nest 1,024 deep, each in a list and an object.
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
     let node = Node::with_body(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#));
@@ -518,7 +519,7 @@ fn large_answers_of_the_node_are_refused() {
     assert!(answer(1 << 19)["result"].is_string());
     let refused = answer(1 << 21);
     let message = refused["error"]["message"].as_str().unwrap();
-    assert!(message.contains("larger than 1048576 bytes"), "{message}");
+    says(&message, "larger than 1048576 bytes");
     // Without a length that says so, and without an end.
     let node = Node::new(|_| {
         let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x1_0000)).repeat(64);
@@ -526,7 +527,7 @@ fn large_answers_of_the_node_are_refused() {
     });
     let served = with_limits(node.url(), limits.clone());
     let (_, message) = served.error("eth_gasPrice", json!([]));
-    assert!(message.contains("larger than 1048576 bytes"), "{message}");
+    says(&message, "larger than 1048576 bytes");
     // Together with others.
     let node = Node::with_body(result(Value::from("x".repeat(1 << 19))));
     let served = with_limits(node.url(), limits);

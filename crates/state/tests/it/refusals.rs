@@ -14,6 +14,7 @@ use txgraph_testkit::{
     edit::{delete, put},
     fixtures::{Fixture, Unpacked, committed, fixture},
     random::Xorshift,
+    says,
 };
 
 fn copies() -> [Unpacked; 2] {
@@ -30,7 +31,7 @@ fn refused(dir: &Path, block: u64, words: &str) {
     let single = BlockRange::one(block);
     for error in [db.at(block).unwrap_err(), db.range(single).unwrap_err()] {
         assert!(error.is_missing() && !error.is_stale(), "{error}");
-        assert!(error.to_string().contains(words), "{error}");
+        says(&error, words);
     }
 }
 
@@ -108,10 +109,8 @@ fn ranges_work_without_a_complete_index() {
         assert!(matches!(error, Error::NoIndex { block: 10, .. }), "{error}");
         let words = format!("stage {stage} is at block 20, the tip is 40");
         let text = error.to_string();
-        assert!(
-            text.contains(&words) && text.contains("prepare a range"),
-            "{text}"
-        );
+        says(&text, &words);
+        says(&text, "prepare a range");
         db.at(40).unwrap();
         let blocks = db.available().unwrap().blocks.unwrap();
         let range = db.range(blocks).unwrap();
@@ -135,7 +134,7 @@ fn refuses_a_missing_rocksdb() {
     fs::rename(v2.path().join("rocksdb"), v2.path().join("elsewhere")).unwrap();
     let db = open(v2.path(), StateOptions::default());
     let text = db.at(10).unwrap_err().to_string();
-    assert!(text.contains("name that directory"), "{text}");
+    says(&text, "name that directory");
     assert!(db.range(BlockRange::one(10)).unwrap().is_walked());
     let dir = DataDir {
         rocksdb: Some(v2.path().join("elsewhere")),
@@ -157,10 +156,8 @@ fn detects_an_index_pruned_further_than_its_checkpoint() {
     for block in 2930..2936 {
         let text = db.at(block).unwrap_err().to_string();
         let words = "the index in RocksDB begins with block 2937";
-        assert!(
-            text.contains(words) && text.contains("prepare a range"),
-            "{text}"
-        );
+        says(&text, words);
+        says(&text, "prepare a range");
     }
     db.at(2936).unwrap();
     let range = |first| db.range(BlockRange { first, last: 2950 }).unwrap();
@@ -259,10 +256,7 @@ fn refuses_blocks_outside_of_the_range() {
         for block in [4, 10, 99] {
             let error = range.at(block).unwrap_err();
             let text = error.to_string();
-            assert!(
-                text.contains("outside of the prepared range 5:10"),
-                "{text}"
-            );
+            says(&text, "outside of the prepared range 5:10");
         }
     }
 }
@@ -281,10 +275,8 @@ fn respects_the_limits_of_memory_and_files() {
         ..walking()
     };
     let text = fails(small.clone()).to_string();
-    assert!(
-        text.contains("in memory") && text.contains("1:41"),
-        "{text}"
-    );
+    says(&text, "in memory");
+    says(&text, "1:41");
 
     let spill = |directory: PathBuf, bytes_max| StateOptions {
         spill: Some(Spill {
@@ -294,9 +286,9 @@ fn respects_the_limits_of_memory_and_files() {
         ..small.clone()
     };
     let text = fails(spill(std::env::temp_dir(), 20_000)).to_string();
-    assert!(text.contains("in temporary files"), "{text}");
+    says(&text, "in temporary files");
     let text = fails(spill(v2.path().join("nowhere"), 1 << 30)).to_string();
-    assert!(text.contains("cannot create a temporary file in"), "{text}");
+    says(&text, "cannot create a temporary file in");
     let db = open(v2.path(), spill(std::env::temp_dir(), 1 << 30));
     db.range(whole).unwrap();
 }
@@ -338,7 +330,7 @@ fn rejects_damaged_code() {
         &[0, 0, 0, 1, 0x5b, 0],
     );
     let text = code().unwrap_err().to_string();
-    assert!(text.contains("does not have the hash of its key"), "{text}");
+    says(&text, "does not have the hash of its key");
     delete(copy.path(), "Bytecodes", hash.as_slice());
     let error = code().unwrap_err();
     assert!(matches!(error, Error::MissingCode { .. }), "{error}");
@@ -359,7 +351,7 @@ fn rejects_an_index_that_contradicts_change_sets() {
         matches!(error, Error::MissingChange { block: 20, .. }),
         "{error}"
     );
-    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    says(&error, &address.to_string());
 }
 
 /// Flipped bits and short files give errors or answers, never a panic.
