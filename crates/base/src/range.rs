@@ -23,10 +23,12 @@ impl BlockRange {
 
     /// Returns a single block.
     pub const fn one(block: u64) -> Self {
-        Self {
-            first: block,
-            last: block,
-        }
+        Self::from_to(block, block)
+    }
+
+    /// Returns `first..=last`, where `first` is known not to be above `last`. See [`Self::new`].
+    pub const fn from_to(first: u64, last: u64) -> Self {
+        Self { first, last }
     }
 
     /// Returns `first..=last`, or `None` if that is empty.

@@ -271,10 +271,10 @@ fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
         }
         Ok(SourceInfo {
             tip: all.tip.min(one.tip),
-            everything: BlockRange {
-                first: all.everything.first.min(one.everything.first),
-                last: all.everything.last.min(one.everything.last),
-            },
+            everything: BlockRange::from_to(
+                all.everything.first.min(one.everything.first),
+                all.everything.last.min(one.everything.last),
+            ),
             internal: all.internal && one.internal,
             ..all
         })

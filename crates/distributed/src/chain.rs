@@ -88,10 +88,10 @@ impl Steps for RunSteps<'_> {
         };
         let chunk = |number: usize| Chunk {
             number: number as u64,
-            blocks: BlockRange {
-                first: (number * each) as u64,
-                last: ((number + 1) * each).min(all).max(1) as u64 - 1,
-            },
+            blocks: BlockRange::from_to(
+                (number * each) as u64,
+                ((number + 1) * each).min(all).max(1) as u64 - 1,
+            ),
             follows: false,
             hashes: [None; 2],
         };

@@ -58,10 +58,7 @@ fn at_cuts(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<BlockRange> {
                 first = *end + 1;
             }
         }
-        ranges.push(BlockRange {
-            first,
-            last: range.last,
-        });
+        ranges.push(BlockRange::from_to(first, range.last));
     }
     ranges
 }

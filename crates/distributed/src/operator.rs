@@ -272,10 +272,7 @@ mod tests {
     fn chunks_survive_a_batch() {
         let chunk = Chunk {
             number: 5,
-            blocks: BlockRange {
-                first: 7,
-                last: u64::MAX,
-            },
+            blocks: BlockRange::from_to(7, u64::MAX),
             follows: true,
             hashes: [Some(B256::repeat_byte(3)), None],
         };

@@ -377,10 +377,7 @@ fn signed_chain_id(files: &[EraFile]) -> Result<Option<u64>> {
         return Ok(None);
     };
     let BlockRange { first, last } = file.index.blocks;
-    let newest = BlockRange {
-        first: last.saturating_sub(SIGNED_BLOCKS - 1).max(first),
-        last,
-    };
+    let newest = BlockRange::from_to(last.saturating_sub(SIGNED_BLOCKS - 1).max(first), last);
     let mut scratch = Scratch::default();
     let mut reader = BlockReader::new(file, newest, &mut scratch)?;
     for number in (newest.first..=newest.last).rev() {

@@ -138,9 +138,8 @@ impl Coverage {
 
 fn join(one: Option<BlockRange>, other: Option<BlockRange>) -> Option<BlockRange> {
     let ranges = one.into_iter().chain(other);
-    ranges.reduce(|one, other| BlockRange {
-        first: one.first.min(other.first),
-        last: one.last.max(other.last),
+    ranges.reduce(|one, other| {
+        BlockRange::from_to(one.first.min(other.first), one.last.max(other.last))
     })
 }
 

@@ -83,9 +83,8 @@ impl ImportedFile {
     /// The blocks between the lowest and the highest row.
     pub(crate) fn span(&self) -> Option<BlockRange> {
         let pieces = self.pieces.iter().map(|piece| piece.blocks);
-        pieces.reduce(|one, other| BlockRange {
-            first: one.first.min(other.first),
-            last: one.last.max(other.last),
+        pieces.reduce(|one, other| {
+            BlockRange::from_to(one.first.min(other.first), one.last.max(other.last))
         })
     }
 

@@ -29,10 +29,7 @@ impl ImportedFiles {
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
             return Ok(());
         };
-        let span = BlockRange {
-            first: *first,
-            last: *last,
-        };
+        let span = BlockRange::from_to(*first, *last);
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
         let mut rows = Rows::default();
         let mut known = Known::default();

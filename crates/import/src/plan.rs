@@ -55,18 +55,12 @@ pub(crate) fn chunks<'p>(
         let mut first = range.first;
         for (cut, rows) in &cuts {
             if first < *cut && *cut <= range.last {
-                let part = BlockRange {
-                    first,
-                    last: cut - 1,
-                };
+                let part = BlockRange::from_to(first, cut - 1);
                 split(part, rows.div_ceil(rows_max), &mut chunks);
                 first = *cut;
             }
         }
-        let rest = BlockRange {
-            first,
-            last: range.last,
-        };
+        let rest = BlockRange::from_to(first, range.last);
         // Rows of the chunk in which the range ends.
         let rows = cuts
             .iter()
@@ -128,10 +122,7 @@ mod tests {
         assert_eq!(unsorted_rows(1 << 40), UNSORTED_ROWS_MAX);
         assert_eq!(
             chunks([].iter(), &ranges(5, u64::MAX), UNSORTED_ROWS_MAX),
-            [BlockRange {
-                first: 5,
-                last: u64::MAX
-            }]
+            [BlockRange::from_to(5, u64::MAX)]
         );
     }
 

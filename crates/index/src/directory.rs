@@ -220,10 +220,7 @@ impl Index {
                 let info = &self.segments()[last];
                 if source.canonical_hash(info.blocks.last)? == Some(info.last_hash) {
                     usable.push(Run {
-                        blocks: BlockRange {
-                            first: run.blocks.first,
-                            last: info.blocks.last,
-                        },
+                        blocks: BlockRange::from_to(run.blocks.first, info.blocks.last),
                         last_hash: info.last_hash,
                         segments: run.segments.start..last + 1,
                     });

@@ -275,10 +275,7 @@ impl Segment {
 
     /// Returns time and counts of one block, all its transfers included.
     pub(crate) fn block(&self, block: u64) -> Result<(u64, DecodeCounts), Fault<'_>> {
-        let blocks = BlockRange {
-            first: block,
-            last: block,
-        };
+        let blocks = BlockRange::one(block);
         let offset = self.offsets(blocks).unwrap_or_default().start;
         let time = self.column(Part::Times, self.block_count)?.get(offset)?;
         let time = self.head.min_timestamp.saturating_add(time);

@@ -277,10 +277,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         if flow.is_break() {
             return Ok(flow);
         }
-        let rest = BlockRange {
-            first,
-            last: blocks.last,
-        };
+        let rest = BlockRange::from_to(first, blocks.last);
         emit(rest, batch)
     }
 

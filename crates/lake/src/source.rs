@@ -306,10 +306,7 @@ impl Partition {
     /// Hash of one of its blocks.
     pub(crate) fn block_hash(&self, block: u64) -> Result<B256> {
         let table = self.table(Table::Blocks)?;
-        let blocks = BlockRange {
-            first: block,
-            last: block,
-        };
+        let blocks = BlockRange::one(block);
         for batch in table.read(&["block_hash"], Some(vec![self.block_rows(blocks)]))? {
             if let Some(hash) = batch?.bytes::<32>("block_hash")?.first() {
                 return Ok(hash.into());
@@ -321,10 +318,7 @@ impl Partition {
     /// Time of one of its blocks, in seconds since 1970.
     pub(crate) fn block_time(&self, block: u64) -> Result<u64> {
         let table = self.table(Table::Blocks)?;
-        let blocks = BlockRange {
-            first: block,
-            last: block,
-        };
+        let blocks = BlockRange::one(block);
         for batch in table.read(&["block_timestamp"], Some(vec![self.block_rows(blocks)]))? {
             if let Some(time) = batch?.u64s("block_timestamp")?.first() {
                 return Ok(*time);
@@ -436,16 +430,7 @@ pub(crate) fn fill_hashes(lake: &Lake, transfers: &mut [Transfer]) -> Result<()>
     let mut hashes: Vec<Option<[u8; 32]>> = vec![None; wanted.len()];
     let mut start = 0;
     while let Some((block, _)) = wanted.get(start) {
-        let Some((number, _)) = lake
-            .parts(
-                &BlockRange {
-                    first: *block,
-                    last: *block,
-                }
-                .into(),
-            )
-            .next()
-        else {
+        let Some((number, _)) = lake.parts(&BlockRange::one(*block).into()).next() else {
             start += 1;
             continue;
         };

@@ -57,19 +57,13 @@ impl Snapshot<'_> {
         let genesis = self.genesis_block();
         if wanted.first < genesis {
             by_part.push(vec![Gap {
-                blocks: BlockRange {
-                    first: wanted.first,
-                    last: wanted.last.min(genesis - 1),
-                },
+                blocks: BlockRange::from_to(wanted.first, wanted.last.min(genesis - 1)),
                 reason: format!("before the first block of the chain, {genesis}"),
             }]);
         }
         if wanted.last > self.tip() {
             by_part.push(vec![Gap {
-                blocks: BlockRange {
-                    first: wanted.first.max(self.tip() + 1),
-                    last: wanted.last,
-                },
+                blocks: BlockRange::from_to(wanted.first.max(self.tip() + 1), wanted.last),
                 reason: format!("above the tip {} on disk", self.tip()),
             }]);
         }
@@ -78,10 +72,7 @@ impl Snapshot<'_> {
 
     /// Returns the part of a range between genesis and tip.
     fn inside(&self, wanted: BlockRange) -> Option<BlockRange> {
-        wanted.intersect(&BlockRange {
-            first: self.genesis_block(),
-            last: self.tip(),
-        })
+        wanted.intersect(&BlockRange::from_to(self.genesis_block(), self.tip()))
     }
 
     /// Returns the first block of the chain: 0, except for chains with another genesis number.
@@ -289,14 +280,8 @@ impl Snapshot<'_> {
             // Pruned blocks and others get separate gaps.
             let pieces = match pruned_to {
                 Some(last) if blocks.first <= last && last < blocks.last => vec![
-                    BlockRange {
-                        first: blocks.first,
-                        last,
-                    },
-                    BlockRange {
-                        first: last + 1,
-                        last: blocks.last,
-                    },
+                    BlockRange::from_to(blocks.first, last),
+                    BlockRange::from_to(last + 1, blocks.last),
                 ],
                 _ => vec![blocks],
             };
@@ -429,16 +414,10 @@ fn subtract(ranges: &[BlockRange], present: BlockRange) -> Vec<BlockRange> {
             continue;
         }
         if range.first < present.first {
-            left.push(BlockRange {
-                first: range.first,
-                last: present.first - 1,
-            });
+            left.push(BlockRange::from_to(range.first, present.first - 1));
         }
         if present.last < range.last {
-            left.push(BlockRange {
-                first: present.last + 1,
-                last: range.last,
-            });
+            left.push(BlockRange::from_to(present.last + 1, range.last));
         }
     }
     left

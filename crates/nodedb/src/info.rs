@@ -116,10 +116,7 @@ impl Snapshot<'_> {
     /// Collects the content of `txgraph info`.
     pub fn info(&self) -> Result<Info> {
         let header = self.header(self.tip())?;
-        let whole = BlockRange {
-            first: self.genesis_block(),
-            last: self.tip(),
-        };
+        let whole = BlockRange::from_to(self.genesis_block(), self.tip());
         // Without `state_coverage`, which reads change sets: some may be damaged.
         let state_block = match self.state_obstacle()? {
             None => Some(self.state_block()?),

@@ -98,10 +98,7 @@ impl Snapshot<'_> {
             Part::AccountChanges => (PruneSegment::AccountHistory, Segment::AccountChangeSets),
             _ => (PruneSegment::StorageHistory, Segment::StorageChangeSets),
         };
-        let whole = BlockRange {
-            first: self.genesis_block(),
-            last: self.tip(),
-        };
+        let whole = BlockRange::from_to(self.genesis_block(), self.tip());
         let pruned_to = self.pruned_to(prune)?;
         let first_change_set = match (self.layout()?, pruned_to) {
             // Rows are pruned one by one, so the checkpoint is exact. Blocks without changes
@@ -135,10 +132,7 @@ impl Snapshot<'_> {
                 format!("{part} of block {first} and earlier blocks are missing")
             }
         };
-        let blocks = BlockRange {
-            first,
-            last: whole.last,
-        };
+        let blocks = BlockRange::from_to(first, whole.last);
         Ok((blocks, below))
     }
 

@@ -85,20 +85,14 @@ impl Density {
         }
         while fits + 1 < over {
             let middle = fits + (over - fits) / 2;
-            let cost = self.cost(BlockRange {
-                first: range.first,
-                last: middle,
-            });
+            let cost = self.cost(BlockRange::from_to(range.first, middle));
             if cost <= target {
                 fits = middle
             } else {
                 over = middle
             }
         }
-        BlockRange {
-            first: range.first,
-            last: fits,
-        }
+        BlockRange::from_to(range.first, fits)
     }
 }
 
@@ -172,10 +166,7 @@ impl Iterator for Chunks {
         let chunk = match &self.sizing {
             Sizing::Blocks(blocks) => {
                 let last = range.first.saturating_add(blocks.saturating_sub(1));
-                BlockRange {
-                    first: range.first,
-                    last: last.min(range.last),
-                }
+                BlockRange::from_to(range.first, last.min(range.last))
             }
             Sizing::Cost { density, target } => density.cut(range, *target),
         };

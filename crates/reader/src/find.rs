@@ -326,10 +326,7 @@ impl Descending {
         if let Some(below) = first.checked_sub(1) {
             self.ranges.extend(BlockRange::new(range.first, below));
         }
-        Some(BlockRange {
-            first,
-            last: range.last,
-        })
+        Some(BlockRange::from_to(first, range.last))
     }
 }
 

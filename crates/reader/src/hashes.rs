@@ -214,10 +214,7 @@ fn explain(db: &NodeDb, group: &[Key], error: nodedb::Error, cancel: &CancelFlag
     };
     let blocks = group
         .chunk_by(|a, b| a.block == b.block)
-        .map(|keys| BlockRange {
-            first: keys[0].block,
-            last: keys[0].block,
-        })
+        .map(|keys| BlockRange::one(keys[0].block))
         .collect();
     match availability::survey(db, &blocks, parts, cancel) {
         Ok(survey) if !survey.missing.is_empty() => {

@@ -197,10 +197,7 @@ impl ChunkReader<'_> {
             expected: chunk.blocks(),
         })?;
         Ok(Outcome::Read(Piece {
-            blocks: BlockRange {
-                first: chunk.first,
-                last: partial.next - 1,
-            },
+            blocks: BlockRange::from_to(chunk.first, partial.next - 1),
             parent,
             hash,
             transfers: partial.transfers,
@@ -218,10 +215,7 @@ impl ChunkReader<'_> {
         scratch: &mut Scratch,
     ) -> Result<Option<Halt>> {
         let begun = Instant::now();
-        let blocks = BlockRange {
-            first: partial.next,
-            last,
-        };
+        let blocks = BlockRange::from_to(partial.next, last);
         let mut halt = None;
         let mut hash = None;
         snapshot.for_each_block(blocks, self.parts, scratch, &mut |block| {

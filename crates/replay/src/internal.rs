@@ -173,10 +173,10 @@ impl<'a> Internal<'a> {
         wanted: Movements,
         threads: Threads,
     ) -> Result<Replayer<'_, StateRange<'_>>, Error> {
-        let state = self.state.range(BlockRange {
-            first: blocks.first.saturating_sub(1),
-            last: blocks.last.saturating_sub(1),
-        });
+        let state = self.state.range(BlockRange::from_to(
+            blocks.first.saturating_sub(1),
+            blocks.last.saturating_sub(1),
+        ));
         let state = state.map_err(|source| Error::State {
             block: blocks.first,
             transaction: None,

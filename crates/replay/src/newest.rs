@@ -40,10 +40,7 @@ impl NewestReplay {
             transaction: None,
             source: source.into(),
         };
-        let before = BlockRange {
-            first: base,
-            last: blocks.last - 1,
-        };
+        let before = BlockRange::from_to(base, blocks.last - 1);
         let range = states.range(before).map_err(failed)?;
         let options = ReplayOptions {
             record: Record {

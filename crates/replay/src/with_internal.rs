@@ -204,9 +204,8 @@ fn of_blocks(request: &ScanRequest, blocks: BlockRanges) -> ScanRequest {
 fn runs(blocks: &BlockRanges) -> Vec<BlockRanges> {
     let pieces = blocks.iter().flat_map(|BlockRange { first, last }| {
         let firsts = (first..=last).step_by(RUN_BLOCKS);
-        firsts.map(move |first| BlockRange {
-            first,
-            last: first.saturating_add(RUN_BLOCKS as u64 - 1).min(last),
+        firsts.map(move |first| {
+            BlockRange::from_to(first, first.saturating_add(RUN_BLOCKS as u64 - 1).min(last))
         })
     });
     let mut runs: Vec<Vec<BlockRange>> = Vec::new();

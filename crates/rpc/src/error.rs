@@ -220,10 +220,10 @@ impl Place {
     /// The place of two questions together.
     pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Blocks(a), Self::Blocks(b)) => Self::Blocks(BlockRange {
-                first: a.first.min(b.first),
-                last: a.last.max(b.last),
-            }),
+            (Self::Blocks(a), Self::Blocks(b)) => Self::Blocks(BlockRange::from_to(
+                a.first.min(b.first),
+                a.last.max(b.last),
+            )),
             (Self::Chain, other) | (other, Self::Chain) => other,
         }
     }

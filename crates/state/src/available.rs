@@ -47,9 +47,8 @@ impl Available {
         } = snapshot.state_coverage()?;
         let executes = executes && tip - state_block <= NEWEST_BLOCKS_MAX;
         let last = if executes { tip } else { state_block };
-        let blocks = accounts.zip(storage).map(|(accounts, storage)| BlockRange {
-            first: accounts.first.max(storage.first),
-            last,
+        let blocks = accounts.zip(storage).map(|(accounts, storage)| {
+            BlockRange::from_to(accounts.first.max(storage.first), last)
         });
         let storage_is_later =
             storage.map(|blocks| blocks.first) > accounts.map(|blocks| blocks.first);

@@ -85,10 +85,7 @@ impl StateDb {
             return Ok(None);
         }
         available.check(self.path(), block)?;
-        let blocks = BlockRange {
-            first: available.state_block + 1,
-            last: snapshot.tip(),
-        };
+        let blocks = BlockRange::from_to(available.state_block + 1, snapshot.tip());
         let tip = snapshot.block_hash(blocks.last)?;
         drop(snapshot);
         newest.state(self, blocks, tip).map(Some)

@@ -181,10 +181,7 @@ impl Walked {
                 block: known.first_tip().block,
             });
         }
-        let blocks = BlockRange {
-            first: known.last_tip().block + 1,
-            last: tip.block,
-        };
+        let blocks = BlockRange::from_to(known.last_tip().block + 1, tip.block);
         let mut collector = Collector::new(blocks, range.last, &db.options);
         for block in blocks.first..=blocks.last {
             collector.add(snapshot, block)?;
@@ -219,10 +216,7 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     // may have blocks of the range: layers above it are merged.
     db.available_in(&snapshot)?.check(db.path(), range.last)?;
     // Only changes above a block are used, so the changes of the first block are not needed.
-    let blocks = BlockRange {
-        first: range.first + 1,
-        last: tip.block,
-    };
+    let blocks = BlockRange::from_to(range.first + 1, tip.block);
     let mut collector = Collector::new(blocks, range.last, &db.options);
     for block in (blocks.first..=blocks.last).rev() {
         if taken.elapsed() > SNAPSHOT_TIME_MAX {

@@ -80,10 +80,7 @@ impl Subject {
         };
         let states = self.state.range(self.after)?;
         let replayer = Replayer::new(self.rules.clone(), &*self.db, states, options)?;
-        let blocks = BlockRange {
-            first: self.after.first + 1,
-            last: self.after.last,
-        };
+        let blocks = BlockRange::from_to(self.after.first + 1, self.after.last);
         let (report, cost) = Cost::of(UsageWho::RUSAGE_SELF, || {
             Ok(replayer.range(blocks, &mut |block| {
                 each(block);

@@ -78,17 +78,10 @@ pub(crate) fn metadata(graph: &TransferGraph) -> Metadata {
     let mut metadata = Metadata::new("graph", serde_json::json!({"roots": ["alice"], "hops": 1}));
     metadata.tool = "txgraph test".to_owned();
     metadata.chain = Some(graph.chain.clone());
-    metadata.requested = BlockRange {
-        first: 90,
-        last: 106,
-    }
-    .into();
+    metadata.requested = BlockRange::from_to(90, 106).into();
     metadata.scan = graph.scan.clone();
     metadata.scan.missing = vec![Unavailable {
-        blocks: BlockRange {
-            first: 90,
-            last: 99,
-        },
+        blocks: BlockRange::from_to(90, 99),
         reason: "receipts pruned".to_owned(),
     }];
     metadata.limits = graph.limits.clone();

@@ -117,10 +117,7 @@ fn scans_of_different_chains_are_refused() {
 #[test]
 fn missing_blocks_are_an_error_or_part_of_the_result() {
     let source = source();
-    let blocks = BlockRanges::from(BlockRange {
-        first: 90,
-        last: 103,
-    });
+    let blocks = BlockRanges::from(BlockRange::from_to(90, 103));
     let mut request = SearchRequest {
         blocks: blocks.clone(),
         ..request(None)
@@ -141,13 +138,7 @@ fn missing_blocks_are_an_error_or_part_of_the_result() {
         )
         .unwrap();
         assert_eq!(graph.blocks, blocks);
-        assert_eq!(
-            graph.scan.missing[0].blocks,
-            BlockRange {
-                first: 90,
-                last: 99
-            }
-        );
+        assert_eq!(graph.scan.missing[0].blocks, BlockRange::from_to(90, 99));
         assert_eq!(graph.scan.counts.transfers, 4);
     }
 }

@@ -107,10 +107,10 @@ impl Pieces {
         }
         let whole = self.pieces.into_iter().reduce(|one, other| Piece {
             rows: one.rows + other.rows,
-            blocks: BlockRange {
-                first: one.blocks.first.min(other.blocks.first),
-                last: one.blocks.last.max(other.blocks.last),
-            },
+            blocks: BlockRange::from_to(
+                one.blocks.first.min(other.blocks.first),
+                one.blocks.last.max(other.blocks.last),
+            ),
             ..one
         });
         let whole = whole.map(|piece| Piece {

@@ -176,10 +176,7 @@ fn case(seed: u64) -> &'static str {
             return "empty";
         }
     };
-    let range = BlockRange {
-        first: FIRST,
-        last: FIRST + blocks - 1,
-    };
+    let range = BlockRange::from_to(FIRST, FIRST + blocks - 1);
     let at = random.random_range(0..all.len());
     let mut files = honest.clone();
     let done = if random.random_ratio(1, 4) {

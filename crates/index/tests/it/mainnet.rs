@@ -16,10 +16,7 @@ use txgraph_transfers::{
     BlockRange, Direction, ScanRequest, SourceError, Transfer, TransferSource, WrappedNative,
 };
 
-const BLOCKS: BlockRange = BlockRange {
-    first: FIRST_BLOCK,
-    last: LAST_BLOCK,
-};
+const BLOCKS: BlockRange = BlockRange::from_to(FIRST_BLOCK, LAST_BLOCK);
 
 fn reached(graph: &TransferGraph) -> Reached {
     let graph = &graph.graph;

@@ -195,13 +195,7 @@ fn deleted_jars_are_gaps() {
         let snapshot = db.snapshot().unwrap();
         let gaps = snapshot.gaps(BlockRange::up_to(TIP), RECEIPTS).unwrap();
         assert_eq!(gaps.len(), 1, "{gaps:?}");
-        assert_eq!(
-            gaps[0].blocks,
-            BlockRange {
-                first: 10,
-                last: 19
-            }
-        );
+        assert_eq!(gaps[0].blocks, BlockRange::from_to(10, 19));
         assert!(gaps[0].reason.contains("not stored"), "{gaps:?}");
         drop(snapshot);
         drop(db);
@@ -252,19 +246,10 @@ fn missing_headers_and_transactions_are_gaps() {
     }
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
-    let wanted = BlockRange {
-        first: 300,
-        last: 3100,
-    };
+    let wanted = BlockRange::from_to(300, 3100);
     let gaps = snapshot.gaps(wanted, Parts::default()).unwrap();
     assert_eq!(gaps.len(), 1, "{gaps:?}");
-    assert_eq!(
-        gaps[0].blocks,
-        BlockRange {
-            first: 400,
-            last: 599
-        }
-    );
+    assert_eq!(gaps[0].blocks, BlockRange::from_to(400, 599));
     assert!(
         gaps[0].reason.contains("headers are not stored"),
         "{gaps:?}"

@@ -22,10 +22,7 @@ fn ranges(value: &Value) -> Vec<BlockRange> {
     let number = |value: &Value| value.as_u64().unwrap();
     let ranges = value.as_array().unwrap().iter();
     ranges
-        .map(|range| BlockRange {
-            first: number(&range[0]),
-            last: number(&range[1]),
-        })
+        .map(|range| BlockRange::from_to(number(&range[0]), number(&range[1])))
         .collect()
 }
 

@@ -130,10 +130,7 @@ fn read(db: &NodeDb, seen: &Seen) {
 fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
     let snapshot = db.snapshot()?;
     let tip = snapshot.tip();
-    let wanted = BlockRange {
-        first: tip.saturating_sub(DEPTH),
-        last: tip,
-    };
+    let wanted = BlockRange::from_to(tip.saturating_sub(DEPTH), tip);
     let gaps = snapshot.gaps(wanted, Parts::ALL)?;
     seen.gaps.fetch_add(gaps.len() as u64, Ordering::Relaxed);
     let mut scratch = Scratch::default();
@@ -145,10 +142,7 @@ fn try_read(db: &NodeDb, seen: &Seen) -> Result<u64> {
         .map(|gap| (gap.blocks.first, gap.blocks.last + 1));
     for (end, after) in ends.chain([(tip + 1, tip + 2)]) {
         if next < end {
-            let blocks = BlockRange {
-                first: next,
-                last: end - 1,
-            };
+            let blocks = BlockRange::from_to(next, end - 1);
             let mut wrong = None;
             snapshot.for_each_block(blocks, Parts::ALL, &mut scratch, &mut |block| {
                 let (number, hash) = (block.number, block.hash()?);

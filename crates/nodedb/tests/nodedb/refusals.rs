@@ -246,10 +246,7 @@ fn refuses_blocks_above_the_tip() {
     assert!(snapshot.block_hash(u64::MAX).unwrap_err().is_missing());
     assert!(snapshot.body(41).unwrap_err().is_missing());
     let visit = &mut |_: &mut txgraph_nodedb::Block<'_>| panic!("no block must be visited");
-    let blocks = BlockRange {
-        first: 40,
-        last: 41,
-    };
+    let blocks = BlockRange::from_to(40, 41);
     let error = snapshot
         .for_each_block(blocks, Parts::default(), &mut Scratch::default(), visit)
         .unwrap_err();
@@ -263,22 +260,10 @@ fn refuses_blocks_above_the_tip() {
         .for_each_block(first, Parts::default(), &mut Scratch::default(), visit)
         .unwrap();
     let gaps = snapshot
-        .gaps(
-            BlockRange {
-                first: 39,
-                last: 50,
-            },
-            Parts::default(),
-        )
+        .gaps(BlockRange::from_to(39, 50), Parts::default())
         .unwrap();
     assert_eq!(gaps.len(), 1);
-    assert_eq!(
-        gaps[0].blocks,
-        BlockRange {
-            first: 41,
-            last: 50
-        }
-    );
+    assert_eq!(gaps[0].blocks, BlockRange::from_to(41, 50));
     assert!(gaps[0].reason.contains("above the tip 40"));
 }
 

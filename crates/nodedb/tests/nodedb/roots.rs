@@ -40,10 +40,7 @@ fn all_directories_have_the_roots_of_their_headers() {
                 checked += scan(
                     &fixture,
                     &snapshot,
-                    BlockRange {
-                        first: next,
-                        last: gap.blocks.first - 1,
-                    },
+                    BlockRange::from_to(next, gap.blocks.first - 1),
                 );
             }
             for block in [gap.blocks.first, gap.blocks.last] {
@@ -57,10 +54,7 @@ fn all_directories_have_the_roots_of_their_headers() {
             checked += scan(
                 &fixture,
                 &snapshot,
-                BlockRange {
-                    first: next,
-                    last: snapshot.tip(),
-                },
+                BlockRange::from_to(next, snapshot.tip()),
             );
         }
         assert!(checked > 0, "{}", fixture.name);

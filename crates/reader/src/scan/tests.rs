@@ -93,10 +93,7 @@ impl Simulation {
             };
         }
         if first < chain.pruned {
-            let blocks = BlockRange {
-                first,
-                last: last.min(chain.pruned - 1),
-            };
+            let blocks = BlockRange::from_to(first, last.min(chain.pruned - 1));
             return Outcome::Gone(vec![Unavailable {
                 blocks,
                 reason: "pruned".into(),
@@ -178,10 +175,7 @@ fn case() -> impl Strategy<Value = Case> {
     let ranges = proptest::collection::vec((0u64..180, 0u64..60), 1..4).prop_map(|ranges| {
         ranges
             .into_iter()
-            .map(|(first, more)| BlockRange {
-                first,
-                last: (first + more).min(199),
-            })
+            .map(|(first, more)| BlockRange::from_to(first, (first + more).min(199)))
             .collect::<BlockRanges>()
     });
     let density = Density::new(vec![(0, 0), (100, 50), (200, 4000)]);
@@ -330,11 +324,7 @@ fn scans_recover_from_changes_of_the_chain() {
     for seed in 0..400 {
         let case = Case {
             seed,
-            wanted: BlockRange {
-                first: 50,
-                last: 199,
-            }
-            .into(),
+            wanted: BlockRange::from_to(50, 199).into(),
             sizing: Sizing::Blocks(7),
             limits: Limits {
                 window: 8,

@@ -27,10 +27,7 @@ use txgraph_transfers::{
 const FIRST_TX: u64 = 1_600_000_000;
 
 /// The blocks of the directory.
-const BLOCKS: BlockRange = BlockRange {
-    first: FIRST_BLOCK,
-    last: LAST_BLOCK,
-};
+const BLOCKS: BlockRange = BlockRange::from_to(FIRST_BLOCK, LAST_BLOCK);
 
 fn executed(blocks: &[RecordedBlock]) -> Vec<ExecutedBlock> {
     let decode = |block: &RecordedBlock| {

@@ -318,10 +318,7 @@ fn check_answer(states: &[State], transfers: &[Transfer], report: &ScanReport, w
 fn check_missing(states: &[State], missing: &BlockRanges, what: &str) {
     let tip = states.iter().map(State::tip).min().unwrap();
     let pruned = states.iter().map(|state| state.pruned).max().unwrap();
-    let mut there = BlockRanges::from(BlockRange {
-        first: pruned,
-        last: tip,
-    });
+    let mut there = BlockRanges::from(BlockRange::from_to(pruned, tip));
     if pruned > tip {
         there = BlockRanges::default();
     }

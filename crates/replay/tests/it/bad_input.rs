@@ -195,13 +195,7 @@ fn missing_code_is_an_error() {
         edit::delete(copy.path(), "Bytecodes", hash.as_slice());
         let opened = open_copy(&fixture, copy);
         // Start after the creation of the contract, which would provide its code.
-        let (done, error) = replay(
-            &opened,
-            BlockRange {
-                first: 20,
-                last: 40,
-            },
-        );
+        let (done, error) = replay(&opened, BlockRange::from_to(20, 40));
         let next = 20 + done.len() as u64;
         assert!(
             matches!(error, Error::State { block, .. } if block == next),
@@ -233,13 +227,7 @@ fn truncated_change_sets_are_an_error() {
     let copy = v1.unpack();
     edit::delete(copy.path(), "AccountChangeSets", &20_u64.to_be_bytes());
     let opened = open_copy(&v1, copy);
-    let (done, error) = replay(
-        &opened,
-        BlockRange {
-            first: 17,
-            last: 40,
-        },
-    );
+    let (done, error) = replay(&opened, BlockRange::from_to(17, 40));
     let next = 17 + done.len() as u64;
     assert!(next <= 20, "{error}");
     let text = error.to_string();
@@ -277,13 +265,7 @@ fn wrong_chain_id_is_an_error() {
 fn blocks_above_the_tip_are_an_error() {
     for fixture in fixtures::committed() {
         let opened = open(&fixture);
-        let (done, error) = replay(
-            &opened,
-            BlockRange {
-                first: 38,
-                last: 50,
-            },
-        );
+        let (done, error) = replay(&opened, BlockRange::from_to(38, 50));
         assert_eq!(done, [38, 39, 40]);
         let text = error.to_string();
         says(&text, "41");
@@ -300,10 +282,7 @@ fn pruned_range_is_an_error() {
         return;
     };
     let opened = open(&fixture);
-    let state = opened.state.range(BlockRange {
-        first: 100,
-        last: 120,
-    });
+    let state = opened.state.range(BlockRange::from_to(100, 120));
     let text = state.unwrap_err().to_string();
     says(&text, "pruned up to block 449");
     let replayer = Replayer::new(

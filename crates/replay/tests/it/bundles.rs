@@ -298,10 +298,7 @@ fn other_blocks_are_refused() {
         let error = replayer.block(number).unwrap_err();
         assert!(matches!(error, Error::NotInBundle { .. }), "{error}");
     }
-    let both = BlockRange {
-        first: number,
-        last: number + 1,
-    };
+    let both = BlockRange::from_to(number, number + 1);
     let mut seen = 0;
     let error = replayer.range(both, &mut |_| {
         seen += 1;

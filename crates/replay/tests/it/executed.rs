@@ -52,10 +52,7 @@ fn replay(
         ..ReplayOptions::default()
     };
     let replayer = Replayer::new(rules, &*db, states, options).unwrap();
-    let blocks = BlockRange {
-        first: 1,
-        last: BLOCKS,
-    };
+    let blocks = BlockRange::from_to(1, BLOCKS);
     let report = replayer.range(blocks, &mut |block| {
         assert!(block.mismatches.is_empty(), "{}", block.mismatches[0]);
         let verified = block.verified;

@@ -163,10 +163,7 @@ fn compare_participations(
     tip: u64,
 ) -> usize {
     let mut expected: BTreeMap<Address, Vec<(u64, u32, Roles)>> = BTreeMap::new();
-    let blocks = BlockRange {
-        first: 1,
-        last: tip,
-    };
+    let blocks = BlockRange::from_to(1, tip);
     let options = ReplayOptions {
         record: Record {
             frames: Some(FrameDetail::Calls),
@@ -174,10 +171,7 @@ fn compare_participations(
         },
         ..ReplayOptions::default()
     };
-    let states = state.range(BlockRange {
-        first: 0,
-        last: tip - 1,
-    });
+    let states = state.range(BlockRange::from_to(0, tip - 1));
     let replayer = Replayer::new(rules.clone(), db, states.unwrap(), options).unwrap();
     let each = &mut |block: BlockReplay| {
         for it in &block.transactions {

@@ -158,10 +158,7 @@ fn blocks_are_executed_when_they_are_needed() {
         [0, 0, 1, 2]
     );
     let once = |_| {
-        let blocks = BlockRange {
-            first: STATE + 1,
-            last: TIP,
-        };
+        let blocks = BlockRange::from_to(STATE + 1, TIP);
         let tip = states.node().snapshot().unwrap().block_hash(TIP).unwrap();
         counted.0.state(&states, blocks, tip).unwrap()
     };

@@ -271,19 +271,13 @@ fn common(db: &NodeDb, seen: &mut Seen) -> Result<(u64, u64), Error> {
 fn pass(db: &NodeDb, state: &StateDb, rules: &ChainRules, seen: &mut Seen) -> Result<bool, Error> {
     let (tip, known) = common(db, seen)?;
     let first = (known + 1).saturating_sub(AGAIN).max(1);
-    let blocks = BlockRange {
-        first,
-        last: tip.min(first + PASS_BLOCKS_MAX - 1),
-    };
+    let blocks = BlockRange::from_to(first, tip.min(first + PASS_BLOCKS_MAX - 1));
     let failed = |source: txgraph_state::Error| Error::State {
         block: blocks.first,
         transaction: None,
         source: source.into(),
     };
-    let states = state.range(BlockRange {
-        first: blocks.first - 1,
-        last: blocks.last - 1,
-    });
+    let states = state.range(BlockRange::from_to(blocks.first - 1, blocks.last - 1));
     let states = states.map_err(failed)?;
     let options = ReplayOptions {
         threads: Threads::new(2).unwrap(),

@@ -168,10 +168,7 @@ fn blocks_without_state_are_reported() {
     let SourceError::Unavailable { missing, .. } = error.unwrap_err() else {
         panic!("blocks are missing");
     };
-    let gap = BlockRange {
-        first: 440,
-        last: 449,
-    };
+    let gap = BlockRange::from_to(440, 449);
     assert_eq!(missing[0].blocks, gap);
     assert!(missing[0].reason.contains("no state"), "{missing:?}");
     query.allow_partial = true;
@@ -297,10 +294,7 @@ fn blocks_of_amsterdam_are_not_replayed() {
     let SourceError::Unavailable { missing, .. } = error.unwrap_err() else {
         panic!("blocks are missing");
     };
-    let gap = BlockRange {
-        first,
-        last: fork - 1,
-    };
+    let gap = BlockRange::from_to(first, fork - 1);
     assert_eq!(missing.len(), 1);
     assert_eq!(missing[0].blocks, gap);
     query.allow_partial = true;

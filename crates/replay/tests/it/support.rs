@@ -66,10 +66,7 @@ pub(crate) fn open_copy(fixture: &Fixture, directory: Unpacked) -> Opened {
         rules,
         db,
         state,
-        blocks: BlockRange {
-            first: after.first + 1,
-            last: after.last,
-        },
+        blocks: BlockRange::from_to(after.first + 1, after.last),
         _directory: directory,
     }
 }
@@ -85,10 +82,7 @@ impl Opened {
 
     /// A replayer of all blocks, which also supports calls after the last one.
     pub(crate) fn replayer(&self, options: ReplayOptions) -> Replayer<'_, StateRange<'_>> {
-        let after = BlockRange {
-            first: self.blocks.first - 1,
-            last: self.blocks.last,
-        };
+        let after = BlockRange::from_to(self.blocks.first - 1, self.blocks.last);
         let range = self.state.range(after).unwrap();
         Replayer::new(self.rules.clone(), &*self.db, range, options).unwrap()
     }

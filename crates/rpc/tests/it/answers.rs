@@ -172,22 +172,12 @@ fn blocks_above_the_tip_are_missing() {
     let server = server();
     let source = source(&server);
     let beyond = ScanRequest {
-        blocks: BlockRange {
-            first: 30,
-            last: 50,
-        }
-        .into(),
+        blocks: BlockRange::from_to(30, 50).into(),
         ..request(tokens())
     };
     match scan(&source, &beyond) {
         Err(SourceError::Unavailable { missing, .. }) => {
-            assert_eq!(
-                missing[0].blocks,
-                BlockRange {
-                    first: 41,
-                    last: 50
-                }
-            );
+            assert_eq!(missing[0].blocks, BlockRange::from_to(41, 50));
         }
         other => panic!("{:?}", other.map(|_| ())),
     }

@@ -128,10 +128,7 @@ fn read(
     done: &AtomicBool,
 ) -> Result<u64> {
     let tip = db.node().snapshot()?.tip();
-    let blocks = BlockRange {
-        first: tip - 15,
-        last: tip - *random % 10,
-    };
+    let blocks = BlockRange::from_to(tip - 15, tip - *random % 10);
     let range = db.range(blocks)?;
     let mut checked = 0;
     for _ in 0..200 {

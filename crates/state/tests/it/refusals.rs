@@ -79,12 +79,7 @@ fn state_ends_with_the_stored_one() {
     let blocks = found.blocks.unwrap();
     assert_eq!((blocks.first, blocks.last), (0, 30));
     let db = open(v2.path(), StateOptions::default());
-    let error = db
-        .range(BlockRange {
-            first: 30,
-            last: 31,
-        })
-        .unwrap_err();
+    let error = db.range(BlockRange::from_to(30, 31)).unwrap_err();
     assert!(error.is_missing(), "{error}");
     drop(db);
     for (row, words) in [

@@ -179,10 +179,7 @@ impl AddressTransactions<'_> {
     fn range(&self) -> Result<BlockRange> {
         match self.blocks {
             Some(blocks) => Ok(blocks),
-            None => Ok(BlockRange {
-                first: 0,
-                last: self.source.tip_block()?.0,
-            }),
+            None => Ok(BlockRange::from_to(0, self.source.tip_block()?.0)),
         }
     }
 

@@ -370,10 +370,10 @@ impl PreparedReplay<'_> {
         // One state for all ranges: its change sets are walked once. A block is executed on
         // the state after the block before it.
         let states = node.state()?;
-        let state = states.range(BlockRange {
-            first: span.first.saturating_sub(1),
-            last: span.last.saturating_sub(1),
-        })?;
+        let state = states.range(BlockRange::from_to(
+            span.first.saturating_sub(1),
+            span.last.saturating_sub(1),
+        ))?;
         if let Some(explain) = &node.control.explain {
             let way = if state.is_walked() {
                 "walking its change sets back from the tip"

@@ -98,10 +98,7 @@ impl<'s> Watch<'s> {
             let Some(last) = added.last().copied() else {
                 return Ok(None);
             };
-            let blocks = BlockRange {
-                first: self.next,
-                last: last.0,
-            };
+            let blocks = BlockRange::from_to(self.next, last.0);
             let query = self.query.at(blocks);
             let found = query.first(usize::MAX);
             // The chain may have changed while it was read. The hash of the last block stands for all.

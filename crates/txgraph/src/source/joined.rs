@@ -95,9 +95,8 @@ impl Backend for Joined {
     fn default_range(&self) -> Result<BlockRange> {
         let parts = self.parts.iter().map(|(_, part)| part.default_range());
         let parts: Vec<BlockRange> = parts.collect::<Result<_>>()?;
-        let all = parts.into_iter().reduce(|one, other| BlockRange {
-            first: one.first.min(other.first),
-            last: one.last.max(other.last),
+        let all = parts.into_iter().reduce(|one, other| {
+            BlockRange::from_to(one.first.min(other.first), one.last.max(other.last))
         });
         all.ok_or_else(|| Error::usage("no source is named"))
     }

@@ -80,10 +80,7 @@ fn missing_blocks_are_part_of_the_error() {
     let tip = source.tip().unwrap();
     let error = source.transfers().blocks(tip - 1..tip + 9).collect();
     let gaps = error.unwrap_err().gaps.unwrap();
-    let above = BlockRange {
-        first: tip + 1,
-        last: tip + 8,
-    };
+    let above = BlockRange::from_to(tip + 1, tip + 8);
     let missing: Vec<_> = gaps.missing.iter().map(|gap| gap.blocks).collect();
     assert_eq!(missing, [above]);
     assert!(gaps.available.contains(tip) && !gaps.available.contains(tip + 1));

@@ -202,10 +202,7 @@ impl<'s> Statement<'s> {
     fn changes(&self, blocks: BlockRange) -> Result<Changes> {
         let node = self.source.node(Capability::State)?;
         let states = node.state()?;
-        let range = states.range(BlockRange {
-            first: blocks.first - 1,
-            last: blocks.last,
-        })?;
+        let range = states.range(BlockRange::from_to(blocks.first - 1, blocks.last))?;
         let closing = range.at(blocks.last)?.account(self.address)?;
         let balance = |account: Option<txgraph_evm::Account>| {
             account.map_or(U256::ZERO, |account| account.balance)

@@ -34,10 +34,10 @@ impl PreparedReplay<'_> {
         question.source.protected_paths().check(directory)?;
         let writer = BundleWriter::new(directory, overwrite)?;
         let states = node.state()?;
-        let state = states.range(BlockRange {
-            first: span.first.saturating_sub(1),
-            last: span.last.saturating_sub(1),
-        })?;
+        let state = states.range(BlockRange::from_to(
+            span.first.saturating_sub(1),
+            span.last.saturating_sub(1),
+        ))?;
         let replayer = question.replayer(node, &state)?;
         let progress = node.control.progress.as_deref();
         let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");

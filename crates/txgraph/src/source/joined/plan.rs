@@ -295,10 +295,7 @@ mod tests {
 
     fn ranges(list: &[(u64, u64)]) -> BlockRanges {
         list.iter()
-            .map(|(first, last)| BlockRange {
-                first: *first,
-                last: *last,
-            })
+            .map(|(first, last)| BlockRange::from_to(*first, *last))
             .collect()
     }
 

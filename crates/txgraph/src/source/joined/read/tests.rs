@@ -365,11 +365,7 @@ fn a_server_is_asked_for_blocks_above_the_files() {
     let notes = ["blocks 0:31 from source 0", "blocks 31:61 from source 1"];
     assert_eq!(report.notes, notes);
     // Below the seam, only what the files have.
-    disk.blocks = BlockRange {
-        first: 10,
-        last: 30,
-    }
-    .into();
+    disk.blocks = BlockRange::from_to(10, 30).into();
     assert!(matches!(
         ask(&disk, &server, &request(0, TIP)),
         Err(SourceError::Unavailable { missing, .. }) if missing[0].blocks == BlockRange::up_to(9)
@@ -391,11 +387,7 @@ fn a_server_is_asked_for_blocks_above_the_files() {
     // The files move on.
     server.blocks = BlockRange::up_to(TIP).into();
     seam.0.store(40, Ordering::Relaxed);
-    disk.blocks = BlockRange {
-        first: 10,
-        last: 40,
-    }
-    .into();
+    disk.blocks = BlockRange::from_to(10, 40).into();
     disk.fork = 31;
     let (_, report) = ask(&disk, &server, &request(10, TIP)).unwrap();
     assert_eq!(report.notes[1], "blocks 41:61 from source 1");
@@ -405,10 +397,7 @@ fn fakes() -> impl Strategy<Value = Vec<Fake>> {
     let ranges = prop::collection::vec((0..=TIP, 0..=TIP), 1..4);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let fake = (ranges, flags).prop_map(|(ranges, (hashes, parents, by_frontier))| {
-        let range = |(a, b): (u64, u64)| BlockRange {
-            first: a.min(b),
-            last: a.max(b),
-        };
+        let range = |(a, b): (u64, u64)| BlockRange::from_to(a.min(b), a.max(b));
         Fake {
             blocks: ranges.into_iter().map(range).collect(),
             hashes,
