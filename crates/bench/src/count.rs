@@ -151,10 +151,7 @@ fn common_token(rows: &Rows) -> Result<TransferFilter> {
     let most = runs.max_by_key(|run| (run.len(), std::cmp::Reverse(run[0])));
     let token = most.context("no transfers in these rows")?[0];
     Ok(TransferFilter {
-        tokens: TokenFilter::Only {
-            tokens: [token].into_iter().collect(),
-            native: false,
-        },
+        tokens: TokenFilter::only([token]),
         ..TransferFilter::default()
     })
 }

@@ -297,10 +297,7 @@ impl<'a> Bench<'a> {
     }
 
     fn token(&self) -> TokenFilter {
-        TokenFilter::Only {
-            tokens: [self.options.token].into_iter().collect(),
-            native: false,
-        }
+        TokenFilter::only([self.options.token])
     }
 
     /// Queries for the transfers of distinct addresses, spread evenly over all senders and
@@ -315,10 +312,10 @@ impl<'a> Bench<'a> {
         let addresses: Vec<_> = addresses.into_iter().step_by(step).take(count).collect();
         [TokenFilter::All, self.token()].map(|tokens| {
             let filter = TransferFilter {
-                touching: Some(AddressFilter {
-                    addresses: addresses.iter().copied().collect(),
-                    direction: Direction::Out,
-                }),
+                touching: Some(AddressFilter::new(
+                    addresses.iter().copied(),
+                    Direction::Out,
+                )),
                 tokens,
                 ..TransferFilter::default()
             };

@@ -333,10 +333,7 @@ pub(crate) fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> 
     let mut chunks = driver.divide(&blocks.into());
     let ends: Vec<_> = chunks.iter().map(last_block).collect();
     // Transfers of no address: a report with the hash of the last block, and no row.
-    let touching = AddressFilter {
-        addresses: Default::default(),
-        direction: Direction::default(),
-    };
+    let touching = AddressFilter::new([], Direction::default());
     let request = everything(blocks, Some(touching));
     let task = Task {
         request: Request::new(&request, &driver.run.store)?,

@@ -396,10 +396,7 @@ fn hash_of(
     request: &ScanRequest,
     block: u64,
 ) -> Result<Option<B256>, SourceError> {
-    let touching = AddressFilter {
-        addresses: Default::default(),
-        direction: Default::default(),
-    };
+    let touching = AddressFilter::new([], Default::default());
     let request = ScanRequest {
         blocks: BlockRange::one(block).into(),
         filter: TransferFilter {

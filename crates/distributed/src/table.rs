@@ -217,10 +217,7 @@ impl Limits {
             "to_address" => Direction::In,
             "token_address" => {
                 if matches!(self.filter.tokens, TokenFilter::All) {
-                    self.filter.tokens = TokenFilter::Only {
-                        tokens: addresses.into_iter().collect(),
-                        native: false,
-                    };
+                    self.filter.tokens = TokenFilter::only(addresses);
                 }
                 return;
             }

@@ -425,11 +425,11 @@ mod tests {
 
     #[test]
     fn requests_survive_the_wire() {
-        let touching = |count: u16| AddressFilter {
-            addresses: (0..count)
-                .map(|n| Address::left_padding_from(&n.to_be_bytes()))
-                .collect(),
-            direction: Direction::Both,
+        let touching = |count: u16| {
+            AddressFilter::new(
+                (0..count).map(|n| Address::left_padding_from(&n.to_be_bytes())),
+                Direction::Both,
+            )
         };
         let blocks = BlockRange { first: 3, last: 9 };
         let request = ScanRequest {
@@ -480,10 +480,7 @@ mod tests {
         let request = ScanRequest {
             blocks: blocks.into(),
             filter: TransferFilter {
-                touching: Some(AddressFilter {
-                    addresses: addresses.collect(),
-                    direction: Direction::Out,
-                }),
+                touching: Some(AddressFilter::new(addresses, Direction::Out)),
                 ..TransferFilter::default()
             },
             wrapped_native: WrappedNative::Auto,

@@ -56,10 +56,8 @@ pub(crate) fn fits(request: &SearchRequest, rows: &RowStore, interned: &Interned
 
 /// Returns the scan of the transfers of these addresses, or of all transfers.
 pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>) -> ScanRequest {
-    let touching = frontier.map(|addresses| AddressFilter {
-        addresses: addresses.iter().copied().collect(),
-        direction: request.direction,
-    });
+    let touching =
+        frontier.map(|addresses| AddressFilter::new(addresses.iter().copied(), request.direction));
     ScanRequest {
         blocks: request.blocks.clone(),
         filter: TransferFilter {

@@ -207,10 +207,7 @@ impl InternalReader for Traces<'_> {
                     txgraph_transfers::Kind::Internal,
                     txgraph_transfers::Kind::Burn,
                 ],
-                tokens: txgraph_transfers::TokenFilter::Only {
-                    tokens: Default::default(),
-                    native: true,
-                },
+                tokens: txgraph_transfers::TokenFilter::native(),
                 ..TransferFilter::default()
             },
             wrapped_native: WrappedNative::Auto,

@@ -37,6 +37,22 @@ pub enum TokenFilter {
 }
 
 impl TokenFilter {
+    /// These token contracts.
+    pub fn only(tokens: impl IntoIterator<Item = Address>) -> Self {
+        Self::Only {
+            tokens: tokens.into_iter().collect(),
+            native: false,
+        }
+    }
+
+    /// The native coin.
+    pub fn native() -> Self {
+        Self::Only {
+            tokens: AddressSet::default(),
+            native: true,
+        }
+    }
+
     /// Whether transfers of this asset are wanted (`None`: the native coin).
     pub fn matches(&self, token: Option<&Address>) -> bool {
         match (self, token) {
@@ -58,6 +74,14 @@ pub struct AddressFilter {
 }
 
 impl AddressFilter {
+    /// A condition on these addresses.
+    pub fn new(addresses: impl IntoIterator<Item = Address>, direction: Direction) -> Self {
+        Self {
+            addresses: addresses.into_iter().collect(),
+            direction,
+        }
+    }
+
     /// Whether one of the addresses is on the side that is compared.
     fn includes(&self, from: &Address, to: &Address) -> bool {
         let Self {

@@ -113,10 +113,7 @@ mod tests {
                 tokens: [usd, eur].into_iter().collect(),
                 native: true,
             },
-            touching: Some(AddressFilter {
-                addresses: [a, x].into_iter().collect(),
-                direction: Direction::Both,
-            }),
+            touching: Some(AddressFilter::new([a, x], Direction::Both)),
             ..TransferFilter::default()
         };
         let mut queried = QueriedNames::of(&filter);

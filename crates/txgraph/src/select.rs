@@ -116,12 +116,7 @@ impl Selection {
     pub(crate) fn add_token(&mut self, token: Address) {
         match &mut self.tokens {
             TokenFilter::Only { tokens, .. } => drop(tokens.insert(token)),
-            TokenFilter::All => {
-                self.tokens = TokenFilter::Only {
-                    tokens: [token].into_iter().collect(),
-                    native: false,
-                }
-            }
+            TokenFilter::All => self.tokens = TokenFilter::only([token]),
         }
     }
 
@@ -131,10 +126,7 @@ impl Selection {
                 tokens,
                 native: true,
             },
-            TokenFilter::All => TokenFilter::Only {
-                tokens: Default::default(),
-                native: true,
-            },
+            TokenFilter::All => TokenFilter::native(),
         };
     }
 }

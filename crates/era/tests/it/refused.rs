@@ -167,10 +167,7 @@ fn unknown_outcomes_before_byzantium_are_refused() {
     };
     assert_eq!(failure.kind, FailureKind::Missing);
     // Tokens do not depend on it.
-    request.filter.tokens = TokenFilter::Only {
-        tokens: [Address::ZERO].into_iter().collect(),
-        native: false,
-    };
+    request.filter.tokens = TokenFilter::only([Address::ZERO]);
     assert!(scan(&source, &request).unwrap().0.is_empty());
     // Neither does a transaction with a log, which failed ones do not keep.
     content.transactions[0].1.push(erc20(1, 2, 3, 4));

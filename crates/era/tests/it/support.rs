@@ -328,10 +328,7 @@ pub(crate) fn request(blocks: impl Into<BlockRanges>) -> ScanRequest {
 
 /// Only the logs of a token.
 pub(crate) fn only(token: u8) -> TransferFilter {
-    let tokens = TokenFilter::Only {
-        tokens: [Address::repeat_byte(token)].into_iter().collect(),
-        native: false,
-    };
+    let tokens = TokenFilter::only([Address::repeat_byte(token)]);
     TransferFilter {
         tokens,
         ..TransferFilter::default()

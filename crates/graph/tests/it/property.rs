@@ -64,11 +64,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
         request.top = limits.3.map(|top| top as u32);
         request.stop_at = BTreeSet::from_iter(stop.map(testing::address));
         if filter.0 {
-            let tokens = [testing::address("T")].into_iter().collect();
-            request.filter.tokens = TokenFilter::Only {
-                tokens,
-                native: false,
-            };
+            request.filter.tokens = TokenFilter::only([testing::address("T")]);
         }
         request.filter.min_value = U256::from(filter.1);
         request

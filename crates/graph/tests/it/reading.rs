@@ -157,10 +157,7 @@ fn contradictory_requests_are_refused() {
     assert!(
         refused(&|r| (r.direction, r.time_respecting) = (Direction::Both, true)).contains("both")
     );
-    let touching = AddressFilter {
-        addresses: [Address::ZERO].into_iter().collect(),
-        direction: Direction::Out,
-    };
+    let touching = AddressFilter::new([Address::ZERO], Direction::Out);
     assert!(refused(&|r| r.filter.touching = Some(touching.clone())).contains("touching"));
     assert!(refused(&|r| r.max_vertices = Some(0)).contains("1 roots"));
 }

@@ -56,10 +56,7 @@ fn many_addresses_have_the_same_answer() {
             ..whole.clone()
         };
         request.filter.tokens = tokens;
-        request.filter.touching = Some(AddressFilter {
-            addresses: addresses.iter().copied().collect(),
-            direction,
-        });
+        request.filter.touching = Some(AddressFilter::new(addresses.iter().copied(), direction));
         let (expected, report) = ask(&node, &request).unwrap();
         assert!(expected.len() > 100 && expected.len() < all.len());
         let lake = open(place.path());

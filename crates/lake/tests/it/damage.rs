@@ -90,10 +90,10 @@ fn content_that_was_made_to_harm_gives_no_panic() {
         reseal(sample.place.path());
         let lake = open(sample.place.path());
         let mut touching = request();
-        touching.filter.touching = Some(AddressFilter {
-            addresses: sample.all.iter().take(20).map(|it| it.to_address).collect(),
-            direction: Direction::Both,
-        });
+        touching.filter.touching = Some(AddressFilter::new(
+            sample.all.iter().take(20).map(|it| it.to_address),
+            Direction::Both,
+        ));
         for request in [request(), touching] {
             match ask_unchecked(&source(&lake), &request) {
                 Ok(()) => answers += 1,

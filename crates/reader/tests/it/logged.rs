@@ -52,14 +52,13 @@ fn internal_transfers_of_amsterdam_need_no_replay() {
 
             // Conditions on sender and receiver leave the numbers of movements as they are.
             for (at, direction) in Direction::ALL.iter().enumerate() {
-                request.filter.touching = Some(AddressFilter {
-                    addresses: BlockSample::logged_addresses()
+                request.filter.touching = Some(AddressFilter::new(
+                    BlockSample::logged_addresses()
                         .into_iter()
                         .skip(at)
-                        .step_by(3)
-                        .collect(),
-                    direction: *direction,
-                });
+                        .step_by(3),
+                    *direction,
+                ));
                 let wanted = |it: &&Transfer| request.filter.matches(it);
                 let expected: Vec<_> = expected.iter().filter(wanted).cloned().collect();
                 assert_same(&answer(&source, &request).0, &expected, "touching");
@@ -67,10 +66,7 @@ fn internal_transfers_of_amsterdam_need_no_replay() {
 
             // No token is at the address of these logs.
             let mut token = everything(range(FIRST, LAST));
-            token.filter.tokens = TokenFilter::Only {
-                tokens: [EIP7708_LOG_ADDRESS].into_iter().collect(),
-                native: false,
-            };
+            token.filter.tokens = TokenFilter::only([EIP7708_LOG_ADDRESS]);
             assert!(answer(&source, &token).0.is_empty());
         }
     }

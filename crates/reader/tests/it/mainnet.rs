@@ -132,10 +132,7 @@ fn scan_of_a_mainnet_directory_equals_the_naive_decoder() {
         assert_eq!(usdt, mainnet::usdt_reference().unwrap());
         // A scan by token uses the bloom filters of the headers.
         let mut only_usdt = everything(BLOCKS);
-        only_usdt.filter.tokens = txgraph_transfers::TokenFilter::Only {
-            tokens: [mainnet::USDT].into_iter().collect(),
-            native: false,
-        };
+        only_usdt.filter.tokens = txgraph_transfers::TokenFilter::only([mainnet::USDT]);
         let (found, _) = answer(&source, &only_usdt);
         assert_eq!(mainnet::usdt_rows(&found), usdt);
 

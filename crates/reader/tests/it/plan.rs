@@ -34,10 +34,7 @@ fn skips_blocks_without_the_token_if_cheaper() {
     for token in &tokens {
         let request = txgraph_transfers::ScanRequest {
             filter: TransferFilter {
-                tokens: TokenFilter::Only {
-                    tokens: [*token].into_iter().collect(),
-                    native: false,
-                },
+                tokens: TokenFilter::only([*token]),
                 ..TransferFilter::default()
             },
             ..all.clone()

@@ -202,12 +202,8 @@ fn filters_only_select_rows() {
     let pick = |want: &dyn Fn(&&Transfer) -> bool| rows.iter().find(want).unwrap().clone();
     let token = pick(&|t| t.token_standard == TokenStandard::Erc20);
     let coin = pick(&|t| t.kind == Kind::Value);
-    let touching = |direction| AddressFilter {
-        addresses: [token.from_address, coin.from_address]
-            .into_iter()
-            .collect(),
-        direction,
-    };
+    let touching =
+        |direction| AddressFilter::new([token.from_address, coin.from_address], direction);
     let only = |native| TokenFilter::Only {
         tokens: token.token_address.into_iter().collect(),
         native,

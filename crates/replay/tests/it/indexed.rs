@@ -27,14 +27,8 @@ use txgraph_work::{CancelFlag, Threads, WorkContext};
 
 /// Requests with and without internal transfers, for all addresses and for some.
 fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
-    let native = TokenFilter::Only {
-        tokens: Default::default(),
-        native: true,
-    };
-    let touching = |direction| AddressFilter {
-        addresses: addresses.iter().copied().collect(),
-        direction,
-    };
+    let native = TokenFilter::native();
+    let touching = |direction| AddressFilter::new(addresses.iter().copied(), direction);
     let filters = [
         TransferFilter::default(),
         TransferFilter {

@@ -52,10 +52,10 @@ fn ask_all(source: &dyn TransferSource, all: &[Transfer], chance: &mut SmallRng)
         };
         if let Some(direction) = direction {
             let addresses = all.choose_multiple(chance, 5).map(|it| it.from_address);
-            request.filter.touching = Some(AddressFilter {
-                addresses: addresses.chain([Default::default()]).collect(),
+            request.filter.touching = Some(AddressFilter::new(
+                addresses.chain([Default::default()]),
                 direction,
-            });
+            ));
         }
         match ask(source, &request) {
             Ok((found, _)) => {

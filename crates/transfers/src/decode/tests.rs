@@ -559,10 +559,7 @@ fn native_logs_of_eip7708() {
     );
     // Movements that are not wanted are numbered, too.
     let from_bob = TransferFilter {
-        touching: Some(AddressFilter {
-            addresses: [BOB].into_iter().collect(),
-            direction: Direction::Out,
-        }),
+        touching: Some(AddressFilter::new([BOB], Direction::Out)),
         ..inside.clone()
     };
     let logs = [native("a b", "3"), native("a b", "4"), native("b a", "1")];
@@ -572,10 +569,7 @@ fn native_logs_of_eip7708() {
     );
     // The address is not a token, even if a query names it.
     let as_token = TransferFilter {
-        tokens: TokenFilter::Only {
-            tokens: [SYSTEM].into_iter().collect(),
-            native: false,
-        },
+        tokens: TokenFilter::only([SYSTEM]),
         ..inside
     };
     assert!(decode_with(&as_token, Some(&sends(ALICE, BOB, 3)), &logs).is_empty());

@@ -121,10 +121,10 @@ impl TransfersQuery {
             if addresses.is_empty() {
                 return Err(Error::usage("the list of addresses is empty"));
             }
-            question.touching = Some(AddressFilter {
-                addresses: addresses.into_iter().collect(),
-                direction: self.direction.unwrap_or(Direction::Both),
-            });
+            question.touching = Some(AddressFilter::new(
+                addresses,
+                self.direction.unwrap_or(Direction::Both),
+            ));
         } else if let Some(direction) = self.direction {
             question = question.direction(direction);
         }

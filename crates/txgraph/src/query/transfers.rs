@@ -47,20 +47,18 @@ impl<'s> Transfers<'s> {
 
     /// Only transfers that this address sends or receives. Call again for more addresses.
     pub fn address(mut self, address: Address) -> Self {
-        let touching = self.touching.get_or_insert_with(|| AddressFilter {
-            addresses: Default::default(),
-            direction: Direction::Both,
-        });
+        let touching = self
+            .touching
+            .get_or_insert_with(|| AddressFilter::new([], Direction::Both));
         touching.addresses.insert(address);
         self
     }
 
     /// Only transfers that the addresses send (`Out`) or receive (`In`).
     pub fn direction(mut self, direction: Direction) -> Self {
-        let touching = self.touching.get_or_insert_with(|| AddressFilter {
-            addresses: Default::default(),
-            direction,
-        });
+        let touching = self
+            .touching
+            .get_or_insert_with(|| AddressFilter::new([], direction));
         touching.direction = direction;
         self
     }

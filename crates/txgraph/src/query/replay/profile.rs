@@ -225,10 +225,7 @@ impl Profile<'_> {
     /// The request for its transfers, and [`Resolved::cut`].
     fn request(&self) -> Result<(ScanRequest, Option<String>)> {
         let mut filter = self.selection.filter()?;
-        filter.touching = Some(AddressFilter {
-            addresses: [self.address].into_iter().collect(),
-            direction: Direction::Both,
-        });
+        filter.touching = Some(AddressFilter::new([self.address], Direction::Both));
         let Resolved { blocks, cut } = self.selection.resolve(self.source)?;
         let request = ScanRequest {
             blocks,
