@@ -22,7 +22,7 @@ use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_stored::BuildSource;
 use txgraph_transfers::{
     AddressFilter, BlockRange, Direction, Indexable, ScanReport, ScanRequest, TokenFilter,
-    Transfer, TransferFilter, TransferSource, WrappedNative,
+    Transfer, TransferFilter, TransferSource,
 };
 use txgraph_work::{Threads, WorkContext};
 
@@ -247,11 +247,8 @@ impl<'a> Bench<'a> {
                 ..whole
             }
             .into(),
-            filter: TransferFilter::default(),
-            wrapped_native: WrappedNative::Auto,
             with_times: true,
-            with_hashes: false,
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         Ok(Self {
             options,

@@ -111,7 +111,7 @@ fn limited(source: impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// A file. Unknown keys are ignored: files may state where they come from.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct File {
     /// The version, in files that this crate wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,19 +151,8 @@ impl File {
         Self {
             txgraph_bundle: Some(VERSION),
             chain_id,
-            genesis_hash: None,
-            number: None,
-            hash: None,
-            rules: None,
             block_rlp,
-            ommer_hashes: Vec::new(),
-            block_hashes: BTreeMap::new(),
-            codes: Vec::new(),
-            pre: None,
-            witness: None,
-            nodes: None,
-            parent_state_root: None,
-            parent_header_rlp: None,
+            ..Self::default()
         }
     }
 }

@@ -16,9 +16,7 @@ use serde::de::DeserializeOwned;
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph::{MeasureAnswer, MeasureSettings, Measured};
 use txgraph_analysis::partitioned::{Measures, Part, Record, Scanned, Stage, Steps, Table};
-use txgraph_transfers::{
-    AddressFilter, BlockRange, Direction, ScanRequest, TransferFilter, WrappedNative,
-};
+use txgraph_transfers::{AddressFilter, BlockRange, Direction, ScanRequest, TransferFilter};
 
 /// Receives the rows of an answer.
 pub(crate) type Rows<'a> = dyn FnMut(RecordBatch) -> Result<ControlFlow<()>> + 'a;
@@ -320,10 +318,7 @@ fn everything(blocks: BlockRange, touching: Option<AddressFilter>) -> ScanReques
             touching,
             ..TransferFilter::default()
         },
-        wrapped_native: WrappedNative::Auto,
-        with_times: false,
-        with_hashes: false,
-        allow_partial: false,
+        ..ScanRequest::default()
     }
 }
 

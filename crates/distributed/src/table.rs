@@ -21,7 +21,7 @@ use datafusion::{
 };
 use std::sync::Arc;
 use txgraph_transfers::{
-    AddressFilter, BlockRange, Direction, ScanRequest, TokenFilter, TransferFilter, WrappedNative,
+    AddressFilter, BlockRange, Direction, ScanRequest, TokenFilter, TransferFilter,
 };
 
 /// Positions of columns that cost a read when they are wanted.
@@ -58,10 +58,9 @@ impl TransfersTable {
         let request = ScanRequest {
             blocks: blocks.into(),
             filter: limits.filter,
-            wrapped_native: WrappedNative::Auto,
             with_times: wants(TIMESTAMP),
             with_hashes: wants(HASH),
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         let chunks = clip(&self.chunks, blocks);
         let store = Store::shared(&self.task.run)?;

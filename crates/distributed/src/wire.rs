@@ -483,10 +483,7 @@ mod tests {
                 touching: Some(AddressFilter::new(addresses, Direction::Out)),
                 ..TransferFilter::default()
             },
-            wrapped_native: WrappedNative::Auto,
-            with_times: false,
-            with_hashes: false,
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         let wire = Request::new(&request, &store).unwrap();
         assert!(serde_json::to_string(&wire).unwrap().len() < 1000);

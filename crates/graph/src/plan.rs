@@ -65,9 +65,8 @@ pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>
             ..request.filter.clone()
         },
         wrapped_native: request.wrapped_native.clone(),
-        // Both cost a read and a keccak, and most transfers do not become edges.
-        with_times: false,
-        with_hashes: false,
         allow_partial: request.allow_partial,
+        // Times and hashes cost a read and a keccak, and most transfers do not become edges.
+        ..ScanRequest::default()
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Family, ImportOptions, ImportedFiles};
 use std::{fs, path::Path};
 use txgraph_stored::StoredBlocks;
-use txgraph_transfers::{ScanRequest, TransferFilter, WrappedNative};
+use txgraph_transfers::{ScanRequest, TransferFilter};
 
 /// Reads a file with these bytes, if it can be read at all. `extension` chooses the format.
 pub fn read(folder: &Path, extension: &str, bytes: &[u8]) {
@@ -22,10 +22,7 @@ pub fn read(folder: &Path, extension: &str, bytes: &[u8]) {
             internal: files.has_internal(),
             ..TransferFilter::default()
         },
-        wrapped_native: WrappedNative::Auto,
-        with_times: false,
-        with_hashes: false,
-        allow_partial: false,
+        ..ScanRequest::default()
     };
     let Ok(chunks) = files.chunks(&request.blocks, &request) else {
         return;

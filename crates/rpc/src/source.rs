@@ -11,7 +11,7 @@ use txgraph_stored::StoredSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable,
     InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest, SourceError,
-    Transfer, TransferFilter, TransferSource, WrappedNative,
+    Transfer, TransferFilter, TransferSource,
 };
 use txgraph_work::WorkContext;
 
@@ -210,10 +210,9 @@ impl InternalReader for Traces<'_> {
                 tokens: txgraph_transfers::TokenFilter::native(),
                 ..TransferFilter::default()
             },
-            wrapped_native: WrappedNative::Auto,
             with_times: true,
             with_hashes: true,
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         let read = || {
             let mut parts = self.0.parts(&request);

@@ -3,8 +3,7 @@
 use alloy_primitives::B256;
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockReader, BlockRun, Indexable, InternalReader, InternalSource,
-    InternalTransfers, Participation, ScanRequest, SourceError, Transfer, TransferFilter,
-    WrappedNative,
+    InternalTransfers, Participation, ScanRequest, SourceError, Transfer, WrappedNative,
 };
 use txgraph_work::WorkContext;
 
@@ -225,10 +224,8 @@ impl BuildReader<'_> {
 pub fn everything(blocks: &BlockRanges, wrapped: &WrappedNative) -> ScanRequest {
     ScanRequest {
         blocks: blocks.clone(),
-        filter: TransferFilter::default(),
         wrapped_native: wrapped.clone(),
         with_times: true,
-        with_hashes: false,
-        allow_partial: false,
+        ..ScanRequest::default()
     }
 }

@@ -158,7 +158,6 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
         let available = self.blocks.available();
         // Headers only: no transfer is wanted.
         let request = ScanRequest {
-            blocks: BlockRanges::default(),
             filter: TransferFilter {
                 tokens: TokenFilter::Only {
                     tokens: Default::default(),
@@ -168,8 +167,7 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
             },
             wrapped_native: WrappedNative::None,
             with_times: true,
-            with_hashes: false,
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         let mut scratch = S::Scratch::default();
         let mut hash = |block: &u64| match available.contains(*block) {

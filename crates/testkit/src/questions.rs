@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::ControlFlow, sync::Mutex};
 use txgraph_transfers::{
     AddressFilter, AmountFilter, BlockRange, BlockRanges, BlockReader, Direction, Indexable,
     InternalReader, InternalSource, InternalTransfers, Kind, ScanReport, ScanRequest, SourceError,
-    TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource, WrappedNative, Wrapper,
+    TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource, Wrapper,
 };
 
 /// The blocks `first..=last`.
@@ -18,11 +18,8 @@ pub fn range(first: u64, last: u64) -> BlockRange {
 pub fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
     ScanRequest {
         blocks: blocks.into(),
-        filter: TransferFilter::default(),
-        wrapped_native: WrappedNative::Auto,
         with_times: true,
-        with_hashes: false,
-        allow_partial: false,
+        ..ScanRequest::default()
     }
 }
 

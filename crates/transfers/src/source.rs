@@ -17,7 +17,7 @@ pub struct ChainInfo {
 }
 
 /// A request to a source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
     /// The blocks to read.
     pub blocks: BlockRanges,

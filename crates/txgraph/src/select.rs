@@ -89,12 +89,9 @@ impl Selection {
             ..self.clone()
         };
         let request = ScanRequest {
-            blocks: BlockRanges::default(),
             filter: internal.filter()?,
             wrapped_native: self.wrapped_native.clone(),
-            with_times: false,
-            with_hashes: false,
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         let from = source.transfer_source(&request.filter)?;
         from.check_available(&request)?;

@@ -12,7 +12,7 @@ use txgraph_stored::{StoredBlocks, StoredSource};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
     BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, TransferFilter,
-    TransferSource, WrappedNative,
+    TransferSource,
 };
 use txgraph_work::{Threads, WorkContext};
 
@@ -87,10 +87,9 @@ pub(crate) fn try_read(
             internal: files.has_internal(),
             ..TransferFilter::default()
         },
-        wrapped_native: WrappedNative::Auto,
         with_times: true,
         with_hashes: true,
-        allow_partial: false,
+        ..ScanRequest::default()
     };
     change(&mut request);
     let work = WorkContext {

@@ -16,18 +16,17 @@ use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
     Batch, BlockRange, BlockRanges, InternalSource, Kind, ScanReport, ScanRequest, SourceError,
-    Transfer, TransferFilter, TransferSource, WrappedNative,
+    Transfer, TransferSource, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Threads};
 
 pub(crate) fn request(first: u64, last: u64) -> ScanRequest {
     ScanRequest {
         blocks: BlockRange { first, last }.into(),
-        filter: TransferFilter::default(),
         wrapped_native: WrappedNative::Any,
         with_times: true,
         with_hashes: true,
-        allow_partial: false,
+        ..ScanRequest::default()
     }
 }
 

@@ -1,9 +1,7 @@
 use super::*;
 use alloy_primitives::{Address, U256, keccak256};
 use proptest::prelude::*;
-use txgraph_transfers::{
-    DecodeCounts, FailureKind, TransferFilter, WrappedNative, testing::transfer,
-};
+use txgraph_transfers::{DecodeCounts, FailureKind, WrappedNative, testing::transfer};
 use txgraph_work::{CancelFlag, Threads};
 
 /// Blocks in memory, each with one transfer of its number in wei.
@@ -117,11 +115,9 @@ fn ranges(parts: &[(u64, u64)]) -> BlockRanges {
 fn request(blocks: BlockRanges, allow_partial: bool) -> ScanRequest {
     ScanRequest {
         blocks,
-        filter: TransferFilter::default(),
         wrapped_native: WrappedNative::default(),
-        with_times: false,
-        with_hashes: false,
         allow_partial,
+        ..ScanRequest::default()
     }
 }
 

@@ -238,11 +238,7 @@ mod tests {
         let source = MemorySource::new(all.clone());
         let request = ScanRequest {
             blocks: source.available.clone(),
-            filter: Default::default(),
-            wrapped_native: Default::default(),
-            with_times: false,
-            with_hashes: false,
-            allow_partial: false,
+            ..ScanRequest::default()
         };
         let (edges, more, _) = merged(&source, &request, 2).unwrap();
         let edges = placed(&source, &request, &edges).unwrap();

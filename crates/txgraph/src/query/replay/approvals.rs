@@ -7,7 +7,7 @@ pub(super) use events::granted_by;
 pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{
-    BlockSpec, Capability, Error, ErrorKind, NodeLog, Result, Source,
+    BlockSpec, Capability, Error, NodeLog, Result, Source,
     query::{query_metadata::Description, retry::retry_on_reorg},
     select::resolve_one,
     words::number,
@@ -158,7 +158,7 @@ impl<'s> Approvals<'s> {
         self
     }
 
-    /// Refuses to ask about more approvals than this, with [`ErrorKind::TooMany`].
+    /// Refuses to ask about more approvals than this, with [`ErrorKind::TooMany`](crate::ErrorKind::TooMany).
     pub const fn max_approvals(mut self, approvals: usize) -> Self {
         self.approvals_max = approvals;
         self

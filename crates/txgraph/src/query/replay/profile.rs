@@ -29,7 +29,7 @@ pub struct Profile<'s> {
 }
 
 /// The profile of an address.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AddressProfile {
     /// The address.
     pub address: Address,
@@ -196,25 +196,15 @@ impl Profile<'_> {
         };
         let mut profile = AddressProfile {
             address: self.address,
-            state: None,
-            without_state: None,
-            creation: None,
-            without_creation: None,
-            contract: None,
-            without_contract: None,
-            balances: Vec::new(),
-            without_balances: None,
             items: items.held(),
             transfers,
             received: received.finish(self.top),
             sent: sent.finish(self.top),
             first_funding,
-            balance_before: None,
-            without_balance_before: None,
-            unrecorded: None,
             first_sent,
             request,
             scan,
+            ..AddressProfile::default()
         };
         self.add_balance_before(&mut profile)?;
         self.add_state(&mut profile, &tokens)?;

@@ -10,8 +10,7 @@ use std::{
 use txgraph_stored::CachedSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, FailureKind, Kind,
-    ScanReport, ScanRequest, SourceError, SourceFailure, Transfer, TransferFilter, TransferSource,
-    WrappedNative, Wrapper,
+    ScanReport, ScanRequest, SourceError, SourceFailure, Transfer, TransferSource, Wrapper,
 };
 
 /// The blocks of an overlap whose rows are compared at a time. They are in memory twice.
@@ -353,11 +352,7 @@ impl TransferSource for JoinedTransfers<'_> {
             Some(plan) => plan,
             None => self.planned(&ScanRequest {
                 blocks: blocks().map(BlockRange::one).collect(),
-                filter: TransferFilter::default(),
-                wrapped_native: WrappedNative::Auto,
-                with_times: false,
-                with_hashes: false,
-                allow_partial: false,
+                ..ScanRequest::default()
             })?,
         };
         for (number, member) in self.members.iter().enumerate() {

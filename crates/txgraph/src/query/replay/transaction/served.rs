@@ -6,7 +6,7 @@ use crate::{Error, Result, Source};
 use std::ops::ControlFlow;
 use txgraph_rpc::{FoundTransaction, RpcSource};
 use txgraph_transfers::{
-    BlockRange, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
+    BlockRange, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource,
 };
 
 /// Where a transaction is.
@@ -125,10 +125,9 @@ fn read(
             internal,
             ..TransferFilter::default()
         },
-        wrapped_native: WrappedNative::Auto,
         with_times: true,
         with_hashes: true,
-        allow_partial: false,
+        ..ScanRequest::default()
     };
     let mut transfers = Vec::new();
     let report = server.scan(&request, &mut |mut batch| {

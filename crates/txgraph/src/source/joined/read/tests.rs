@@ -176,11 +176,7 @@ fn join<'a>(
 fn request(first: u64, last: u64) -> ScanRequest {
     ScanRequest {
         blocks: BlockRange { first, last }.into(),
-        filter: TransferFilter::default(),
-        wrapped_native: WrappedNative::Auto,
-        with_times: false,
-        with_hashes: false,
-        allow_partial: false,
+        ..ScanRequest::default()
     }
 }
 
