@@ -12,7 +12,7 @@ use std::{
 };
 use tempfile::TempDir;
 use txgraph::{BuildOptions, CancelFlag, IndexChoice, Source};
-use txgraph_serve::{Server, Settings};
+use txgraph_serve::{Limits, Server, Settings};
 use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
 
 /// A server in this process.
@@ -79,6 +79,14 @@ pub(crate) fn settings() -> Settings {
 impl Served {
     pub(crate) fn new(fixture: &Fixture) -> Self {
         Self::with(fixture, settings())
+    }
+
+    pub(crate) fn limited(fixture: &Fixture, limits: Limits) -> Self {
+        let settings = Settings {
+            limits,
+            ..settings()
+        };
+        Self::with(fixture, settings)
     }
 
     pub(crate) fn with(fixture: &Fixture, settings: Settings) -> Self {
@@ -205,6 +213,18 @@ impl Served {
         assert!(error.is_object(), "{method} {params}: {answer}");
         let message = error["message"].as_str().unwrap().to_owned();
         (error["code"].as_i64().unwrap(), message)
+    }
+
+    /// Asserts the result of a method.
+    #[track_caller]
+    pub(crate) fn answers(&self, method: &str, params: Value, expected: impl Into<Value>) {
+        assert_eq!(self.result(method, params), expected.into(), "{method}");
+    }
+
+    /// Asserts the code of the error of a method.
+    #[track_caller]
+    pub(crate) fn refuses(&self, method: &str, params: Value, code: i64) {
+        assert_eq!(self.error(method, params).0, code, "{method}");
     }
 
     /// The document of a query to Etherscan's interface.

@@ -14,13 +14,6 @@ use txgraph_testkit::fixtures;
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
 
-fn limited(limits: Limits) -> Settings {
-    Settings {
-        limits,
-        ..settings()
-    }
-}
-
 #[test]
 fn other_names_of_the_host_are_refused() {
     let served = Served::new(&small());
@@ -206,12 +199,12 @@ fn batches_are_answered_in_order_and_bounded() {
 
 #[test]
 fn answers_are_bounded() {
-    let served = Served::with(
+    let served = Served::limited(
         &small(),
-        limited(Limits {
+        Limits {
             rows: 50,
             ..Limits::default()
-        }),
+        },
     );
     let filter = json!([{ "fromBlock": "0x0" }]);
     let (code, message) = served.error("eth_getLogs", filter);
@@ -228,12 +221,12 @@ fn answers_are_bounded() {
         split,
         json!({ "status": "0", "message": message, "result": null })
     );
-    let served = Served::with(
+    let served = Served::limited(
         &small(),
-        limited(Limits {
+        Limits {
             answer_bytes: 20_000,
             ..Limits::default()
-        }),
+        },
     );
     let (code, _) = served.error("eth_getLogs", json!([{ "fromBlock": "0x0" }]));
     assert_eq!(code, -32005);
@@ -243,12 +236,12 @@ fn answers_are_bounded() {
 
 #[test]
 fn slow_clients_are_closed() {
-    let served = Served::with(
+    let served = Served::limited(
         &small(),
-        limited(Limits {
+        Limits {
             send_time: Duration::from_millis(300),
             ..Limits::default()
-        }),
+        },
     );
     let started = Instant::now();
     let mut heads = served.connect();
@@ -266,13 +259,13 @@ fn slow_clients_are_closed() {
 
 #[test]
 fn clients_that_do_not_read_are_closed() {
-    let served = Served::with(
+    let served = Served::limited(
         &small(),
-        limited(Limits {
+        Limits {
             send_time: Duration::from_millis(300),
             connections: 1,
             ..Limits::default()
-        }),
+        },
     );
     let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getLogs", "params": [{ "fromBlock": "0x0" }] });
     let body = Value::from((0..1000).map(one).collect::<Vec<_>>()).to_string();
@@ -311,7 +304,7 @@ fn long_work_ends_with_its_time() {
             workers: 1,
             ..Limits::default()
         };
-        Served::with(&fixture, limited(limits))
+        Served::limited(&fixture, limits)
     };
     let answers = within(Duration::from_millis(400)).post(&long_work()).json();
     let last = &answers.as_array().unwrap()[999];
@@ -328,13 +321,13 @@ fn work_ends_with_its_client() {
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
     };
-    let served = Served::with(
+    let served = Served::limited(
         &fixture,
-        limited(Limits {
+        Limits {
             time: Duration::from_secs(3600),
             workers: 1,
             ..Limits::default()
-        }),
+        },
     );
     let until = |line: &str| {
         let started = Instant::now();
@@ -362,14 +355,14 @@ fn too_many_requests_at_a_time_are_refused() {
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
     };
-    let served = Served::with(
+    let served = Served::limited(
         &fixture,
-        limited(Limits {
+        Limits {
             time: Duration::from_secs(2),
             workers: 1,
             waiting: 2,
             ..Limits::default()
-        }),
+        },
     );
     let request = long_work();
     let statuses: Vec<u16> = thread::scope(|scope| {

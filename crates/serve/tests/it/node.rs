@@ -33,21 +33,12 @@ fn blocks_and_transactions_are_those_of_the_node() {
             number(&served.result("eth_chainId", json!([]))),
             u128::from(chain_id)
         );
-        assert_eq!(
-            served.result("net_version", json!([])),
-            chain_id.to_string()
-        );
+        served.answers("net_version", json!([]), chain_id.to_string());
         let mut kinds = BTreeSet::new();
         for block in fixture.lines("blocks").step_by(step(&fixture)) {
             let (at, hash) = (&block["number"], &block["hash"]);
-            assert_eq!(
-                served.result("eth_getBlockByNumber", json!([at, true])),
-                block
-            );
-            assert_eq!(
-                served.result("eth_getBlockByHash", json!([hash, true])),
-                block
-            );
+            served.answers("eth_getBlockByNumber", json!([at, true]), block.clone());
+            served.answers("eth_getBlockByHash", json!([hash, true]), block.clone());
             let transactions = block["transactions"].as_array().unwrap();
             let hashes: Vec<_> = transactions.iter().map(|it| it["hash"].clone()).collect();
             let short = served.result("eth_getBlockByNumber", json!([at, false]));
@@ -55,10 +46,7 @@ fn blocks_and_transactions_are_those_of_the_node() {
             let count = format!("{:#x}", hashes.len());
             let counted = served.result("eth_getBlockTransactionCountByHash", json!([hash]));
             assert_eq!(counted, count);
-            assert_eq!(
-                served.result("eth_getUncleCountByBlockNumber", json!([at])),
-                "0x0"
-            );
+            served.answers("eth_getUncleCountByBlockNumber", json!([at]), "0x0");
             for it in transactions {
                 // One of each kind, and the first of each block.
                 let kind = (it["type"].clone().to_string(), it["to"].is_null());
@@ -66,14 +54,11 @@ fn blocks_and_transactions_are_those_of_the_node() {
                     continue;
                 }
                 let (hash, index) = (&it["hash"], &it["transactionIndex"]);
-                assert_eq!(
-                    served.result("eth_getTransactionByHash", json!([hash])),
-                    *it
-                );
+                served.answers("eth_getTransactionByHash", json!([hash]), it.clone());
                 let by_place = "eth_getTransactionByBlockNumberAndIndex";
-                assert_eq!(served.result(by_place, json!([at, index])), *it);
+                served.answers(by_place, json!([at, index]), it.clone());
                 let by_hash = "eth_getTransactionByBlockHashAndIndex";
-                assert_eq!(served.result(by_hash, json!([block["hash"], index])), *it);
+                served.answers(by_hash, json!([block["hash"], index]), it.clone());
             }
         }
     }
@@ -96,10 +81,7 @@ fn receipts_are_those_of_the_node() {
                 );
                 if kinds.insert(kind) {
                     let hash = &it["transactionHash"];
-                    assert_eq!(
-                        served.result("eth_getTransactionReceipt", json!([hash])),
-                        *it
-                    );
+                    served.answers("eth_getTransactionReceipt", json!([hash]), it.clone());
                 }
             }
         }
@@ -150,14 +132,15 @@ fn calls_run_on_the_state_of_any_block() {
     let token = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
     let decimals = json!({ "to": token, "data": "0x313ce567" });
     let six = format!("0x{:064x}", 6);
-    assert_eq!(served.result("eth_call", json!([decimals, "latest"])), six);
-    assert_eq!(served.result("eth_call", json!([decimals])), six);
+    served.answers("eth_call", json!([decimals, "latest"]), six.clone());
+    served.answers("eth_call", json!([decimals]), six.clone());
     // Before the contract.
-    assert_eq!(served.result("eth_call", json!([decimals, "0x0"])), "0x");
+    served.answers("eth_call", json!([decimals, "0x0"]), "0x");
     let hash = served.result("eth_getBlockByNumber", json!(["latest", false]))["hash"].clone();
-    assert_eq!(
-        served.result("eth_call", json!([decimals, { "blockHash": hash }])),
-        six
+    served.answers(
+        "eth_call",
+        json!([decimals, { "blockHash": hash }]),
+        six.clone(),
     );
     // A transfer without a balance.
     let to = "0000000000000000000000000000000000000000000000000000000000000001";
@@ -193,30 +176,16 @@ fn what_is_not_there_is_null_or_an_error() {
         };
         assert_eq!(served.result(method, params), Value::Null, "{method}");
     }
-    assert_eq!(
-        served.result("eth_getBlockByNumber", json!(["0x29", true])),
-        Value::Null
-    );
+    served.answers("eth_getBlockByNumber", json!(["0x29", true]), Value::Null);
     let logs = |from: &str, to: &str| json!([{ "fromBlock": from, "toBlock": to }]);
     let (code, message) = served.error("eth_getLogs", logs("0x0", "0x29"));
     assert_eq!(code, -32000);
     assert!(message.contains("block 41 is above 40"), "{message}");
-    assert_eq!(served.error("eth_getLogs", logs("0x5", "0x4")).0, -32602);
+    served.refuses("eth_getLogs", logs("0x5", "0x4"), -32602);
     let account = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
-    assert_eq!(
-        served.error("eth_getBalance", json!([account, "0x29"])).0,
-        -32000
-    );
-    assert_eq!(
-        served
-            .error("eth_getBalance", json!([account, "pending"]))
-            .0,
-        -32000
-    );
-    assert_eq!(
-        served.error("eth_sendRawTransaction", json!(["0x00"])).0,
-        -32601
-    );
+    served.refuses("eth_getBalance", json!([account, "0x29"]), -32000);
+    served.refuses("eth_getBalance", json!([account, "pending"]), -32000);
+    served.refuses("eth_sendRawTransaction", json!(["0x00"]), -32601);
     // ethereum-etl asks in another way after exactly these words.
     let (code, message) = served.error("eth_newFilter", json!([{}]));
     assert_eq!(code, -32000);
@@ -278,17 +247,15 @@ fn pruned_blocks_are_an_error_and_never_an_empty_list() {
     let kept = full.lines("receipts").skip(600).step_by(20);
     for line in kept {
         let block = format!("{:#x}", line["block"].as_u64().unwrap());
-        assert_eq!(
-            served.result("eth_getBlockReceipts", json!([block])),
-            line["receipts"]
+        served.answers(
+            "eth_getBlockReceipts",
+            json!([block]),
+            line["receipts"].clone(),
         );
     }
     let account = fixture.truth["accounts"]["deployer"].as_str();
     let account = account.unwrap_or("0x1b22c096214781abb941b35f9bebd1382aa279ba");
-    assert_eq!(
-        served.error("eth_getBalance", json!([account, "0x5"])).0,
-        4444
-    );
+    served.refuses("eth_getBalance", json!([account, "0x5"]), 4444);
 }
 
 /// A node that stores its state later than its blocks answers at its newest block all the same.

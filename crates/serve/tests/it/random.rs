@@ -4,7 +4,7 @@
 //! `TXGRAPH_SERVE_REQUESTS` is the number of requests (`scripts/serve-stress.sh`), `TXGRAPH_SERVE_SEED`
 //! their seed.
 
-use crate::harness::{Response, Served, settings, small};
+use crate::harness::{Response, Served, small};
 use serde_json::Value;
 use std::{
     env, fs,
@@ -13,7 +13,7 @@ use std::{
     thread,
     time::Duration,
 };
-use txgraph_serve::{ACTIONS, Limits, METHODS, Settings};
+use txgraph_serve::{ACTIONS, Limits, METHODS};
 use txgraph_testkit::random::Xorshift;
 
 /// The number of requests in an ordinary run.
@@ -484,13 +484,7 @@ fn random_requests_are_answered() {
         send_time: Duration::from_secs(60),
         ..Limits::default()
     };
-    let served = Served::with(
-        &small(),
-        Settings {
-            limits,
-            ..settings()
-        },
-    );
+    let served = Served::limited(&small(), limits);
     let run = |count: usize, seed: u64| {
         thread::scope(|scope| {
             for number in 0..CLIENTS as u64 {

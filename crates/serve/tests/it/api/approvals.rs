@@ -4,10 +4,10 @@ use super::{
     get, open, refused, rows,
     written::{CSV, check_fields, check_file, written},
 };
-use crate::harness::{Served, settings, small};
+use crate::harness::{Served, small};
 use serde_json::json;
 use txgraph::{AnalysisFormat, OpenApprovals};
-use txgraph_serve::{Limits, Settings};
+use txgraph_serve::Limits;
 
 const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
@@ -77,11 +77,7 @@ fn large_lists_are_refused() {
         rows: 1,
         ..Limits::default()
     };
-    let settings = Settings {
-        limits,
-        ..settings()
-    };
-    let served = Served::with(&small(), settings);
+    let served = Served::limited(&small(), limits);
     get(&served, &format!("approvals?address={OWNER}"));
     let (status, code, message) = refused(
         &served,

@@ -107,13 +107,7 @@ fn files_are_not_read_for_parameters() {
 
 #[test]
 fn answers_are_bounded_and_tagged() {
-    let limited = |limits| {
-        let settings = Settings {
-            limits,
-            ..settings()
-        };
-        Served::with(&small(), settings)
-    };
+    let limited = |limits| Served::limited(&small(), limits);
     let served = limited(Limits {
         rows: 50,
         ..Limits::default()

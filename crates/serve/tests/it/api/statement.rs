@@ -4,10 +4,10 @@ use super::{
     get, open, refused, rows,
     written::{CSV, check_fields, check_file, written},
 };
-use crate::harness::{Served, settings, small};
+use crate::harness::{Served, small};
 use serde_json::json;
 use txgraph::{AccountStatement, AnalysisFormat, TokenList};
-use txgraph_serve::{Limits, Settings};
+use txgraph_serve::Limits;
 
 /// An account with several tokens.
 const ACCOUNT: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
@@ -100,13 +100,7 @@ fn wrong_questions_are_refused_and_large_answers_bounded() {
         rows: 3,
         ..Limits::default()
     };
-    let served = Served::with(
-        &small(),
-        Settings {
-            limits,
-            ..settings()
-        },
-    );
+    let served = Served::limited(&small(), limits);
     for query in ["", "&format=csv", "&format=json"] {
         let query = format!("statement?address={ACCOUNT}{query}");
         let (status, code, message) = refused(&served, &query);
