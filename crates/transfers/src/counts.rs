@@ -73,63 +73,31 @@ impl DecodeCounts {
     /// Returns the difference to `earlier`, an earlier state of the same counts.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        // Destructured, so that a new field cannot be forgotten.
-        let Self {
-            blocks,
-            skipped_blocks,
-            transactions,
-            logs,
-            transfers,
-            malformed,
-            malformed_erc1155,
-            dirty_addresses,
-            wraps_deduplicated,
-            duplicates,
-            gaps,
-        } = *earlier;
+        self.with(earlier, |count, earlier| count - earlier)
+    }
+
+    /// Combines each count with the same one of `other`.
+    fn with(&self, other: &Self, count: impl Fn(u64, u64) -> u64 + Copy) -> Self {
+        // All fields are named, so that a new one cannot be forgotten.
         Self {
-            blocks: self.blocks - blocks,
-            skipped_blocks: self.skipped_blocks - skipped_blocks,
-            transactions: self.transactions - transactions,
-            logs: self.logs - logs,
-            transfers: self.transfers - transfers,
-            malformed: self.malformed - malformed,
-            malformed_erc1155: self.malformed_erc1155 - malformed_erc1155,
-            dirty_addresses: self.dirty_addresses - dirty_addresses,
-            wraps_deduplicated: self.wraps_deduplicated - wraps_deduplicated,
-            duplicates: self.duplicates - duplicates,
-            gaps: self.gaps.since(&gaps),
+            blocks: count(self.blocks, other.blocks),
+            skipped_blocks: count(self.skipped_blocks, other.skipped_blocks),
+            transactions: count(self.transactions, other.transactions),
+            logs: count(self.logs, other.logs),
+            transfers: count(self.transfers, other.transfers),
+            malformed: count(self.malformed, other.malformed),
+            malformed_erc1155: count(self.malformed_erc1155, other.malformed_erc1155),
+            dirty_addresses: count(self.dirty_addresses, other.dirty_addresses),
+            wraps_deduplicated: count(self.wraps_deduplicated, other.wraps_deduplicated),
+            duplicates: count(self.duplicates, other.duplicates),
+            gaps: self.gaps.with(&other.gaps, count),
         }
     }
 }
 
 impl AddAssign for DecodeCounts {
     fn add_assign(&mut self, other: Self) {
-        // Destructured, so that a new field cannot be forgotten.
-        let Self {
-            blocks,
-            skipped_blocks,
-            transactions,
-            logs,
-            transfers,
-            malformed,
-            malformed_erc1155,
-            dirty_addresses,
-            wraps_deduplicated,
-            duplicates,
-            gaps,
-        } = other;
-        self.blocks += blocks;
-        self.skipped_blocks += skipped_blocks;
-        self.transactions += transactions;
-        self.logs += logs;
-        self.transfers += transfers;
-        self.malformed += malformed;
-        self.malformed_erc1155 += malformed_erc1155;
-        self.dirty_addresses += dirty_addresses;
-        self.wraps_deduplicated += wraps_deduplicated;
-        self.duplicates += duplicates;
-        self.gaps += gaps;
+        *self = self.with(&other, |one, other| one + other);
     }
 }
 

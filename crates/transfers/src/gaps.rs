@@ -1,7 +1,6 @@
 //! Gaps that sources show in their own data.
 
 use serde::{Deserialize, Serialize};
-use std::ops::AddAssign;
 
 macro_rules! gaps {
     ($($(#[$doc:meta])* $field:ident = $words:literal,)*) => {
@@ -23,16 +22,10 @@ macro_rules! gaps {
                 present.map(|(count, words)| format!("{words}: {count}")).collect()
             }
 
-            /// Returns the difference to `earlier`, an earlier state of the same numbers.
+            /// Combines each number with the same one of `other`.
             #[must_use]
-            pub const fn since(&self, earlier: &Self) -> Self {
-                Self { $($field: self.$field - earlier.$field,)* }
-            }
-        }
-
-        impl AddAssign for Gaps {
-            fn add_assign(&mut self, other: Self) {
-                $(self.$field += other.$field;)*
+            pub(crate) fn with(&self, other: &Self, number: impl Fn(u64, u64) -> u64) -> Self {
+                Self { $($field: number(self.$field, other.$field),)* }
             }
         }
     };
@@ -75,15 +68,14 @@ mod tests {
 
     #[test]
     fn numbers_that_are_not_zero_are_caveats() {
-        let mut gaps = Gaps::default();
-        assert!(gaps.is_empty() && gaps.caveats().is_empty());
+        let none = Gaps::default();
+        assert!(none.is_empty() && none.caveats().is_empty());
         let two = Gaps {
             untraced: 2,
-            ..gaps
+            ..none
         };
-        gaps += two;
-        gaps += two;
-        assert_eq!(gaps.caveats(), ["transactions without traces: 4"]);
-        assert_eq!(gaps.since(&two), two);
+        let four = two.with(&two, |one, other| one + other);
+        assert_eq!(four.caveats(), ["transactions without traces: 4"]);
+        assert_eq!(four.with(&two, |one, other| one - other), two);
     }
 }

@@ -66,6 +66,20 @@ impl Parameter {
         }
     }
 
+    /// A number with its default and its largest value.
+    pub(super) const fn number(
+        name: &'static str,
+        [default, most]: [u64; 2],
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Number { default, most }, about)
+    }
+
+    /// A parameter that is set or not.
+    pub(super) const fn flag(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, Kind::Flag, about)
+    }
+
     /// One that must be given.
     pub(super) const fn required(self) -> Self {
         Self {

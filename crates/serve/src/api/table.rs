@@ -19,14 +19,12 @@ const MIN: Parameter = Parameter::new(
     Kind::Amount,
     "the smallest amount, in the smallest unit of each token",
 );
-const INTERNAL: Parameter = Parameter::new(
+const INTERNAL: Parameter = Parameter::flag(
     "internal",
-    Kind::Flag,
     "also transfers inside of transactions, which are replayed unless an index has them",
 );
-const PARTIAL: Parameter = Parameter::new(
+const PARTIAL: Parameter = Parameter::flag(
     "partial",
-    Kind::Flag,
     "answer with the blocks that exist if some are missing, and say which",
 );
 const FORMAT: Parameter = Parameter::new(
@@ -80,9 +78,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         summary: "Open approvals: who may take which tokens of an account, and how much",
         parameters: &[
             Parameter::new("address", Kind::Address, "the account").required(),
-            Parameter::new(
+            Parameter::flag(
                 "as_spender",
-                Kind::Flag,
                 "the approvals that others gave to the account",
             ),
             BLOCKS,
@@ -124,26 +121,16 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::new("address", Kind::Address, "two or more addresses")
                 .required()
                 .repeated(),
-            Parameter::new(
+            Parameter::number(
                 "hops",
-                Kind::Number {
-                    default: 1,
-                    most: 4,
-                },
+                [1, 4],
                 "how far from each; 1 are direct counterparties",
             ),
             TOKEN,
             BLOCKS,
             INTERNAL,
             PARTIAL,
-            Parameter::new(
-                "limit",
-                Kind::Number {
-                    default: 100,
-                    most: LIST_MAX,
-                },
-                "the number of addresses",
-            ),
+            Parameter::number("limit", [100, LIST_MAX], "the number of addresses"),
         ],
         answer: &[("addresses", "CommonAddress[]"), ("more", "integer")],
     },
@@ -152,14 +139,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         summary: "The graph around some addresses, with a place for each vertex",
         parameters: &[
             ROOT,
-            Parameter::new(
-                "hops",
-                Kind::Number {
-                    default: 1,
-                    most: 20,
-                },
-                "how far to follow",
-            ),
+            Parameter::number("hops", [1, 20], "how far to follow"),
             Parameter::new(
                 "direction",
                 Kind::Word(DIRECTION),
@@ -170,25 +150,18 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             MIN,
             INTERNAL,
             PARTIAL,
-            Parameter::new(
+            Parameter::flag(
                 "time_respecting",
-                Kind::Flag,
                 "follow a transfer only if it happened after the tokens arrived",
             ),
-            Parameter::new(
+            Parameter::number(
                 "max_edges",
-                Kind::Number {
-                    default: 5_000,
-                    most: EDGES_MAX,
-                },
+                [5_000, EDGES_MAX],
                 "the number of transfers, before they are merged",
             ),
-            Parameter::new(
+            Parameter::number(
                 "max_degree",
-                Kind::Number {
-                    default: 500,
-                    most: EDGES_MAX,
-                },
+                [500, EDGES_MAX],
                 "addresses with more counterparties are hubs, which are not followed",
             ),
         ],
@@ -237,14 +210,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             MIN,
             INTERNAL,
             PARTIAL,
-            Parameter::new(
-                "limit",
-                Kind::Number {
-                    default: 50,
-                    most: LIST_MAX,
-                },
-                "the number of edges",
-            ),
+            Parameter::number("limit", [50, LIST_MAX], "the number of edges"),
         ],
         answer: &[
             ("address", "hex"),
@@ -266,35 +232,22 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[
             Parameter::new("from", Kind::Address, "where the tokens come from").required(),
             Parameter::new("to", Kind::Address, "where they arrive").required(),
-            Parameter::new(
-                "hops",
-                Kind::Number {
-                    default: 6,
-                    most: 50,
-                },
-                "the transfers of the longest route",
-            ),
-            Parameter::new(
+            Parameter::number("hops", [6, 50], "the transfers of the longest route"),
+            Parameter::flag(
                 "any_order",
-                Kind::Flag,
                 "also routes whose transfers happened in another order",
             ),
-            Parameter::new(
+            Parameter::flag(
                 "any_token",
-                Kind::Flag,
                 "go on with transfers of any token: contacts, not amounts",
             ),
-            Parameter::new(
+            Parameter::flag(
                 "max_flow",
-                Kind::Flag,
                 "instead of routes, how much can have gone at most over all of them, and what bounds it",
             ),
-            Parameter::new(
+            Parameter::number(
                 "max_degree",
-                Kind::Number {
-                    default: 0,
-                    most: EDGES_MAX,
-                },
+                [0, EDGES_MAX],
                 "no routes through addresses with more counterparties; 0: through all",
             ),
             TOKEN,
@@ -322,14 +275,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             MIN,
             INTERNAL,
             PARTIAL,
-            Parameter::new(
-                "limit",
-                Kind::Number {
-                    default: 10,
-                    most: 1_000,
-                },
-                "the findings of each pattern",
-            ),
+            Parameter::number("limit", [10, 1_000], "the findings of each pattern"),
         ],
         answer: &[
             ("measure", "string"),
@@ -355,18 +301,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         summary: "Every movement of an account, from opening to closing balances",
         parameters: &[
             Parameter::new("address", Kind::Address, "the account").required(),
-            Parameter::new(
+            Parameter::number(
                 "year",
-                Kind::Number {
-                    default: 0,
-                    most: 9_999,
-                },
+                [0, 9_999],
                 "only the blocks of a year (UTC), instead of `blocks`; 0: none",
             ),
             BLOCKS,
-            Parameter::new(
+            Parameter::flag(
                 "internal",
-                Kind::Flag,
                 "execute every block again, not only those that changed the account",
             ),
             FORMAT,
@@ -393,14 +335,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::new("token", Kind::Address, "the contract").required(),
             BLOCKS,
             PARTIAL,
-            Parameter::new(
-                "limit",
-                Kind::Number {
-                    default: 50,
-                    most: LIST_MAX,
-                },
-                "the number of holders",
-            ),
+            Parameter::number("limit", [50, LIST_MAX], "the number of holders"),
         ],
         answer: &[
             ("token", "Token"),
@@ -420,29 +355,18 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 Kind::Word(&["fifo", "lifo", "haircut", "poison", "execution"]),
                 "which tokens of an account leave first",
             ),
-            Parameter::new(
+            Parameter::flag(
                 "swaps",
-                Kind::Flag,
                 "follow tokens into those that they are swapped for",
             ),
-            Parameter::new(
-                "hops",
-                Kind::Number {
-                    default: 0,
-                    most: 50,
-                },
-                "how far to follow; 0: to the end",
-            ),
+            Parameter::number("hops", [0, 50], "how far to follow; 0: to the end"),
             TOKEN,
             BLOCKS,
             INTERNAL,
             PARTIAL,
-            Parameter::new(
+            Parameter::number(
                 "max_edges",
-                Kind::Number {
-                    default: EDGES_MAX,
-                    most: EDGES_MAX,
-                },
+                [EDGES_MAX, EDGES_MAX],
                 "the number of transfers that are followed",
             ),
         ],
@@ -507,22 +431,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 Kind::Word(&["oldest", "newest"]),
                 "which come first",
             ),
-            Parameter::new(
-                "limit",
-                Kind::Number {
-                    default: 100,
-                    most: LIST_MAX,
-                },
-                "the number of transfers",
-            ),
-            Parameter::new(
-                "offset",
-                Kind::Number {
-                    default: 0,
-                    most: 100_000,
-                },
-                "the number of transfers to skip",
-            ),
+            Parameter::number("limit", [100, LIST_MAX], "the number of transfers"),
+            Parameter::number("offset", [0, 100_000], "the number of transfers to skip"),
         ],
         answer: &[
             ("transfers", "Transfer[]"),
