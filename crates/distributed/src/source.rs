@@ -19,7 +19,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use txgraph::{Backend, Capabilities, Capability, MeasureSettings, Measured, ProtectedPaths};
+use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths};
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, ScanReport, ScanRequest, SourceError,
     Transfer, TransferFilter, TransferSource,
@@ -336,12 +336,6 @@ impl ClusterBackend {
 }
 
 impl Backend for ClusterBackend {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-            .with(Capability::Transfers)
-            .with(Capability::Hashes)
-    }
-
     fn chain(&self) -> txgraph::Result<&ChainInfo> {
         Ok(&self.driver.info.chain)
     }

@@ -95,6 +95,7 @@ mod retry;
 pub mod fuzzing;
 
 pub use account::Account;
+pub use alloy_eips::eip4895::Withdrawal;
 pub use block::Block;
 pub use chain::Chain;
 pub use checkpoint::{PruneCheckpoint, StageCheckpoint};
@@ -105,7 +106,7 @@ pub use error::{Error, Result};
 pub use header::{Header, LogsBloom};
 pub use info::{Info, StaticFile, Tip, Writer};
 pub use layout::Layout;
-pub use parts::{BodyIndices, Part, Parts, Withdrawal};
+pub use parts::{BodyIndices, Part, Parts};
 pub use receipt::{Log, Logs, Receipt};
 pub use scratch::Scratch;
 pub use snapshot::Snapshot;

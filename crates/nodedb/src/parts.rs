@@ -1,6 +1,5 @@
 //! The parts of a block that may be read or missing.
 
-use alloy_primitives::Address;
 use std::fmt;
 
 /// The parts of blocks that a scan reads.
@@ -84,17 +83,4 @@ pub struct BodyIndices {
     pub first_tx: u64,
     /// The number of transactions.
     pub tx_count: u64,
-}
-
-/// A validator withdrawal (EIP-4895).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Withdrawal {
-    /// Its index in the chain.
-    pub index: u64,
-    /// The index of the validator.
-    pub validator_index: u64,
-    /// The receiver.
-    pub address: Address,
-    /// The amount in gwei.
-    pub amount_gwei: u64,
 }

@@ -118,7 +118,7 @@ pub(crate) fn withdrawals(value: &[u8], into: &mut Vec<Withdrawal>) -> Result<()
             index: item.u64(index)?,
             validator_index: item.u64(validator)?,
             address: item.address()?,
-            amount_gwei: item.u64(amount)?,
+            amount: item.u64(amount)?,
         });
         item.finish()?;
     }
@@ -233,7 +233,7 @@ mod tests {
             index: 0,
             validator_index: 5,
             address: Address::repeat_byte(0xdd),
-            amount_gwei: 1_000_000_000,
+            amount: 1_000_000_000,
         };
         assert_eq!(found, [expected]);
     }

@@ -2,10 +2,9 @@
 //! hashes. The proofs check every byte, which is expensive: all transactions and receipts
 //! are encoded and hashed, and senders are recovered.
 
-use crate::{Block, Error, Receipt, Result, Snapshot, Withdrawal};
+use crate::{Block, Error, Receipt, Result, Snapshot};
 use alloy_consensus::{EthereumReceipt, TxReceipt, TxType, proofs};
 use alloy_eips::Encodable2718;
-use alloy_eips::eip4895;
 use alloy_primitives::{B256, Bloom};
 use alloy_rlp::{Encodable, Header};
 use txgraph_base::{ChainFamily, KnownChain};
@@ -31,8 +30,7 @@ impl Block<'_> {
         if let Some(expected) = self.header()?.withdrawals_root
             && self.snapshot.family() == ChainFamily::Ethereum
         {
-            let withdrawals: Vec<_> = self.withdrawals().iter().map(to_alloy).collect();
-            let root = proofs::calculate_withdrawals_root(&withdrawals);
+            let root = proofs::calculate_withdrawals_root(self.withdrawals());
             self.require("withdrawals root", root == expected)?;
         }
         Ok(())
@@ -173,15 +171,6 @@ fn encode_op(receipt: &Receipt<'_>) -> Result<(Vec<u8>, Bloom)> {
     head.encode(&mut encoded);
     encoded.extend(fields);
     Ok((encoded, bloom))
-}
-
-const fn to_alloy(withdrawal: &Withdrawal) -> eip4895::Withdrawal {
-    eip4895::Withdrawal {
-        index: withdrawal.index,
-        validator_index: withdrawal.validator_index,
-        address: withdrawal.address,
-        amount: withdrawal.amount_gwei,
-    }
 }
 
 #[cfg(test)]

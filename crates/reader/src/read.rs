@@ -379,7 +379,7 @@ impl ChunkReader<'_> {
         if self.parts.withdrawals {
             let views = block.withdrawals().iter().map(|withdrawal| WithdrawalView {
                 address: withdrawal.address,
-                amount_gwei: withdrawal.amount_gwei,
+                amount_gwei: withdrawal.amount,
             });
             decoder.withdrawals(views, transfers);
         }

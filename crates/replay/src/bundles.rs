@@ -4,7 +4,6 @@ use crate::{
     BlockReplay, BlockSource, ChainRules, Error, FrameDetail, Genesis, Record, Replayer, Result,
     StateError, StateHistory, StoredBlock, StoredTransaction,
 };
-use alloy_eips::eip4895;
 use alloy_primitives::B256;
 use std::{
     ops::ControlFlow,
@@ -15,7 +14,7 @@ use txgraph_base::KnownChain;
 use txgraph_block::evm_transaction;
 use txgraph_bundle::{Bundle, BundleState, BundledBlock, BundledChain, FlatState, Recorder};
 use txgraph_evm::AccountChange;
-use txgraph_nodedb::{BlockRange, Header, NodeDb, Parts, Scratch, Withdrawal};
+use txgraph_nodedb::{BlockRange, Header, NodeDb, Parts, Scratch};
 use txgraph_state::BlockChanges;
 
 impl ChainRules {
@@ -132,14 +131,7 @@ fn stored(block: &BundledBlock, header: Header) -> Result<StoredBlock, usize> {
                 hash: ommer.hash_slow(),
             })
             .collect(),
-        withdrawals: withdrawals
-            .map(|withdrawal| Withdrawal {
-                index: withdrawal.index,
-                validator_index: withdrawal.validator_index,
-                address: withdrawal.address,
-                amount_gwei: withdrawal.amount,
-            })
-            .collect(),
+        withdrawals: withdrawals.copied().collect(),
         receipts: None,
     })
 }
@@ -269,18 +261,11 @@ fn bundled(db: &NodeDb, number: u64) -> Result<BundledBlock> {
         let count = u32::try_from(block.body.tx_count).unwrap_or(u32::MAX);
         let transactions = (0..count).map(|index| block.signed_transaction(index));
         let transactions = transactions.collect::<Result<_, _>>()?;
-        let withdrawals = block.withdrawals().iter();
-        let withdrawals = withdrawals.map(|withdrawal| eip4895::Withdrawal {
-            index: withdrawal.index,
-            validator_index: withdrawal.validator_index,
-            address: withdrawal.address,
-            amount: withdrawal.amount_gwei,
-        });
         read = Some(BundledBlock {
             header: header.fields.clone(),
             hash: header.hash,
             transactions,
-            withdrawals: withdrawals.collect(),
+            withdrawals: block.withdrawals().to_vec(),
             ommers: (block.ommers()?.into_iter())
                 .map(|ommer| ommer.fields)
                 .collect(),

@@ -137,7 +137,7 @@ fn steps<'a>(rules: &'a BlockRules, stored: &StoredBlock, block: &'a Block) -> B
         parent_hash: stored.header.parent_hash,
         parent_beacon_block_root: stored.header.parent_beacon_block_root,
         ommers: ommers.map(|it| (it.number, it.beneficiary)).collect(),
-        withdrawals: withdrawals.map(|it| (it.address, it.amount_gwei)).collect(),
+        withdrawals: withdrawals.map(|it| (it.address, it.amount)).collect(),
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
                 index: 0,
                 validator_index: 0,
                 address: Address::repeat_byte(0xcc),
-                amount_gwei: 3,
+                amount: 3,
             }],
             receipts: None,
         };

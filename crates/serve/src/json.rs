@@ -105,7 +105,7 @@ fn withdrawal(it: &Withdrawal) -> Value {
         "index": quantity(it.index),
         "validatorIndex": quantity(it.validator_index),
         "address": address(it.address),
-        "amount": quantity(it.amount_gwei),
+        "amount": quantity(it.amount),
     })
 }
 

@@ -178,7 +178,7 @@ fn verbs_without_a_node_replace_files_only_when_asked() {
 fn stats_are_written() {
     let sample = Sample::small();
     let read = |line: &str, status: i32| -> serde_json::Value {
-        let run = sample
+        sample
             .run(&format!("{line} --stats stats.json"))
             .ended(status);
         sample.read_json("stats.json")

@@ -179,7 +179,7 @@ fn of_others(chain: &Chain, fixture: &Fixture, server: &RpcServer) -> Vec<Kind> 
 }
 
 fn compare(chain: &Chain, kinds: &[Kind]) {
-    let all = chain.rows("transfers -q");
+    let all = chain.ok("transfers -q").rows();
     // The address that sends most, and a token of it.
     let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in all.iter().filter(|row| row["kind"] == "transfer") {

@@ -128,7 +128,7 @@ fn block_equals(block: &mut Block<'_>, answer: &Value) {
             json::number(&expected["validatorIndex"])
         );
         assert_eq!(found.address, json::address(&expected["address"]));
-        assert_eq!(found.amount_gwei, json::number(&expected["amount"]));
+        assert_eq!(found.amount, json::number(&expected["amount"]));
     }
 }
 

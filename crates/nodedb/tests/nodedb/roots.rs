@@ -3,7 +3,6 @@
 use alloy_consensus::{
     Eip658Value, EthereumReceipt, ReceiptEnvelope, ReceiptWithBloom, TxType, proofs,
 };
-use alloy_eips::eip4895;
 use alloy_primitives::{B256, Bloom, Log};
 use reth_codecs::Compact;
 use std::ops::ControlFlow;
@@ -155,17 +154,7 @@ pub(crate) fn contradiction(
     if proofs::calculate_transaction_root(&transactions) != header.transactions_root {
         return Ok(Some("transactions root"));
     }
-    let withdrawals: Vec<_> = block
-        .withdrawals()
-        .iter()
-        .map(|withdrawal| eip4895::Withdrawal {
-            index: withdrawal.index,
-            validator_index: withdrawal.validator_index,
-            address: withdrawal.address,
-            amount: withdrawal.amount_gwei,
-        })
-        .collect();
-    let root = proofs::calculate_withdrawals_root(&withdrawals);
+    let root = proofs::calculate_withdrawals_root(block.withdrawals());
     if header
         .withdrawals_root
         .is_some_and(|expected| expected != root)

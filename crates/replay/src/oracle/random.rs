@@ -207,7 +207,7 @@ fn withdrawal(to: u8) -> Withdrawal {
         index: 0,
         validator_index: 0,
         address: Address::with_last_byte(to),
-        amount_gwei: 3,
+        amount: 3,
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
             "withdrawalIndex": text(withdrawal.index),
             "validatorIndex": text(withdrawal.validator_index),
             "address": address(withdrawal.address),
-            "amount": text(withdrawal.amount_gwei),
+            "amount": text(withdrawal.amount),
             "blockNumber": text(number),
             "timestamp": text(transfer.block_timestamp.map_or(0, txgraph::BlockTime::seconds)),
         }));

@@ -363,27 +363,39 @@ fn damaged_files_never_panic() {
             })
         })
         .collect();
-    let (mut random, mut errors) = (Xorshift(0x5eed), 0);
-    for round in 0..300 {
+    let read = || read_everything(copy.path());
+    assert!(errors_of_damage(&files, (300, 5), 0x5eed, read) > 60);
+}
+
+/// Damages one file at a time: cuts every `cut`th, and flips a bit of the others. Returns the number of
+/// errors in so many rounds.
+fn errors_of_damage<T>(
+    files: &[PathBuf],
+    (rounds, cut): (usize, usize),
+    seed: u64,
+    read: impl Fn() -> Result<T, Error>,
+) -> usize {
+    let (mut random, mut errors) = (Xorshift(seed), 0);
+    for round in 0..rounds {
         let path = &files[round % files.len()];
         let whole = fs::read(path).unwrap();
         let mut damaged = whole.clone();
         let at = random.below(whole.len() as u64) as usize;
-        if round % 5 == 4 {
+        if round % cut == cut - 1 {
             damaged.truncate(at);
         } else {
             damaged[at] ^= 1 << random.below(8);
         }
         fs::write(path, &damaged).unwrap();
-        if let Err(error) = read_everything(copy.path()) {
+        if let Err(error) = read() {
             assert!(!error.to_string().is_empty());
             errors += 1;
         }
         fs::write(path, whole).unwrap();
     }
-    println!("{errors} of 300 damaged directories gave an error");
-    assert!(errors > 60);
-    read_everything(copy.path()).unwrap();
+    println!("{errors} of {rounds} damaged directories gave an error");
+    read().unwrap();
+    errors
 }
 
 /// The same for the pages of `mdbx.dat`, which has all state of a v1 node.
@@ -462,26 +474,7 @@ fn a_damaged_rocksdb_never_panics() {
         .filter(|path| !path.ends_with("LOG") && !path.ends_with("LOCK"))
         .collect();
     assert!(files.len() > 3, "{files:?}");
-    let (mut random, mut errors) = (Xorshift(0xd0c5), 0);
-    for round in 0..120 {
-        let path = &files[round % files.len()];
-        let whole = fs::read(path).unwrap();
-        let mut damaged = whole.clone();
-        let at = random.below(whole.len() as u64) as usize;
-        if round % 3 == 2 {
-            damaged.truncate(at);
-        } else {
-            damaged[at] ^= 1 << random.below(8);
-        }
-        fs::write(path, &damaged).unwrap();
-        if let Err(error) = read_by_index(copy.path()) {
-            assert!(!error.to_string().is_empty());
-            errors += 1;
-        }
-        fs::write(path, whole).unwrap();
-    }
-    println!("{errors} of 120 damaged directories gave an error while reading");
-    read_by_index(copy.path()).unwrap();
+    errors_of_damage(&files, (120, 3), 0xd0c5, || read_by_index(copy.path()));
 }
 
 fn read_by_index(dir: &Path) -> Result<(), Error> {

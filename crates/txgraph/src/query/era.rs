@@ -1,7 +1,7 @@
 //! Blocks of a node, written as an archive.
 
 use crate::{BlockSpec, Capability, Error, Result, Source, select};
-use alloy_eips::{Encodable2718, eip4895};
+use alloy_eips::Encodable2718;
 use alloy_rlp::Encodable;
 use std::{
     fs,
@@ -164,15 +164,10 @@ fn encode(block: &mut Block<'_>) -> txgraph_nodedb::Result<EncodedBlock> {
     let ommers: Vec<_> = (block.ommers()?.iter())
         .map(|ommer| ommer.fields.clone())
         .collect();
-    let withdrawals: Vec<_> = (block.withdrawals().iter())
-        .map(|withdrawal| eip4895::Withdrawal {
-            index: withdrawal.index,
-            validator_index: withdrawal.validator_index,
-            address: withdrawal.address,
-            amount: withdrawal.amount_gwei,
-        })
-        .collect();
-    let (ommers, withdrawals) = (alloy_rlp::encode(ommers), alloy_rlp::encode(withdrawals));
+    let (ommers, withdrawals) = (
+        alloy_rlp::encode(ommers),
+        alloy_rlp::encode(block.withdrawals().to_vec()),
+    );
     let body = encode_body(
         transactions.iter().map(Vec::as_slice),
         &ommers,

@@ -1,7 +1,7 @@
 //! The trait that each kind of source implements.
 
 use super::run_control::RunControl;
-use crate::{Capabilities, MeasureSettings, Measured, ProtectedPaths, Result};
+use crate::{Capabilities, Capability, MeasureSettings, Measured, ProtectedPaths, Result};
 use std::{any::Any, fmt};
 use txgraph_transfers::{BlockRange, ChainInfo, ScanRequest, TransferFilter, TransferSource};
 
@@ -11,8 +11,13 @@ pub type BuildSourceFn<'a> = dyn FnMut(txgraph_stored::BuildSource<'_>) -> Resul
 
 /// An open source of one kind. [`Source`](crate::Source) adds the queries.
 pub trait Backend: Any + fmt::Debug + Send + Sync {
-    /// The capabilities of this source. The other methods are called only for these.
-    fn capabilities(&self) -> Capabilities;
+    /// The capabilities of this source. The other methods are called only for these. Default: transfers
+    /// with their hashes.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+            .with(Capability::Transfers)
+            .with(Capability::Hashes)
+    }
 
     /// The chain.
     fn chain(&self) -> Result<&ChainInfo>;

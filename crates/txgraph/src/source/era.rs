@@ -1,7 +1,7 @@
 //! Archives of blocks as a source.
 
 use super::{backend::Backend, run_control::RunControl};
-use crate::{Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
+use crate::{Config, Error, ProtectedPaths, Result, SourceSpec};
 use std::path::Path;
 use txgraph_era::{Archive, EraOptions};
 use txgraph_stored::{StoredBlocks, StoredSource};
@@ -30,12 +30,6 @@ impl EraFiles {
 }
 
 impl Backend for EraFiles {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-            .with(Capability::Transfers)
-            .with(Capability::Hashes)
-    }
-
     fn chain(&self) -> Result<&ChainInfo> {
         Ok(self.source.chain())
     }

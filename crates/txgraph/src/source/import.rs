@@ -1,10 +1,7 @@
 //! Files that other tools write, as a source.
 
 use super::{backend::Backend, run_control::RunControl};
-use crate::{
-    Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec,
-    grammar::parse_blocks,
-};
+use crate::{Config, Error, ProtectedPaths, Result, SourceSpec, grammar::parse_blocks};
 use std::path::Path;
 use txgraph_import::{Columns, Family, ImportOptions, ImportedFiles};
 use txgraph_stored::StoredSource;
@@ -63,12 +60,6 @@ fn covers(text: &str) -> Result<BlockRanges> {
 }
 
 impl Backend for Import {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-            .with(Capability::Transfers)
-            .with(Capability::Hashes)
-    }
-
     /// With tables of traces.
     fn has_internal(&self) -> bool {
         self.source.blocks().has_internal()

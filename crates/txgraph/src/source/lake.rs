@@ -1,7 +1,7 @@
 //! A lake as a source.
 
 use super::{backend::Backend, run_control::RunControl};
-use crate::{Capabilities, Capability, Config, Error, Hint, ProtectedPaths, Result, SourceSpec};
+use crate::{Config, Error, Hint, ProtectedPaths, Result, SourceSpec};
 use std::path::Path;
 use txgraph_lake::{Lake, LakeSource};
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
@@ -40,12 +40,6 @@ impl LakeFolder {
 }
 
 impl Backend for LakeFolder {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-            .with(Capability::Transfers)
-            .with(Capability::Hashes)
-    }
-
     fn chain(&self) -> Result<&ChainInfo> {
         Ok(self.lake.chain())
     }

@@ -193,17 +193,7 @@ fn size(
     let transactions = transactions.iter();
     let transactions = transactions.map(|it| it.transaction.network_len()).sum();
     let ommers = ommers.iter().map(|ommer| ommer.fields.length()).sum();
-    let withdrawals = withdrawals.map(|withdrawals| {
-        let one = |it: &Withdrawal| {
-            list(
-                it.index.length()
-                    + it.validator_index.length()
-                    + it.address.length()
-                    + it.amount_gwei.length(),
-            )
-        };
-        list(withdrawals.iter().map(one).sum())
-    });
+    let withdrawals = withdrawals.map(|all| list(all.iter().map(Encodable::length).sum()));
     let payload = header.fields.length()
         + list(transactions)
         + list(ommers)
