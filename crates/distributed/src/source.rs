@@ -21,8 +21,8 @@ use std::{
 };
 use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths};
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, ScanReport, ScanRequest, SourceError,
-    Transfer, TransferFilter, TransferSource,
+    Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, ScanReport, ScanRequest, Sink,
+    SourceError, Transfer, TransferFilter, TransferSource,
 };
 
 /// Answers requests with jobs on a cluster.
@@ -85,7 +85,7 @@ impl ClusterSource<'_> {
         &self,
         request: &ScanRequest,
         first: bool,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ScanReport, SourceError> {
         if let Some(local) = self.local(request) {
             let addresses = request.filter.touching.as_ref();
@@ -108,10 +108,7 @@ impl ClusterSource<'_> {
 }
 
 /// Passes the rows of a step to `sink`, in batches of whole blocks.
-fn deliver(
-    step: &Committed,
-    sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-) -> Result<(), SourceError> {
+fn deliver(step: &Committed, sink: &mut Sink<'_>) -> Result<(), SourceError> {
     for chunk in &step.step.chunks {
         let Some(blocks) = chunk.report.covered.span() else {
             continue;
@@ -137,7 +134,7 @@ fn deliver(
 
 /// Collects the rows of a chunk into batches.
 struct Delivery<'a> {
-    sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
+    sink: &'a mut Sink<'a>,
     pending: Vec<Transfer>,
     /// Blocks of the chunk that were not passed on yet.
     blocks: BlockRange,
@@ -180,11 +177,7 @@ impl TransferSource for ClusterSource<'_> {
         &self.driver.info.chain
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.answer(request, false, sink)
     }
 
@@ -272,11 +265,7 @@ impl TransferSource for Hops<'_> {
         self.of.chain()
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let first = self.first.swap(false, Ordering::Relaxed);
         self.of.answer(request, first, sink)
     }

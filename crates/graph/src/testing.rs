@@ -4,10 +4,10 @@
 use crate::{MergedEdge, TransferGraph};
 use alloy_primitives::{Address, B256, U256};
 use petgraph::{Graph, algo::dinics};
-use std::{cell::Cell, collections::BTreeMap, ops::ControlFlow};
+use std::{cell::Cell, collections::BTreeMap};
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ChainInfo, DecodeCounts, FailureKind,
-    Kind, ScanReport, ScanRequest, SourceError, SourceFailure, TokenStandard, Transfer,
+    Kind, ScanReport, ScanRequest, Sink, SourceError, SourceFailure, TokenStandard, Transfer,
     TransferSource, Unavailable,
 };
 use txgraph_work::Threads;
@@ -254,11 +254,7 @@ impl TransferSource for MemorySource {
         &self.chain
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.scans.set(self.scans.get() + 1);
         let covered = request.blocks.intersect(&self.available);
         let missing: Vec<_> = request

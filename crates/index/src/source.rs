@@ -17,7 +17,7 @@ use std::{fmt, ops::ControlFlow};
 use txgraph_stored::CachedSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, DecodeCounts, Indexable, ScanReport,
-    ScanRequest, SourceError, Transfer, TransferSource, Unavailable, Wrapper,
+    ScanRequest, Sink, SourceError, Transfer, TransferSource, Unavailable, Wrapper,
 };
 use txgraph_work::WorkContext;
 
@@ -235,7 +235,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         run: &Run,
         found: PieceResult,
         report: &mut ReportBuilder,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let mut emit = |blocks: BlockRange, mut transfers: Vec<Transfer>| {
             if self.work.cancel.is_canceled() {
@@ -333,11 +333,7 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
         self.source
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
         if parts.iter().all(|part| part.run.is_none()) {
@@ -473,7 +469,7 @@ impl<R: TransferSource> Indexed<'_, R> {
         request: &ScanRequest,
         part: &Part<'_>,
         report: &mut ReportBuilder,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let request = ScanRequest {
             blocks: part.blocks.clone(),

@@ -10,8 +10,8 @@ use alloy_primitives::B256;
 use std::{collections::BTreeMap, ops::ControlFlow, ops::Range};
 use txgraph_stored::{StoredBlocks, StoredChunk, StoredSource};
 use txgraph_transfers::{
-    AnomalousLogs, Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo,
-    DecodeCounts, EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, SourceError, SourceFailure,
+    AnomalousLogs, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts,
+    EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, Sink, SourceError, SourceFailure,
     TokenFilter, Transfer, TransferSource, Unavailable,
 };
 use txgraph_work::{Ordered, WorkContext, ordered};
@@ -116,11 +116,7 @@ impl TransferSource for LakeSource<'_> {
         self.lake.chain()
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let prepared = self.prepare(request, false)?;
         StoredSource::new(prepared, self.work.clone()).scan(request, sink)
     }

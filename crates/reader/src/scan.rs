@@ -14,7 +14,7 @@ use std::{
     ops::ControlFlow,
     time::{Duration, Instant},
 };
-use txgraph_transfers::{Batch, BlockAnchor, ScanReport, SourceError, Transfer, Unavailable};
+use txgraph_transfers::{Batch, BlockAnchor, ScanReport, Sink, SourceError, Transfer, Unavailable};
 use txgraph_work::{CancelFlag, ProgressGuard, RunningTask, Wait};
 
 /// The last emitted block is looked up again in this interval.
@@ -58,7 +58,7 @@ pub(crate) struct Run<'a> {
     pub(crate) allow_partial: bool,
     pub(crate) cancel: &'a CancelFlag,
     pub(crate) progress: &'a ProgressGuard<'a>,
-    pub(crate) sink: &'a mut dyn FnMut(Batch) -> ControlFlow<()>,
+    pub(crate) sink: &'a mut Sink<'a>,
     /// Its anchors are the blocks that were emitted: one for each consecutive run.
     pub(crate) report: ScanReport,
 }

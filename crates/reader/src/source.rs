@@ -13,16 +13,13 @@ use crate::{
     workers::{ChunkWorkers, canonical, reread},
 };
 use alloy_primitives::B256;
-use std::{
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 use txgraph_nodedb::{ChainFamily, NodeDb, Scratch};
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError, Transfer,
+    BlockAnchor, BlockRanges, ChainInfo, ScanReport, ScanRequest, Sink, SourceError, Transfer,
     TransferSource, Unavailable,
 };
 use txgraph_work::{ProgressGuard, Threads, run_tasks};
@@ -171,7 +168,7 @@ impl NodeSource {
         &self,
         request: &ScanRequest,
         survey: Survey,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ScanReport, Stop> {
         let limits = Limits::new(self.threads().count(), self.options.memory_bytes_max);
         let tokens = TokenBits::of(&request.filter).filter(|_| !self.options.verify);
@@ -229,11 +226,7 @@ impl TransferSource for NodeSource {
         &self.chain
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.check_supported(request)?;
         let parts = parts(request, self.db.family(), self.options.verify);
         let survey = availability::survey(&self.db, &request.blocks, parts, &self.options.cancel)?;

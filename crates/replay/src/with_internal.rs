@@ -8,8 +8,8 @@ use alloy_primitives::{Address, B256};
 use std::ops::ControlFlow;
 use txgraph_state::StateRange;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer,
-    TransferFilter, TransferSource, Wrapper,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ScanReport, ScanRequest, Sink, SourceError,
+    Transfer, TransferFilter, TransferSource, Wrapper,
 };
 
 /// Blocks that are scanned and replayed at a time. Their transfers are kept in memory.
@@ -115,7 +115,7 @@ impl<'a, S: TransferSource> WithInternal<'a, S> {
         request: &ScanRequest,
         scan: &ScanRequest,
         progress: &mut Progress,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, SourceError> {
         let mut scanned = Vec::new();
         let part = self.source.scan(scan, &mut |mut batch| {
@@ -230,11 +230,7 @@ impl<S: TransferSource> Wrapper for WithInternal<'_, S> {
         &self.source
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let wanted = Movements::of(&request.filter);
         if !wanted.internal && !wanted.fees {
             return self.source.scan(&without_internal(request), sink);

@@ -6,11 +6,10 @@ use crate::{
     node::{BLOCK, RpcNode},
 };
 use alloy_primitives::B256;
-use std::ops::ControlFlow;
 use txgraph_stored::StoredSource;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable,
-    InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest, SourceError,
+    BlockAnchor, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable,
+    InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest, Sink, SourceError,
     Transfer, TransferFilter, TransferSource,
 };
 use txgraph_work::WorkContext;
@@ -49,11 +48,7 @@ impl TransferSource for RpcSource {
         self.source.chain()
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.source.scan(request, sink)
     }
 

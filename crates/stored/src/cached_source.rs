@@ -3,7 +3,8 @@
 
 use std::{fmt, ops::ControlFlow};
 use txgraph_transfers::{
-    Batch, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, TransferSource, Wrapper,
+    Batch, BlockRanges, ScanReport, ScanRequest, Sink, SourceError, Transfer, TransferSource,
+    Wrapper,
 };
 
 /// The maximum number of transfers kept in memory: about 60 MiB. Beyond, the blocks are
@@ -88,11 +89,7 @@ impl<S: TransferSource> Wrapper for CachedSource<S> {
     }
 
     /// Answers the request of [`Self::read`], with any addresses, for blocks that were read.
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let Some(part) = self.parts.iter().find(|part| part.blocks == request.blocks) else {
             // Blocks that another source had are no longer canonical, so that other ones are left.
             let block = request.blocks.span().map_or(0, |span| span.first);

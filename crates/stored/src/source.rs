@@ -4,8 +4,8 @@ use crate::{Error, StoredBlocks, StoredChunk};
 use alloy_primitives::B256;
 use std::ops::ControlFlow;
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanReport, ScanRequest, SourceError,
-    SourceFailure, TokenFilter, Transfer, TransferFilter, TransferSource, Unavailable,
+    Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, ScanReport, ScanRequest, Sink,
+    SourceError, SourceFailure, TokenFilter, Transfer, TransferFilter, TransferSource, Unavailable,
     WrappedNative,
 };
 use txgraph_work::{Ordered, ProgressGuard, WorkContext, ordered};
@@ -63,11 +63,7 @@ impl<S: StoredBlocks> TransferSource for StoredSource<S> {
         self.blocks.chain()
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.blocks.check(request)?;
         let (present, missing) = self.survey(request);
         if !missing.is_empty() && !request.allow_partial {

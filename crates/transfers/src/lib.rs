@@ -58,8 +58,8 @@ pub use malformed::Malformed;
 pub use participation::{Participation, Roles};
 pub use queried_names::{QueriedNames, Unseen};
 pub use source::{
-    Batch, BlockAnchor, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, SourceError,
-    SourceFailure, StateUsed, TransferSource, Unavailable, Wrapper,
+    Batch, BlockAnchor, ByFrontier, ChainInfo, FailureKind, ScanReport, ScanRequest, Sink,
+    SourceError, SourceFailure, StateUsed, TransferSource, Unavailable, Wrapper,
 };
 pub use time::BlockTime;
 pub use transfer::{Kind, Position, TokenStandard, Transfer};

@@ -189,6 +189,9 @@ fn list(missing: &[Unavailable]) -> String {
     parts.join(", ")
 }
 
+/// Takes the batches of a scan, and may break to end it early.
+pub type Sink<'a> = dyn FnMut(Batch) -> ControlFlow<()> + 'a;
+
 /// A provider of transfers.
 ///
 /// A request is for a whole frontier at once ([`crate::AddressFilter`]), never for one address at
@@ -199,11 +202,7 @@ pub trait TransferSource {
 
     /// Passes every wanted transfer to `sink`, in total order, in batches. `sink` may break to
     /// end the scan early; the report then covers what was read.
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError>;
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError>;
 
     /// Fills in [`Transfer::transaction_hash`] and [`Transfer::block_timestamp`] of transfers
     /// that do not have them. The transfers may be in any order. Adjacent transfers of the same
@@ -270,11 +269,7 @@ pub trait Wrapper {
     fn inner(&self) -> &Self::Inner;
 
     /// As [`TransferSource::scan`].
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.inner().scan(request, sink)
     }
 
@@ -306,11 +301,7 @@ impl<W: Wrapper> TransferSource for W {
         self.inner().chain()
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         Wrapper::scan(self, request, sink)
     }
 

@@ -2,14 +2,13 @@
 //! sources that return transfers out of order.
 
 use alloy_primitives::Address;
-use std::ops::ControlFlow;
 use txgraph_graph::{
     SearchError, SearchRequest, search,
     testing::{self, MemorySource},
 };
 use txgraph_transfers::{
     AddressFilter, Batch, BlockRange, BlockRanges, BlockTime, ByFrontier, Direction, ScanReport,
-    ScanRequest, SourceError, TransferSource, Wrapper,
+    ScanRequest, Sink, SourceError, TransferSource, Wrapper,
 };
 
 const CHAIN: &str = "a>b>c>d>e";
@@ -216,11 +215,7 @@ impl Wrapper for Repeating {
         &self.0
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.0.scan(request, &mut |batch| {
             let Batch { blocks, transfers } = batch;
             let twice = transfers.iter().chain(&transfers).cloned().collect();

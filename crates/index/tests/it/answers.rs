@@ -13,7 +13,7 @@ use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::questions::{self, compare_internal};
 use txgraph_transfers::{
-    AddressFilter, Batch, BlockRanges, Direction, ScanReport, ScanRequest, SourceError, Transfer,
+    AddressFilter, BlockRanges, Direction, ScanReport, ScanRequest, Sink, SourceError, Transfer,
     TransferSource, WrappedNative,
 };
 
@@ -222,11 +222,7 @@ impl txgraph_transfers::Wrapper for Counted<'_> {
         self.source
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.blocks
             .fetch_add(request.blocks.blocks(), Ordering::Relaxed);
         self.source.scan(request, sink)

@@ -15,7 +15,7 @@ use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{
-    Batch, BlockRange, BlockRanges, InternalSource, Kind, ScanReport, ScanRequest, SourceError,
+    BlockRange, BlockRanges, InternalSource, Kind, ScanReport, ScanRequest, Sink, SourceError,
     Transfer, TransferSource, WrappedNative,
 };
 use txgraph_work::{CancelFlag, Threads};
@@ -193,11 +193,7 @@ impl txgraph_transfers::Wrapper for ReorganizingSource {
         &self.node
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         if request
             .blocks
             .span()

@@ -10,7 +10,7 @@ use std::{
 use txgraph_stored::CachedSource;
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, FailureKind, Kind,
-    ScanReport, ScanRequest, SourceError, SourceFailure, Transfer, TransferSource, Wrapper,
+    ScanReport, ScanRequest, Sink, SourceError, SourceFailure, Transfer, TransferSource, Wrapper,
 };
 
 /// The blocks of an overlap whose rows are compared at a time. They are in memory twice.
@@ -22,12 +22,8 @@ const REST_BLOCKS_MAX: u64 = 1024;
 const REST_PART: u64 = 4;
 
 /// A function that reads one segment of a plan, by its number.
-type ReadSegment<'r> = dyn FnMut(
-        usize,
-        &ScanRequest,
-        &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError>
-    + 'r;
+type ReadSegment<'r> =
+    dyn FnMut(usize, &ScanRequest, &mut Sink<'_>) -> Result<ScanReport, SourceError> + 'r;
 
 impl<'a> JoinedTransfers<'a> {
     pub(crate) fn new(
@@ -76,7 +72,7 @@ impl<'a> JoinedTransfers<'a> {
         plan: &Plan,
         request: &ScanRequest,
         read: &mut ReadSegment<'_>,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ScanReport, SourceError> {
         let mut joining = Joining {
             of: self,
@@ -113,7 +109,7 @@ impl<'a> JoinedTransfers<'a> {
         &self,
         segment: &Segment,
         request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+        sink: &mut Sink<'_>,
     ) -> Result<ScanReport, SourceError> {
         let source = self.source(segment);
         let others = segment.unproven();
@@ -327,11 +323,7 @@ impl TransferSource for JoinedTransfers<'_> {
         self.chain
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let plan = self.planned(request)?;
         self.read(
             &plan,
@@ -515,11 +507,7 @@ impl<'a> Wrapper for OneSegment<'a> {
         self.of
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.of.segment(&self.segment, request, sink)
     }
 
@@ -546,11 +534,7 @@ impl<'a> Wrapper for Hops<'a> {
         self.of
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.of.read(
             &self.plan,
             request,

@@ -70,11 +70,7 @@ impl TransferSource for Fake {
         chain()
     }
 
-    fn scan(
-        &self,
-        request: &ScanRequest,
-        sink: &mut dyn FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ScanReport, SourceError> {
+    fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.scans.fetch_add(1, Ordering::Relaxed);
         if !request.allow_partial {
             self.check_available(request)?;
