@@ -256,20 +256,14 @@ impl TransferSource for MemorySource {
 
     fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.scans.set(self.scans.get() + 1);
+        self.check_available(request)?;
         let covered = request.blocks.intersect(&self.available);
         let missing: Vec<_> = request
             .blocks
             .subtract(&covered)
             .iter()
-            .map(|blocks| Unavailable {
-                blocks,
-                reason: "not in memory".into(),
-            })
+            .map(|blocks| Unavailable::new(blocks, "not in memory"))
             .collect();
-        if !missing.is_empty() && !request.allow_partial {
-            let available = self.available.clone();
-            return Err(SourceError::Unavailable { missing, available });
-        }
         let mut counts = DecodeCounts::default();
         for range in covered.iter() {
             let mut first = range.first;
@@ -327,18 +321,7 @@ impl TransferSource for MemorySource {
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let missing = request.blocks.subtract(&self.available);
-        if missing.is_empty() || request.allow_partial {
-            return Ok(());
-        }
-        let gap = |blocks| Unavailable {
-            blocks,
-            reason: "not in memory".into(),
-        };
-        Err(SourceError::Unavailable {
-            missing: missing.iter().map(gap).collect(),
-            available: self.available.clone(),
-        })
+        request.check_blocks(&self.available, "not in memory")
     }
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {

@@ -12,7 +12,7 @@ use txgraph_stored::{StoredBlocks, StoredChunk, StoredSource};
 use txgraph_transfers::{
     AnomalousLogs, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts,
     EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, Sink, SourceError, SourceFailure,
-    TokenFilter, Transfer, TransferSource, Unavailable,
+    TokenFilter, Transfer, TransferSource,
 };
 use txgraph_work::{Ordered, WorkContext, ordered};
 
@@ -131,18 +131,7 @@ impl TransferSource for LakeSource<'_> {
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         self.check(request)?;
-        let missing = request.blocks.subtract(self.lake.blocks());
-        if missing.is_empty() || request.allow_partial {
-            return Ok(());
-        }
-        let gap = |blocks| Unavailable {
-            blocks,
-            reason: MISSING.to_owned(),
-        };
-        Err(SourceError::Unavailable {
-            missing: missing.iter().map(gap).collect(),
-            available: self.lake.blocks().clone(),
-        })
+        request.check_blocks(self.lake.blocks(), MISSING)
     }
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {

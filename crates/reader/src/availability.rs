@@ -36,10 +36,7 @@ pub(crate) fn gaps(
 ) -> Result<Vec<Unavailable>> {
     let gaps = snapshot.gaps(range, parts)?.into_iter();
     Ok(gaps
-        .map(|gap| Unavailable {
-            blocks: gap.blocks,
-            reason: gap.reason,
-        })
+        .map(|gap| Unavailable::new(gap.blocks, gap.reason))
         .collect())
 }
 
@@ -130,19 +127,16 @@ fn slices(range: BlockRange, tip: u64) -> impl Iterator<Item = BlockRange> {
 /// Returns the part of `range` above `tip`.
 fn above(range: BlockRange, tip: u64) -> Option<Unavailable> {
     let blocks = BlockRange::new(range.first.max(tip.checked_add(1)?), range.last)?;
-    Some(Unavailable {
+    Some(Unavailable::new(
         blocks,
-        reason: format!("above the tip {tip} on disk"),
-    })
+        format!("above the tip {tip} on disk"),
+    ))
 }
 
 /// Makes one gap of a slice with gaps.
 fn given_up(slice: BlockRange, holes: &[Unavailable]) -> Unavailable {
     let reason = holes.first().map_or("", |hole| hole.reason.as_str());
-    Unavailable {
-        blocks: slice,
-        reason: format!("{reason} (some of these blocks)"),
-    }
+    Unavailable::new(slice, format!("{reason} (some of these blocks)"))
 }
 
 #[cfg(test)]

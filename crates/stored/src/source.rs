@@ -43,10 +43,9 @@ impl<S: StoredBlocks> StoredSource<S> {
     fn survey(&self, request: &ScanRequest) -> (BlockRanges, Vec<Unavailable>) {
         let available = self.blocks.available();
         let missing = request.blocks.subtract(&available);
-        let gaps = missing.iter().map(|blocks| Unavailable {
-            blocks,
-            reason: self.blocks.missing_reason().to_owned(),
-        });
+        let gaps = missing
+            .iter()
+            .map(|blocks| Unavailable::new(blocks, self.blocks.missing_reason()));
         (request.blocks.intersect(&available), gaps.collect())
     }
 

@@ -39,6 +39,22 @@ pub struct ScanRequest {
     pub allow_partial: bool,
 }
 
+impl ScanRequest {
+    /// Returns an error if blocks are missing, unless they are to be left out. `reason` says why
+    /// they are.
+    pub fn check_blocks(&self, available: &BlockRanges, reason: &str) -> Result<(), SourceError> {
+        let missing = self.blocks.subtract(available);
+        if missing.is_empty() || self.allow_partial {
+            return Ok(());
+        }
+        let gap = |blocks| Unavailable::new(blocks, reason);
+        Err(SourceError::Unavailable {
+            missing: missing.iter().map(gap).collect(),
+            available: available.clone(),
+        })
+    }
+}
+
 /// The transfers of consecutive blocks.
 #[derive(Debug)]
 pub struct Batch {
@@ -100,6 +116,14 @@ pub struct Unavailable {
     pub blocks: BlockRange,
     /// The reason: "above the tip", "receipts pruned", "receipts filtered by log address", …
     pub reason: String,
+}
+
+impl Unavailable {
+    /// Says why blocks cannot be read.
+    pub fn new(blocks: BlockRange, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { blocks, reason }
+    }
 }
 
 /// The errors of sources.

@@ -80,10 +80,10 @@ pub(crate) fn metadata(graph: &TransferGraph) -> Metadata {
     metadata.chain = Some(graph.chain.clone());
     metadata.requested = BlockRange::from_to(90, 106).into();
     metadata.scan = graph.scan.clone();
-    metadata.scan.missing = vec![Unavailable {
-        blocks: BlockRange::from_to(90, 99),
-        reason: "receipts pruned".to_owned(),
-    }];
+    metadata.scan.missing = vec![Unavailable::new(
+        BlockRange::from_to(90, 99),
+        "receipts pruned",
+    )];
     metadata.limits = graph.limits.clone();
     metadata
 }

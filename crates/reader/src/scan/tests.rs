@@ -94,10 +94,7 @@ impl Simulation {
         }
         if first < chain.pruned {
             let blocks = BlockRange::from_to(first, last.min(chain.pruned - 1));
-            return Outcome::Gone(vec![Unavailable {
-                blocks,
-                reason: "pruned".into(),
-            }]);
+            return Outcome::Gone(vec![Unavailable::new(blocks, "pruned")]);
         }
         let bytes = self.limits.piece_bytes() / size_of::<Transfer>() as u64;
         let most = self.chance.random_range(1..=bytes.max(1));
@@ -387,10 +384,7 @@ fn canceling_interrupts() {
 
 #[test]
 fn adjacent_gaps_with_one_reason_are_joined() {
-    let gap = |first, last, reason: &str| Unavailable {
-        blocks: BlockRange { first, last },
-        reason: reason.into(),
-    };
+    let gap = |first, last, reason: &str| Unavailable::new(BlockRange { first, last }, reason);
     let joined = joined(vec![
         gap(5, 9, "b"),
         gap(3, 4, "a"),

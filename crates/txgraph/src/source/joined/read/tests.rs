@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use txgraph_graph::{SearchRequest, search, testing};
-use txgraph_transfers::{BlockTime, DecodeCounts, Unavailable};
+use txgraph_transfers::{BlockTime, DecodeCounts};
 
 /// The last block of the chain.
 const TIP: u64 = 60;
@@ -72,9 +72,7 @@ impl TransferSource for Fake {
 
     fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         self.scans.fetch_add(1, Ordering::Relaxed);
-        if !request.allow_partial {
-            self.check_available(request)?;
-        }
+        self.check_available(request)?;
         let mut report = ScanReport::default();
         for blocks in request.blocks.intersect(&self.blocks).iter() {
             let wanted = self
@@ -125,18 +123,7 @@ impl TransferSource for Fake {
     }
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        let missing = request.blocks.subtract(&self.blocks);
-        if missing.is_empty() || request.allow_partial {
-            return Ok(());
-        }
-        let gap = |blocks| Unavailable {
-            blocks,
-            reason: "not here".into(),
-        };
-        Err(SourceError::Unavailable {
-            missing: missing.iter().map(gap).collect(),
-            available: self.blocks.clone(),
-        })
+        request.check_blocks(&self.blocks, "not here")
     }
 
     fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
