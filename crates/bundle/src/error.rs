@@ -2,7 +2,10 @@
 
 use crate::TrieError;
 use alloy_primitives::{Address, B256, U256};
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,6 +30,13 @@ pub enum Error {
         /// The key, and what is wrong with it.
         what: String,
     },
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        Self::Io { path, source }
+    }
 }
 
 /// State that an execution reads and a bundle does not contain.

@@ -57,10 +57,7 @@ impl Bundle {
     ///
     /// The directory cannot be read, or contains no such file.
     pub fn list(path: &Path) -> Result<Vec<PathBuf>> {
-        let failed = |source| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        };
+        let failed = |source| Error::io(path, source);
         if !fs::metadata(path).map_err(failed)?.is_dir() {
             return Ok(vec![path.to_path_buf()]);
         }
@@ -89,10 +86,7 @@ impl Bundle {
 
 /// Reads a file and decompresses it.
 fn read(path: &Path) -> Result<Vec<u8>> {
-    let failed = |source| Error::Io {
-        path: path.to_path_buf(),
-        source,
-    };
+    let failed = |source| Error::io(path, source);
     let bytes = limited(Opened::open(path).map_err(failed)?).map_err(failed)?;
     if !bytes.starts_with(&ZSTD_MAGIC) {
         return Ok(bytes);

@@ -27,10 +27,7 @@ impl BundleWriter {
     ///
     /// The directory cannot be created.
     pub fn new(directory: &Path, overwrite: bool) -> Result<Self> {
-        fs::create_dir_all(directory).map_err(|source| Error::Io {
-            path: directory.to_path_buf(),
-            source,
-        })?;
+        fs::create_dir_all(directory).map_err(|source| Error::io(directory, source))?;
         Ok(Self {
             directory: directory.to_path_buf(),
             overwrite,
@@ -51,10 +48,7 @@ impl BundleWriter {
         state: &FlatState,
     ) -> Result<PathBuf> {
         let path = (self.directory).join(format!("{}.json.zst", block.header.number));
-        let failed = |source| Error::Io {
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| Error::io(&path, source);
         if !self.overwrite && path.exists() {
             return Err(failed(io::ErrorKind::AlreadyExists.into()));
         }

@@ -322,10 +322,7 @@ impl StoredBlocks for Archive {
 
 /// The archives at a path: the file itself, or those in the directory, by name.
 fn list(path: &Path) -> Result<Vec<PathBuf>> {
-    let io = |source| Error::Io {
-        path: path.to_path_buf(),
-        source,
-    };
+    let io = |source| Error::io(path, source);
     if !fs::metadata(path).map_err(io)?.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }

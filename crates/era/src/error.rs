@@ -1,6 +1,9 @@
 //! Errors of archives.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 use txgraph_transfers::{FailureKind, SourceFailure};
 
 /// Result of reading or writing an archive.
@@ -137,6 +140,11 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        Self::Io { path, source }
+    }
+
     /// Whether the chain ID that the caller set is part of a contradiction.
     pub fn is_configured(&self) -> bool {
         matches!(self, Self::ChainContradicts { first, .. } if *first == CONFIGURED)

@@ -24,10 +24,7 @@ pub(crate) struct EraFile {
 impl EraFile {
     /// Reads the block index of a file.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let io = |source: io::Error| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        };
+        let io = |source: io::Error| Error::io(path, source);
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
         let index = Index::read(&file, len).map_err(|fault| match fault {
@@ -57,10 +54,7 @@ impl EraFile {
     }
 
     fn io(&self, source: io::Error) -> Error {
-        Error::Io {
-            path: self.path.clone(),
-            source,
-        }
+        Error::io(&self.path, source)
     }
 
     /// An error of one block.

@@ -75,10 +75,8 @@ impl EraWriter {
     /// If no temporary file can be created in the directory.
     pub fn create(directory: &Path, network: &str, format: Format) -> Result<Self> {
         let section = || -> Result<Section> {
-            let spool = tempfile::tempfile_in(directory).map_err(|source| Error::Io {
-                path: directory.to_path_buf(),
-                source,
-            })?;
+            let spool =
+                tempfile::tempfile_in(directory).map_err(|source| Error::io(directory, source))?;
             Ok(Section {
                 spool: BufWriter::new(spool),
                 len: 0,
@@ -128,10 +126,8 @@ impl EraWriter {
         if self.count == 0 {
             self.first = number;
         }
-        self.write(&header, block).map_err(|source| Error::Io {
-            path: self.directory.clone(),
-            source,
-        })?;
+        self.write(&header, block)
+            .map_err(|source| Error::io(&self.directory, source))?;
         self.count += 1;
         self.last_hash = header.hash;
         Ok(())
