@@ -18,11 +18,10 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     pub(crate) fn calls(&self, number: u64) -> Result<Calls<WhileWanted<H::At<'_>>>> {
         let header = self.blocks.header(number)?;
         let rules = worker::rules_at(&self.rules, &header)?;
-        let state = self.history.at(number).map_err(|source| Error::State {
-            block: number,
-            transaction: None,
-            source,
-        })?;
+        let state = self
+            .history
+            .at(number)
+            .map_err(|source| Error::state(number, source))?;
         let mut worker = self.worker();
         worker.evm.set_fork(rules.fork);
         Ok(Calls {

@@ -249,6 +249,15 @@ fn during(transaction: Option<u32>) -> String {
 }
 
 impl Error {
+    /// The state before a block could not be read, by none of its transactions.
+    pub(crate) fn state(block: u64, source: impl Into<StateError>) -> Self {
+        Self::State {
+            block,
+            transaction: None,
+            source: source.into(),
+        }
+    }
+
     /// Whether the chain or its files changed during the replay. The caller may try again, a
     /// bounded number of times.
     pub fn is_stale(&self) -> bool {

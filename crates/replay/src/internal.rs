@@ -90,13 +90,7 @@ impl<'a> Internal<'a> {
         if blocks.is_empty() {
             return Ok(Default::default());
         }
-        let failed = |block: u64| {
-            move |source: txgraph_state::Error| Error::State {
-                block,
-                transaction: None,
-                source: source.into(),
-            }
-        };
+        let failed = |block: u64| move |source: txgraph_state::Error| Error::state(block, source);
         let first = blocks.span().map_or(0, |span| span.first);
         let available = self.state.available().map_err(failed(first))?;
         let mut kept = Vec::new();
@@ -177,11 +171,7 @@ impl<'a> Internal<'a> {
             blocks.first.saturating_sub(1),
             blocks.last.saturating_sub(1),
         ));
-        let state = state.map_err(|source| Error::State {
-            block: blocks.first,
-            transaction: None,
-            source: source.into(),
-        })?;
+        let state = state.map_err(|source| Error::state(blocks.first, source))?;
         let options = ReplayOptions {
             record: Record {
                 frames: wanted.internal.then_some(FrameDetail::Calls),

@@ -2,7 +2,7 @@
 //! between.
 
 use crate::{
-    ChainRules, Error, Record, ReplayOptions, Result, StateError, StateHistory, Verify,
+    ChainRules, Error, Record, ReplayOptions, Result, StateError, StateHistory,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
@@ -35,21 +35,13 @@ impl NewestReplay {
 
     fn execute(&self, states: &StateDb, blocks: BlockRange, tip: B256) -> Result<Arc<NewestState>> {
         let base = blocks.first.checked_sub(1).ok_or(Error::Genesis)?;
-        let failed = |source: HistoryError| Error::State {
-            block: blocks.first,
-            transaction: None,
-            source: source.into(),
-        };
+        let failed = |source: HistoryError| Error::state(blocks.first, source);
         let before = BlockRange::from_to(base, blocks.last - 1);
         let range = states.range(before).map_err(failed)?;
-        let options = ReplayOptions {
-            record: Record {
-                changes: true,
-                ..Record::default()
-            },
-            verify: Verify::default(),
-            ..ReplayOptions::default()
-        };
+        let options = ReplayOptions::recording(Record {
+            changes: true,
+            ..Record::default()
+        });
         let mut worker = Worker::new(&self.rules, &self.codes);
         let mut executed: Option<Arc<NewestState>> = None;
         for number in blocks.first..=blocks.last {

@@ -25,6 +25,16 @@ pub struct ReplayOptions {
     pub overrides: Option<StateOverrides>,
 }
 
+impl ReplayOptions {
+    /// Returns the default options, which record nothing, with this to record.
+    pub fn recording(record: Record) -> Self {
+        Self {
+            record,
+            ..Self::default()
+        }
+    }
+}
+
 txgraph_base::string_enum! {
     /// The engine that executes transactions.
     #[derive(Default)]

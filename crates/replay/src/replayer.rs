@@ -22,6 +22,13 @@ pub struct TransactionLocation {
     pub hash: Option<B256>,
 }
 
+impl TransactionLocation {
+    /// Returns the position of transaction `index` of `block`, with this hash or any.
+    pub const fn new(block: u64, index: u32, hash: Option<B256>) -> Self {
+        Self { block, index, hash }
+    }
+}
+
 /// Replays the blocks of one source: a node database, or a [`Bundle`](crate::Bundle).
 #[derive(Debug)]
 pub struct Replayer<'a, H, B = NodeDb> {

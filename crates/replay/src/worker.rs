@@ -116,11 +116,7 @@ pub(crate) fn state_before<'h, H: StateHistory>(
     reads_ahead: bool,
 ) -> Result<H::At<'h>> {
     let number = block.header.number;
-    let failed = |source| Error::State {
-        block: number,
-        transaction: None,
-        source,
-    };
+    let failed = |source| Error::state(number, source);
     let parent = number.checked_sub(1).ok_or(Error::Genesis)?;
     let state = if reads_ahead {
         history.before_next(parent)

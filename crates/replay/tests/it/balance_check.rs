@@ -167,11 +167,7 @@ fn checks_balances_of_one_transaction() {
         tokens: vec![tokens(&fixture)["b32"]],
         ..ReplayOptions::default()
     };
-    let place = TransactionLocation {
-        block: 128,
-        index: 10,
-        hash: None,
-    };
+    let place = TransactionLocation::new(128, 10, None);
     let (alone, mismatches) = opened.replayer(options).transaction(place, None).unwrap();
     assert_eq!(mismatches, []);
     let check = alone.balances.unwrap();

@@ -1,6 +1,7 @@
 //! Bundles: written from a node and replayed without it, with the same results.
 
 use crate::{
+    history::everything,
     support::{Opened, Present, genesis},
     witness,
 };
@@ -12,25 +13,15 @@ use std::{
 use txgraph_bundle::{Bundle, BundleWriter, Missing, TrieError};
 use txgraph_nodedb::BlockRange;
 use txgraph_replay::{
-    BlockReplay, ChainRules, Error, FrameDetail, Record, RecordedBlock, ReplayOptions, Replayer,
-    Verify,
+    BlockReplay, ChainRules, Error, RecordedBlock, ReplayOptions, Replayer, Verify,
 };
 use txgraph_testkit::fixtures;
 
 /// Records everything, and compares with what a bundle has.
 pub(crate) fn options() -> ReplayOptions {
-    ReplayOptions {
-        record: Record {
-            frames: Some(FrameDetail::Everything),
-            transitions: true,
-            changes: true,
-        },
-        verify: Verify {
-            receipts: false,
-            ..Verify::default()
-        },
-        ..ReplayOptions::default()
-    }
+    let mut options = everything();
+    options.verify.receipts = false;
+    options
 }
 
 /// Replays the block of a bundle, with the rules that are known for it.

@@ -14,13 +14,10 @@ use txgraph_testkit::fixtures::{self, Fixture};
 
 /// Executes all blocks up to the tip and compares the state root every `root_every` blocks.
 fn replay_chain(name: &str, db: &NodeDb, genesis: Genesis, root_every: u64) {
-    let options = ReplayOptions {
-        record: Record {
-            changes: true,
-            ..Record::default()
-        },
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions::recording(Record {
+        changes: true,
+        ..Record::default()
+    });
     let Genesis { rules, state } = genesis;
     let replayer = Replayer::new(rules, db, Present::new(state), options).unwrap();
     let snapshot = db.snapshot().unwrap();
@@ -101,13 +98,10 @@ fn wrong_fork_or_state_is_a_mismatch() {
     file["config"]["cancunTime"] = file["config"]["pragueTime"].clone();
     let genesis = Genesis::parse(&file.to_string()).unwrap();
     let mut blocks = Vec::new();
-    let options = ReplayOptions {
-        record: Record {
-            changes: true,
-            ..Record::default()
-        },
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions::recording(Record {
+        changes: true,
+        ..Record::default()
+    });
     let history = Present::new(genesis.state);
     let replayer = Replayer::new(genesis.rules, &db, history, options.clone()).unwrap();
     for number in 1..20 {

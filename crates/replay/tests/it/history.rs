@@ -119,15 +119,12 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-fn everything() -> ReplayOptions {
-    ReplayOptions {
-        record: Record {
-            frames: Some(FrameDetail::Everything),
-            transitions: true,
-            changes: true,
-        },
-        ..ReplayOptions::default()
-    }
+pub(crate) fn everything() -> ReplayOptions {
+    ReplayOptions::recording(Record {
+        frames: Some(FrameDetail::Everything),
+        transitions: true,
+        changes: true,
+    })
 }
 
 #[test]
@@ -158,32 +155,21 @@ fn replays_single_transactions() {
         let blocks = BlockRange { first: 4, last: 9 };
         for block in collect(&replayer, blocks).1 {
             for whole in &block.transactions {
-                let location = TransactionLocation {
-                    block: block.number,
-                    index: whole.index,
-                    hash: Some(whole.hash),
-                };
+                let location =
+                    TransactionLocation::new(block.number, whole.index, Some(whole.hash));
                 let (alone, mismatches) = replayer.transaction(location, None).unwrap();
                 assert_eq!(mismatches, []);
                 assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
             }
         }
-        let beyond = TransactionLocation {
-            block: 4,
-            index: 1_000,
-            hash: None,
-        };
+        let beyond = TransactionLocation::new(4, 1_000, None);
         let error = replayer.transaction(beyond, None).unwrap_err();
         assert!(
             matches!(error, Error::NoSuchTransaction { index: 1_000, .. }),
             "{error}"
         );
         // The block was replaced after the transaction was looked up.
-        let replaced = TransactionLocation {
-            block: 4,
-            index: 0,
-            hash: Some(B256::repeat_byte(7)),
-        };
+        let replaced = TransactionLocation::new(4, 0, Some(B256::repeat_byte(7)));
         let error = replayer.transaction(replaced, None).unwrap_err();
         assert!(matches!(error, Error::Replaced { block: 4 }), "{error}");
     }

@@ -158,13 +158,10 @@ fn compare_participations(
 ) -> usize {
     let mut expected: BTreeMap<Address, Vec<(u64, u32, Roles)>> = BTreeMap::new();
     let blocks = BlockRange::from_to(1, tip);
-    let options = ReplayOptions {
-        record: Record {
-            frames: Some(FrameDetail::Calls),
-            ..Record::default()
-        },
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions::recording(Record {
+        frames: Some(FrameDetail::Calls),
+        ..Record::default()
+    });
     let states = state.range(BlockRange::from_to(0, tip - 1));
     let replayer = Replayer::new(rules.clone(), db, states.unwrap(), options).unwrap();
     let each = &mut |block: BlockReplay| {

@@ -11,14 +11,11 @@ use txgraph_transfers::{Kind, WrappedNative};
 
 fn for_each(fixture: &Fixture, see: &mut dyn FnMut(BlockReplay)) {
     let opened = open(fixture);
-    let options = ReplayOptions {
-        record: Record {
-            frames: Some(FrameDetail::Calls),
-            transitions: true,
-            changes: true,
-        },
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions::recording(Record {
+        frames: Some(FrameDetail::Calls),
+        transitions: true,
+        changes: true,
+    });
     let report = opened
         .replayer(options)
         .range(opened.blocks, &mut |replay| {

@@ -20,14 +20,11 @@ use txgraph_transfers::Kind;
 fn for_each_block(fixture: &Fixture, frames: FrameDetail, see: &mut dyn FnMut(BlockReplay)) {
     let db = database(fixture.path());
     let Genesis { rules, state } = genesis(fixture);
-    let options = ReplayOptions {
-        record: Record {
-            frames: Some(frames),
-            changes: true,
-            ..Record::default()
-        },
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions::recording(Record {
+        frames: Some(frames),
+        changes: true,
+        ..Record::default()
+    });
     let replayer = Replayer::new(rules, &db, Present::new(state), options).unwrap();
     for number in 1..=fixture.tip().unwrap() {
         let replay = replayer.block(number).unwrap();
@@ -285,11 +282,11 @@ fn compare_steps(fixture: &Fixture) {
     let replayer = opened.replayer(ReplayOptions::default());
     let (mut traces, mut steps) = (0, 0);
     for line in fixture.lines("struct-logs") {
-        let location = TransactionLocation {
-            block: line["block"].as_u64().unwrap(),
-            index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
-            hash: Some(line["tx"].as_str().unwrap().parse().unwrap()),
-        };
+        let location = TransactionLocation::new(
+            line["block"].as_u64().unwrap(),
+            u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+            Some(line["tx"].as_str().unwrap().parse().unwrap()),
+        );
         let (replay, mut lines) = trace_lines(&replayer, location);
         let label = format!("{} {location:?} {}", fixture.name, line["label"]);
         let summary = lines.pop().unwrap();
@@ -328,13 +325,10 @@ fn struct_logs_equal_those_of_the_node() {
 
 fn compare_diffs(fixture: &Fixture) {
     let opened = open(fixture);
-    let options = ReplayOptions {
-        record: Record {
-            transitions: true,
-            ..Record::default()
-        },
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions::recording(Record {
+        transitions: true,
+        ..Record::default()
+    });
     let replayer = opened.replayer(options);
     let mut accounts = 0;
     for line in fixture.lines("state-diffs") {
@@ -370,11 +364,11 @@ fn compare_against(fixture: &Fixture) {
     };
     let mut changed = 0;
     for line in fixture.lines("struct-logs") {
-        let place = TransactionLocation {
-            block: line["block"].as_u64().unwrap(),
-            index: u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
-            hash: None,
-        };
+        let place = TransactionLocation::new(
+            line["block"].as_u64().unwrap(),
+            u32::try_from(line["index"].as_u64().unwrap()).unwrap(),
+            None,
+        );
         let trace = ReferenceTrace::parse(&line.to_string()).unwrap();
         let steps = against(place, &trace).unwrap_or_else(|e| panic!("{} {e}", line["label"]));
         assert_eq!(steps, trace.steps.len());
@@ -435,11 +429,7 @@ fn eip3155_lines_match_the_replay() {
         let opened = open(&fixture);
         let replayer = opened.replayer(ReplayOptions::default());
         for index in 0..20 {
-            let location = TransactionLocation {
-                block: 4,
-                index,
-                hash: None,
-            };
+            let location = TransactionLocation::new(4, index, None);
             let (replay, lines) = trace_lines(&replayer, location);
             let text: Vec<_> = lines.iter().map(Value::to_string).collect();
             let reference = ReferenceTrace::parse(&text.join("\n")).unwrap();

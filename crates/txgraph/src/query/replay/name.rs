@@ -52,11 +52,7 @@ impl Location {
             TransactionName::Position { block, index } => {
                 // Check that the block exists before checking that its parent state does.
                 node.db().snapshot()?.header(block)?;
-                TransactionLocation {
-                    block,
-                    index,
-                    hash: None,
-                }
+                TransactionLocation::new(block, index, None)
             }
             TransactionName::Hash(hash) => {
                 let blocks = if question.blocks.is_empty() {
@@ -71,11 +67,7 @@ impl Location {
                     ..ScanOptions::default()
                 };
                 let (block, index) = find_transaction(node.db(), hash, blocks.as_ref(), &options)?;
-                TransactionLocation {
-                    block,
-                    index,
-                    hash: Some(hash),
-                }
+                TransactionLocation::new(block, index, Some(hash))
             }
         };
         Ok(Self(location))

@@ -124,20 +124,16 @@ fn find(bundles: &Bundles, name: TransactionName) -> Result<(Bundle, Transaction
         let number = block.header.number;
         match name {
             TransactionName::Position { block, index } => {
-                (block == number).then_some(TransactionLocation {
-                    block,
-                    index,
-                    hash: None,
-                })
+                (block == number).then_some(TransactionLocation::new(block, index, None))
             }
             TransactionName::Hash(hash) => {
                 let mut transactions = block.transactions.iter();
                 let index = transactions.position(|signed| *signed.tx_hash() == hash)?;
-                Some(TransactionLocation {
-                    block: number,
-                    index: u32::try_from(index).ok()?,
-                    hash: Some(hash),
-                })
+                Some(TransactionLocation::new(
+                    number,
+                    u32::try_from(index).ok()?,
+                    Some(hash),
+                ))
             }
         }
     };
