@@ -174,14 +174,8 @@ fn a_report_has_everything_and_no_markup_from_outside() {
     );
     assert!(text.contains("](<answers/01-graph/graph.svg>)"), "{text}");
     assert!(text.contains("### 1\\. Where \\| to?"), "{text}");
-    sample
-        .run("case report c -o x.md")
-        .ended(2)
-        .says("HTML contains them");
-    sample
-        .run("case report c -o x.pdf")
-        .ended(2)
-        .says(".html or .md");
+    sample.fails("case report c -o x.md", 2, "HTML contains them");
+    sample.fails("case report c -o x.pdf", 2, ".html or .md");
 }
 
 #[test]
@@ -194,30 +188,22 @@ fn verify_names_the_file_that_differs() {
     let table = "c/answers/01-graph/graph.csv";
     let csv = sample.read(table);
     fs::write(sample.path(table), csv.replacen("8790", "8791", 1)).unwrap();
-    sample
-        .run("case verify c")
-        .ended(1)
-        .says("graph.csv: the file differs from its record");
-    sample
-        .run("case report c")
-        .ended(1)
-        .says("differs from its record");
+    sample.fails(
+        "case verify c",
+        1,
+        "graph.csv: the file differs from its record",
+    );
+    sample.fails("case report c", 1, "differs from its record");
     fs::write(sample.path(table), csv).unwrap();
     sample.ok("case verify c");
     fs::write(sample.path("c/answers/01-graph/more.csv"), "").unwrap();
-    sample
-        .run("case verify c")
-        .ended(1)
-        .says("more.csv: the answer has no such file");
+    sample.fails("case verify c", 1, "more.csv: the answer has no such file");
     fs::remove_file(sample.path("c/answers/01-graph/more.csv")).unwrap();
     // A changed record is found, too.
     let record = "c/answers/01-graph/answer.json";
     let text = sample.read(record).replace("\"graph\"", "\"path\"");
     fs::write(sample.path(record), text).unwrap();
-    sample
-        .run("case verify c")
-        .ended(1)
-        .says("answer.json: the file differs");
+    sample.fails("case verify c", 1, "answer.json: the file differs");
 }
 
 #[test]
@@ -326,10 +312,7 @@ fn a_failure_leaves_no_answer() {
     let run = sample.run("case add c -- tx 1:0 --source rpc:http://127.0.0.1:9/key");
     run.ended(1).says("the URL may contain a key");
     sample.ok("case add c --name info -- info");
-    sample
-        .run("case add c --name info -- info")
-        .ended(2)
-        .says("already");
+    sample.fails("case add c --name info -- info", 2, "already");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn graphs_and_saved_questions_take_columns() {
             "has no columns of transfers to choose",
         ),
     ] {
-        sample.run(line).ended(2).says(message);
+        sample.fails(line, 2, message);
     }
 }
 
@@ -234,10 +234,11 @@ fn rich_types_are_written_to_parquet() {
     assert!(
         fs::read(sample.path("t.parquet")).unwrap() == fs::read(sample.path("u.parquet")).unwrap()
     );
-    sample
-        .run("transfers --columns all:rich -o t.ipc")
-        .ended(2)
-        .says("rich types are written to Parquet only");
+    sample.fails(
+        "transfers --columns all:rich -o t.ipc",
+        2,
+        "rich types are written to Parquet only",
+    );
 }
 
 /// The names and physical types of the columns of a Parquet file.

@@ -71,8 +71,5 @@ fn parts_of_the_data_directory_can_be_elsewhere() {
 fn a_wrong_chain_id_is_refused() {
     let sample = Sample::small();
     sample.ok("transfers -q -b 1 --chain-id 735703");
-    sample
-        .run("transfers -b 1 --chain-id 1")
-        .ended(2)
-        .says("735703");
+    sample.fails("transfers -b 1 --chain-id 1", 2, "735703");
 }

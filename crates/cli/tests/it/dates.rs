@@ -38,12 +38,11 @@ fn dates_are_accepted_wherever_blocks_are() {
     fs::write(sample.path("q.toml"), saved).unwrap();
     let asked = sample.ok(&format!("query q.toml -q --set from={first}"));
     assert_eq!(asked.stdout, expected);
-    sample
-        .run(&format!(
-            "query q.toml --set from=1 --set blocks={first}:{end}"
-        ))
-        .ended(2)
-        .says("blocks are named twice");
+    sample.fails(
+        &format!("query q.toml --set from=1 --set blocks={first}:{end}"),
+        2,
+        "blocks are named twice",
+    );
 }
 
 /// The state at a date is that at the end of the block before it.
@@ -135,10 +134,7 @@ fn dates_outside_of_the_chain_are_errors() {
             .says(message)
             .says("hint: ");
     }
-    sample
-        .run("transfers --since 1:2")
-        .ended(2)
-        .says("it is not a block or a date");
+    sample.fails("transfers --since 1:2", 2, "it is not a block or a date");
 }
 
 /// A month that is not over is answered up to the last block, which is stated.
@@ -184,9 +180,6 @@ fn printed_ranges_can_be_pasted_back() {
         ("0..=40", "their end is excluded: 0:41"),
         ("10-20", "their end is excluded: 10:21"),
     ] {
-        sample
-            .run(&format!("transfers -b {written}"))
-            .ended(2)
-            .says(tip);
+        sample.fails(&format!("transfers -b {written}"), 2, tip);
     }
 }

@@ -205,10 +205,7 @@ fn pictures_are_folded_linked_and_written_as_pages() {
         ("--fold some", "invalid fold `some`"),
         ("--link example.org", "`example.org` is not a link"),
     ] {
-        sample
-            .run(&format!("graph -r {hub} {options} -o x.html"))
-            .ended(2)
-            .says(message);
+        sample.fails(&format!("graph -r {hub} {options} -o x.html"), 2, message);
     }
 }
 

@@ -148,6 +148,12 @@ impl Sample {
         self.run(line).ended(0)
     }
 
+    /// Runs, and asserts the exit status and that stderr contains a text.
+    #[track_caller]
+    pub(crate) fn fails(&self, line: &str, status: i32, text: &str) {
+        self.run(line).ended(status).says(text);
+    }
+
     /// Runs, and reads the CSV on stdout.
     #[track_caller]
     pub(crate) fn rows(&self, line: &str) -> Vec<BTreeMap<String, String>> {

@@ -77,7 +77,7 @@ fn an_index_can_contain_internal_transfers() {
 #[test]
 fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
     let sample = Sample::small();
-    sample.run("index status").ended(1).says("index build");
+    sample.fails("index status", 1, "index build");
 
     sample.ok("index build --to-block 20 --segment-blocks 8");
     let status = |sample: &Sample| -> Value { sample.json("index status --json") };

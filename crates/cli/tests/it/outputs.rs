@@ -166,7 +166,7 @@ fn verbs_without_a_node_replace_files_only_when_asked() {
     for line in verbs().iter().filter(|line| line.starts_with("evm")) {
         fs::write(sample.path("mine"), "mine").unwrap();
         let line = line.replace("OUT", "mine");
-        sample.run(&line).ended(1).says("mine: already exists");
+        sample.fails(&line, 1, "mine: already exists");
         assert_eq!(sample.read("mine"), "mine");
         sample.ok(&format!("{line} --overwrite"));
         assert_ne!(sample.read("mine"), "mine");
@@ -285,10 +285,7 @@ fn several_files_are_written_at_once() {
                 "a format applies to a single output",
             ),
         ] {
-            sample
-                .run(&format!("{question} {outputs}"))
-                .ended(2)
-                .says(message);
+            sample.fails(&format!("{question} {outputs}"), 2, message);
             assert!(!sample.path("x.csv").exists());
         }
     }

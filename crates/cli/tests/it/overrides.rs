@@ -60,10 +60,7 @@ fn transactions_are_replayed_as_if() {
         write(&sample, &json!({"state": {&token: {"code": "0x5f5ffd"}}}));
         let poor = json!({"state": {frame(&plain)["from"].as_str().unwrap(): {"balance": 0}}});
         write(&sample, &poor);
-        sample
-            .run(&format!("{line} --override if.json"))
-            .ended(1)
-            .says("balance");
+        sample.fails(&format!("{line} --override if.json"), 1, "balance");
     }
 }
 

@@ -157,10 +157,7 @@ fn a_saved_question_cannot_choose_files_to_write() {
             "purpose = \"?\"\n[ask]\ncommand = \"graph\"\nroot = \"0x00000000000000000000000000000000000000aa\"\n{option}\n"
         );
         fs::write(sample.path("evil.toml"), text).unwrap();
-        sample
-            .run("query evil.toml")
-            .ended(2)
-            .says(&format!("cannot set `{key}`"));
+        sample.fails("query evil.toml", 2, &format!("cannot set `{key}`"));
     }
     assert_eq!(sample.read("mine.csv"), "mine");
     sample.ok("query cycles --set token=all -f json -o mine.csv --overwrite");

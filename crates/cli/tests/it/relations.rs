@@ -189,10 +189,7 @@ fn routes_are_shown_to_people() {
     for unsearched in ["--with-internal", "--any-token", "the other direction"] {
         none.prints(unsearched);
     }
-    sample
-        .run(&format!("path {} {}", back[0], back[0]))
-        .ended(2)
-        .says("from ");
+    sample.fails(&format!("path {} {}", back[0], back[0]), 2, "from ");
 }
 
 /// The limits of a search are part of the result, also where notes are hidden.

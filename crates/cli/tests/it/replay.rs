@@ -19,17 +19,14 @@ fn genesis_files_are_found() {
     let (data, question) = (sample.fixture.path(), "replay transfers -q --blocks 10:12");
     let file = fixtures::testdata().join("small/v2/genesis.json");
     let expected = sample.ok(&format!("{question} {}", chain())).stdout;
-    sample.run(question).ended(2).says("genesis.json");
+    sample.fails(question, 2, "genesis.json");
     let inside = data.join("genesis.json");
     fs::copy(&file, &inside).unwrap();
     assert_eq!(sample.ok(question).stdout, expected);
     // The file of another chain is not used.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&inside, text.replace("0x65920c38", "0x65920c39")).unwrap();
-    sample
-        .run(question)
-        .ended(2)
-        .says("the given rules are for genesis");
+    sample.fails(question, 2, "the given rules are for genesis");
 }
 
 #[test]
@@ -253,10 +250,7 @@ fn wrong_questions_and_wrong_rules_are_reported() {
     let config = genesis["config"].as_object_mut().unwrap();
     config.retain(|key, _| key != "pragueTime" && key != "osakaTime");
     fs::write(sample.path("other.json"), genesis.to_string()).unwrap();
-    sample
-        .run("replay verify --chain other.json")
-        .ended(1)
-        .says("block ");
+    sample.fails("replay verify --chain other.json", 1, "block ");
 }
 
 #[test]
@@ -397,10 +391,11 @@ fn verification_proves_transactions() {
 fn genesis_cannot_be_replayed() {
     let sample = Sample::small();
     let chain = chain();
-    sample
-        .run(&format!("replay verify --blocks 0 {chain}"))
-        .ended(2)
-        .says("block 0 (genesis) cannot be replayed");
+    sample.fails(
+        &format!("replay verify --blocks 0 {chain}"),
+        2,
+        "block 0 (genesis) cannot be replayed",
+    );
     let copy = sample.fixture.unpack();
     edit::delete(copy.path(), "StageCheckpoints", b"Finish");
     let mut command = sample.command();

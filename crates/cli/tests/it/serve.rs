@@ -83,10 +83,11 @@ fn other_machines_need_a_token() {
 fn only_data_directories_are_served() {
     let sample = Sample::small();
     sample.ok("era export -q -o archives");
-    sample
-        .run("serve --source era:archives --listen 127.0.0.1:0")
-        .ended(2)
-        .says("cannot");
+    sample.fails(
+        "serve --source era:archives --listen 127.0.0.1:0",
+        2,
+        "cannot",
+    );
 }
 
 /// The commands that answers of the own API state give the same when they are run.

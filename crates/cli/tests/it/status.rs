@@ -209,7 +209,7 @@ fn repeated_types_are_a_usage_error() {
         "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o t.parquet --columns all:f64+f64",
         "graph -r 0x0000000000000000000000000000000000000123 -o t.parquet --columns all:f64+f64",
     ] {
-        sample.run(command).ended(2).says("twice");
+        sample.fails(command, 2, "twice");
         assert!(!sample.path("t.parquet").exists(), "{command}");
     }
 }
@@ -243,10 +243,11 @@ fn existing_files_stay() {
     assert!(!sample.path("new.csv").exists());
     fs::create_dir(sample.path("folder.csv")).unwrap();
     sample.run("transfers -o folder.csv --overwrite").ended(1);
-    sample
-        .run("transfers -o no/such/folder/t.csv")
-        .ended(1)
-        .says("folder does not exist");
+    sample.fails(
+        "transfers -o no/such/folder/t.csv",
+        1,
+        "folder does not exist",
+    );
 }
 
 #[test]
@@ -418,7 +419,7 @@ fn lists_are_read_with_a_limit() {
         "transfers -t @/dev/zero",
         "transfers -b @/dev/zero",
     ] {
-        sample.run(line).ended(2).says("/dev/zero");
+        sample.fails(line, 2, "/dev/zero");
     }
     // A long value is not repeated whole.
     fs::write(sample.path("long"), "x".repeat(1 << 20)).unwrap();
@@ -458,10 +459,7 @@ fn sources_are_named_by_kind() {
             .args(["transfers", "-q"]));
         assert_eq!((asked.status, &asked.stdout), (0, &plain), "{asked:?}");
     }
-    sample
-        .run("info --source pond:x")
-        .ended(2)
-        .says("known are reth:");
+    sample.fails("info --source pond:x", 2, "known are reth:");
     sample
         .run(&format!("info --source {data} --datadir {data}"))
         .ended(2);

@@ -205,7 +205,7 @@ fn what_cannot_be_traced_is_refused() {
             "only `taint` has one",
         ),
     ] {
-        sample.run(&line).ended(2).says(reason);
+        sample.fails(&line, 2, reason);
     }
 }
 
