@@ -88,8 +88,7 @@ fn check_hubs(indexed: &Indexed<'_>, request: &ScanRequest, transfers: &[Transfe
 #[test]
 fn named_hubs_are_hubs() {
     for profile in [Profile::Mainnet, Profile::Odd, Profile::Tokens] {
-        let folder = tempfile::tempdir().unwrap();
-        let node = chain(folder.path(), profile, 150);
+        let (_folder, node) = chain(profile, 150);
         for (segment_blocks, seed) in [(1 << 20, 1), (32, 2), (7, 3)] {
             let place = tempfile::tempdir().unwrap();
             build(place.path(), &node, &options(segment_blocks)).unwrap();
@@ -101,8 +100,7 @@ fn named_hubs_are_hubs() {
 
 #[test]
 fn blocks_without_an_index_are_answered_by_the_node() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 200);
+    let (_folder, node) = chain(Profile::Mainnet, 200);
     let place = tempfile::tempdir().unwrap();
     // Neither the first nor the last blocks.
     let middle = BuildOptions {
@@ -181,8 +179,7 @@ fn build_reports_missing_blocks_before_it_reads() {
 
 #[test]
 fn another_choice_of_wraps_is_answered_by_the_node() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 100);
+    let (_folder, node) = chain(Profile::Mainnet, 100);
     let place = tempfile::tempdir().unwrap();
     build(place.path(), &node, &options(32)).unwrap();
     let index = open(place.path(), &node);
@@ -231,8 +228,7 @@ impl txgraph_transfers::Wrapper for Counted<'_> {
 
 #[test]
 fn search_scans_blocks_without_an_index_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Tokens, 150);
+    let (_folder, node) = chain(Profile::Tokens, 150);
     let reference = Reference::of(&node);
     let place = tempfile::tempdir().unwrap();
     // Neither the first blocks nor the last are indexed.
@@ -267,8 +263,7 @@ fn search_scans_blocks_without_an_index_once() {
 
 #[test]
 fn searches_return_the_same_graph() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Tokens, 150);
+    let (_folder, node) = chain(Profile::Tokens, 150);
     let reference = Reference::of(&node);
     let mut chance = SmallRng::seed_from_u64(4);
     for (last_block, seed) in [(None, 1), (Some(140), 2)] {

@@ -1,30 +1,14 @@
 //! Damage gives errors, never a panic or a read out of bounds.
 
-use crate::support::{ask, everything, node, open, options, range};
+use crate::support::{self, Sample, ask, everything, node, open, options, range};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{fs, path::Path};
-use txgraph_chaingen::Profile;
 use txgraph_index::{BuildOptions, Error, Index, Indexed, build, drop_index, fuzzing, update};
-use txgraph_reader::NodeSource;
 use txgraph_testkit::fixtures;
 use txgraph_transfers::{FailureKind, TransferSource, WrappedNative};
 
-pub(crate) struct Sample {
-    _chain: tempfile::TempDir,
-    pub(crate) node: NodeSource,
-    pub(crate) place: tempfile::TempDir,
-}
-
 pub(crate) fn sample() -> Sample {
-    let chain = tempfile::tempdir().unwrap();
-    let node = crate::support::chain(chain.path(), Profile::Mainnet, 60);
-    let place = tempfile::tempdir().unwrap();
-    build(place.path(), &node, &options(32)).unwrap();
-    Sample {
-        _chain: chain,
-        node,
-        place,
-    }
+    support::sample(|place, node, options| build(place, node, options).unwrap())
 }
 
 pub(crate) fn segments(folder: &Path) -> Vec<std::path::PathBuf> {

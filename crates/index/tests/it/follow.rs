@@ -1,8 +1,8 @@
 //! Following a node that prunes blocks before they were indexed.
 
-use crate::support::{node, open, options, range};
+use crate::support::{node, open, options, range, until};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
-use txgraph_index::{BuildOptions, build, update, verify};
+use txgraph_index::{build, update, verify};
 use txgraph_transfers::BlockRanges;
 
 /// The test, which runs again as the node.
@@ -23,10 +23,7 @@ fn update_leaves_out_pruned_blocks() {
     live.append(120).unwrap();
     let node = node(chain.path());
     let place = tempfile::tempdir().unwrap();
-    let until_30 = BuildOptions {
-        last_block: Some(30),
-        ..options(32)
-    };
+    let until_30 = until(30, 32);
     assert!(
         build(place.path(), &node, &until_30)
             .unwrap()

@@ -1,8 +1,8 @@
 //! Damaged indexes: a result is right, or it is an error. Never a wrong result.
 
 use crate::{
-    damage::{Sample, sample, segments},
-    support::{Reference, ask, everything, open, range, seen},
+    damage::{sample, segments},
+    support::{Reference, Sample, ask, everything, open, range, seen},
     transactions::{asked, naive},
 };
 use alloy_primitives::Address;

@@ -3,7 +3,7 @@
 #[path = "../../../stored/tests/it/support.rs"]
 mod shared;
 
-pub(crate) use shared::{chain, node, options};
+pub(crate) use shared::{Sample, chain, node, options, sample, until};
 use std::path::Path;
 use txgraph_index::Index;
 use txgraph_reader::NodeSource;

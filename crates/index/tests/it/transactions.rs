@@ -3,12 +3,12 @@
 
 use crate::{
     damage::segments,
-    support::{chain, node, open, options, range},
+    support::{chain, open, options, range, until},
 };
 use alloy_primitives::Address;
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
-use txgraph_chaingen::{Appender, Config, Layout, Profile};
+use txgraph_chaingen::Profile;
 use txgraph_index::{BuildOptions, Error, Index, build, fuzzing, update, verify};
 use txgraph_nodedb::{Block, Parts, Scratch};
 use txgraph_reader::NodeSource;
@@ -33,12 +33,7 @@ pub(crate) fn naive(node: &NodeSource, tip: u64) -> Vec<Participation> {
                 None => (sender.create(transaction.nonce), Roles::CREATED),
             };
             let mut add = |address, roles| {
-                all.push(Participation {
-                    block: block.number,
-                    transaction: index,
-                    address,
-                    roles,
-                });
+                all.push(Participation::new(block.number, index, address, roles));
             };
             match other == sender {
                 true => add(sender, Roles::SENDER | role),
@@ -104,8 +99,7 @@ fn compare(index: &Index, all: &[Participation], tip: u64, seed: u64) -> usize {
 #[test]
 fn transactions_are_those_of_a_naive_reader() {
     for (profile, seed) in [(Profile::Mainnet, 1), (Profile::Tokens, 2)] {
-        let folder = tempfile::tempdir().unwrap();
-        let node = chain(folder.path(), profile, 150);
+        let (_folder, node) = chain(profile, 150);
         let all = naive(&node, 150);
         for segment_blocks in [1, 32, 1 << 20] {
             let place = tempfile::tempdir().unwrap();
@@ -123,14 +117,10 @@ fn transactions_are_those_of_a_naive_reader() {
 /// Segments that are joined keep them.
 #[test]
 fn updates_in_small_steps_give_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 120);
+    let (_folder, node) = chain(Profile::Mainnet, 120);
     let place = tempfile::tempdir().unwrap();
     for last in (10..=120).step_by(11).chain([120]) {
-        let until = BuildOptions {
-            last_block: Some(last),
-            ..options(64)
-        };
+        let until = until(last, 64);
         match last {
             10 => build(place.path(), &node, &until).unwrap(),
             _ => update(place.path(), &node, &until).unwrap(),
@@ -150,16 +140,7 @@ fn updates_in_small_steps_give_the_same() {
 /// An index without them has the format that it had before, and keeps it.
 #[test]
 fn an_index_without_transactions_stays_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = Config {
-        profile: Profile::Mainnet,
-        ..Config::small(7, Layout::V2)
-    };
-    Appender::create(folder.path(), config)
-        .unwrap()
-        .append(80)
-        .unwrap();
-    let node = node(folder.path());
+    let (_folder, node) = chain(Profile::Mainnet, 80);
     let place = tempfile::tempdir().unwrap();
     let without = BuildOptions {
         transactions: false,
@@ -211,8 +192,7 @@ fn an_index_without_transactions_stays_as_it_is() {
 /// Content that was changed together with its checksums is found by comparing it with the node.
 #[test]
 fn wrong_transactions_with_right_checksums_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 40);
+    let (_folder, node) = chain(Profile::Mainnet, 40);
     let place = tempfile::tempdir().unwrap();
     build(place.path(), &node, &options(64)).unwrap();
     let index = open(place.path(), &node);

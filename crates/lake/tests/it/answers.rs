@@ -1,7 +1,8 @@
 //! A lake and the node give the same answers.
 
 use crate::support::{
-    ask, assert_same, chain, content, everything, node, open, options, range, seen, source, work,
+    ask, assert_same, chain, content, everything, node, open, options, range, seen, source, until,
+    work,
 };
 use alloy_primitives::Address;
 use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Profile};
@@ -20,8 +21,7 @@ use txgraph_work::WorkContext;
 /// Many addresses are looked up in memory, and the rows of many are read at once.
 #[test]
 fn many_addresses_have_the_same_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 300);
+    let (_folder, node) = chain(Profile::Mainnet, 300);
     let place = tempfile::tempdir().unwrap();
     build(place.path(), &node, &options(64)).unwrap();
     let whole = everything(range(0, 300));
@@ -117,8 +117,7 @@ fn a_mainnet_directory_has_the_transfers_of_the_naive_decoder() {
 /// The files do not depend on threads, nor on the steps in which a lake was built.
 #[test]
 fn builds_are_deterministic() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 200);
+    let (_folder, node) = chain(Profile::Mainnet, 200);
     let built = |threads: usize, stops: &[u64]| {
         let place = tempfile::tempdir().unwrap();
         let origin = || BuildSource {
@@ -130,10 +129,7 @@ fn builds_are_deterministic() {
             },
         };
         for stop in stops {
-            let until = BuildOptions {
-                last_block: Some(*stop),
-                ..options(16)
-            };
+            let until = until(*stop, 16);
             build(place.path(), origin(), &until).unwrap();
         }
         append(place.path(), origin(), &options(16)).unwrap();
@@ -147,8 +143,7 @@ fn builds_are_deterministic() {
 
 #[test]
 fn refuses_what_it_cannot_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 20);
+    let (_folder, node) = chain(Profile::Mainnet, 20);
     let place = tempfile::tempdir().unwrap();
     let options = options(8);
     build(place.path(), &node, &options).unwrap();

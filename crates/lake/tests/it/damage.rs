@@ -1,37 +1,16 @@
 //! Damage gives errors that name the file, never a panic or a wrong result.
 
 use crate::support::{
-    ask, chain, everything, file_path, files, open, options, range, reseal, source, work,
+    self, Sample, ask, everything, file_path, files, open, range, reseal, source, work,
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{fs, ops::ControlFlow};
-use txgraph_chaingen::Profile;
 use txgraph_lake::{build, check, verify};
-use txgraph_reader::NodeSource;
 use txgraph_testkit::says;
-use txgraph_transfers::{
-    AddressFilter, Direction, ScanRequest, SourceError, Transfer, TransferSource,
-};
-
-struct Sample {
-    _chain: tempfile::TempDir,
-    node: NodeSource,
-    place: tempfile::TempDir,
-    all: Vec<Transfer>,
-}
+use txgraph_transfers::{AddressFilter, Direction, ScanRequest, SourceError, TransferSource};
 
 fn sample() -> Sample {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 60);
-    let place = tempfile::tempdir().unwrap();
-    build(place.path(), &node, &options(32)).unwrap();
-    let (all, _) = ask(&node, &request()).unwrap();
-    Sample {
-        _chain: folder,
-        node,
-        place,
-        all,
-    }
+    support::sample(|place, node, options| build(place, node, options).unwrap())
 }
 
 fn request() -> ScanRequest {
@@ -71,6 +50,7 @@ fn content_that_was_made_to_harm_gives_no_panic() {
     let manifest = sample.place.path().join("manifest.json");
     let good_manifest = fs::read(&manifest).unwrap();
     let (mut errors, mut answers) = (0, 0);
+    let (all, _) = ask(&sample.node, &request()).unwrap();
     for _ in 0..300 {
         let path = paths.choose(&mut chance).unwrap();
         let checksums = path.with_file_name("checksums.json");
@@ -91,7 +71,7 @@ fn content_that_was_made_to_harm_gives_no_panic() {
         let lake = open(sample.place.path());
         let mut touching = request();
         touching.filter.touching = Some(AddressFilter::new(
-            sample.all.iter().take(20).map(|it| it.to_address),
+            all.iter().take(20).map(|it| it.to_address),
             Direction::Both,
         ));
         for request in [request(), touching] {

@@ -4,7 +4,9 @@
 use crate::{
     again::{again, paths},
     steps,
-    support::{ask, assert_same, chain, everything, node, open, options, range, source, work},
+    support::{
+        ask, assert_same, chain, everything, node, open, options, range, source, until, work,
+    },
 };
 use object_store::{
     ObjectStore, ObjectStoreExt, PutPayload,
@@ -18,7 +20,7 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 use txgraph_chaingen::Profile;
-use txgraph_lake::{BuildOptions, Error, Lake, append, build, check, compact, verify};
+use txgraph_lake::{Error, Lake, append, build, check, compact, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::questions::compare;
 use txgraph_transfers::ScanRequest;
@@ -85,16 +87,7 @@ impl Bucket {
 }
 
 fn sample() -> (tempfile::TempDir, NodeSource) {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 150);
-    (folder, node)
-}
-
-fn until(last: u64) -> BuildOptions {
-    BuildOptions {
-        last_block: Some(last),
-        ..options(32)
-    }
+    chain(Profile::Mainnet, 150)
 }
 
 /// The same steps in a bucket and in a directory give the same files and the same answers.
@@ -113,9 +106,9 @@ fn a_bucket_has_the_lake_of_a_directory() {
         b"x".to_vec(),
     );
     for folder in [place.path(), &location] {
-        build(folder, &node, &until(70)).unwrap();
+        build(folder, &node, &until(70, 32)).unwrap();
         for last in [75, 90, 130, 150] {
-            append(folder, &node, &until(last)).unwrap();
+            append(folder, &node, &until(last, 32)).unwrap();
         }
     }
     assert!(compact(place.path(), &work()).unwrap().replaced > 3);
@@ -144,22 +137,22 @@ fn one_process_writes_at_a_time() {
     };
     let (_folder, node) = sample();
     let location = bucket.location("locked");
-    build(&location, &node, &until(40)).unwrap();
+    build(&location, &node, &until(40, 32)).unwrap();
     bucket.put("locked/LOCK", b"another process".to_vec());
-    let error = append(&location, &node, &until(80)).unwrap_err();
+    let error = append(&location, &node, &until(80, 32)).unwrap_err();
     assert!(matches!(error, Error::LockedObject { .. }), "{error}");
     assert!(error.to_string().contains("locked/LOCK exists"), "{error}");
     // It still belongs to the other process.
     assert!(bucket.get("locked/LOCK").is_some());
     bucket.delete("locked/LOCK");
-    append(&location, &node, &until(80)).unwrap();
+    append(&location, &node, &until(80, 32)).unwrap();
     assert_eq!(open(&location).blocks().blocks(), 81);
 }
 
 fn write_all(location: &Path, node: &NodeSource) {
-    build(location, node, &until(60)).unwrap();
+    build(location, node, &until(60, 32)).unwrap();
     for last in [70, 90, 100, 130, 150] {
-        append(location, node, &until(last)).unwrap();
+        append(location, node, &until(last, 32)).unwrap();
     }
     compact(location, &work()).unwrap();
 }
@@ -201,7 +194,7 @@ fn killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted() {
         let lock = format!("{prefix}/LOCK");
         if bucket.get(&lock).is_some() {
             locked += 1;
-            let error = build(&location, &node, &until(60)).unwrap_err();
+            let error = build(&location, &node, &until(60, 32)).unwrap_err();
             assert!(matches!(error, Error::LockedObject { .. }), "{error}");
             assert!(error.to_string().contains(&lock), "{error}");
             bucket.delete(&lock);

@@ -4,7 +4,7 @@
 mod shared;
 
 use serde_json::Value;
-pub(crate) use shared::{chain, node, options, work};
+pub(crate) use shared::{Sample, chain, node, options, sample, until, work};
 use std::{
     collections::BTreeMap,
     fs,

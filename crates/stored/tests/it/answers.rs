@@ -23,8 +23,7 @@ fn random_requests_have_the_same_answer(kind: &Kind, _: &str) {
         (Profile::Odd, 150),
         (Profile::Tokens, 150),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let node = chain(folder.path(), profile, blocks);
+        let (_folder, node) = chain(profile, blocks);
         // One unit, several, and many.
         for (unit_blocks, seed) in [(1 << 20, 1), (32, 2), (7, 3)] {
             let place = tempfile::tempdir().unwrap();

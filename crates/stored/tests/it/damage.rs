@@ -3,13 +3,12 @@
 use crate::{
     again::{again, paths},
     stores::{Kind, files},
-    support::{chain, node, options},
+    support::{self, Sample, chain, node, options},
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{fs, process::Command};
 use txgraph_chaingen::Profile;
-use txgraph_reader::NodeSource;
 use txgraph_stored::{StoreError, folder::FolderError};
 use txgraph_testkit::{
     fixtures,
@@ -24,22 +23,8 @@ for_both_stores!(
     full_disk_leaves_no_unfinished_file,
 );
 
-struct Sample {
-    _chain: tempfile::TempDir,
-    node: NodeSource,
-    place: tempfile::TempDir,
-}
-
 fn sample(kind: &Kind) -> Sample {
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 60);
-    let place = tempfile::tempdir().unwrap();
-    (kind.build)(place.path(), (&node).into(), &options(32)).unwrap();
-    Sample {
-        _chain: folder,
-        node,
-        place,
-    }
+    support::sample(|place, node, options| (kind.build)(place, node.into(), options).unwrap())
 }
 
 /// Asks for everything and for some addresses. Each result must be right or an error.
@@ -204,8 +189,7 @@ fn full_disk_leaves_no_unfinished_file(kind: &Kind, name: &str) {
         assert!(path.to_str().unwrap().contains("tmp"), "{error}");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, 400);
+    let (folder, node) = chain(Profile::Mainnet, 400);
     let place = tempfile::tempdir().unwrap();
     // Writing beyond the limit raises SIGXFSZ unless it is ignored, which `exec` keeps.
     let child = again(name, &[folder.path(), place.path()]);

@@ -2,7 +2,7 @@
 
 use crate::{
     stores::{Kind, Open, files},
-    support::{node, options},
+    support::{node, options, until},
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{path::Path, sync::Mutex};
@@ -113,10 +113,7 @@ fn settle_like_one_build(kind: &Kind, place: &Path, node: &NodeSource) -> usize 
     let replaced = kind.settled(place);
     let fresh = tempfile::tempdir().unwrap();
     let last = kind.opened(place, node).blocks().span().unwrap().last;
-    let until = BuildOptions {
-        last_block: Some(last),
-        ..options(32)
-    };
+    let until = until(last, 32);
     (kind.build)(fresh.path(), node.into(), &until).unwrap();
     // Names of folders have the number of the compaction.
     let contents = |place: &Path| -> Vec<_> {

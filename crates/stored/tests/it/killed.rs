@@ -4,13 +4,12 @@ use crate::{
     again::{again, paths},
     steps,
     stores::Kind,
-    support::{chain, node, options},
+    support::{chain, node, until},
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{env, fs, path::Path};
 use txgraph_chaingen::Profile;
 use txgraph_reader::NodeSource;
-use txgraph_stored::BuildOptions;
 use txgraph_testkit::questions::{Reference, ask, assert_same, everything, range};
 use txgraph_transfers::ScanRequest;
 
@@ -21,18 +20,11 @@ const BLOCKS: u64 = 500;
 
 for_both_stores!(killed_writers_leave_a_valid_store_and_can_continue);
 
-fn until(last: u64) -> BuildOptions {
-    BuildOptions {
-        last_block: Some(last),
-        ..options(64)
-    }
-}
-
 /// Builds, updates in small steps, and settles now and then.
 fn write_all(kind: &Kind, place: &Path, node: &NodeSource) {
-    (kind.build)(place, node.into(), &until(130)).unwrap();
+    (kind.build)(place, node.into(), &until(130, 64)).unwrap();
     for last in (140..=BLOCKS).step_by(20) {
-        (kind.update)(place, node.into(), &until(last)).unwrap();
+        (kind.update)(place, node.into(), &until(last, 64)).unwrap();
         if last % 60 == 0 || last == BLOCKS {
             kind.settled(place);
         }
@@ -47,8 +39,7 @@ fn killed_writers_leave_a_valid_store_and_can_continue(kind: &Kind, name: &str) 
         return;
     }
     let kills = env::var("TXGRAPH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
-    let folder = tempfile::tempdir().unwrap();
-    let node = chain(folder.path(), Profile::Mainnet, BLOCKS);
+    let (folder, node) = chain(Profile::Mainnet, BLOCKS);
     let reference = Reference::of(&node);
     // Whether the writer was finished before this step.
     let write_until = |place: &Path, step: u64| {
@@ -98,13 +89,13 @@ fn killed_writers_leave_a_valid_store_and_can_continue(kind: &Kind, name: &str) 
         }
     }
     assert!(midway > 0, "{midway} midway, {finished} finished");
-    (kind.build)(place.path(), (&node).into(), &until(BLOCKS)).unwrap();
+    (kind.build)(place.path(), (&node).into(), &until(BLOCKS, 64)).unwrap();
     finish(kind, place.path(), &node);
 }
 
 /// Updates a store and checks that it is complete, and that no unfinished files are left.
 fn finish(kind: &Kind, place: &Path, node: &NodeSource) {
-    (kind.update)(place, node.into(), &until(BLOCKS)).unwrap();
+    (kind.update)(place, node.into(), &until(BLOCKS, 64)).unwrap();
     kind.settled(place);
     kind.assert_tidy(place, node);
     assert_eq!(kind.verified(place, node), range(0, BLOCKS).into());

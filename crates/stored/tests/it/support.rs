@@ -1,23 +1,26 @@
 //! Chains, nodes and options of small stores. The tests of `index` and `lake` have this file, too.
 
 use std::{path::Path, sync::Arc};
+use tempfile::TempDir;
 use txgraph_chaingen::{Appender, Config, Layout, Profile};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions, Threads};
 use txgraph_stored::BuildOptions;
 use txgraph_work::WorkContext;
 
-/// Writes a chain of a profile to a folder, and opens its node.
-pub(crate) fn chain(folder: &Path, profile: Profile, blocks: u64) -> NodeSource {
+/// Writes a chain of a profile to a new folder, and opens its node.
+pub(crate) fn chain(profile: Profile, blocks: u64) -> (TempDir, NodeSource) {
+    let folder = tempfile::tempdir().unwrap();
     let config = Config {
         profile,
         ..Config::small(7, Layout::V2)
     };
-    let mut appender = Appender::create(folder, config).unwrap();
+    let mut appender = Appender::create(folder.path(), config).unwrap();
     appender.append(blocks).unwrap();
     // A process may open a database only once.
     drop(appender);
-    node(folder)
+    let node = node(folder.path());
+    (folder, node)
 }
 
 /// Opens the node of a data directory.
@@ -39,6 +42,33 @@ pub(crate) fn work() -> WorkContext {
     WorkContext {
         threads: Threads::new(2).unwrap(),
         ..WorkContext::default()
+    }
+}
+
+/// A store and its node.
+pub(crate) struct Sample {
+    _chain: TempDir,
+    pub(crate) node: NodeSource,
+    pub(crate) place: TempDir,
+}
+
+/// Builds a store of 60 blocks.
+pub(crate) fn sample<R>(build: impl FnOnce(&Path, &NodeSource, &BuildOptions) -> R) -> Sample {
+    let (_chain, node) = chain(Profile::Mainnet, 60);
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(32));
+    Sample {
+        _chain,
+        node,
+        place,
+    }
+}
+
+/// Returns [`options`] up to a block.
+pub(crate) fn until(last_block: u64, unit_blocks: u64) -> BuildOptions {
+    BuildOptions {
+        last_block: Some(last_block),
+        ..options(unit_blocks)
     }
 }
 
