@@ -177,10 +177,7 @@ fn kind_of_scan(error: &SourceError) -> RefusalKind {
 /// Describes the source of the executor.
 fn describe(task: &Task, to: &dyn Consumer) -> Result<(), Stop> {
     let source = open(task)?;
-    let internal = TransferFilter {
-        internal: true,
-        ..TransferFilter::default()
-    };
+    let internal = TransferFilter::with_internal(true);
     let tip = source.tip()?;
     let info = SourceInfo {
         executor: executor_name(),

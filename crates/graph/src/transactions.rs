@@ -35,10 +35,7 @@ pub fn read_nettings<'a>(
     let blocks = wanted.keys().map(|(block, _)| BlockRange::one(*block));
     let scan = ScanRequest {
         blocks: blocks.collect(),
-        filter: TransferFilter {
-            internal: request.filter.internal,
-            ..TransferFilter::default()
-        },
+        filter: TransferFilter::with_internal(request.filter.internal),
         ..plan::scan_request(request, None)
     };
     let mut transaction: Vec<Transfer> = Vec::new();

@@ -18,10 +18,7 @@ pub fn read(folder: &Path, extension: &str, bytes: &[u8]) {
     };
     let request = ScanRequest {
         blocks: files.available(),
-        filter: TransferFilter {
-            internal: files.has_internal(),
-            ..TransferFilter::default()
-        },
+        filter: TransferFilter::with_internal(files.has_internal()),
         ..ScanRequest::default()
     };
     let Ok(chunks) = files.chunks(&request.blocks, &request) else {

@@ -54,11 +54,8 @@ pub fn small_segment() -> Vec<u8> {
                 ..testing::transfer(block)
             });
         }
-        let participation = |transfer: &Transfer, address, roles| Participation {
-            block,
-            transaction: transfer.transaction_index,
-            address,
-            roles,
+        let participation = |transfer: &Transfer, address, roles| {
+            Participation::new(block, transfer.transaction_index, address, roles)
         };
         let ends = transfers.iter().flat_map(|it| {
             [

@@ -26,12 +26,7 @@ pub fn transaction_ends(block: &mut Block<'_>, mut each: impl FnMut(Participatio
             (None, _) => None,
         };
         for (address, roles) in [(sender, Roles::SENDER)].into_iter().chain(other) {
-            each(Participation {
-                block: block.number,
-                transaction: index,
-                address,
-                roles,
-            });
+            each(Participation::new(block.number, index, address, roles));
         }
     }
     Ok(())

@@ -306,13 +306,9 @@ impl Reader<'_> {
         if self.participations {
             for transaction in &block.transactions {
                 let all = transaction.participants().into_iter();
-                read.participations
-                    .extend(all.map(|(address, roles)| Participation {
-                        block: transaction.block,
-                        transaction: transaction.index,
-                        address,
-                        roles,
-                    }));
+                read.participations.extend(all.map(|(address, roles)| {
+                    Participation::new(transaction.block, transaction.index, address, roles)
+                }));
             }
         }
     }
@@ -320,10 +316,7 @@ impl Reader<'_> {
 
 impl InternalReader for Reader<'_> {
     fn read(&self, blocks: BlockRange) -> Result<InternalTransfers, SourceError> {
-        let filter = TransferFilter {
-            internal: true,
-            ..TransferFilter::default()
-        };
+        let filter = TransferFilter::with_internal(true);
         let mut read = InternalTransfers::default();
         let Some(replayer) = &self.replayer else {
             return Ok(read);

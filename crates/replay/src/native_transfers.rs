@@ -226,10 +226,7 @@ mod tests {
     /// The logs of Amsterdam and the frames of a replay give the same movements, in the same order.
     #[test]
     fn logs_equal_frames() {
-        let filter = TransferFilter {
-            internal: true,
-            ..TransferFilter::default()
-        };
+        let filter = TransferFilter::with_internal(true);
         let (mut moved, mut causes) = (0, std::collections::BTreeSet::new());
         for seed in 0..5000 {
             let case = block_case(seed, &[]);

@@ -119,6 +119,14 @@ pub struct TransferFilter {
 }
 
 impl TransferFilter {
+    /// Everything, with or without internal transfers.
+    pub fn with_internal(internal: bool) -> Self {
+        Self {
+            internal,
+            ..Self::default()
+        }
+    }
+
     /// Whether transfers with this sender and receiver can be wanted.
     #[inline]
     pub fn matches_ends(&self, from: &Address, to: &Address) -> bool {

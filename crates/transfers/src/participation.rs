@@ -77,6 +77,16 @@ pub struct Participation {
 }
 
 impl Participation {
+    /// Says that an address has roles in transaction `transaction` of `block`.
+    pub const fn new(block: u64, transaction: u32, address: Address, roles: Roles) -> Self {
+        Self {
+            block,
+            transaction,
+            address,
+            roles,
+        }
+    }
+
     /// Sorts, and joins the roles of an address in a transaction.
     pub fn settle(all: &mut Vec<Self>) {
         // Callers merge a few sorted lists, which a stable sort does in linear time.
@@ -113,11 +123,8 @@ mod tests {
 
     #[test]
     fn roles_of_an_address_in_a_transaction_are_joined() {
-        let one = |transaction, byte, roles| Participation {
-            block: 7,
-            transaction,
-            address: Address::repeat_byte(byte),
-            roles,
+        let one = |transaction, byte, roles| {
+            Participation::new(7, transaction, Address::repeat_byte(byte), roles)
         };
         let mut all = vec![
             one(1, 2, Roles::RECEIVER),

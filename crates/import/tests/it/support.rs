@@ -83,10 +83,7 @@ pub(crate) fn try_read(
 ) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
     let mut request = ScanRequest {
         blocks: files.available(),
-        filter: TransferFilter {
-            internal: files.has_internal(),
-            ..TransferFilter::default()
-        },
+        filter: TransferFilter::with_internal(files.has_internal()),
         with_times: true,
         with_hashes: true,
         ..ScanRequest::default()

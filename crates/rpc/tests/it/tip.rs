@@ -75,10 +75,7 @@ fn blocks_with_other_transactions_are_read_again() {
 /// Between any two answers, blocks are replaced by some with fewer transactions.
 #[test]
 fn answers_of_two_chains_are_never_mixed_or_invalid() {
-    let internal = TransferFilter {
-        internal: true,
-        ..TransferFilter::default()
-    };
+    let internal = TransferFilter::with_internal(true);
     let mut whole = 0;
     for (filter, without) in [
         (tokens(), None),

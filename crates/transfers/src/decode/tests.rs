@@ -511,10 +511,7 @@ fn deposits_mint_before_their_value() {
 fn native_logs_of_eip7708() {
     let native = |topics, data| log(SYSTEM, TRANSFER, topics, data);
     let token = || log(TOKEN, TRANSFER, "a b", "9");
-    let inside = TransferFilter {
-        internal: true,
-        ..TransferFilter::default()
-    };
+    let inside = TransferFilter::with_internal(true);
     let check = |transaction: TransactionView, logs: &[OwnedLog], expected: &[&str]| {
         let all = decode_with(&inside, Some(&transaction), logs);
         assert_eq!(all, expected);
@@ -870,7 +867,7 @@ proptest! {
         blocks in vec(some_block(), 1..5),
         filter in some_filter(),
     ) {
-        let all = TransferFilter { internal: true, ..TransferFilter::default() };
+        let all = TransferFilter::with_internal(true);
         let wrapped = WrappedNative::Auto;
         let (rows, whole) = decode(CHAIN, &wrapped, &all, &blocks);
         let (some, filtered) = decode(CHAIN, &wrapped, &filter, &blocks);

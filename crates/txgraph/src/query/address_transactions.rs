@@ -280,12 +280,11 @@ impl AddressTransactions<'_> {
                 }
                 for it in &block.transactions {
                     let roles = it.roles_of(self.address);
-                    found.extend(roles.map(|roles| Participation {
-                        block: it.block,
-                        transaction: it.index,
-                        address: self.address,
-                        roles,
-                    }));
+                    found.extend(
+                        roles.map(|roles| {
+                            Participation::new(it.block, it.index, self.address, roles)
+                        }),
+                    );
                 }
                 Ok(())
             })?;

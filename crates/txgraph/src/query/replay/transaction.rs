@@ -238,10 +238,7 @@ impl Source {
             mint: U256::ZERO,
             success: receipt.success,
         };
-        let filter = TransferFilter {
-            internal: true,
-            ..TransferFilter::default()
-        };
+        let filter = TransferFilter::with_internal(true);
         let chain_id = self.chain()?.chain_id;
         let mut decoder = Decoder::new(chain_id, &WrappedNative::Auto, &filter);
         decoder.begin_block(header.number, BlockTime::new(header.timestamp));

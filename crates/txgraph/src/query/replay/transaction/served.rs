@@ -121,10 +121,7 @@ fn read(
     let block = found.block;
     let request = ScanRequest {
         blocks: BlockRange::one(block).into(),
-        filter: TransferFilter {
-            internal,
-            ..TransferFilter::default()
-        },
+        filter: TransferFilter::with_internal(internal),
         with_times: true,
         with_hashes: true,
         ..ScanRequest::default()
