@@ -213,6 +213,15 @@ fn hashes_agree(row: &[u8], buffers: &mut Buffers) {
     }
 }
 
+fn decode_as_everything(row: &[u8], buffers: &mut Buffers) {
+    if let Ok(receipt) = fuzzing::receipt(row, buffers) {
+        assert_eq!(receipt.logs().count(), receipt.log_count as usize);
+    }
+    hashes_agree(row, buffers);
+    let _ = fuzzing::header(row, B256::ZERO);
+    fuzzing::other_values(row);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
@@ -249,13 +258,7 @@ proptest! {
     /// Arbitrary bytes give a value or an error, never a panic.
     #[test]
     fn arbitrary_bytes_never_panic(row in vec(any::<u8>(), 0..400)) {
-        let mut buffers = Buffers::default();
-        if let Ok(receipt) = fuzzing::receipt(&row, &mut buffers) {
-            assert_eq!(receipt.logs().count(), receipt.log_count as usize);
-        }
-        hashes_agree(&row, &mut buffers);
-        let _ = fuzzing::header(&row, B256::ZERO);
-        fuzzing::other_values(&row);
+        decode_as_everything(&row, &mut Buffers::default());
     }
 
     /// Valid rows with one changed byte, or truncated.
@@ -272,12 +275,7 @@ proptest! {
         for mut row in [encoded(&receipt), encoded(&tx), encoded(&header)] {
             let at = at.index(row.len());
             if cut { row.truncate(at) } else { row[at] ^= flip }
-            if let Ok(receipt) = fuzzing::receipt(&row, &mut buffers) {
-                assert_eq!(receipt.logs().count(), receipt.log_count as usize);
-            }
-            hashes_agree(&row, &mut buffers);
-            let _ = fuzzing::header(&row, B256::ZERO);
-            fuzzing::other_values(&row);
+            decode_as_everything(&row, &mut buffers);
         }
     }
 }
