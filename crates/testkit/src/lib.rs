@@ -1,14 +1,14 @@
 //! Support for tests: data directories of real nodes ([`fixtures`]), edits of them
 //! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), a server with the answers
 //! of a node ([`rpc`]), its answers about states ([`state_answers`]), random requests with
-//! a reference for their answers ([`questions`]), and slow, obvious implementations of what the
-//! fast crates do ([`naive`]).
+//! a reference for their answers ([`questions`]), runs of a program ([`program`]), and slow,
+//! obvious implementations of what the fast crates do ([`naive`]).
 //!
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
 //!
 //! Modules, each using only those before it: edit, random, fixtures, questions, exports, naive, op, pages,
-//! rpc, state_answers, mainnet.
+//! rpc, state_answers, mainnet, program.
 
 #[cfg(feature = "edit")]
 pub mod edit;
@@ -18,6 +18,7 @@ pub mod mainnet;
 pub mod naive;
 pub mod op;
 pub mod pages;
+pub mod program;
 pub mod questions;
 pub mod random;
 pub mod rpc;

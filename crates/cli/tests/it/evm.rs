@@ -1,15 +1,15 @@
 //! `txgraph evm`: needs no node.
 
-use crate::harness::{bare, run};
+use crate::harness::{Run, bare, run};
 use std::{
     io::Write,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 use txgraph_testkit::fixtures::workspace;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_txgraph");
 
-fn evm(args: &[&str], input: &str) -> Output {
+fn evm(args: &[&str], input: &str) -> Run {
     let mut child = Command::new(PROGRAM)
         .arg("evm")
         .args(args)
@@ -21,26 +21,20 @@ fn evm(args: &[&str], input: &str) -> Output {
         .unwrap();
     // A program that fails early closes its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+    Run::new(format!("{args:?}"), child.wait_with_output().unwrap())
 }
 
 fn stdout(args: &[&str], input: &str) -> String {
-    let output = evm(args, input);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {stderr}");
-    String::from_utf8(output.stdout).unwrap()
+    evm(args, input).ended(0).stdout
 }
 
 fn json(args: &[&str], input: &str) -> serde_json::Value {
-    serde_json::from_str(&stdout(args, input)).unwrap()
+    evm(args, input).ended(0).json()
 }
 
 /// Fails with this status and words.
 fn fails(args: &[&str], input: &str, status: i32, words: &str) {
-    let output = evm(args, input);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{args:?}: {stderr}");
-    assert!(stderr.contains(words), "{args:?}: {stderr}");
+    evm(args, input).ended(status).says(words);
 }
 
 #[test]
@@ -163,7 +157,7 @@ fn traces_go_to_stderr_or_a_file() {
     stdout(&["run", &option, "--code", "60016002015f5260205ff3"], "");
     let to_file = std::fs::read_to_string(&file).unwrap();
     let output = evm(&["run", "--trace", "--code", "60016002015f5260205ff3"], "");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), to_file);
+    assert_eq!(output.stderr, to_file);
     let lines: Vec<serde_json::Value> = to_file
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -276,7 +270,7 @@ fn traces_name_opcodes_of_later_forks_at_their_fork() {
     let names = |fork: &str| -> Vec<String> {
         let line = ["run", "--trace", "--fork", fork, "--code", &code];
         let output = evm(&line, "");
-        let steps = String::from_utf8(output.stderr).unwrap();
+        let steps = output.stderr;
         let steps = steps.lines().skip(17).filter_map(|line| {
             let step: serde_json::Value = serde_json::from_str(line).ok()?;
             Some(step["opName"].as_str()?.to_owned())
@@ -292,7 +286,7 @@ fn traces_name_opcodes_of_later_forks_at_their_fork() {
 
 #[test]
 fn help_names_the_default_fork() {
-    let help = String::from_utf8(evm(&["run", "--help"], "").stdout).unwrap();
+    let help = evm(&["run", "--help"], "").stdout;
     let default = format!(
         "default: {}, for programs Cancun",
         txgraph_evm::Fork::LATEST

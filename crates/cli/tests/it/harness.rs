@@ -3,81 +3,21 @@
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
-    fmt, fs,
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::Command,
 };
 use tempfile::TempDir;
-use txgraph_testkit::fixtures::{self, Fixture};
+pub(crate) use txgraph_testkit::program::{Run, rows, run};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    program,
+};
 
 /// A data directory, and an empty folder to run in.
 pub(crate) struct Sample {
     pub(crate) fixture: Fixture,
     pub(crate) folder: TempDir,
-}
-
-/// The result of a run.
-pub(crate) struct Run {
-    pub(crate) command: String,
-    pub(crate) status: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-/// Only the first part of the texts: a result can be long.
-impl fmt::Debug for Run {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let begin = |text: &str| text.chars().take(2000).collect::<String>();
-        let (stdout, stderr) = (begin(&self.stdout), begin(&self.stderr));
-        let Self {
-            command, status, ..
-        } = self;
-        write!(
-            f,
-            "{command}\nstatus {status}, stdout:\n{stdout}\nstderr:\n{stderr}"
-        )
-    }
-}
-
-impl Run {
-    /// Asserts the exit status.
-    #[track_caller]
-    pub(crate) fn ended(self, status: i32) -> Self {
-        assert_eq!(self.status, status, "{self:?}");
-        self
-    }
-
-    /// Asserts the exit status, and that nothing was printed.
-    #[track_caller]
-    pub(crate) fn refused(self, status: i32) -> Self {
-        assert_eq!(self.stdout, "", "{self:?}");
-        self.ended(status)
-    }
-
-    /// Asserts that stderr contains a text.
-    #[track_caller]
-    pub(crate) fn says(&self, text: &str) -> &Self {
-        assert!(self.stderr.contains(text), "no `{text}`: {self:?}");
-        self
-    }
-
-    /// The rows of CSV on stdout by column name.
-    pub(crate) fn rows(&self) -> Vec<BTreeMap<String, String>> {
-        rows(&self.stdout)
-    }
-
-    /// The JSON on stdout.
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
-    /// Asserts that stdout contains a text.
-    #[track_caller]
-    pub(crate) fn prints(&self, text: &str) -> &Self {
-        assert!(self.stdout.contains(text), "no `{text}`: {self:?}");
-        self
-    }
 }
 
 impl Sample {
@@ -169,40 +109,7 @@ impl Sample {
 
 /// The program in a folder, without the environment variables that it reads.
 pub(crate) fn bare(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_txgraph"));
-    for name in [
-        "TXGRAPH_SOURCE",
-        "TXGRAPH_DATADIR",
-        "RETH_DATADIR",
-        "TXGRAPH_HEAD",
-        "TXGRAPH_CONFIG",
-        "TXGRAPH_INDEX",
-        "TXGRAPH_CLUSTER",
-        "RAYON_NUM_THREADS",
-        "RUST_LOG",
-        "NO_COLOR",
-    ] {
-        command.env_remove(name);
-    }
-    // An index of the user must not be used.
-    command.env("XDG_CACHE_HOME", folder.join("cache"));
-    command.current_dir(folder).stdin(Stdio::null());
-    command
-}
-
-pub(crate) fn run(command: &mut Command) -> Run {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Run {
-        command: format!("{command:?}"),
-        status: status.code().unwrap_or(-1),
-        stdout: text(stdout),
-        stderr: text(stderr),
-    }
+    program::bare(env!("CARGO_BIN_EXE_txgraph"), folder)
 }
 
 /// Runs in a folder, with arguments separated by blanks.
@@ -214,10 +121,4 @@ pub(crate) fn ask(folder: &Path, line: &str) -> Run {
 #[track_caller]
 pub(crate) fn ok(folder: &Path, line: &str) -> Run {
     ask(folder, line).ended(0)
-}
-
-/// Rows of a CSV text by column name.
-pub(crate) fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
-    let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    reader.deserialize().map(Result::unwrap).collect()
 }

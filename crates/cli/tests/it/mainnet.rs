@@ -25,11 +25,11 @@ pub(crate) fn directories() -> Option<[TempDir; 2]> {
     }))
 }
 
-fn ask(folder: &Path, line: &str) -> Run {
+pub(crate) fn ask(folder: &Path, line: &str) -> Run {
     harness::ask(folder, &format!("{line} --datadir data"))
 }
 
-fn ok(folder: &Path, line: &str) -> Run {
+pub(crate) fn ok(folder: &Path, line: &str) -> Run {
     harness::ok(folder, &format!("{line} --datadir data"))
 }
 

@@ -1,9 +1,10 @@
 //! The program on data directories of the OP stack.
 
-use crate::harness::{self, Run, rows};
+use crate::{
+    harness::rows,
+    mainnet::{ask, ok},
+};
 use alloy_primitives::{U256, address};
-
-use std::path::Path;
 use tempfile::TempDir;
 use txgraph_chaingen::{BlockSample, BlockWriter, Layout, op_block};
 use txgraph_testkit::{
@@ -23,14 +24,6 @@ fn directories() -> (BlockSample, [TempDir; 2]) {
         folder
     });
     (sample, folders)
-}
-
-fn ask(folder: &Path, line: &str) -> Run {
-    harness::ask(folder, &format!("{line} --datadir data"))
-}
-
-fn ok(folder: &Path, line: &str) -> Run {
-    harness::ok(folder, &format!("{line} --datadir data"))
 }
 
 #[test]

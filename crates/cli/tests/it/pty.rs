@@ -34,12 +34,9 @@ pub(crate) fn run_in_terminal(mut command: Command, columns: u16) -> Run {
         }
         bytes
     });
-    let output = child.wait_with_output().unwrap();
-    let stdout = String::from_utf8(reader.join().unwrap()).unwrap();
-    Run {
-        command: name,
-        status: output.status.code().unwrap_or(-1),
-        stdout: stdout.replace("\r\n", "\n"),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    let mut output = child.wait_with_output().unwrap();
+    output.stdout = reader.join().unwrap();
+    let mut run = Run::new(name, output);
+    run.stdout = run.stdout.replace("\r\n", "\n");
+    run
 }

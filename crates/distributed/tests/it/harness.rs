@@ -1,17 +1,19 @@
 //! Starts clusters, and runs the driver.
 
 use std::{
-    fmt, fs,
+    fs,
     fs::File,
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
 use txgraph_distributed::TLS_ENV;
+use txgraph_testkit::program::bare;
+pub(crate) use txgraph_testkit::program::{Run, run};
 
 /// The longest time that a process needs to start, or to notice that another one is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -98,19 +100,8 @@ fn tls_options(certificates: Option<&Path>) -> Vec<String> {
 
 fn start(program: &str, log: PathBuf, args: &[String]) -> Process {
     let file = File::create(&log).unwrap();
-    let mut command = Command::new(program);
-    for name in [
-        "TXGRAPH_SOURCE",
-        "TXGRAPH_DATADIR",
-        "RETH_DATADIR",
-        "TXGRAPH_CONFIG",
-    ] {
-        command.env_remove(name);
-    }
-    let child = command
+    let child = bare(program, log.parent().unwrap())
         .args(args)
-        .env("XDG_CACHE_HOME", log.parent().unwrap().join("cache"))
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(file)
         .spawn()
@@ -308,61 +299,9 @@ impl Cluster {
 
 /// The driver, which without `--cluster` is the local program.
 pub(crate) fn driver(folder: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_txgraph-cluster"));
-    for name in [
-        "TXGRAPH_SOURCE",
-        "TXGRAPH_DATADIR",
-        "RETH_DATADIR",
-        "TXGRAPH_CONFIG",
-        "TXGRAPH_CLUSTER",
-        "TXGRAPH_CLUSTER_CONFIG",
-        TLS_ENV,
-    ] {
-        command.env_remove(name);
-    }
+    let mut command = bare(env!("CARGO_BIN_EXE_txgraph-cluster"), folder);
+    command.args(line.split_whitespace());
     command
-        .args(line.split_whitespace())
-        .env("XDG_CACHE_HOME", folder.join("cache"))
-        .current_dir(folder)
-        .stdin(Stdio::null());
-    command
-}
-
-/// The result of a run.
-pub(crate) struct Run {
-    pub(crate) status: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl fmt::Debug for Run {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let begin = |text: &str| text.chars().take(2000).collect::<String>();
-        let (stdout, stderr) = (begin(&self.stdout), begin(&self.stderr));
-        write!(
-            f,
-            "status {}, stdout:\n{stdout}\nstderr:\n{stderr}",
-            self.status
-        )
-    }
-}
-
-pub(crate) fn run(command: &mut Command) -> Run {
-    let output = command.output().unwrap();
-    read(output)
-}
-
-pub(crate) fn read(output: Output) -> Run {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = output;
-    Run {
-        status: status.code().unwrap_or(-1),
-        stdout: String::from_utf8(stdout).unwrap(),
-        stderr: String::from_utf8(stderr).unwrap(),
-    }
 }
 
 /// Settings that send every frontier to the cluster.

@@ -1,7 +1,7 @@
 //! Seeded kills of processes in the middle of a query: each ends with the right result or an
 //! error, and leaves nothing that a continued run would trust wrongly.
 
-use crate::harness::{Cluster, driver, read, run, settings};
+use crate::harness::{Cluster, Run, driver, run, settings};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
     process::Stdio,
@@ -76,7 +76,7 @@ fn killed_processes_leave_no_wrong_answer() {
             Victim::Driver => child.kill().unwrap(),
             Victim::Scheduler => cluster.scheduler.kill(),
         }
-        let found = read(child.wait_with_output().unwrap());
+        let found = Run::new(what.clone(), child.wait_with_output().unwrap());
         if found.status == 0 {
             assert_eq!(&found.stdout, expected, "{what}");
             outcomes[0] += 1;
