@@ -259,11 +259,16 @@ impl<'db> StateAt<'db> {
     /// slot is executed if the account is destroyed later, and those that changed the account
     /// since.
     fn check_zero(&self, address: Address, slot: B256) -> Result<U256> {
-        let Some(written) = self.last_write(address, slot)? else {
+        // A pruned index refuses questions about blocks before it. One of them may have written the
+        // slot.
+        let indexed_from = self.db.available_in(&self.snapshot)?.indexed_from;
+        let written = self.last_write(address, slot, indexed_from)?;
+        if written.is_none() && indexed_from == 0 {
             return Ok(U256::ZERO);
-        };
+        }
         // Since Cancun, whose headers have blob gas, contracts stay.
-        if self.snapshot.header(written)?.excess_blob_gas.is_some()
+        let since = written.unwrap_or(self.block);
+        if self.snapshot.header(since)?.excess_blob_gas.is_some()
             || !self.is_destroyed_later(address, slot)?
         {
             return Ok(U256::ZERO);
@@ -273,6 +278,11 @@ impl<'db> StateAt<'db> {
             slot,
             block: self.block,
             why,
+        };
+        let Some(written) = written else {
+            return Err(unsure(format!(
+                "the block that wrote it is not known: the index begins after block {indexed_from}"
+            )));
         };
         let Some(executor) = &self.db.newest else {
             return Err(unsure(format!(
@@ -299,17 +309,17 @@ impl<'db> StateAt<'db> {
         )))
     }
 
-    /// The last block up to this one that changed a slot, by the index.
-    fn last_write(&self, address: Address, slot: B256) -> Result<Option<u64>> {
+    /// The last block after `indexed_from`, up to this one, that changed a slot, by the index.
+    fn last_write(&self, address: Address, slot: B256, indexed_from: u64) -> Result<Option<u64>> {
         let changes_after = |from: u64| -> Result<bool> {
             let change = self.snapshot.next_storage_change(address, slot, from)?;
             Ok(change.is_some_and(|change| change <= self.block))
         };
-        if !changes_after(0)? {
+        if !changes_after(indexed_from)? {
             return Ok(None);
         }
         // A change is above `low`, and none above `written`.
-        let (mut low, mut written) = (0, self.block);
+        let (mut low, mut written) = (indexed_from, self.block);
         while written - low > 1 {
             let middle = low + (written - low) / 2;
             match changes_after(middle)? {

@@ -5,7 +5,7 @@ use crate::support::{check, open, questions, walking};
 use alloy_primitives::Address;
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 use txgraph_evm::Account;
-use txgraph_state::{BlockRange, Spill, StateDb, StateOptions, StateRange};
+use txgraph_state::{BlockRange, Error, Spill, StateDb, StateOptions, StateRange};
 use txgraph_testkit::{
     fixtures::{Fixture, full, partial},
     state_answers::{StateAnswer, wrong_answers},
@@ -175,6 +175,37 @@ fn single_blocks_with_the_index() {
         seen += u32::from(indexed_from == 0);
     }
     assert!(seen > 0);
+}
+
+/// A checked range looks for the block that wrote a slot that is zero. A pruned index has only the
+/// newer blocks. Without an executor, few slots of destroyed contracts stay unsure.
+#[test]
+fn checked_zeros_of_pruned_directories_are_the_answers_of_the_node() {
+    let all = partial();
+    let mut zeros = 0_u32;
+    for (partial, full) in &all {
+        let name = &partial.name;
+        let db = open(partial.path(), StateOptions::default());
+        let available = db.available().unwrap();
+        let first = available.indexed_from;
+        let last = available.blocks.unwrap().last;
+        let range = db.range(BlockRange { first, last }).unwrap().checked();
+        for (block, questions) in questions(full).range(first..=last) {
+            let state = range.at(*block).unwrap();
+            for question in questions {
+                let StateAnswer::Storage(address, slot, value) = question else {
+                    continue;
+                };
+                match state.storage(*address, *slot) {
+                    Ok(found) => assert_eq!(found, *value, "{name}, block {block}"),
+                    Err(Error::UnsureSlot { .. }) => continue,
+                    Err(error) => panic!("{name}, block {block}: {error}"),
+                }
+                zeros += u32::from(value.is_zero());
+            }
+        }
+    }
+    assert_eq!(zeros > 0, !all.is_empty());
 }
 
 /// The files contain the node's wrong value, so the result is the same.
