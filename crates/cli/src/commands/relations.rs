@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
-    BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields, GraphOutputs, Hops,
-    Leg, LimitHit, PreparedSearch, Result, Route, ScanReport, Source, Table, TransferFlows,
-    TransferPaths, U256, flows_as_json, limit_words,
+    Address, BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields,
+    GraphOutputs, Hops, Leg, LimitHit, PreparedSearch, Result, Route, ScanReport, Source, Table,
+    TransferFlows, TransferPaths, U256, flows_as_json, limit_words,
     parse::{GraphQuery, Options, parse_address},
     route_remarks, widen,
 };
@@ -169,7 +169,15 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     }
     if args.max_flow {
         let found = question.flows_to(to)?;
-        show_flows(args, &found, &question, &source, outputs, context)?;
+        show_flows(
+            args,
+            (from, to),
+            &found,
+            &question,
+            &source,
+            outputs,
+            context,
+        )?;
         let is_indexed = source.is_indexed(&question.scan_request());
         context
             .terminal
@@ -190,8 +198,9 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     if is_json {
         print_json(&paths_as_json(&found, has_internal, continuation))?;
     } else if found.shortest.is_none() {
-        let lines = unsearched(&found.limits, &found.scan, has_internal, continuation);
-        print_page(&args.nothing(&format!("no route from {from} to {to}"), &lines))?;
+        let lines = not_searched(&found, has_internal, continuation);
+        let nothing = format!("no route from {from} to {to}");
+        print_page(&args.nothing(&nothing, &lines))?;
     } else {
         show_routes(&found, question.blocks(), &source, outputs, context)?;
     }
@@ -200,12 +209,13 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Describes the parts that a search for routes left out: a route may be there.
+/// Describes the parts that a search left out: more may be there. `changes`: changes of the token that
+/// were not followed.
 fn unsearched(
     limits: &[LimitHit],
     scan: &ScanReport,
     has_internal: bool,
-    continuation: Continuation,
+    changes: Option<&str>,
 ) -> Vec<String> {
     let mut lines: Vec<_> = limits.iter().map(limit_words).collect();
     let missing: BlockRanges = scan.missing.iter().map(|gap| gap.blocks).collect();
@@ -215,14 +225,24 @@ fn unsearched(
     if !has_internal {
         lines.push("ETH that moves inside transactions (--with-internal)".to_owned());
     }
-    if continuation == Continuation::SameToken {
-        lines.push(
-            "changes of the token that are no swap in one transaction (--any-token)".to_owned(),
-        );
-    }
-    lines.push("the other direction".to_owned());
+    lines.extend(changes.map(str::to_owned));
     lines
 }
+
+/// Describes the parts that a search without a route left out.
+fn not_searched(
+    found: &TransferPaths,
+    has_internal: bool,
+    continuation: Continuation,
+) -> Vec<String> {
+    let changes = (continuation == Continuation::SameToken)
+        .then_some("changes of the token that are no swap in one transaction (--any-token)");
+    let mut lines = unsearched(&found.limits, &found.scan, has_internal, changes);
+    lines.push(OTHER_DIRECTION.to_owned());
+    lines
+}
+
+const OTHER_DIRECTION: &str = "the other direction";
 
 fn show_routes(
     found: &TransferPaths,
@@ -264,12 +284,19 @@ fn show_routes(
 }
 
 impl PathArgs {
+    /// The length of the longest route that is searched; `None` if all are.
+    fn longest(&self) -> Option<String> {
+        match self.hops {
+            Hops::Number(hops) => Some(number(hops.into(), "transfer", "transfers")),
+            Hops::All => None,
+        }
+    }
+
     /// Says that nothing was found, and what was not searched.
     fn nothing(&self, what: &str, unsearched: &[String]) -> String {
-        let hops = match self.hops {
-            Hops::Number(hops) => number(hops.into(), "transfer", "transfers"),
-            Hops::All => "any number of transfers".to_owned(),
-        };
+        let hops = self
+            .longest()
+            .unwrap_or_else(|| "any number of transfers".to_owned());
         let order = if self.any_order {
             ""
         } else {
@@ -286,6 +313,7 @@ impl PathArgs {
 /// Prints the largest amounts that can have gone, each with the transfers that bound it.
 fn show_flows(
     args: &PathArgs,
+    (from, to): (Address, Address),
     found: &TransferFlows,
     question: &PreparedSearch<'_>,
     source: &Source,
@@ -296,21 +324,30 @@ fn show_flows(
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
+    let filter = &question.request().filter;
+    let has_internal = filter.internal || !filter.tokens.matches(None);
+    let swaps = Some("swaps: the amount in other tokens");
+    let mut lines = unsearched(&found.limits, &found.scan, has_internal, swaps);
+    if found.flows.is_empty() {
+        lines.push(OTHER_DIRECTION.to_owned());
+    }
     if args.shown.json {
         return print_json(&json!({
             "flows": flows_as_json(&found.flows),
+            "not_searched": lines,
             "limits": found.limits,
             "missing": found.scan.missing,
         }));
     }
     if found.flows.is_empty() {
-        let filter = &question.request().filter;
-        let has_internal = filter.internal || !filter.tokens.matches(None);
-        let same = Continuation::SameToken;
-        let lines = unsearched(&found.limits, &found.scan, has_internal, same);
-        let nothing = format!("nothing can have gone from {} to {}", args.from, args.to);
+        let nothing = format!("nothing can have gone from {from} to {to}");
         return print_page(&args.nothing(&nothing, &lines));
     }
+    // Longer routes, and what was not searched, can have carried more.
+    let within = match args.longest() {
+        Some(longest) => format!(" within {longest}"),
+        None => String::new(),
+    };
     let shown = found.flows.iter().filter_map(|it| it.asset.token_address);
     let tokens = token_notes::named(outputs.tokens, source, shown, question.blocks(), terminal)?;
     let labels = outputs.labels.unwrap_or_default();
@@ -318,13 +355,17 @@ fn show_flows(
     let pages = found.flows.iter().map(|flow| {
         let most = tokens.format_amount(view.chain_id, &flow.asset, flow.amount);
         let cut = number(flow.cut.len() as u64, "transfer", "transfers");
-        let title = format!("At most {most} can have gone, bounded by {cut}");
+        let title = format!("At most {most} can have gone{within}, bounded by {cut}");
         let mut page = transfer_tables::titled(title, &flow.cut, &view);
         let parts = number(flow.parts.len() as u64, "transfer", "transfers");
         page.text += &format!("note: {parts} can have carried it; --json lists them\n");
         page
     });
-    transfer_tables::print(&Page::join(pages.collect()), terminal)
+    let mut page = Page::join(pages.collect());
+    for line in &lines {
+        page.text += &format!("note: not searched: {line}\n");
+    }
+    transfer_tables::print(&page, terminal)
 }
 
 fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Continuation) -> Value {
@@ -359,7 +400,7 @@ fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Contin
         "legs": { "shortest": legs(&found.shortest), "earliest": legs(&found.earliest) },
         "remarks": { "shortest": remarks(&found.shortest), "earliest": remarks(&found.earliest) },
         "not_searched": match found.shortest {
-            None => unsearched(&found.limits, &found.scan, has_internal, continuation),
+            None => not_searched(found, has_internal, continuation),
             Some(_) => Vec::new(),
         },
         "limits": found.limits,

@@ -1,6 +1,6 @@
 //! `txgraph path --max-flow`: how much can have gone, against a maximum flow over all transfers.
 
-use crate::harness::Sample;
+use crate::{amounts::USD6, harness::Sample};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{Address, Transfer};
@@ -90,13 +90,23 @@ fn amounts_are_shown_to_people() {
     let ends = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
                 0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
     let found = sample.ok(&format!("path {ends} --max-flow"));
-    let title = "At most 2,940.59514 USD6 can have gone, bounded by 1 transfer\n";
+    let title =
+        "At most 2,940.59514 USD6 can have gone within 6 transfers, bounded by 1 transfer\n";
     assert!(found.stdout.starts_with(title), "{found:?}");
     found.prints("note: 6 transfers can have carried it");
+    found.prints("note: not searched: swaps");
+    found.prints("note: not searched: ETH that moves inside transactions");
+    let all = sample.ok(&format!("path {ends} -n all --max-flow -t {USD6}"));
+    all.prints("At most 2,940.59514 USD6 can have gone, bounded by 1 transfer\n");
+    assert!(!all.stdout.contains("ETH"), "{all:?}");
     let back: Vec<_> = ends.split_whitespace().rev().collect();
     let none = sample.ok(&format!("path {} --max-flow", back.join(" ")));
-    none.prints("nothing can have gone from 0x5149");
-    none.prints("not searched: changes of the token");
+    none.prints(
+        "nothing can have gone from 0x5149f9591aD4bBa78320C6E8F09fcA122bd2441E to 0x4545Aa",
+    );
+    none.prints("not searched: the other direction");
+    none.prints("not searched: swaps");
+    assert!(!none.stdout.contains("--any-token"), "{none:?}");
     let both = sample.run(&format!("path {ends} --max-flow --any-token"));
     both.ended(2).says("--any-token");
 }
