@@ -118,9 +118,15 @@ fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
     for _ in 0..transfers.sum() {
         question.ask.count(500)?;
     }
+    let swaps = "swaps were not followed";
     let hints = match all.flows.is_empty() {
-        true => unsearched(question, "no amount", Some("swaps were not followed")),
-        false => Vec::new(),
+        true => unsearched(question, "no amount", Some(swaps)),
+        // More can have gone another way.
+        false => {
+            let hops = count(question, "hops");
+            let longer = format!("routes of more than {hops} transfers were not searched");
+            vec![longer, swaps.to_owned()]
+        }
     };
     found.put("found", !all.flows.is_empty());
     found.put("transfers", json!([]));

@@ -2,7 +2,7 @@
 
 use super::{
     named::{label, token_id, token_names, tokens, unless_ended},
-    question::{Found, Question, Reply},
+    question::{Found, Question, Reply, hex},
 };
 use crate::{fault::Fault, json::address};
 use serde_json::{Value, json};
@@ -85,6 +85,7 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
     found.scan(&answer.scan);
     // The transfers that amounts are computed from.
     let mut command = question.command("transfers");
+    command.option("-t", &hex(of));
     command.option("-f", "jsonl");
     found.command(command);
     Ok(found)

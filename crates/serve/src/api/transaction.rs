@@ -55,6 +55,7 @@ pub(super) fn transaction(question: &Question<'_>) -> Reply {
         let changes = changes(ask, &replay);
         changed = unless_ended(changes, "the changes of the state", &mut found)?;
     }
+    let is_traced = called.is_some() || changed.is_some();
     found.put("calls", called);
     found.put("state", changed);
     let moved = summary.transfers.iter();
@@ -66,6 +67,9 @@ pub(super) fn transaction(question: &Question<'_>) -> Reply {
     let tokens = tokens(question, shown.chain([None]), &mut found)?;
     found.put("tokens", tokens);
     let mut command = question.command(&format!("tx {hash:#x}"));
+    if is_traced {
+        command.word("--trace");
+    }
     command.word("--json");
     found.command(command);
     Ok(found)

@@ -393,6 +393,12 @@ fn transactions_and_blocks_are_those_of_the_node() {
                 assert_eq!(found[ours], it[theirs], "{hash}");
             }
             assert_eq!(found["gas_used"].to_string(), number(&receipt["gasUsed"]));
+            let trace = if found["calls"].is_null() {
+                ""
+            } else {
+                " --trace"
+            };
+            assert_eq!(found["command"], format!("txgraph tx {hash}{trace} --json"));
             assert_eq!(found["gas_price"], number(&receipt["effectiveGasPrice"]));
             assert_eq!(found["status"], receipt["status"] == "0x1");
             let logs = receipt["logs"].as_array().unwrap();
@@ -508,6 +514,8 @@ fn addresses_and_tokens_are_what_the_chain_says() {
     assert_eq!(answer["token"]["symbol"], "USD6");
     assert_eq!(answer["token"]["name"], "USD Six");
     assert_eq!(answer["token"]["decimals"], 6);
+    let command = format!("txgraph transfers -t {usd6} -f jsonl");
+    assert_eq!(answer["command"], command);
     let mut held: BTreeMap<String, i128> = BTreeMap::new();
     for it in all.iter().filter(|it| it["token"] == usd6.as_str()) {
         let amount: i128 = it["amount"].as_str().unwrap().parse().unwrap();

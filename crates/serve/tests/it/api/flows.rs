@@ -33,6 +33,13 @@ fn the_most_that_can_have_gone_is_that_of_the_library() {
         answer["command"],
         format!("txgraph path {ROOT} {END} -n 12 --max-flow --json")
     );
+    // More can have gone another way.
+    let hints = answer["hints"].as_array().unwrap();
+    assert_eq!(
+        hints[0],
+        "routes of more than 12 transfers were not searched"
+    );
+    assert_eq!(hints[1], "swaps were not followed");
     let none = get(&served, &format!("path?from={END}&to={ROOT}&max_flow=true"));
     assert_eq!(
         (&none["found"], &none["flows"]),
