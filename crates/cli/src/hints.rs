@@ -41,6 +41,9 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
                 newest.first, newest.last
             ));
         }
+        Hint::AskExisting { newest } => {
+            return Cow::Owned(format!("ask for blocks that exist: --blocks {newest}"));
+        }
         Hint::IndexExisting { newest } => {
             return Cow::Owned(format!(
                 "index only blocks that exist: --from-block {} (they end with block {})",

@@ -43,6 +43,11 @@ pub enum Hint {
         /// The newest range of blocks that exist.
         newest: BlockRange,
     },
+    /// Ask for blocks that exist.
+    AskExisting {
+        /// The newest range of blocks that exist.
+        newest: BlockRange,
+    },
     /// Index only blocks that exist.
     IndexExisting {
         /// The newest range of blocks that exist.
@@ -104,6 +109,9 @@ impl fmt::Display for Hint {
                     f,
                     "accept a partial result, or ask for blocks that exist: {newest}"
                 );
+            }
+            Self::AskExisting { newest } => {
+                return write!(f, "ask for blocks that exist: {newest}");
             }
             Self::IndexExisting { newest } => {
                 return write!(f, "index only blocks that exist: {newest}");

@@ -154,7 +154,11 @@ fn print(
 
 fn verify(file: &std::path::Path, source: &Source, context: &Context<'_>) -> Result<()> {
     let text = std::fs::read(file).map_err(|error| Error::io(file, error))?;
-    let verified = source.verify_statement(&text)?;
+    let named = |mut error: Error| {
+        error.message = format!("{}: {}", file.display(), error.message);
+        error
+    };
+    let verified = source.verify_statement(&text).map_err(named)?;
     if let Some(difference) = verified.difference {
         let message = format!("{}: {difference}", file.display());
         return Err(Error::new(ErrorKind::Failed, message));

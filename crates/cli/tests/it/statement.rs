@@ -48,6 +48,27 @@ fn files_have_the_rows_that_are_printed() {
     );
 }
 
+/// There are no partial statements, so the remedy is other blocks. Those that it names can be asked for.
+#[test]
+fn missing_receipts_are_refused_with_blocks_that_exist() {
+    let Some(fixture) = fixtures::fixture("pruned/small-v2-logfilter") else {
+        return;
+    };
+    let sample = Sample::new(fixture);
+    let [_, full] = fixtures::committed();
+    std::fs::write(sample.path("genesis.json"), full.genesis.to_string()).unwrap();
+    let statement = format!("statement {ACCOUNT} --chain genesis.json");
+    for line in [
+        statement.clone(),
+        format!("approvals {ACCOUNT}"),
+        "transfers --malformed".to_owned(),
+    ] {
+        let refused = sample.run(&line).ended(3);
+        refused.says("hint: ask for blocks that exist: --blocks 40:41\n");
+    }
+    sample.ok(&format!("{statement} --blocks 40:41"));
+}
+
 #[test]
 fn wrong_questions_are_refused() {
     let sample = small();
@@ -60,7 +81,10 @@ fn wrong_questions_are_refused() {
             "cannot be used with",
         ),
         (format!("{ACCOUNT} --year 1999"), "1999"),
-        ("verify genesis.json".to_owned(), "no statement"),
+        (
+            "verify genesis.json".to_owned(),
+            "genesis.json: the file is no statement",
+        ),
         (String::new(), "ADDRESS"),
     ] {
         let run = sample.run(&format!("statement {line} --chain genesis.json"));

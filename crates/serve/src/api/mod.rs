@@ -188,10 +188,10 @@ fn hint(path: &str, hint: &Hint) -> String {
         let endpoint = ENDPOINTS.iter().find(|it| it.path == path);
         endpoint.is_some_and(|it| it.parameters.iter().any(|it| it.name == name))
     };
+    let existing = |newest| format!("ask for blocks that exist: `blocks={newest}`");
     match hint {
-        Hint::AllowPartial { newest } if !has("partial") => {
-            format!("ask for blocks that exist: `blocks={newest}`")
-        }
+        Hint::AllowPartial { newest } if !has("partial") => existing(newest),
+        Hint::AskExisting { newest } => existing(newest),
         Hint::AllowPartial { newest } => format!(
             "`partial=true` answers with the blocks that exist; or ask for blocks that exist: \
              `blocks={newest}`"

@@ -6,14 +6,14 @@ pub use content::{NodeBlock, NodeReceipt, NodeTransaction};
 
 use content::{some, whole};
 
-use crate::{Capability, Error, Result, Source, error::list_gaps, source::RethNode};
+use crate::{Capability, Error, Hint, Result, Source, error::list_gaps, source::RethNode};
 use alloy_primitives::{Address, B256};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::ControlFlow,
 };
 use txgraph_nodedb::{Block, Error as NodeError, Header, Parts, Scratch};
-use txgraph_transfers::{BlockRange, SourceError};
+use txgraph_transfers::{BlockRange, BlockRanges, SourceError};
 use txgraph_work::Retry;
 
 /// Blocks that a thread reads at a time, under one snapshot.
@@ -313,13 +313,17 @@ pub(super) fn reread<T>(
 /// Refuses a range of which a part is missing.
 fn check_available(node: &RethNode, blocks: BlockRange, parts: Parts) -> Result<()> {
     let missing = txgraph_reader::missing(node.db(), blocks, parts, &node.control.cancel)?;
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Error::unavailable(format!(
-            "blocks not available: {}",
-            list_gaps(&missing)
-        ))),
+    if missing.is_empty() {
+        return Ok(());
     }
+    let gaps: BlockRanges = missing.iter().map(|gap| gap.blocks).collect();
+    let available = BlockRanges::from(blocks).subtract(&gaps);
+    let hint = match available.iter().last() {
+        Some(newest) => Hint::AskExisting { newest },
+        None => Hint::ListBlocks,
+    };
+    let message = format!("blocks not available: {}", list_gaps(&missing));
+    Err(Error::unavailable(message).with_hint(hint))
 }
 
 /// Everything but headers, which are read where they are needed.

@@ -9,7 +9,7 @@ pub use ledger::{AssetBalance, Entry, StatementRow};
 pub use verify::VerifiedStatement;
 
 use crate::{
-    BlockSpec, Capability, Error, ErrorKind, Result, Source,
+    BlockSpec, Capability, Error, ErrorKind, Hint, Result, Source,
     grammar::utc,
     query::{query_metadata::Description, retry::retry_on_reorg},
     select::resolve_one,
@@ -39,6 +39,15 @@ pub struct Statement<'s> {
     blocks: Vec<BlockSpec>,
     every_block: bool,
     transfers_max: usize,
+}
+
+/// A statement has no gaps, so a partial one is no remedy.
+fn hint_for_all_blocks(error: Error) -> Error {
+    match error.hint {
+        Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::AskExisting { newest }),
+        None if error.kind == ErrorKind::Unavailable => error.with_hint(Hint::ListBlocks),
+        _ => error,
+    }
 }
 
 /// The statement of an account. For every asset, the opening balance and the rows give the closing
@@ -121,7 +130,7 @@ impl<'s> Statement<'s> {
     /// If the source has no state before and after the blocks, cannot execute them, or the blocks
     /// have a gap.
     pub fn run(self) -> Result<AccountStatement<'s>> {
-        retry_on_reorg(self.source, || self.read())
+        retry_on_reorg(self.source, || self.read()).map_err(hint_for_all_blocks)
     }
 
     fn read(&self) -> Result<AccountStatement<'s>> {

@@ -54,7 +54,7 @@ impl Source {
     pub fn verify_statement(&self, text: &[u8]) -> Result<VerifiedStatement<'_>> {
         let wrong = |error: serde_json::Error| {
             Error::usage(format!(
-                "it is no statement that was written as JSON: {error}"
+                "the file is no statement that was written as JSON: {error}"
             ))
         };
         let written: Written = serde_json::from_slice(text).map_err(wrong)?;
@@ -66,7 +66,7 @@ impl Source {
         } = written.metadata;
         if command != "statement" {
             return Err(Error::usage(format!(
-                "it is the result of `{command}`, not a statement"
+                "the file is the result of `{command}`, not a statement"
             )));
         }
         let own = serde_json::to_value(self.chain()?).map_err(wrong)?;
