@@ -25,7 +25,7 @@
 
 use crate::serial::decimal;
 use account_lots::AccountLots;
-use alloy_primitives::{Address, U256, aliases::U512, map::HashMap};
+use alloy_primitives::{Address, U256, map::HashMap};
 use claims::{Claims, PaidBy};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -50,13 +50,6 @@ pub use swaps::TaintedSwap;
 
 /// A transaction: see [`Transfer::transaction`].
 type Place = (u64, u32);
-
-/// `amount * part / whole`, rounded down.
-fn share(amount: U256, part: U256, whole: U256) -> U256 {
-    let product = amount.widening_mul::<_, 4, 512, 8>(part);
-    let quotient = product.checked_div(U512::from(whole));
-    quotient.unwrap_or_default().saturating_to()
-}
 
 string_enum! {
     /// The order in which the tokens of an account leave.
@@ -363,7 +356,10 @@ impl<'a> TaintTracker<'a> {
         let token = token_of(transfer);
         self.begin_transaction(Some(transfer));
         let is_source = || self.source_tokens.matches(transfer.token_address.as_ref());
-        let paid = self.claims.as_mut().and_then(|claims| claims.pay(transfer));
+        let paid = self
+            .claims
+            .as_mut()
+            .and_then(|claims| claims.pay(transfer, token));
         let rule = match &paid {
             None => TaintRule::Transfer,
             Some((_, PaidBy::Slot)) => TaintRule::Slot,
@@ -455,7 +451,7 @@ impl<'a> TaintTracker<'a> {
     /// Puts an amount into an account, with its tainted parts.
     fn receive(&mut self, of: (Address, Token), transfer: &Transfer, tainted: &[Part]) {
         if let Some(claims) = &mut self.claims {
-            claims.receive(transfer, tainted);
+            claims.receive(transfer, of.1, tainted);
         }
         let value = transfer.value;
         let account = self.accounts.entry(of).or_default();

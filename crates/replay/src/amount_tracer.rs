@@ -97,7 +97,7 @@ pub struct AmountTracer {
     undo: Vec<(Place, Option<Set>)>,
     movements: Vec<Movement>,
     writes: Vec<Write>,
-    /// Of every log, the origins of the last word of its data.
+    /// The origins of the last word of the data of every log.
     logs: Vec<Set>,
     /// The same for a log that is about to be written.
     next_log: Set,

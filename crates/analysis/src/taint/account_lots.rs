@@ -1,7 +1,7 @@
 //! The tokens of one account, by where they came from.
 
 use super::{Part, TaintMethod};
-use alloy_primitives::{U256, Uint};
+use alloy_primitives::{U256, Uint, aliases::U512};
 use std::{cmp::Reverse, collections::VecDeque};
 use txgraph_graph::{AmountSum, widen};
 
@@ -15,7 +15,7 @@ struct Lot {
     hop: u32,
 }
 
-/// What was taken from an account.
+/// The tokens that were taken from an account.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// The tainted parts, by source, then hop.
@@ -222,4 +222,11 @@ fn joined(lots: Vec<Lot>) -> Vec<Part> {
         }
     }
     parts
+}
+
+/// `amount * part / whole`, rounded down.
+pub(super) fn share(amount: U256, part: U256, whole: U256) -> U256 {
+    let product = amount.widening_mul::<_, 4, 512, 8>(part);
+    let quotient = product.checked_div(U512::from(whole));
+    quotient.unwrap_or_default().saturating_to()
 }

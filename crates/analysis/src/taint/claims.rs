@@ -4,7 +4,10 @@
 //! the slot, and what the user takes lowers it. A claim divides the value of such a slot into parts by
 //! source, as an account is divided, and every change of the slot takes or adds a share of each.
 
-use super::{AccountLots, Part, Place, TaintMethod, Token, share, token_of};
+use super::{
+    Part, Place, TaintMethod, Token,
+    account_lots::{AccountLots, share},
+};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, widen};
@@ -72,7 +75,7 @@ impl Portion {
     }
 }
 
-/// What a transfer brought to a contract.
+/// An amount that a transfer brought to a contract.
 #[derive(Debug)]
 struct Arrived {
     token: Token,
@@ -94,15 +97,15 @@ pub(super) enum PaidBy {
 /// The claims of all contracts, and the state of the transaction that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    /// What executed transactions did; taken out in their order.
+    /// The flows of executed transactions; taken out in their order.
     flows: BTreeMap<Place, AmountFlows>,
     place: Option<Place>,
     now: AmountFlows,
     /// The writes of the transaction that were applied.
     applied: BTreeSet<usize>,
-    /// What falling slots paid in the transaction, by write and token.
+    /// The parts that falling slots paid in the transaction, by write and token.
     paid: BTreeMap<usize, BTreeMap<Token, Portion>>,
-    /// What arrived in the transaction.
+    /// The amounts that arrived in the transaction.
     arrived: BTreeMap<Position, Arrived>,
     slots: BTreeMap<(Address, U256), Claim>,
 }
@@ -217,14 +220,14 @@ impl Claims {
     }
 
     /// The tainted parts that a contract pays in a transfer; `None` if its code does not say.
-    pub(super) fn pay(&mut self, transfer: &Transfer) -> Option<(Vec<Part>, PaidBy)> {
+    pub(super) fn pay(&mut self, transfer: &Transfer, token: Token) -> Option<(Vec<Part>, PaidBy)> {
         let to = FlowEnd::Transfer(transfer.position());
         let from = self.now.flows.iter().filter(|(_, end)| *end == to);
         let from: Vec<_> = from.map(|(from, _)| *from).collect();
         if let FlowEnd::Slot(slot) = *from.first()? {
             self.apply(slot);
             let paid = self.paid.get(&slot);
-            let paid = paid.and_then(|paid| paid.get(&token_of(transfer)));
+            let paid = paid.and_then(|paid| paid.get(&token));
             let parts = paid.map(|paid| paid.scaled(transfer.value));
             return Some((parts.unwrap_or_default(), PaidBy::Slot));
         }
@@ -255,13 +258,13 @@ impl Claims {
     }
 
     /// Notes what a transfer brings.
-    pub(super) fn receive(&mut self, transfer: &Transfer, parts: &[Part]) {
+    pub(super) fn receive(&mut self, transfer: &Transfer, token: Token, parts: &[Part]) {
         let from = FlowEnd::Transfer(transfer.position());
         if self.now.flows.iter().any(|(end, _)| *end == from) {
             let mut lots = AccountLots::default();
             lots.put(transfer.value, parts);
             let arrived = Arrived {
-                token: token_of(transfer),
+                token,
                 portion: Portion {
                     amount: transfer.value,
                     parts: parts.to_vec(),

@@ -1,6 +1,6 @@
 //! Swaps: the tainted share of what an address gives becomes the same share of what it gets.
 
-use super::{Part, Place, Taint, TaintEnd, TaintRow, TaintSink, share};
+use super::{Part, Place, Taint, TaintEnd, TaintRow, TaintSink, account_lots::share};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, Netting, Nettings, Swap, widen};

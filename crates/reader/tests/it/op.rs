@@ -240,7 +240,7 @@ fn a_known_op_chain_without_deposits_is_refused() {
     let error = NodeDb::open(&DataDir::new(folder.path())).unwrap_err();
     says(
         &error,
-        "this is Base (chain id 8453), a chain of the OP stack, but block 51 begins with a \transaction of type 0x2",
+        "this is Base (chain id 8453), a chain of the OP stack, but block 51 begins with a transaction of type 0x2",
     );
 }
 

@@ -17,7 +17,7 @@ impl Words {
         start.saturating_sub(WORD - 1)..start.saturating_add(len)
     }
 
-    /// Forgets the words in a range of bytes, also those of which it has a part.
+    /// Forgets the words in a range of bytes, also words of which it has a part.
     pub(super) fn clear(&mut self, start: usize, len: usize) {
         if len == 0 || self.0.is_empty() {
             return;

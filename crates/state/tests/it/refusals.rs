@@ -367,8 +367,8 @@ fn damaged_files_never_panic() {
     assert!(errors_of_damage(&files, (300, 5), 0x5eed, read) > 60);
 }
 
-/// Damages one file at a time: cuts every `cut`th, and flips a bit of the others. Returns the number of
-/// errors in so many rounds.
+/// Damages one file at a time: cuts every `cut`th, and flips a bit of the others. Returns how many
+/// of the rounds gave an error.
 fn errors_of_damage<T>(
     files: &[PathBuf],
     (rounds, cut): (usize, usize),

@@ -337,7 +337,7 @@ struct How<'a> {
     opening: &'a Balances,
     /// The swaps to follow, with the tokens of sources.
     swaps: Option<(Nettings, TokenFilter)>,
-    /// What executed transactions did.
+    /// The flows of executed transactions.
     flows: Option<BTreeMap<(u64, u32), AmountFlows>>,
     /// Tainted parts at most.
     rows_max: u64,

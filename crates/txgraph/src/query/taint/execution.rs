@@ -27,7 +27,7 @@ const AHEAD: usize = 4;
 /// A transaction: its block, and its index there.
 type Place = (u64, u32);
 
-/// The transactions that concern contracts, with those of their transfers that do.
+/// The transactions that concern contracts, with the transfers that do.
 type Wanted = BTreeMap<Place, Vec<Transfer>>;
 
 /// The amounts that contracts received and paid.
