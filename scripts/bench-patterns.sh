@@ -38,6 +38,7 @@ cost=$("$programs/txgraph-bench" measure "$scratch/found.json" -- "$programs/txg
 {
     printf '# Patterns on a chain that exchanges join\n\n'
     bench_setup
+    # shellcheck disable=SC2016 # Backticks of Markdown.
     printf '\n%s blocks of `chaingen --profile exchanges`. `analyze patterns` took %s s with %s MiB.\n' \
         "$blocks" "$(cut -d' ' -f1 <<<"$cost")" "$(awk '{ printf "%d", $4 / 1024 }' <<<"$cost")"
     python3 - "$scratch/components.json" <<'END'

@@ -46,13 +46,9 @@ pub(super) fn of_scan(
         })
     })?;
     let scan = scan.map_err(|error| match error {
-        SearchError::TooLarge { .. } if finder.transfers() > max_transfers => Error::new(
-            ErrorKind::TooMany,
-            format!(
-                "there are more than {}: ask for fewer blocks",
-                number(max_transfers, "transfer", "transfers")
-            ),
-        ),
+        SearchError::TooLarge { .. } if finder.transfers() > max_transfers => {
+            Error::too_many(number(max_transfers, "transfer", "transfers"))
+        }
         other => other.into(),
     })?;
     let (vertices, transfers) = (finder.addresses(), finder.transfers());
