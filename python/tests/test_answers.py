@@ -146,6 +146,7 @@ def test_traces_equal(any_chain, command_line, tmp_path, method):
     found = json.loads(command_line(any_chain, *line, "-f", "json"))["result"]
     assert through_swaps.result == found
     assert pa.table(taint.swaps).num_rows == 2 * len(listed["swaps"])
+    assert pa.table(taint.slots).num_rows == 0
     assert pa.table(through_swaps.swaps).num_rows == 2 * len(found["swaps"])
 
 

@@ -38,6 +38,8 @@ class Taint(NamedTuple):
     ledger: Table
     #: the swaps of tainted tokens, two rows each; none unless ``through_swaps``
     swaps: Table
+    #: the storage slots that tainted tokens were paid for; none unless the method is ``execution``
+    slots: Table
     #: everything, as in the command line's JSON
     result: Dict[str, Any]
 

@@ -242,10 +242,9 @@ class Node:
 
         ``method`` decides which tokens of an account leave first: ``fifo``, ``lifo``, ``haircut``
         (the same share of all), ``poison`` (upper bounds) or ``execution`` (contracts pay as their
-        code does). ``through_swaps`` follows tokens into
-        those that they are swapped for in one transaction. Other options are as in
-        :meth:`graph`; all hops are followed unless ``hops`` is given. Amounts are in the smallest
-        unit of the token.
+        code does). ``through_swaps`` follows tokens into those that they are swapped for in one
+        transaction. Other options are as in :meth:`graph`; all hops are followed unless ``hops``
+        is given. Amounts are in the smallest unit of the token.
         """
         analysis = self.analyze(
             "taint",
@@ -260,6 +259,7 @@ class Node:
             tables["sources"],
             tables["ledger"],
             tables["swaps"],
+            tables["slots"],
             analysis.result,
         )
 
