@@ -357,3 +357,15 @@ fn wrapped_ether_is_of_who_has_the_token() {
     }
     assert!(compared > 100, "{compared}");
 }
+
+/// A file has no state on which its transactions could be executed.
+#[test]
+fn only_a_node_executes() {
+    let sample = Sample::small();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/taint.csv");
+    let source = format!("--source csv:{example} --chain-id 1337 --covers 1:5");
+    let line = format!(
+        "analyze taint {source} -n all --method execution -r 0xa000000000000000000000000000000000000000"
+    );
+    sample.run(&line).ended(2).says("this source cannot replay");
+}

@@ -55,7 +55,9 @@ pub use transaction::TransactionSummary;
 use name::Location;
 use replay_source::ReplaySource;
 
-use crate::{BlockSpec, Error, Hint, Result, Source, select::resolve_stored, source::RethNode};
+use crate::{
+    BlockSpec, Capability, Error, Hint, Result, Source, select::resolve_stored, source::RethNode,
+};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::{KnownChain, string_enum};
@@ -304,16 +306,19 @@ impl<'s> Replay<'s> {
         Ok((one.replay, one.mismatches))
     }
 
-    /// Replays some transactions of a block, observed by `inspector` one after the other. Returns them with
-    /// their differences from what the source stores.
+    /// Replays some transactions of a block of a node, observed by `inspector` one after the other. Returns
+    /// them with their differences from what the node stores.
     pub(in crate::query) fn some(
         self,
         block: u64,
         only: &BTreeSet<u32>,
         inspector: &mut dyn Inspector,
     ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
-        let replay_source = ReplaySource::of(self.source)?;
-        replay_source.transactions(&self, block, only, inspector)
+        let node = self.source.node(Capability::Replay)?;
+        let states = node.state()?;
+        let state = states.range(BlockRange::one(block.saturating_sub(1)))?;
+        let replayer = self.replayer(node, &state)?;
+        Ok(replayer.transactions(block, only, None, Some(inspector))?)
     }
 
     /// Replays, and only compares with what the node stored.

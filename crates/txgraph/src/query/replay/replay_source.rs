@@ -8,7 +8,6 @@ use crate::{
     source::{Bundles, RethNode},
 };
 use std::{
-    collections::BTreeSet,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -19,7 +18,7 @@ use txgraph_replay::{
     TransactionLocation, TransactionReplay, Verify,
 };
 use txgraph_state::StateRange;
-use txgraph_transfers::{BlockRange, BlockRanges};
+use txgraph_transfers::BlockRanges;
 use txgraph_work::ProgressGuard;
 
 /// Blocks that are replayed and not yet delivered, per thread.
@@ -88,32 +87,6 @@ impl<'s> ReplaySource<'s> {
                 })
             }
         }
-    }
-}
-
-impl ReplaySource<'_> {
-    /// Replays some transactions of a block, observed by `inspector`, one after the other.
-    pub(super) fn transactions(
-        self,
-        question: &Replay<'_>,
-        block: u64,
-        only: &BTreeSet<u32>,
-        inspector: &mut dyn Inspector,
-    ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
-        Ok(match self {
-            Self::Node(node) => {
-                let before = BlockRange::one(block.saturating_sub(1));
-                let states = node.state()?;
-                let state = states.range(before)?;
-                let replayer = question.replayer(node, &state)?;
-                replayer.transactions(block, only, None, Some(inspector))?
-            }
-            Self::Bundles(bundles) => {
-                let (bundle, _) = find(bundles, TransactionName::Position { block, index: 0 })?;
-                let replayer = question.bundle_replayer(bundles, &bundle)?;
-                replayer.transactions(block, only, None, Some(inspector))?
-            }
-        })
     }
 }
 

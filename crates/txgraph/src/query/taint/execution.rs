@@ -1,7 +1,7 @@
 //! Executes the transactions of contracts again, to see in which storage slots they account for tokens.
 
 use crate::{
-    Error, ErrorKind, Result, Source,
+    Capability, Error, ErrorKind, Result, Source,
     query::{address_transactions::ENDS, blocks::Order},
     words::number,
 };
@@ -47,6 +47,7 @@ pub(super) fn execute(
     graph: &TransferGraph,
 ) -> Result<Executed> {
     let mut executed = Executed::default();
+    source.node(Capability::Replay)?;
     let contracts = contracts(source, graph)?;
     if contracts.is_empty() {
         return Ok(executed);
@@ -92,7 +93,7 @@ pub(super) fn execute(
     Ok(executed)
 }
 
-/// The contracts of a graph that are followed. Without states to look them up, all addresses.
+/// The contracts of a graph that are followed. Without a state to look them up, all addresses.
 fn contracts(source: &Source, graph: &TransferGraph) -> Result<BTreeSet<Address>> {
     let vertices = graph.graph.node_weights();
     let expanded = vertices.filter(|it| it.expansion == Expansion::Expanded && it.hop > 0);
@@ -168,12 +169,12 @@ fn add_calls(
     let mut complete = true;
     for blocks in graph.blocks.iter() {
         let of = |address| source.transactions(address).blocks(blocks).inside();
-        let indexed = match contracts.first() {
-            Some(first) => of(*first).indexed(blocks),
-            None => Ok(blocks.into()),
+        let is_indexed = match contracts.first() {
+            Some(first) => of(*first).indexed(blocks)? == blocks.into(),
+            None => true,
         };
-        match indexed {
-            Ok(indexed) if indexed == blocks.into() => {
+        match is_indexed {
+            true => {
                 for contract in contracts {
                     of(*contract).for_each(|it| {
                         add(it);
@@ -181,7 +182,7 @@ fn add_calls(
                     })?;
                 }
             }
-            Ok(_) => {
+            false => {
                 complete = false;
                 let read = |block: &mut txgraph_nodedb::Block<'_>| {
                     let mut found = Vec::new();
@@ -195,8 +196,6 @@ fn add_calls(
                     Ok(ControlFlow::Continue(()))
                 })?;
             }
-            // Bundles have no list of calls.
-            Err(_) => complete = false,
         }
     }
     Ok(complete)
