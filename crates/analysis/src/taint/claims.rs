@@ -145,12 +145,19 @@ impl Claims {
             return;
         };
         for earlier in 0..=write {
-            if of(&self.now.writes[earlier]) == slot && self.applied.insert(earlier) {
-                let change = self.now.writes[earlier];
-                match change.after.checked_sub(change.before) {
-                    Some(rise) => self.rise(earlier, change, rise),
-                    None => self.fall(earlier, change),
-                }
+            if of(&self.now.writes[earlier]) == slot {
+                self.apply_one(earlier);
+            }
+        }
+    }
+
+    /// Applies a write after the earlier ones of its slot.
+    fn apply_one(&mut self, number: usize) {
+        if self.applied.insert(number) {
+            let change = self.now.writes[number];
+            match change.after.checked_sub(change.before) {
+                Some(rise) => self.rise(number, change, rise),
+                None => self.fall(number, change),
             }
         }
     }
@@ -278,8 +285,9 @@ impl Claims {
 
     /// Applies the writes that are left.
     fn end(&mut self) {
+        // All writes are in order, so the writes of each slot are.
         for write in 0..self.now.writes.len() {
-            self.apply(write);
+            self.apply_one(write);
         }
         self.now = AmountFlows::default();
         self.applied.clear();
