@@ -88,6 +88,13 @@ impl Error {
         )
     }
 
+    /// A replay gave another result than the node stored.
+    #[cfg(feature = "replay")]
+    pub(crate) fn disagrees(mismatch: &txgraph_replay::Mismatch) -> Self {
+        let why = format!("the replay disagrees with the node: {mismatch}");
+        Self::new(ErrorKind::Failed, why)
+    }
+
     /// A query that the source cannot answer.
     pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
         Self::new(

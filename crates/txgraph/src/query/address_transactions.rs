@@ -1,26 +1,17 @@
 //! The transactions in which an address takes part.
 
-use super::blocks::Order;
 #[cfg(feature = "replay")]
 use super::blocks::chunks;
+use super::blocks::{Order, SIGNED};
 use crate::{Capability, Result, Source};
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
-use txgraph_nodedb::{Block, Parts};
+use txgraph_nodedb::Block;
 use txgraph_transfers::{BlockRange, BlockRanges, Participation, Roles, SourceError};
 
 /// Blocks that are replayed before they are looked at.
 #[cfg(feature = "replay")]
 const REPLAYED_BLOCKS: u64 = 64;
-
-/// Who sends and receives transactions is stored with them.
-pub(super) const ENDS: Parts = Parts {
-    headers: false,
-    receipts: false,
-    transactions: true,
-    senders: true,
-    withdrawals: false,
-};
 
 /// Asks for the transactions of an address. See [`Source::transactions`].
 #[derive(Clone, Debug)]
@@ -254,7 +245,7 @@ impl AddressTransactions<'_> {
             let found = ends(block, self.address)?;
             Ok((!found.is_empty()).then_some(found))
         };
-        (self.source).scan_blocks(blocks, self.order, ENDS, read, |found| {
+        (self.source).scan_blocks(blocks, self.order, SIGNED, read, |found| {
             flow = deliver(found, self.order, each)?;
             Ok(flow)
         })?;
@@ -264,7 +255,7 @@ impl AddressTransactions<'_> {
     /// Replays blocks, and looks at the calls inside of transactions.
     #[cfg(feature = "replay")]
     fn of_replay(&self, blocks: BlockRange, each: &mut Each<'_>) -> Result<ControlFlow<()>> {
-        use crate::{BlockSpec, Error, ErrorKind};
+        use crate::{BlockSpec, Error};
         // Block 0 has no transactions.
         let Some(blocks) = BlockRange::new(blocks.first.max(1), blocks.last) else {
             return Ok(ControlFlow::Continue(()));
@@ -275,8 +266,7 @@ impl AddressTransactions<'_> {
             let replay = replay.blocks(BlockSpec::through(chunk.first, chunk.last));
             replay.for_each(|block| {
                 if let Some(mismatch) = block.mismatches.first() {
-                    let why = format!("the replay disagrees with the node: {mismatch}");
-                    return Err(Error::new(ErrorKind::Failed, why));
+                    return Err(Error::disagrees(mismatch));
                 }
                 for it in &block.transactions {
                     let roles = it.roles_of(self.address);

@@ -16,6 +16,15 @@ use txgraph_nodedb::{Block, Error as NodeError, Header, Parts, Scratch};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError};
 use txgraph_work::Retry;
 
+/// Transactions and who signed them. A transaction is found by its place.
+pub(super) const SIGNED: Parts = Parts {
+    headers: false,
+    receipts: false,
+    transactions: true,
+    senders: true,
+    withdrawals: false,
+};
+
 /// Blocks that a thread reads at a time, under one snapshot.
 const CHUNK_BLOCKS: u64 = 128;
 

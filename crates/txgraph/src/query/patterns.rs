@@ -1,28 +1,13 @@
 //! Patterns of transfers. For drainers, approvals and who signed are read after the transfers.
 
-use super::blocks::reread;
-use crate::{Capability, Error, ErrorKind, MeasureAnswer, Measured, Result, Source, words::number};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::ControlFlow,
-};
+use super::{blocks::SIGNED, transaction_columns::Found};
+use crate::{Error, ErrorKind, MeasureAnswer, Measured, Result, Source, words::number};
+use std::collections::{BTreeMap, BTreeSet};
 use txgraph_analysis::{PatternFinder, Patterns, TransactionEnds};
 use txgraph_graph::{SearchError, SearchRequest, TransferGraph};
-use txgraph_nodedb::{Block, Parts, Scratch};
+use txgraph_nodedb::Block;
 use txgraph_transfers::{
     BlockRange, QueriedNames, ScanReport, ScanRequest, SourceError, TransferFilter, TransferSource,
-};
-
-/// Blocks that a thread reads at a time, under one snapshot.
-const BLOCKS_READ: usize = 64;
-
-/// Transactions and who signed them.
-const SIGNED: Parts = Parts {
-    headers: false,
-    receipts: false,
-    transactions: true,
-    senders: true,
-    withdrawals: false,
 };
 
 /// Finds the patterns in all transfers of a scan.
@@ -169,47 +154,28 @@ fn ends_of(
     source: &Source,
     places: &BTreeSet<(u64, u32)>,
 ) -> Result<BTreeMap<(u64, u32), TransactionEnds>> {
-    let mut all = BTreeMap::new();
-    if places.is_empty() {
-        return Ok(all);
+    let mut wanted = BTreeMap::<u64, BTreeMap<u32, ()>>::new();
+    for (block, index) in places {
+        wanted.entry(*block).or_default().insert(*index, ());
     }
-    let node = source.node(Capability::Blocks)?;
-    let mut places = places.iter().copied().peekable();
-    let chunks = std::iter::from_fn(|| {
-        let mut chunk: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        while let Some((block, _)) = places.peek()
-            && (chunk.len() < BLOCKS_READ || chunk.contains_key(block))
-            && let Some((block, index)) = places.next()
-        {
-            chunk.entry(block).or_default().push(index);
-        }
-        (!chunk.is_empty()).then_some(chunk)
-    });
-    let read = |chunk: BTreeMap<u64, Vec<u32>>, scratch: &mut Scratch| {
-        reread("who signed transactions", || {
-            let snapshot = node.db().snapshot()?;
-            let mut found = Vec::new();
-            for (number, indices) in &chunk {
-                let visit = &mut |block: &mut Block<'_>| {
-                    // A block that was replaced may be shorter.
-                    let there = indices
-                        .iter()
-                        .filter(|it| u64::from(**it) < block.body.tx_count);
-                    for index in there.copied().collect::<Vec<u32>>() {
-                        let called = block.stored_transaction(index)?.to();
-                        let signer = block.sender(index)?;
-                        found.push(((block.number, index), TransactionEnds { signer, called }));
-                    }
-                    Ok(ControlFlow::Continue(()))
-                };
-                snapshot.for_each_block(BlockRange::one(*number), SIGNED, scratch, visit)?;
-            }
-            Ok(found)
-        })
-    };
-    source.in_order(chunks, read, |found| {
-        all.extend(found);
-        Ok(ControlFlow::Continue(()))
-    })?;
+    let mut all = BTreeMap::new();
+    source.stored_transactions(wanted, SIGNED, read_ends, &mut all)?;
     Ok(all)
+}
+
+/// Reads the ends of wanted transactions of a block. Whether it is the same block is checked later.
+fn read_ends(
+    block: &mut Block<'_>,
+    wanted: &BTreeMap<u32, ()>,
+) -> txgraph_nodedb::Result<Vec<Found<TransactionEnds>>> {
+    // A block that was replaced may be shorter.
+    let count = block.body.tx_count;
+    let there = wanted.keys().filter(|it| u64::from(**it) < count);
+    let read = |index: &u32| {
+        let called = block.stored_transaction(*index)?.to();
+        let signer = block.sender(*index)?;
+        let place = (block.number, *index);
+        Ok((place, TransactionEnds { signer, called }, true))
+    };
+    there.map(read).collect()
 }

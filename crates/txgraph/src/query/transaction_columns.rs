@@ -1,6 +1,6 @@
 //! The transactions of transfers: who signed them, and what columns on request state of them.
 
-use super::blocks::reread;
+use super::blocks::{SIGNED, reread};
 use crate::{Capability, Error, Result, Source};
 use alloy_primitives::{Address, B256};
 use std::{collections::BTreeMap, ops::ControlFlow};
@@ -13,26 +13,20 @@ use txgraph_transfers::{BlockRange, SourceError, Transfer};
 #[cfg(feature = "export")]
 pub(crate) const COLUMNS: [&str; 4] = ["transaction_from", "transaction_to", "status", "method"];
 
-/// The hashes of wanted transactions of a block, by index.
-type OfBlock = BTreeMap<u32, B256>;
+/// Wanted transactions of a block, by index, with their hashes if these are known.
+type OfBlock<W = B256> = BTreeMap<u32, W>;
 
 /// The same, by block.
-type Wanted = BTreeMap<u64, OfBlock>;
+type Wanted<W = B256> = BTreeMap<u64, OfBlock<W>>;
 
 /// A part of a transaction, with its block and index, and whether it has the wanted hash.
-type Found<T> = ((u64, u32), T, bool);
+pub(super) type Found<T> = ((u64, u32), T, bool);
+
+/// Reads wanted transactions of a block.
+type Read<W, T> = fn(&mut Block<'_>, &OfBlock<W>) -> NodeResult<Vec<Found<T>>>;
 
 /// Blocks that a thread reads at a time, under one snapshot.
 const BLOCKS_READ: usize = 64;
-
-/// Transactions are found by their place, and their hash shows that they are the same.
-const SIGNED: Parts = Parts {
-    headers: false,
-    receipts: false,
-    transactions: true,
-    senders: true,
-    withdrawals: false,
-};
 
 impl Source {
     /// Reads the transactions of transfers: from the data directory of the node, and above the
@@ -103,11 +97,11 @@ impl Source {
     }
 
     /// Reads wanted transactions of the files with `read`, on all threads.
-    fn stored_transactions<T: Send>(
+    pub(super) fn stored_transactions<W: Send, T: Send>(
         &self,
-        wanted: Wanted,
+        wanted: Wanted<W>,
         parts: Parts,
-        read: fn(&mut Block<'_>, &OfBlock) -> NodeResult<Vec<Found<T>>>,
+        read: Read<W, T>,
         all: &mut BTreeMap<(u64, u32), T>,
     ) -> Result<()> {
         if wanted.is_empty() {
@@ -117,7 +111,7 @@ impl Source {
             let why = "transactions and who signed them are read from the data directory of a node";
             Error::new(error.kind, format!("{}: {why}", self.spec()))
         })?;
-        let read = |blocks: Vec<(u64, OfBlock)>, scratch: &mut Scratch| {
+        let read = |blocks: Vec<(u64, OfBlock<W>)>, scratch: &mut Scratch| {
             reread("reading transactions", || {
                 let snapshot = node.db().snapshot()?;
                 let mut found = Vec::new();

@@ -289,12 +289,13 @@ impl Source {
         let question = self.replay().transaction(name).trace(Trace::Call);
         let (replay, mismatches) = question.one(None)?;
         if let Some(mismatch) = mismatches.first() {
-            let message = if self.is_sample_chain()? {
-                "this is a sample chain, which was not executed".to_owned()
-            } else {
-                format!("the replay disagrees with the node: {mismatch}")
-            };
-            return Err(Error::new(ErrorKind::Failed, message));
+            return Err(match self.is_sample_chain()? {
+                true => {
+                    let why = "this is a sample chain, which was not executed";
+                    Error::new(ErrorKind::Failed, why)
+                }
+                false => Error::disagrees(mismatch),
+            });
         }
         let internal = replay.internal_transfers(0).into_iter();
         let internal = internal.map(|movement| movement.transfer).collect();

@@ -1,8 +1,8 @@
 //! Executes the transactions of contracts again, to see in which storage slots they account for tokens.
 
 use crate::{
-    Capability, Error, ErrorKind, Result, Source,
-    query::{address_transactions::ENDS, blocks::Order},
+    Capability, Error, Result, Source,
+    query::blocks::{Order, SIGNED},
     words::number,
 };
 use alloy_primitives::Address;
@@ -116,18 +116,15 @@ fn moved(
     contracts: &BTreeSet<Address>,
 ) -> Result<Wanted> {
     let touching = TransferFilter {
-        touching: Some(AddressFilter {
-            addresses: contracts.iter().copied().collect(),
-            direction: Direction::Both,
-        }),
+        touching: Some(AddressFilter::new(
+            contracts.iter().copied(),
+            Direction::Both,
+        )),
         ..request.filter.clone()
     };
     // Shares of a contract that are a token: who gets them can withdraw.
     let shares = TransferFilter {
-        tokens: TokenFilter::Only {
-            tokens: contracts.iter().copied().collect(),
-            native: false,
-        },
+        tokens: TokenFilter::only(contracts.iter().copied()),
         internal: false,
         ..request.filter.clone()
     };
@@ -136,7 +133,6 @@ fn moved(
         let scan = ScanRequest {
             filter,
             with_times: false,
-            with_hashes: true,
             ..super::scan_request(request)
         };
         let scanned = source.install(|| {
@@ -191,7 +187,7 @@ fn add_calls(
                     })?;
                     Ok((!found.is_empty()).then_some(found))
                 };
-                source.scan_blocks(blocks, Order::OldestFirst, ENDS, read, |found| {
+                source.scan_blocks(blocks, Order::OldestFirst, SIGNED, read, |found| {
                     found.into_iter().for_each(&mut add);
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -212,8 +208,7 @@ fn flows(
     let replay = source.replay().with_changes();
     let (replayed, mismatches) = replay.some(block, &only, &mut tracers)?;
     if let Some(mismatch) = mismatches.first() {
-        let why = format!("the replay disagrees with the node: {mismatch}");
-        return Err(Error::new(ErrorKind::Failed, why));
+        return Err(Error::disagrees(mismatch));
     }
     let mut all = Vec::with_capacity(wanted.len());
     for ((replay, mut tracer), transfers) in replayed.iter().zip(tracers.0).zip(wanted.values()) {
