@@ -128,6 +128,14 @@ def test_measures_equal(any_chain, command_line, tmp_path, measure):
     assert analysis.result == document["result"]
 
 
+def test_ranks_equal(any_chain, command_line):
+    with txgraph.open(any_chain, index="off") as node:
+        ranking = node.analyze("rank", root=ROOT, alpha=0.3, epsilon=0.01)
+    line = ["analyze", "rank", "-r", ROOT, "--alpha", "0.3", "--epsilon", "0.01", "-f", "json"]
+    assert ranking.result == json.loads(command_line(any_chain, *line))["result"]
+    assert ranking.result["alpha"] == 0.3
+
+
 @pytest.mark.parametrize("method", ["fifo", "lifo", "haircut", "poison"])
 def test_traces_equal(any_chain, command_line, tmp_path, method):
     with txgraph.open(any_chain, index="off") as node:

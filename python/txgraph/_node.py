@@ -209,8 +209,8 @@ class Node:
         return self._graph(_options.dump(options))
 
     def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
-        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``cycles``, ``components``
-        or ``taint``.
+        """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``cycles``, ``components``,
+        ``patterns``, ``rank`` (which needs ``root``) or ``taint``.
 
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
         transfers that match. ``limit`` limits rankings, ``order`` (amount, count, address) orders
@@ -229,7 +229,7 @@ class Node:
         for name, value in options.items():
             if name in many:
                 read[name] = _options.texts(name, value)
-            elif isinstance(value, (bool, int)) or value is None:
+            elif isinstance(value, (bool, int, float)) or value is None:
                 read[name] = value
             else:
                 read[name] = _options.text(name, value)

@@ -10,7 +10,7 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, patterns, taint, summary, tokens, partitioned.
+//! degree, cycles, pairs, patterns, rank, taint, summary, tokens, partitioned.
 
 mod components;
 mod concentration;
@@ -19,6 +19,7 @@ mod degree;
 mod pairs;
 pub mod partitioned;
 mod patterns;
+mod rank;
 mod ratio;
 mod scc;
 mod serial;
@@ -43,6 +44,7 @@ pub use patterns::{
     Evidence, Finding, Pattern, PatternFinder, PatternRule, Patterns, SpenderApproval,
     TransactionEnds,
 };
+pub use rank::{RankSettings, Ranked, Ranking, rank};
 pub use summary::{
     AssetCounts, AssetSummary, BusyAddress, End, ExpansionCount, HopCount, KindCount, Summary,
     SummaryCounts, SummarySettings, asset_counts, each_side, summary,
@@ -59,7 +61,8 @@ pub use value::{Attribute, Column, ColumnType, Value};
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use txgraph_graph::{MergedGraph, Merger, testing};
+    use txgraph_graph::{MergedGraph, Merger, Nettings, testing};
+    use txgraph_transfers::TokenFilter;
 
     /// The measures of a merged graph, as text.
     fn measured(graph: &MergedGraph) -> [String; 4] {
@@ -101,6 +104,16 @@ mod tests {
             cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
             PatternFinder::default().finish(None).unwrap().tables(),
+            rank::<()>(
+                &graph,
+                &TokenFilter::All,
+                &Nettings::new(),
+                RankSettings::default(),
+                None,
+                || Ok(()),
+            )
+            .unwrap()
+            .tables(),
             TaintTracker::new(TaintMethod::Fifo, |_| None, |_, _| None)
                 .finish()
                 .tables(),
@@ -133,6 +146,7 @@ mod tests {
                 "patterns",
                 "evidence",
                 "rules",
+                "ranks",
                 "ends",
                 "sources",
                 "ledger",

@@ -89,7 +89,9 @@ pub use spec::SourceSpec;
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
-pub use txgraph_analysis::{Column, ColumnType, PairOrder, Table, TaintMethod, Value};
+pub use txgraph_analysis::{
+    Column, ColumnType, PairOrder, RankSettings, Table, TaintMethod, Value,
+};
 pub use txgraph_base::UnknownWord;
 #[cfg(feature = "replay")]
 pub use txgraph_evm::{

@@ -29,6 +29,7 @@ use txgraph::{
 ///   cycles      groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
 ///   patterns    peel chains, round trips, sweeps, fans, mixers, airdrops, poisoning, drainers
+///   rank        addresses by their part in the flow around the roots (TTR)
 ///   taint       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,12 +66,40 @@ pub(crate) struct AnalyzeArgs {
     )]
     method: Option<TaintMethod>,
 
-    /// For `taint`: follow tokens into those that they are swapped for
+    /// For `taint` and `rank`: follow tokens into those that they are swapped for
     ///
-    /// A swap is found in the net changes of a transaction. The sources are transfers of the tokens of
-    /// `--token`; transfers of all tokens are read. `--with-internal` also finds swaps for coins.
+    /// A swap is found in the net changes of a transaction. The start is the tokens of `--token`;
+    /// transfers of all tokens are read. `--with-internal` also finds swaps for coins.
     #[arg(long, help_heading = "Output")]
     through_swaps: bool,
+
+    /// For `rank`: share of what arrives at an address that is its score [default: 0.15]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        help_heading = "Output",
+        hide_short_help = true
+    )]
+    alpha: Option<f64>,
+
+    /// For `rank`: share of the rest that goes forward, to receivers [default: 0.8]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        help_heading = "Output",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
+    beta: Option<f64>,
+
+    /// For `rank`: what is too little to be divided [default: 0.001]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        help_heading = "Output",
+        hide_short_help = true
+    )]
+    epsilon: Option<f64>,
 
     /// Only this table of the measure, e.g. top-senders-by-amount
     ///
@@ -105,6 +134,9 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --method haircut \\
         -t 0xd601451207128971898aab8654521699f35222e2 --table ledger -f csv
     $ txgraph analyze taint -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --through-swaps
+
+  Which addresses matter most for what went through an address, in both directions?
+    $ txgraph analyze rank -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
 
   Which transfers look like laundering, deposits of an exchange, or address poisoning?
     $ txgraph analyze patterns

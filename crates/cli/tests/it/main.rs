@@ -37,6 +37,7 @@ mod overrides;
 mod patterns;
 mod poisoning;
 mod query;
+mod rank;
 mod relations;
 mod replay;
 mod replay_tables;

@@ -2,11 +2,11 @@
 
 use super::{output::Output, search::SearchArgs};
 use crate::{
-    AnalysisFormat, AnalysisOutput, Error, Hops, Measure, PreparedAnalysis, Result, Source,
-    grammar::list,
+    AnalysisFormat, AnalysisOutput, Error, Measure, PreparedAnalysis, Result, SearchOptions,
+    Source, grammar::list,
 };
 use serde::{Deserialize, Serialize};
-use txgraph_analysis::{PairOrder, TaintMethod};
+use txgraph_analysis::{PairOrder, RankSettings, TaintMethod};
 
 /// Query: a measure of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,8 +23,14 @@ pub struct AnalyzeQuery {
     pub order: Option<PairOrder>,
     /// Which tokens of an account leave first, for taint; absent: those that arrived first.
     pub method: Option<TaintMethod>,
-    /// For taint: whether tokens are followed into those that they are swapped for.
+    /// For taint and rank: whether tokens are followed into those that they are swapped for.
     pub through_swaps: bool,
+    /// For rank: the share of what arrives at an address that is its score; absent: 0.15.
+    pub alpha: Option<f64>,
+    /// For rank: the share of the rest that goes forward; absent: 0.8.
+    pub beta: Option<f64>,
+    /// For rank: how much is too little to be divided; absent: 0.001.
+    pub epsilon: Option<f64>,
     /// Which of the measure's tables; absent: all in human-readable tables, the main one in data files.
     pub table: Option<String>,
     /// Files with symbols and decimals of tokens.
@@ -54,10 +60,16 @@ impl AnalyzeQuery {
         }
         let list = source.token_list(&self.token_list)?;
         let mut options = self.search.read(source, list.as_ref())?;
-        let is_taint = self.measure == Measure::Taint;
-        if is_taint && self.search.hops.is_none() {
-            options.hops = Hops::All;
+        let mut defaults = SearchOptions::default();
+        self.measure.set_defaults(&mut defaults);
+        if self.search.hops.is_none() {
+            options.hops = defaults.hops;
         }
+        if self.search.direction.is_none() {
+            options.direction = defaults.direction;
+        }
+        let is_taint = self.measure == Measure::Taint;
+        let is_rank = self.measure == Measure::Rank;
         if let Some(method) = self.method
             && !is_taint
         {
@@ -66,18 +78,32 @@ impl AnalyzeQuery {
                 self.measure.as_str()
             )));
         }
-        if self.through_swaps && !is_taint {
+        if self.through_swaps && !is_taint && !is_rank {
             return Err(Error::usage(format!(
-                "`{}` follows no swaps: only `taint` does",
+                "`{}` follows no swaps: only `taint` and `rank` do",
                 self.measure.as_str()
             )));
         }
+        let shares = [self.alpha, self.beta, self.epsilon];
+        if shares.iter().any(Option::is_some) && !is_rank {
+            return Err(Error::usage(format!(
+                "`{}` takes no alpha, beta or epsilon: only `rank` does",
+                self.measure.as_str()
+            )));
+        }
+        let usual = RankSettings::default();
+        let rank = RankSettings {
+            alpha: self.alpha.unwrap_or(usual.alpha),
+            beta: self.beta.unwrap_or(usual.beta),
+            epsilon: self.epsilon.unwrap_or(usual.epsilon),
+        };
         let mut question = source
             .analyze(self.measure)
             .options(options)
             .order(self.order.unwrap_or_default())
             .method(self.method.unwrap_or_default())
-            .through_swaps(self.through_swaps);
+            .through_swaps(self.through_swaps)
+            .rank(rank);
         question.limit = self.limit;
         question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
         Ok((question.prepare()?, outputs))

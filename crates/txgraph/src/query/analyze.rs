@@ -13,8 +13,9 @@ use super::{
     measure::Measure,
     patterns,
     query_metadata::Description,
+    rank,
     retry::retry_on_reorg,
-    search::{self, Hops, SearchOptions, no_root, search_methods},
+    search::{self, SearchOptions, no_root, search_methods},
     taint,
 };
 use crate::{
@@ -26,8 +27,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, SummarySettings, Table,
-    TaintMethod, components, cycles, degrees, pairs, summary,
+    Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, RankSettings,
+    SummarySettings, Table, TaintMethod, components, cycles, degrees, pairs, summary,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
@@ -60,6 +61,7 @@ pub struct Analyze<'s> {
     pub(crate) order: PairOrder,
     pub(crate) method: TaintMethod,
     pub(crate) through_swaps: bool,
+    rank: RankSettings,
     max_transfers: u64,
     /// Rankings have the rows that a human-readable page shows.
     pub(crate) brief: bool,
@@ -75,9 +77,7 @@ impl Source {
 impl<'s> Analyze<'s> {
     pub(crate) fn new(source: &'s Source, measure: Measure) -> Self {
         let mut search = SearchOptions::default();
-        if measure == Measure::Taint {
-            search.hops = Hops::All;
-        }
+        measure.set_defaults(&mut search);
         Self {
             source,
             measure,
@@ -86,6 +86,7 @@ impl<'s> Analyze<'s> {
             order: PairOrder::Amount,
             method: TaintMethod::default(),
             through_swaps: false,
+            rank: RankSettings::default(),
             max_transfers: u64::MAX,
             brief: false,
         }
@@ -112,10 +113,16 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// For [`Measure::Taint`]: follows tokens into those that they are swapped for in one transaction.
-    /// The sources are the transfers of the selected tokens. Transfers of all tokens are read.
+    /// For [`Measure::Taint`] and [`Measure::Rank`]: follows tokens into those that they are swapped for in
+    /// one transaction. It starts with the selected tokens. Transfers of all tokens are read.
     pub fn through_swaps(mut self, through_swaps: bool) -> Self {
         self.through_swaps = through_swaps;
+        self
+    }
+
+    /// How [`Measure::Rank`] divides what arrives at an address; default: as in the paper.
+    pub const fn rank(mut self, settings: RankSettings) -> Self {
+        self.rank = settings;
         self
     }
 
@@ -133,6 +140,14 @@ impl<'s> Analyze<'s> {
         }
     }
 
+    fn ranking(&self) -> rank::How {
+        rank::How {
+            settings: self.rank,
+            through_swaps: self.through_swaps,
+            limit: self.rows(),
+        }
+    }
+
     /// The query for the metadata of a result.
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.search)?;
@@ -145,6 +160,18 @@ impl<'s> Analyze<'s> {
         }
         if self.measure == Measure::Taint {
             options.insert("method".into(), json!(self.method));
+        }
+        if self.measure == Measure::Rank {
+            let RankSettings {
+                alpha,
+                beta,
+                epsilon,
+            } = self.rank;
+            options.extend([
+                ("alpha".into(), json!(alpha)),
+                ("beta".into(), json!(beta)),
+                ("epsilon".into(), json!(epsilon)),
+            ]);
         }
         if self.through_swaps {
             options.insert("through-swaps".into(), json!(true));
@@ -161,6 +188,11 @@ impl<'s> Analyze<'s> {
         let description = self.description()?;
         let options = &self.search;
         let (request, cut) = match self.settings() {
+            None if self.measure == Measure::Rank => {
+                let (request, cut) = options.request(self.source)?;
+                rank::check(&request, self.ranking())?;
+                (Request::Rank(Box::new(request)), cut)
+            }
             None => {
                 let (mut request, cut) = options.request(self.source)?;
                 taint::check(&request.filter, request.direction, self.rules())?;
@@ -213,6 +245,8 @@ impl<'s> Analyze<'s> {
 enum Request {
     /// The graph around roots, and then the transfers of its tokens.
     Taint(Box<SearchRequest>),
+    /// The graph around roots, and its swaps.
+    Rank(Box<SearchRequest>),
     /// The graph around roots.
     Search(Box<SearchRequest>, MeasureSettings),
     /// All transfers that match the selection.
@@ -257,7 +291,9 @@ impl<'s> PreparedAnalysis<'s> {
     /// The blocks.
     pub const fn blocks(&self) -> &BlockRanges {
         match &self.request {
-            Request::Taint(request) | Request::Search(request, _) => &request.blocks,
+            Request::Taint(request) | Request::Rank(request) | Request::Search(request, _) => {
+                &request.blocks
+            }
             Request::Everything(request, _) => &request.blocks,
         }
     }
@@ -265,7 +301,9 @@ impl<'s> PreparedAnalysis<'s> {
     /// The transfers that it reads.
     pub fn scan_request(&self) -> ScanRequest {
         match &self.request {
-            Request::Taint(request) | Request::Search(request, _) => search::scan_request(request),
+            Request::Taint(request) | Request::Rank(request) | Request::Search(request, _) => {
+                search::scan_request(request)
+            }
             Request::Everything(request, _) => (**request).clone(),
         }
     }
@@ -290,6 +328,15 @@ impl<'s> PreparedAnalysis<'s> {
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), branch_ends, answer(&taint)?)
+            }
+            Request::Rank(request) => {
+                let how = self.question.ranking();
+                let (graph, mut ranking, facts) = rank::run(source, request, how)?;
+                notes = facts;
+                ranking.label(&|address| request.labels.get(address).name().map(str::to_owned));
+                let unseen = branch_ends::unseen(&request.filter, &graph);
+                let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
+                (MeasuredGraph::of(graph), branch_ends, answer(&ranking)?)
             }
             Request::Search(request, settings) => {
                 let graph = search::run(source, request)?;
@@ -350,12 +397,16 @@ impl<'s> PreparedAnalysis<'s> {
 }
 
 impl Analyze<'_> {
-    /// The measure of one graph; `None` for taint, which reads the transfers twice.
+    /// Rows of a ranking.
+    fn rows(&self) -> Option<usize> {
+        self.limit.or(self.brief.then_some(TOP_SHOWN))
+    }
+
+    /// The measure of one graph; `None` for those that read more transfers after the search.
     fn settings(&self) -> Option<MeasureSettings> {
-        // Rows of a ranking.
-        let rows = self.limit.or(self.brief.then_some(TOP_SHOWN));
+        let rows = self.rows();
         Some(match self.measure {
-            Measure::Taint => return None,
+            Measure::Rank | Measure::Taint => return None,
             Measure::Summary => {
                 let mut settings = SummarySettings::default();
                 if self.brief {

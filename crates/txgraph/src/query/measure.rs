@@ -1,7 +1,12 @@
 //! The measures of a graph.
 
+use super::search::{Hops, SearchOptions};
 use crate::Error;
 use txgraph_base::string_enum;
+use txgraph_transfers::Direction;
+
+/// How far from the roots addresses are ranked. What arrives farther away is little.
+const RANK_HOPS: u32 = 3;
 
 string_enum! {
     /// A measure of a graph.
@@ -20,12 +25,26 @@ string_enum! {
         Components = "components",
         /// Shapes of transfers that fraud, laundering and services leave behind.
         Patterns = "patterns",
+        /// Addresses around the roots, by their part in the flow (Transaction Tracing Rank).
+        Rank = "rank",
         /// Where the tokens of the roots are: their amounts, followed through all transfers.
         Taint = "taint" (was "trace"),
     }
 }
 
 impl Measure {
+    /// Sets the defaults that differ from those of other searches.
+    pub(crate) const fn set_defaults(self, search: &mut SearchOptions) {
+        match self {
+            Self::Taint => search.hops = Hops::All,
+            Self::Rank => {
+                search.hops = Hops::Number(RANK_HOPS);
+                search.direction = Direction::Both;
+            }
+            _ => {}
+        }
+    }
+
     /// The [ids](txgraph_analysis::Table::id) of its tables, the main one first.
     pub const fn table_ids(self) -> &'static [&'static str] {
         match self {
@@ -56,6 +75,7 @@ impl Measure {
             ],
             Self::Components => &["components", "components-by-size"],
             Self::Patterns => &["patterns", "evidence", "rules"],
+            Self::Rank => &["ranks"],
             Self::Taint => &["ends", "sources", "ledger", "swaps", "slots"],
         }
     }

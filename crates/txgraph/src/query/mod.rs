@@ -21,6 +21,7 @@ mod neighbors;
 mod paths;
 mod patterns;
 mod query_metadata;
+mod rank;
 #[cfg(feature = "replay")]
 pub(crate) mod replay;
 mod retry;

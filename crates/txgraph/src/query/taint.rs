@@ -42,14 +42,32 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules)
             "taint needs all transfers of a token, so it takes no kinds",
         ));
     }
-    if rules.through_swaps
-        && (!filter.standards.is_empty() || !filter.amounts.token_ids().is_empty())
-    {
-        return Err(Error::usage(
-            "following swaps needs all transfers of a transaction, so it takes no standards and no ids of tokens",
-        ));
+    match rules.through_swaps {
+        true => check_swaps(filter),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Refuses filters that leave out parts of swaps.
+pub(super) fn check_swaps(filter: &TransferFilter) -> Result<()> {
+    if filter.standards.is_empty() && filter.amounts.token_ids().is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage(
+        "following swaps needs all transfers of a transaction, so it takes no standards and no ids of tokens",
+    ))
+}
+
+/// A note on swaps that are followed without internal transfers.
+pub(super) const NO_COINS: &str = "transfers inside transactions were not read: swaps for coins, which are paid without a log, \
+     are not followed";
+
+/// A note on swaps that are not followed.
+pub(super) fn unresolved_note(swaps: u64) -> String {
+    format!(
+        "{} not say what was given for what, so that the tokens are followed to their receivers",
+        number(swaps, "swap does", "swaps do")
+    )
 }
 
 /// Without an interpreter, there is nothing to execute with.
@@ -149,11 +167,7 @@ pub(super) fn run(
             ));
         }
         if rules.through_swaps && !request.filter.internal {
-            notes.push(
-                "transfers inside transactions were not read: swaps for coins, which are paid without a log, \
-                 are not followed"
-                    .to_owned(),
-            );
+            notes.push(NO_COINS.to_owned());
         }
         if graph.blocks.iter().nth(1).is_some() || !graph.scan.missing.is_empty() {
             notes.push(
@@ -206,10 +220,7 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
         ));
     }
     if taint.unresolved_swaps > 0 {
-        notes.push(format!(
-            "{} not say what was given for what, so that the tokens are followed to their receivers",
-            number(taint.unresolved_swaps, "swap does", "swaps do")
-        ));
+        notes.push(unresolved_note(taint.unresolved_swaps));
     }
     if taint.beyond_slots > 0 {
         notes.push(format!(

@@ -1,0 +1,110 @@
+//! `analyze rank`: addresses by their part in the flow around the roots.
+
+use crate::harness::Sample;
+use txgraph_testkit::fixtures;
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/taint.csv");
+const ALICE: &str = "0xa000000000000000000000000000000000000000";
+
+/// The example of docs/rank.md.
+#[test]
+fn ranks_are_those_of_the_documentation() {
+    let sample = Sample::small();
+    let line = format!(
+        "analyze rank --source csv:{EXAMPLE} --chain-id 1337 --covers 1:5 -r {ALICE} --beta 1 -f csv"
+    );
+    let page = include_str!("../../../../docs/rank.md");
+    let found = sample.ok(&line).stdout;
+    assert!(page.contains(&found), "{found}");
+}
+
+#[test]
+fn scores_and_the_rest_are_one() {
+    let sample = Sample::small();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let found = sample.json(&format!(
+        "analyze rank -r {root} --epsilon 0.0001 -f json -q"
+    ));
+    let result = &found["result"];
+    let ranks = result["ranks"].as_array().unwrap();
+    let score = |rank: &serde_json::Value| rank["score"].as_f64().unwrap();
+    let sum: f64 = ranks.iter().map(score).sum();
+    let residual = result["residual"].as_f64().unwrap();
+    assert!((sum + residual - 1.0).abs() < 1e-9, "{sum} {residual}");
+    assert!(ranks.is_sorted_by(|a, b| score(a) >= score(b)));
+    assert_eq!(result["total"], ranks.len());
+    assert_eq!(ranks[0]["address"], root);
+    assert_eq!(found["query"]["direction"], "both");
+    let few = sample.rows(&format!("analyze rank -r {root} --limit 3 -f csv -q"));
+    assert_eq!(few.len(), 3);
+}
+
+/// What was sold reaches who got it, and not what others sent through the pool.
+#[test]
+fn mass_goes_through_swaps() {
+    for fixture in fixtures::full() {
+        let sample = Sample::new(fixture);
+        let scenarios = &sample.fixture.truth["scenarios"];
+        let Some(scenario) = scenarios.get("layering-over-exchange") else {
+            continue;
+        };
+        sample.write_genesis();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let role = |name: &str| text(&scenario["roles"][name]);
+        let [source, middle, end] = ["source", "middle", "end"].map(role);
+        let line = format!(
+            "analyze rank -r {source} -t {} --max-degree 30 --beta 1 -f csv -q",
+            text(&scenario["token"])
+        );
+        let scores = |options: &str| {
+            let rows = sample.rows(&format!("{line} {options}"));
+            let score = |address: &str| {
+                let mut rows = rows.iter();
+                rows.find(|row| row["address"] == *address)
+                    .map(|row| row["score"].parse::<f64>().unwrap())
+            };
+            [&source, &middle, &end].map(|address| score(address))
+        };
+        let [_, _, not_found] = scores("");
+        assert_eq!(not_found, None);
+        let [source, middle, end] =
+            scores("--through-swaps --with-internal --chain genesis.json").map(Option::unwrap);
+        assert!(source < end && middle < end, "{source} {middle} {end}");
+    }
+}
+
+#[test]
+fn what_cannot_be_ranked_is_refused() {
+    let sample = Sample::small();
+    for (line, reason) in [
+        (format!("rank -r {ALICE} --alpha 1"), "alpha is at least"),
+        (format!("rank -r {ALICE} --beta -1"), "beta is from 0 to 1"),
+        (
+            format!("rank -r {ALICE} --epsilon 0"),
+            "epsilon is at least",
+        ),
+        (
+            format!("rank -r {ALICE} -d out"),
+            "needs the direction `both`",
+        ),
+        (
+            format!("rank -r {ALICE} -d in --beta 1"),
+            "needs the direction `both`",
+        ),
+        (
+            format!("rank -r {ALICE} -d out --beta 1 --time-respecting"),
+            "follows time by itself",
+        ),
+        (
+            format!("rank -r {ALICE} --through-swaps --standard erc20"),
+            "all transfers of a transaction",
+        ),
+        (
+            format!("pairs -r {ALICE} --epsilon 0.1"),
+            "only `rank` does",
+        ),
+        ("rank".to_owned(), "root"),
+    ] {
+        sample.fails(&format!("analyze {line}"), 2, reason);
+    }
+}
