@@ -61,7 +61,7 @@ pub use value::{Attribute, Column, ColumnType, Value};
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use txgraph_graph::{MergedGraph, Merger, Nettings, testing};
+    use txgraph_graph::{MergedGraph, Merger, Nettings, SearchError, testing};
     use txgraph_transfers::TokenFilter;
 
     /// The measures of a merged graph, as text.
@@ -97,20 +97,24 @@ mod tests {
     fn table_ids_are_stable() {
         let graph = testing::graph(Vec::new());
         let merged = MergedGraph::of(&graph);
+        let proceed = || Ok::<_, SearchError>(());
         let tables = [
             summary(&merged, &SummarySettings::default()).tables(),
             pairs(&merged, &PairSettings::default()).tables(),
             degrees(&merged, 3).tables(),
             cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
-            PatternFinder::default().finish(None).unwrap().tables(),
-            rank::<()>(
+            PatternFinder::default()
+                .finish(None, proceed)
+                .unwrap()
+                .tables(),
+            rank(
                 &graph,
                 &TokenFilter::All,
                 &Nettings::new(),
                 RankSettings::default(),
                 None,
-                || Ok(()),
+                proceed,
             )
             .unwrap()
             .tables(),

@@ -125,13 +125,19 @@ impl PatternFinder {
         self.approvals = Approvals::NotAsked(why);
     }
 
-    /// Finds the patterns, and lists at most `limit` findings of each.
+    /// Finds the patterns, and lists at most `limit` findings of each. Asks `proceed` before each rule, and
+    /// ends if it fails.
     ///
     /// # Errors
     ///
-    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses.
-    pub fn finish(mut self, limit: Option<usize>) -> Result<Patterns, SearchError> {
+    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses, and the error of `proceed`.
+    pub fn finish<E: From<SearchError>>(
+        mut self,
+        limit: Option<usize>,
+        proceed: impl Fn() -> Result<(), E>,
+    ) -> Result<Patterns, E> {
         self.history.sort();
+        proceed()?;
         let not_asked = match &self.approvals {
             Approvals::Known => None,
             Approvals::NotAsked(why) => Some(why.clone()),
@@ -141,14 +147,21 @@ impl PatternFinder {
             Some(_) => Vec::new(),
         };
         let history = &self.history;
-        found.extend(peel_chains::find(history));
-        found.extend(round_trips::find(history));
-        found.extend(scatter_gather::find(history));
-        found.extend(sweeps::find(history));
-        found.extend(fans::find(history));
-        found.extend(mixers::find(history));
-        found.extend(airdrops::find(history));
-        found.extend(poisoning::find(history));
+        let rules: [fn(&History) -> Vec<Found>; 8] = [
+            peel_chains::find,
+            round_trips::find,
+            scatter_gather::find,
+            sweeps::find,
+            fans::find,
+            mixers::find,
+            airdrops::find,
+            poisoning::find,
+        ];
+        for find in rules {
+            proceed()?;
+            found.extend(find(history));
+        }
+        proceed()?;
         let mut found: Vec<(u64, Found)> = found
             .into_iter()
             .map(|found| (history.addresses_in(&found.evidence), found))

@@ -1,7 +1,7 @@
 //! Findings on random graphs, compared with plain searches.
 
 use super::{
-    PatternFinder, SpenderApproval, TransactionEnds,
+    PatternFinder, Patterns, SpenderApproval, TransactionEnds,
     drainers::Spenders,
     finding::{Found, Pattern},
     history::History,
@@ -10,7 +10,7 @@ use super::{
 use alloy_primitives::U256;
 use proptest::{prelude::*, strategy::ValueTree};
 use std::collections::BTreeMap;
-use txgraph_graph::testing;
+use txgraph_graph::{SearchError, testing};
 use txgraph_transfers::{Kind, Position, Transfer};
 
 /// A transfer by numbers of addresses: block, whether it is in the transaction before, ends, amount.
@@ -21,6 +21,26 @@ const NAMES: [&str; 22] = [
     "0", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
     "xx1", "xx2", "xx3",
 ];
+
+fn finish(finder: PatternFinder) -> Patterns {
+    finder.finish(None, || Ok::<_, SearchError>(())).unwrap()
+}
+
+/// Every rule asks whether to go on.
+#[test]
+fn an_interrupted_search_ends() {
+    let asked = std::cell::Cell::new(0);
+    let proceed = || {
+        asked.set(asked.get() + 1);
+        match asked.get() < 5 {
+            true => Ok(()),
+            false => Err(SearchError::TooLarge { what: "test" }),
+        }
+    };
+    let found = PatternFinder::default().finish(None, proceed);
+    assert!(found.is_err());
+    assert_eq!(asked.get(), 5);
+}
 
 /// Transfers that nearly are a pattern, from a block on: the amounts and times may break a rule.
 fn shape() -> impl Strategy<Value = Vec<Row>> {
@@ -250,7 +270,7 @@ proptest! {
         let found = |transfers: &[Transfer]| {
             let mut finder = PatternFinder::default();
             finder.add(transfers).unwrap();
-            finder.finish(None).unwrap()
+            finish(finder)
         };
         let mut other = transfers.clone();
         let count = other.len().max(1) as u64;
@@ -277,7 +297,7 @@ fn random_graphs_have_every_pattern() {
         }
         finder.wanted_transactions();
         finder.set_transactions(ends);
-        for finding in finder.finish(None).unwrap().findings {
+        for finding in finish(finder).findings {
             *found.entry(finding.pattern).or_default() += 1;
         }
     }
@@ -335,7 +355,7 @@ fn a_drainer_has_its_split_and_its_approvals() {
     let (mut finder, ends) = drained();
     assert_eq!(finder.wanted_transactions(), ends.keys().copied().collect());
     finder.set_transactions(ends);
-    let found = finder.finish(None).unwrap();
+    let found = finish(finder);
     let is_drainer = |it: &&super::Finding| it.pattern == Pattern::Drainer;
     let drainers: Vec<_> = found.findings.iter().filter(is_drainer).collect();
     let [it] = drainers[..] else {
@@ -366,7 +386,7 @@ fn owners_who_sign_are_no_victims() {
         ends.signer = testing::address(owner);
     }
     finder.set_transactions(ends);
-    let found = finder.finish(None).unwrap();
+    let found = finish(finder);
     let rule = found.rules.iter().find(|it| it.pattern == Pattern::Drainer);
     assert_eq!(rule.unwrap().found, Some(0));
 }
@@ -375,7 +395,7 @@ fn owners_who_sign_are_no_victims() {
 fn a_result_says_what_it_did_not_look_for() {
     let (mut finder, _) = drained();
     finder.set_not_asked("the source is a list".to_owned());
-    let found = finder.finish(None).unwrap();
+    let found = finish(finder);
     for rule in &found.rules {
         let is_drainer = rule.pattern == Pattern::Drainer;
         assert_eq!(rule.found.is_none(), is_drainer, "{rule:?}");

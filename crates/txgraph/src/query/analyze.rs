@@ -451,7 +451,7 @@ fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> Result<MeasureAn
             MeasureAnswer::Components(Connected::default().finish(&[], *limit))
         }
         MeasureSettings::Patterns(limit) => {
-            MeasureAnswer::Patterns(PatternFinder::default().finish(*limit)?)
+            MeasureAnswer::Patterns(PatternFinder::default().finish(*limit, || Ok::<_, Error>(()))?)
         }
     })
 }

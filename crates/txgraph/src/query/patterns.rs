@@ -83,8 +83,7 @@ fn finish(
         }
         done => done?,
     }
-    source.check_interrupted()?;
-    Ok(source.install(|| finder.finish(limit))??)
+    source.install(|| finder.finish(limit, || source.check_interrupted()))?
 }
 
 /// Reads the approvals of the blocks of a scan, and then who signed the transactions in which a
