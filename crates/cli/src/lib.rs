@@ -42,7 +42,7 @@ pub use cluster::{Cluster, ClusterQuery};
 pub use exit::{exit_code, report};
 pub use interrupt::watch_signals;
 use interrupt::watch_signals_to_end;
-pub use progress::log;
+pub use progress::{log, progress};
 
 /// Where did these tokens go? Transfer graphs from a local reth node
 ///

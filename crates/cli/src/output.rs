@@ -43,8 +43,7 @@ impl Terminal {
 
     /// Counts blocks, with a bar if stderr is a terminal.
     pub(crate) fn progress(&self) -> Arc<dyn Progress> {
-        let seen = !self.quiet && io::stderr().is_terminal();
-        Arc::new(progress::Counted(seen.then(progress::Bar::new)))
+        progress::progress(self.quiet)
     }
 
     /// Columns of stdout, if it is a terminal.

@@ -7,7 +7,7 @@ use std::{
     fmt,
     io::{self, IsTerminal, Write},
     sync::{
-        LazyLock, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -70,6 +70,12 @@ impl Progress for Counted {
             bar.finish();
         }
     }
+}
+
+/// A receiver of progress, which shows it if stderr is a terminal.
+pub fn progress(quiet: bool) -> Arc<dyn Progress> {
+    let seen = !quiet && io::stderr().is_terminal();
+    Arc::new(Counted(seen.then(Bar::new)))
 }
 
 /// A bar with blocks, rate, time left, and the number of what is counted in them.

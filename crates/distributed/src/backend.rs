@@ -162,6 +162,7 @@ impl Driver {
             let job = Job {
                 name: format!("{name}: {} tasks", chunks.len()),
                 plan: WorkExec::transfers(task, chunks)?,
+                blocks: chunks.iter().map(|chunk| chunk.blocks.blocks()).sum(),
                 cancel: &self.control.cancel,
                 progress: self.control.progress.as_deref(),
                 written: &|| self.run.written(folder),
@@ -234,6 +235,7 @@ fn ask<T: DeserializeOwned>(
         name: name.to_owned(),
         plan: WorkExec::transfers(question, &chunks)?,
         cancel,
+        blocks: 0,
         progress: None,
         written: &|| Ok(0),
     };

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result, Settings,
-    engine::{Engine, Job, JobMetrics},
+    engine::{Engine, Job, JobMetrics, JobProgress},
     error::Refusal,
     remote::{Member, Remote, divide},
     rows, session,
@@ -18,7 +18,7 @@ use ballista_core::{
     utils::{GrpcClientConfig, create_grpc_client_endpoint},
     version,
 };
-use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
+use datafusion::execution::SessionState;
 use datafusion_proto::{physical_plan::AsExecutionPlan, protobuf::PhysicalPlanNode};
 use futures::StreamExt;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tonic::transport::Channel;
-use txgraph_work::{CancelFlag, ProgressGuard};
+use txgraph_work::CancelFlag;
 
 /// The time between two polls of the state of a job.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -224,8 +224,7 @@ impl Cluster {
         job: &Job<'_>,
         executors: &[Member],
     ) -> Result<SuccessfulJob> {
-        let partitions = job.plan.output_partitioning().partition_count() as u64;
-        let progress = ProgressGuard::start(job.progress, partitions, "rows");
+        let mut progress = JobProgress::start(job);
         let start = Instant::now();
         let (mut asked, mut finished, mut moved) = (start, 0, start);
         let (mut interval, mut written) = (TASKS_INTERVAL, None);
@@ -241,7 +240,7 @@ impl Cluster {
             let status = status.map_err(|status| self.unreachable(status.message()))?;
             match status.into_inner().status.and_then(|status| status.status) {
                 Some(job_status::Status::Successful(done)) => {
-                    progress.advance(partitions.saturating_sub(finished), 0);
+                    progress.ended(u64::MAX);
                     return Ok(done);
                 }
                 Some(job_status::Status::Failed(failed)) => return Err(failure(id, failed)),
@@ -259,7 +258,7 @@ impl Cluster {
                     }
                     if now != finished {
                         moved = asked;
-                        progress.advance(now.saturating_sub(finished), 0);
+                        progress.ended(now);
                         finished = finished.max(now);
                     }
                     // A task may take longer than the limit, while it reads and writes.

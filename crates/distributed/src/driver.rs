@@ -4,15 +4,12 @@
 use crate::{
     Driver, Error, Result, Step,
     chain::{self, Rows, RunSteps},
+    output::{OutputArgs, Outputs},
     run::{self, RunInfo, RunState},
     source::ClusterBackend,
     sql,
 };
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use datafusion::arrow::{
-    csv::WriterBuilder, error::ArrowError, json::LineDelimitedWriter,
-    util::pretty::pretty_format_batches,
-};
+use clap::{Args, Parser, Subcommand};
 use std::{
     cell::RefCell,
     ffi::OsString,
@@ -119,24 +116,12 @@ struct On {
     #[arg(long, value_name = "DIR")]
     run: Option<PathBuf>,
 
-    /// Format of the result
-    #[arg(long, value_enum, default_value_t = Format::Csv)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
-    /// Rows to print; default: all
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-}
-
-/// The format of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Comma-separated values
-    Csv,
-    /// One JSON object per line
-    Jsonl,
-    /// A table for people
-    Table,
+    /// Print errors only: no progress
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -191,14 +176,14 @@ fn start(args: Vec<OsString>) -> ExitCode {
             })
         }),
         Command::Components { on } => measure(on, &args, |steps, rows| {
-            chain::components(steps, on.limit, rows)
+            chain::components(steps, on.output.limit, rows)
         }),
         Command::Pagerank { rounds, on } => measure(on, &args, |steps, rows| {
-            chain::pagerank(steps, *rounds, on.limit, rows)
+            chain::pagerank(steps, *rounds, on.output.limit, rows)
         }),
         Command::Motifs { on } => measure(on, &args, chain::motifs),
         Command::Tokens { on } => measure(on, &args, |steps, rows| {
-            chain::tokens(steps, on.limit, rows)
+            chain::tokens(steps, on.output.limit, rows)
         }),
     };
     match done {
@@ -235,10 +220,12 @@ fn answer(
     args: &[OsString],
     query: impl FnOnce(&Driver, BlockRange, &mut Rows<'_>) -> Result<()>,
 ) -> Result<()> {
-    txgraph_cli::log(false, 0);
+    txgraph_cli::log(on.quiet, 0);
+    let outputs = on.output.open()?;
     let cancel = txgraph_cli::watch_signals(SIGNAL_GRACE);
     let control = RunControl {
         cancel: cancel.map_err(|error| Error::Usage(error.message))?,
+        progress: Some(txgraph_cli::progress(on.quiet)),
         ..RunControl::default()
     };
     let source = match (&on.source, &on.cluster) {
@@ -273,52 +260,30 @@ fn answer(
         );
         let none = || Error::Usage("the last block is before the first".to_owned());
         let blocks = blocks.ok_or_else(none)?;
-        print_rows(on.format, on.limit, |rows| query(&driver, blocks, rows))
+        write_rows(&on.output, outputs, |rows| query(&driver, blocks, rows))
     };
     let done = asked();
     end(&driver, done.is_ok())?;
     done
 }
 
-/// Prints the rows that `read` passes on.
-fn print_rows(
-    format: Format,
-    limit: Option<usize>,
+/// Writes the rows that `read` passes on.
+fn write_rows(
+    args: &OutputArgs,
+    mut outputs: Outputs,
     read: impl FnOnce(&mut Rows<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let written =
-        |error: ArrowError| Error::io(Path::new("standard output"), io::Error::other(error));
-    let mut left = limit.unwrap_or(usize::MAX);
-    let mut batches = Vec::new();
-    let mut is_first = true;
+    let mut left = args.limit.unwrap_or(usize::MAX);
     read(&mut |batch| {
         let batch = batch.slice(0, batch.num_rows().min(left));
         left -= batch.num_rows();
-        match format {
-            Format::Csv => {
-                let mut writer = WriterBuilder::new().with_header(is_first).build(&mut out);
-                writer.write(&batch).map_err(written)?;
-                is_first = false;
-            }
-            Format::Jsonl => {
-                let mut writer = LineDelimitedWriter::new(&mut out);
-                writer.write(&batch).map_err(written)?;
-                writer.finish().map_err(written)?;
-            }
-            Format::Table => batches.push(batch),
-        }
+        outputs.write(&batch)?;
         Ok(match left {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         })
     })?;
-    let io = |error| Error::io(Path::new("standard output"), error);
-    if format == Format::Table {
-        let table = pretty_format_batches(&batches).map_err(written)?;
-        writeln!(out, "{table}").map_err(io)?;
-    }
-    out.flush().map_err(io)
+    outputs.finish()
 }
 
 /// Answers a query. Records the end of its run.

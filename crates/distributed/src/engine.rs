@@ -1,10 +1,13 @@
 //! The engine that executes plans.
 
 use crate::Result;
-use datafusion::{execution::SessionState, physical_plan::ExecutionPlan};
+use datafusion::{
+    execution::SessionState,
+    physical_plan::{ExecutionPlan, ExecutionPlanProperties},
+};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
-use txgraph_work::{CancelFlag, Progress};
+use txgraph_work::{CancelFlag, Progress, ProgressGuard};
 
 /// A plan whose tasks return reports, and how it is observed.
 pub(crate) struct Job<'a> {
@@ -13,10 +16,38 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     /// Stops the job on the cluster, too.
     pub(crate) cancel: &'a CancelFlag,
-    /// Receives the number of finished partitions.
+    /// The number of blocks that its tasks read, each as many.
+    pub(crate) blocks: u64,
     pub(crate) progress: Option<&'a dyn Progress>,
     /// Returns another number if tasks wrote something since the last time.
     pub(crate) written: &'a (dyn Fn() -> Result<u64> + Sync),
+}
+
+/// Reports the progress of a job, from the number of tasks that ended.
+pub(crate) struct JobProgress<'a> {
+    guard: ProgressGuard<'a>,
+    blocks: u64,
+    tasks: u64,
+    done: u64,
+}
+
+impl<'a> JobProgress<'a> {
+    pub(crate) fn start(job: &Job<'a>) -> Self {
+        let tasks = job.plan.output_partitioning().partition_count() as u64;
+        Self {
+            guard: ProgressGuard::start(job.progress, job.blocks, "rows"),
+            blocks: job.blocks,
+            tasks: tasks.max(1),
+            done: 0,
+        }
+    }
+
+    /// So many tasks ended.
+    pub(crate) fn ended(&mut self, tasks: u64) {
+        let done = self.blocks * tasks.min(self.tasks) / self.tasks;
+        self.guard.advance(done.saturating_sub(self.done), 0);
+        self.done = self.done.max(done);
+    }
 }
 
 /// The measures of a job.

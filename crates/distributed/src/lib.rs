@@ -19,7 +19,7 @@
 //!
 //! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows,
 //! settings, store, wire, parts, measure, serve, operator, codec, run, chunks, table,
-//! session, remote, ballista, executor, local, scheduler, backend, chain, source, sql, driver.
+//! session, remote, ballista, executor, local, scheduler, backend, chain, source, sql, output, driver.
 
 mod backend;
 mod ballista;
@@ -35,6 +35,7 @@ mod functions;
 mod local;
 mod measure;
 mod operator;
+mod output;
 mod parts;
 mod remote;
 mod rows;

@@ -2,14 +2,13 @@
 
 use crate::{
     Error, Result,
-    engine::{Engine, Job, JobMetrics},
+    engine::{Engine, Job, JobMetrics, JobProgress},
     rows, session,
 };
 use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
 use futures::StreamExt;
 use std::{sync::Arc, time::Instant};
 use tokio::runtime::Runtime;
-use txgraph_work::ProgressGuard;
 
 /// Executes plans with DataFusion in this process.
 #[derive(Debug)]
@@ -35,13 +34,13 @@ impl Engine for InProcess {
     fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)> {
         let start = Instant::now();
         let partitions = job.plan.output_partitioning().partition_count();
-        let progress = ProgressGuard::start(job.progress, partitions as u64, "rows");
+        let mut progress = JobProgress::start(job);
         let context = Arc::new(datafusion::execution::TaskContext::from(&self.session));
         let mut metrics = JobMetrics {
             job: "in-process".to_owned(),
             ..JobMetrics::default()
         };
-        let mut reports = Vec::new();
+        let (mut reports, mut ended) = (Vec::new(), 0);
         self.runtime.block_on(async {
             // A few partitions ahead, on all threads; their reports in order.
             let plan = &job.plan;
@@ -65,7 +64,8 @@ impl Engine for InProcess {
                 if job.cancel.is_canceled() {
                     return Err(Error::Interrupted);
                 }
-                progress.advance(1, 0);
+                ended += 1;
+                progress.ended(ended);
             }
             Ok::<_, Error>(())
         })?;

@@ -259,6 +259,20 @@ pub(crate) fn read(
     Ok(rows)
 }
 
+/// The columns of a file without sections.
+pub(crate) fn columns(store: &Store, folder: &str, part: &Part) -> Result<SchemaRef> {
+    let name = format!("{folder}/{}", part.name);
+    let content = store.read_range(&name, 0..part.bytes)?;
+    let deleted = || {
+        Error::run(
+            &store.place(&name),
+            "it was deleted; delete the folder of its step",
+        )
+    };
+    let file = ParquetRecordBatchReaderBuilder::try_new(content.ok_or_else(deleted)?);
+    Ok(file.map_err(encoding)?.schema().clone())
+}
+
 /// The items of a result, or its error instead of them.
 pub(crate) fn flattened<T>(
     items: Result<impl IntoIterator<Item = Result<T>>>,

@@ -465,18 +465,26 @@ impl Committed {
         all
     }
 
-    /// Passes its rows to `each`.
+    /// Passes its rows to `each`: if there are none, once without rows, for its columns.
     pub(crate) fn read_rows(
         &self,
         mut each: impl FnMut(RecordBatch) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let parts: Vec<_> = self.step.parts().map(|(_, part)| part.clone()).collect();
+        let mut is_empty = true;
         for batch in self.batches(&parts, None) {
+            is_empty = false;
             if each(batch?)?.is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        match parts.first() {
+            Some(part) if is_empty => {
+                let columns = parts::columns(&self.store, &self.folder, part)?;
+                each(RecordBatch::new_empty(columns)).map(|_| ())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

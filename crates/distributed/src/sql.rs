@@ -27,6 +27,7 @@ pub(crate) fn query(driver: &Driver, blocks: BlockRange, sql: &str) -> Result<Co
         let job = Job {
             name: "query".to_owned(),
             plan: plan.clone(),
+            blocks: blocks.blocks(),
             cancel: &driver.control.cancel,
             progress: driver.control.progress.as_deref(),
             written: &|| driver.run.written(folder),

@@ -2,6 +2,10 @@
 
 use crate::harness::{Cluster, driver, run};
 use alloy_primitives::{U256, aliases::U320};
+use datafusion::{
+    arrow::{csv::Writer, ipc::reader::FileReader},
+    parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -242,4 +246,54 @@ fn statements_need_no_cluster() {
     let refused = run(&mut command);
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(refused.stderr.contains("--cluster"), "{refused:?}");
+}
+
+#[test]
+fn results_are_written_in_every_format() {
+    let [_, v2] = fixtures::committed();
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |sql: &str, more: &str| {
+        let mut command = driver(folder.path(), "");
+        command.args(["sql", sql, "--source"]);
+        command.arg(format!("reth:{}", v2.path().display()));
+        run(command.args(more.split_whitespace()))
+    };
+    let sql = "SELECT block_number, hex(to_address) AS receiver, decimal(value) AS amount \
+               FROM transfers ORDER BY block_number, log_index, amount";
+    let printed = ask(sql, "");
+    assert_eq!(printed.status, 0, "{printed:?}");
+    let files = "-o a.csv -o a.jsonl -o a.parquet -o a.arrow";
+    let written = ask(sql, files);
+    assert_eq!((written.status, &*written.stdout), (0, ""), "{written:?}");
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("a.csv"), printed.stdout.as_bytes());
+    let parquet = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(read("a.parquet")));
+    let parquet: Vec<_> = parquet.unwrap().build().unwrap().collect();
+    let arrow = FileReader::try_new(std::io::Cursor::new(read("a.arrow")), None).unwrap();
+    for batches in [parquet, arrow.collect()] {
+        let mut csv = Writer::new(Vec::new());
+        for batch in batches {
+            csv.write(&batch.unwrap()).unwrap();
+        }
+        assert_eq!(csv.into_inner(), printed.stdout.as_bytes());
+    }
+    let lines = String::from_utf8(read("a.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), cells(&printed.stdout).len());
+
+    // Without rows, there are columns.
+    let none = format!("SELECT * FROM ({sql}) WHERE block_number > 1000000");
+    assert_eq!(ask(&none, "").stdout, "block_number,receiver,amount\n");
+
+    for (more, status, reason) in [
+        (files, 2, "replace it with --overwrite"),
+        ("-o b.xlsx", 2, "ends with .csv, .jsonl"),
+        ("-o none/b.csv", 1, "No such file"),
+    ] {
+        let refused = ask(sql, more);
+        assert_eq!(refused.status, status, "{more}: {refused:?}");
+        assert!(refused.stderr.contains(reason), "{more}: {refused:?}");
+    }
+    let replaced = ask("SELECT 1 AS one", "-o a.csv --overwrite");
+    assert_eq!(replaced.status, 0, "{replaced:?}");
+    assert_eq!(read("a.csv"), b"one\n1\n");
 }
