@@ -1,8 +1,8 @@
 //! The block of a bundle.
 
 use alloy_consensus::{
-    Block, BlockBody, EMPTY_OMMER_ROOT_HASH, EthereumTxEnvelope, Header, TxEip4844, proofs,
-    transaction::SignerRecoverable,
+    Block, BlockBody, EMPTY_OMMER_ROOT_HASH, EthereumTxEnvelope, Header, Transaction, TxEip4844,
+    proofs, transaction::SignerRecoverable,
 };
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Bytes};
@@ -85,6 +85,11 @@ impl BundledBlock {
         let mut bytes = Vec::with_capacity(block.length());
         block.encode(&mut bytes);
         bytes
+    }
+
+    /// The receiver of each transaction; `None` if it creates a contract.
+    pub fn receivers(&self) -> impl Iterator<Item = Option<Address>> {
+        self.transactions.iter().map(Transaction::to)
     }
 
     /// Recovers the sender of each transaction.

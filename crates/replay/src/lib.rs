@@ -19,7 +19,7 @@
 //! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
 //! native_transfers, amount_tracer, participants, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
 //! trace_comparer, verify, balance_check, execution, oracle, wanted, worker, block_replayer, newest,
-//! replayer, bundles, calls, internal, range, token, with_internal.
+//! replayer, bundles, calls, internal, block_transfers, range, token, with_internal.
 
 mod error;
 mod mismatch;
@@ -45,6 +45,7 @@ mod amount_tracer;
 mod balance_check;
 mod balance_difference;
 mod balances;
+mod block_transfers;
 mod call_trace;
 mod native_transfers;
 mod newest;

@@ -129,17 +129,6 @@ fn missing_state_is_named_with_status_3() {
     );
 }
 
-#[test]
-fn bundles_have_no_transfers_to_list() {
-    let file = fixtures::testdata().join("bundles/20.json.zst");
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = bare(folder.path());
-    let source = format!("bundle:{}", file.display());
-    run(command.args(["transfers", "--source", &source]))
-        .ended(2)
-        .says("cannot list transfers");
-}
-
 /// `balanceOf` reads slots that the block does not: bundles have them if they were asked for.
 #[test]
 fn bundles_have_the_balances_that_they_were_written_with() {
@@ -165,4 +154,50 @@ fn bundles_have_the_balances_that_they_were_written_with() {
     assert_eq!(compared(&with), compared(&node));
     sample.ok(&format!("replay bundle without {chain}"));
     bundle("without").ended(3).says("is not in the bundle");
+}
+
+/// Transfers, graphs and taint of bundles are those of the node that they were written from.
+#[test]
+fn bundles_are_a_source_of_transfers() {
+    let sample = Sample::small();
+    let chain = chain();
+    sample.ok(&format!("replay bundle bundles {chain}"));
+    let folder = tempfile::tempdir().unwrap();
+    let bundles = sample.path("bundles");
+    let bundle = |line: &str| {
+        let mut command = bare(folder.path());
+        command.args(line.split_whitespace());
+        run(command
+            .arg("--source")
+            .arg(format!("bundle:{}", bundles.display())))
+    };
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    for line in [
+        "transfers -q -f csv -b 1:40".to_owned(),
+        "transfers -q -f csv -b 1:40 --with-internal --kind transfer,internal,fee,priority"
+            .to_owned(),
+        "transfers -q -f csv -b 20 --with-internal".to_owned(),
+        format!("graph -q -r {root} -n 3 -d both -b 1:40 --with-internal -f csv"),
+        format!(
+            "analyze taint -q -r {root} -n all -b 1:40 --with-internal --method haircut --table ledger -f csv"
+        ),
+        format!(
+            "analyze taint -q -r {root} -n all -b 1:40 --with-internal --method execution --table ledger -f csv"
+        ),
+    ] {
+        let node = sample.ok(&format!("{line} {chain}"));
+        assert!(node.stdout.lines().count() > 1, "{line}");
+        assert_eq!(bundle(&line).ended(0).stdout, node.stdout, "{line}");
+    }
+    // Without a range, all blocks of the files.
+    let all = bundle("transfers -q -f csv").ended(0).stdout;
+    assert_eq!(all, bundle("transfers -q -f csv -b 1:40").ended(0).stdout);
+
+    fs::remove_file(bundles.join("7.json.zst")).unwrap();
+    bundle("transfers -q -f csv")
+        .ended(3)
+        .says("not in a bundle");
+    bundle("transfers -f csv --allow-partial")
+        .ended(0)
+        .says("7");
 }

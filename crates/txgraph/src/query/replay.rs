@@ -55,9 +55,7 @@ pub use transaction::TransactionSummary;
 use name::Location;
 use replay_source::ReplaySource;
 
-use crate::{
-    BlockSpec, Capability, Error, Hint, Result, Source, select::resolve_stored, source::RethNode,
-};
+use crate::{BlockSpec, Error, Hint, Result, Source, select::resolve_stored, source::RethNode};
 use alloy_primitives::Address;
 use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf, sync::Arc};
 use txgraph_base::{KnownChain, string_enum};
@@ -306,7 +304,7 @@ impl<'s> Replay<'s> {
         Ok((one.replay, one.mismatches))
     }
 
-    /// Replays some transactions of a block of a node, observed by `inspector` one after the other. Returns
+    /// Replays some transactions of a block, observed by `inspector` one after the other. Returns
     /// them with their differences from what the node stores.
     pub(in crate::query) fn some(
         self,
@@ -314,11 +312,7 @@ impl<'s> Replay<'s> {
         only: &BTreeSet<u32>,
         inspector: &mut dyn Inspector,
     ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
-        let node = self.source.node(Capability::Replay)?;
-        let states = node.state()?;
-        let state = states.range(BlockRange::one(block.saturating_sub(1)))?;
-        let replayer = self.replayer(node, &state)?;
-        Ok(replayer.transactions(block, only, None, Some(inspector))?)
+        ReplaySource::of(self.source)?.transactions(&self, block, only, inspector)
     }
 
     /// Replays, and only compares with what the node stored.

@@ -2,6 +2,8 @@
 
 mod backend;
 #[cfg(feature = "replay")]
+mod bundle_blocks;
+#[cfg(feature = "replay")]
 mod bundles;
 mod era;
 #[cfg(feature = "rpc")]

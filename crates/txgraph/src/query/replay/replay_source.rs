@@ -8,6 +8,7 @@ use crate::{
     source::{Bundles, RethNode},
 };
 use std::{
+    collections::BTreeSet,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -18,7 +19,7 @@ use txgraph_replay::{
     TransactionLocation, TransactionReplay, Verify,
 };
 use txgraph_state::StateRange;
-use txgraph_transfers::BlockRanges;
+use txgraph_transfers::{BlockRange, BlockRanges};
 use txgraph_work::ProgressGuard;
 
 /// Blocks that are replayed and not yet delivered, per thread.
@@ -85,6 +86,32 @@ impl<'s> ReplaySource<'s> {
                     #[cfg(feature = "export")]
                     environment: replayer.environment(&header)?,
                 })
+            }
+        }
+    }
+}
+
+impl ReplaySource<'_> {
+    /// Replays some transactions of a block, observed by `inspector` one after the other. Returns them with
+    /// their differences from what is stored.
+    pub(super) fn transactions(
+        self,
+        question: &Replay<'_>,
+        block: u64,
+        only: &BTreeSet<u32>,
+        inspector: &mut dyn Inspector,
+    ) -> Result<(Vec<TransactionReplay>, Vec<Mismatch>)> {
+        match self {
+            Self::Node(node) => {
+                let states = node.state()?;
+                let state = states.range(BlockRange::one(block.saturating_sub(1)))?;
+                let replayer = question.replayer(node, &state)?;
+                Ok(replayer.transactions(block, only, None, Some(inspector))?)
+            }
+            Self::Bundles(bundles) => {
+                let bundle = bundles.open_block(block)?;
+                let replayer = question.bundle_replayer(bundles, &bundle)?;
+                Ok(replayer.transactions(block, only, None, Some(inspector))?)
             }
         }
     }

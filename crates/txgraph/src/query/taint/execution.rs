@@ -47,7 +47,7 @@ pub(super) fn execute(
     graph: &TransferGraph,
 ) -> Result<Executed> {
     let mut executed = Executed::default();
-    source.node(Capability::Replay)?;
+    source.require(Capability::Replay)?;
     let contracts = contracts(source, graph)?;
     if contracts.is_empty() {
         return Ok(executed);
@@ -159,6 +159,17 @@ fn add_calls(
     contracts: &BTreeSet<Address>,
     wanted: &mut Wanted,
 ) -> Result<bool> {
+    if let Some(bundles) = source.bundles(Capability::Replay)? {
+        for block in bundles.source()?.blocks().within(&graph.blocks) {
+            let bundle = bundles.open_block(block)?;
+            let receivers = (0..).zip(bundle.block().receivers());
+            let called = receivers.filter(|(_, to)| to.is_some_and(|to| contracts.contains(&to)));
+            for (index, _) in called {
+                wanted.entry((block, index)).or_default();
+            }
+        }
+        return Ok(false);
+    }
     let mut add = |it: Participation| {
         wanted.entry((it.block, it.transaction)).or_default();
     };

@@ -1,0 +1,192 @@
+//! Transfers of bundles: each block is executed again.
+
+use crate::{Error, Result};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::{Path, PathBuf},
+};
+use txgraph_base::KnownChain;
+use txgraph_replay::{Bundle, ChainRules, FrameDetail, Record, ReplayOptions, Replayer, Verify};
+use txgraph_stored::{StoredBlocks, StoredChunk};
+use txgraph_transfers::{
+    BlockRange, BlockRanges, BlockTime, ChainInfo, Decoder, FailureKind, Kind, ScanRequest,
+    SourceError, SourceFailure, Transfer, WithdrawalView,
+};
+use txgraph_work::Threads;
+
+/// The blocks of some bundles.
+#[derive(Debug)]
+pub(crate) struct BundleBlocks {
+    chain: ChainInfo,
+    /// The genesis file that describes the chain, if it is named.
+    chain_file: Option<PathBuf>,
+    /// By block: the file, and the time.
+    blocks: BTreeMap<u64, (PathBuf, u64)>,
+}
+
+impl BundleBlocks {
+    /// Reads which blocks the files have.
+    pub(crate) fn open(files: &[PathBuf], chain_file: Option<&Path>) -> Result<Self> {
+        let mut chain = None;
+        let mut blocks = BTreeMap::new();
+        let mut hashes = BTreeMap::new();
+        for file in files {
+            let bundle = Bundle::open(file)?;
+            let rules = ChainRules::of_bundle(&bundle, chain_file)?;
+            let of_file = (rules.chain_id, rules.genesis_hash);
+            if *chain.get_or_insert(of_file) != of_file {
+                return Err(Error::usage(format!(
+                    "{}: it is of another chain than {}",
+                    file.display(),
+                    files[0].display()
+                )));
+            }
+            let block = bundle.block();
+            let number = block.header.number;
+            match blocks.entry(number) {
+                Entry::Vacant(entry) => {
+                    hashes.insert(number, block.hash);
+                    entry.insert((file.clone(), block.header.timestamp));
+                }
+                Entry::Occupied(other) if hashes.get(&number) != Some(&block.hash) => {
+                    return Err(Error::usage(format!(
+                        "{} and {} have different blocks {number}",
+                        other.get().0.display(),
+                        file.display()
+                    )));
+                }
+                // The same block in two forms.
+                Entry::Occupied(_) => {}
+            }
+        }
+        let (chain_id, genesis_hash) =
+            chain.ok_or_else(|| Error::unavailable("there are no bundles"))?;
+        let name = KnownChain::by_genesis(&genesis_hash).and_then(|known| known.name);
+        Ok(Self {
+            chain: ChainInfo {
+                chain_id,
+                genesis_hash,
+                name: name.map(str::to_owned),
+            },
+            chain_file: chain_file.map(Path::to_path_buf),
+            blocks,
+        })
+    }
+
+    /// The file of a block.
+    pub(crate) fn file(&self, block: u64) -> Option<&Path> {
+        let (file, _) = self.blocks.get(&block)?;
+        Some(file)
+    }
+
+    /// The blocks in some ranges, ascending.
+    pub(crate) fn within(&self, blocks: &BlockRanges) -> Vec<u64> {
+        let numbers = self.blocks.keys().copied();
+        numbers.filter(|number| blocks.contains(*number)).collect()
+    }
+
+    /// The time of a block, in seconds since 1970.
+    pub(crate) fn time(&self, block: u64) -> Option<u64> {
+        self.blocks.get(&block).map(|(_, time)| *time)
+    }
+}
+
+impl StoredBlocks for BundleBlocks {
+    type Scratch = ();
+
+    fn chain(&self) -> &ChainInfo {
+        &self.chain
+    }
+
+    fn available(&self) -> BlockRanges {
+        let blocks = self.blocks.keys().copied().map(BlockRange::one);
+        BlockRanges::new(blocks.collect())
+    }
+
+    fn missing_reason(&self) -> &str {
+        "not in a bundle"
+    }
+
+    /// A replay finds all.
+    fn check(&self, _: &ScanRequest) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn chunks(
+        &self,
+        blocks: &BlockRanges,
+        _: &ScanRequest,
+    ) -> Result<Vec<BlockRange>, SourceFailure> {
+        let wanted = self.within(blocks).into_iter();
+        Ok(wanted.map(BlockRange::one).collect())
+    }
+
+    fn read(
+        &self,
+        (): &mut Self::Scratch,
+        chunk: BlockRange,
+        request: &ScanRequest,
+    ) -> Result<StoredChunk, SourceFailure> {
+        let failed =
+            |error: txgraph_replay::Error| SourceFailure::new(FailureKind::Unreadable, error);
+        let missing =
+            || SourceFailure::new(FailureKind::Unreadable, "no bundle contains the block");
+        let file = self.file(chunk.first).ok_or_else(missing)?;
+        let bundle = Bundle::open(file)
+            .map_err(|error| SourceFailure::new(FailureKind::Unreadable, error))?;
+        let rules = ChainRules::of_bundle(&bundle, self.chain_file.as_deref()).map_err(failed)?;
+        let filter = &request.filter;
+        let options = ReplayOptions {
+            // The receipts root of the header stands for all receipts.
+            verify: Verify {
+                receipts: false,
+                ..Verify::default()
+            },
+            threads: Threads::one(),
+            ..ReplayOptions::recording(Record {
+                frames: filter.needs_traces().then_some(FrameDetail::Calls),
+                ..Record::default()
+            })
+        };
+        let replayer = Replayer::new(rules, &bundle, &bundle, options).map_err(failed)?;
+        let replay = replayer.block(chunk.first).map_err(failed)?;
+        if let Some(mismatch) = replay.mismatches.first() {
+            let error = Error::disagrees(mismatch);
+            return Err(SourceFailure::new(FailureKind::Unreadable, error));
+        }
+        let mut decoder = Decoder::new(self.chain.chain_id, &request.wrapped_native, filter);
+        let withdrawals = bundle.block().withdrawals.iter();
+        let withdrawals = withdrawals.map(|it| WithdrawalView {
+            address: it.address,
+            amount_gwei: it.amount,
+        });
+        let transfers = replay.transfers(&mut decoder, filter, withdrawals);
+        Ok(StoredChunk {
+            transfers,
+            counts: *decoder.counts(),
+            parent_hash: Some(replay.parent_hash),
+            last_hash: Some(replay.hash),
+        })
+    }
+
+    fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceFailure> {
+        let mut wanted: Vec<&mut Transfer> = transfers.iter_mut().collect();
+        wanted.sort_by_key(|it| it.block_number);
+        for of_block in wanted.chunk_by_mut(|a, b| a.block_number == b.block_number) {
+            let Some((file, time)) = self.blocks.get(&of_block[0].block_number) else {
+                continue;
+            };
+            let bundle = Bundle::open(file)
+                .map_err(|error| SourceFailure::new(FailureKind::Unreadable, error))?;
+            for transfer in of_block {
+                transfer.block_timestamp = BlockTime::new(*time);
+                if transfer.kind != Kind::Withdrawal {
+                    let index = usize::try_from(transfer.transaction_index).unwrap_or(usize::MAX);
+                    let signed = bundle.block().transactions.get(index);
+                    transfer.transaction_hash = signed.map(|signed| *signed.tx_hash());
+                }
+            }
+        }
+        Ok(())
+    }
+}
