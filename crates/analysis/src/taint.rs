@@ -23,7 +23,7 @@
 //! *Execution* is a haircut, except for contracts whose code was traced ([`TaintTracker::with_flows`]): the storage
 //! slots that an amount was taken from decide which parts leave.
 
-use crate::serial::decimal;
+use crate::serial::{decimal, optional_decimal};
 use account_lots::AccountLots;
 use alloy_primitives::{Address, U256, map::HashMap};
 use claims::{Claims, PaidBy};
@@ -141,7 +141,10 @@ pub struct TaintSink {
     /// The standard of the token.
     pub token_standard: TokenStandard,
     /// The id, for standards with ids.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "optional_decimal"
+    )]
     pub token_id: Option<U256>,
     /// The amount, smallest unit. For poison, all that arrived as tainted.
     #[serde(serialize_with = "decimal")]
