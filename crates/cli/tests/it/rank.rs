@@ -34,7 +34,7 @@ fn scores_and_the_rest_are_one() {
     assert!(ranks.is_sorted_by(|a, b| score(a) >= score(b)));
     assert_eq!(result["total"], ranks.len());
     assert_eq!(ranks[0]["address"], root);
-    assert_eq!(found["query"]["direction"], "both");
+    assert_eq!(found["metadata"]["question"]["direction"], "both");
     let few = sample.rows(&format!("analyze rank -r {root} --limit 3 -f csv -q"));
     assert_eq!(few.len(), 3);
 }

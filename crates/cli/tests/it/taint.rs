@@ -266,7 +266,7 @@ fn a_sum_is_followed_through_swaps() {
         let page = sample.ok(&format!("analyze taint {line} --table swaps -q"));
         assert!(page.stdout.contains(" ETH") && !page.stdout.contains("units of"));
         let refused = sample.run(&format!("analyze pairs -r {source} --through-swaps"));
-        refused.ended(2).says("only `taint` does");
+        refused.ended(2).says("only `taint` and `rank` do");
         for filter in ["--token-id 1", "--standard erc20"] {
             let refused = sample.run(&format!(
                 "analyze taint -r {source} --through-swaps {filter}"

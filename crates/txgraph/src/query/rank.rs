@@ -4,7 +4,7 @@ use super::{retry::retry_on_reorg, taint};
 use crate::{Error, Result, Source};
 use std::collections::BTreeSet;
 use txgraph_analysis::{RankSettings, Ranking, rank};
-use txgraph_graph::{Nettings, SearchRequest, TransferGraph, read_nettings, search};
+use txgraph_graph::{Nettings, SearchRequest, TransferGraph, search};
 use txgraph_transfers::{Direction, TokenFilter};
 
 /// Refuses requests that find only a part of the transfers that mass goes along.
@@ -59,14 +59,14 @@ pub(super) fn run(
     let request = &request;
     let from = source.transfer_source(&request.filter)?;
     retry_on_reorg(source, || {
-        let graph = source.install(|| search(&*from, request))??;
+        let (graph, swaps) = match how.through_swaps {
+            true => source.install(|| taint::search_through(source, &*from, request))??,
+            false => (
+                source.install(|| search(&*from, request))??,
+                Nettings::new(),
+            ),
+        };
         source.check_interrupted()?;
-        let mut swaps = Nettings::new();
-        if how.through_swaps {
-            let edges = graph.graph.edge_weights();
-            let transfers = edges.map(|edge| &edge.transfer);
-            source.install(|| read_nettings(&*from, request, transfers, &mut swaps))??;
-        }
         let proceed = || source.check_interrupted();
         let ranking = source
             .install(|| rank(&graph, &tokens, &swaps, how.settings, how.limit, proceed))??;

@@ -8,7 +8,7 @@ use super::{retry::retry_on_reorg, search::scan_request};
 use crate::{Error, ErrorKind, Result, Source, words::number};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use swaps::search_through;
+pub(super) use swaps::search_through;
 use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
 use txgraph_graph::{
     Expansion, Nettings, SearchError, SearchRequest, TransferGraph, read_nettings, same_chain,

@@ -10,7 +10,7 @@ use txgraph_transfers::TransferSource;
 
 /// Searches, reads all transfers of the transactions in which an address of the graph sends something, and
 /// searches again around the addresses that get what is swapped, until there are no more of them.
-pub(super) fn search_through(
+pub(in crate::query) fn search_through(
     source: &Source,
     from: &dyn TransferSource,
     request: &SearchRequest,
