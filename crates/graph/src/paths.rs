@@ -49,8 +49,8 @@ pub struct TransferPaths {
 ///
 /// # Errors
 ///
-/// As for [`search`]. [`SearchError::Request`] if there is not exactly one root, or if it
-/// equals `to`.
+/// As for [`search`]. [`SearchError::Request`] if there is not exactly one root, if it equals `to`, or
+/// if no hop is allowed.
 pub fn transfer_paths(
     source: &dyn TransferSource,
     request: &SearchRequest,
@@ -132,6 +132,10 @@ impl<'a> Walk<'a> {
         if from == to {
             let problem = format!("a path leads to another address, not from {from} to itself");
             return Err(SearchError::Request(problem));
+        }
+        if request.hops == Some(0) {
+            let problem = "a path needs at least one transfer, so at least one hop";
+            return Err(SearchError::Request(problem.into()));
         }
         Ok(Self {
             source,

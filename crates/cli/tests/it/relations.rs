@@ -190,6 +190,11 @@ fn routes_are_shown_to_people() {
         none.prints(unsearched);
     }
     sample.fails(&format!("path {} {}", back[0], back[0]), 2, "from ");
+    sample.fails(
+        &format!("path {ends} -n 0"),
+        2,
+        "a path needs at least one transfer",
+    );
 }
 
 /// The limits of a search are part of the result, also where notes are hidden.
