@@ -42,6 +42,7 @@ pub use cluster::{Cluster, ClusterQuery};
 pub use exit::{exit_code, report};
 pub use interrupt::watch_signals;
 use interrupt::watch_signals_to_end;
+use progress::log_of_command;
 pub use progress::{log, progress};
 
 /// Where did these tokens go? Transfer graphs from a local reth node
@@ -101,9 +102,10 @@ impl Command {
     /// Whether the command ends in order after a signal, as a server does. A case ends the command
     /// that it runs.
     const fn ends_in_order(&self) -> bool {
-        if matches!(self, Self::Case(_)) {
-            return true;
-        }
+        matches!(self, Self::Case(_)) || self.is_server()
+    }
+
+    const fn is_server(&self) -> bool {
         #[cfg(feature = "serve")]
         if matches!(self, Self::Serve(_)) {
             return true;
@@ -233,7 +235,11 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         (Some(_), None) => return Err(cluster::hand_over(args)),
         (Some(question), Some(cluster)) => Some((question, cluster)),
     };
-    log(cli.global.run.quiet, cli.global.run.verbose);
+    let start_log = match cli.command.is_server() {
+        true => log,
+        false => log_of_command,
+    };
+    start_log(cli.global.run.quiet, cli.global.run.verbose);
     let cancel = match on_cluster {
         Some(_) => watch_signals(CLUSTER_GRACE)?,
         None if cli.command.ends_in_order() => watch_signals_to_end()?,

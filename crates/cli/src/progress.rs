@@ -12,11 +12,13 @@ use std::{
     },
     time::Duration,
 };
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
     Layer,
     filter::{LevelFilter, Targets},
-    fmt::MakeWriter,
+    fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter, format::Writer},
     layer::SubscriberExt,
+    registry::LookupSpan,
     util::SubscriberInitExt,
 };
 use txgraph::{Progress, printable};
@@ -151,8 +153,19 @@ pub(crate) fn has_colors() -> bool {
 }
 
 /// Starts logging to standard error, above a progress bar if there is one. `RUST_LOG` takes
-/// precedence over the level, which depends on `-q` and the number of `-v`.
+/// precedence over the level, which depends on `-q` and the number of `-v`. For servers: each line has
+/// its time and origin.
 pub fn log(quiet: bool, verbose: u8) {
+    start_log(quiet, verbose, false);
+}
+
+/// As [`log`], for commands: unless more is asked for, warnings are lines like other ones.
+pub(crate) fn log_of_command(quiet: bool, verbose: u8) {
+    let is_asked = verbose > 0 || std::env::var_os("RUST_LOG").is_some_and(|it| !it.is_empty());
+    start_log(quiet, verbose, !is_asked);
+}
+
+fn start_log(quiet: bool, verbose: u8, is_plain: bool) {
     let level = match (quiet, verbose) {
         (true, _) | (_, 0) => "warn",
         (_, 1) => "warn,txgraph=info,txgraph_reader=info,txgraph_graph=info,txgraph_nodedb=info",
@@ -167,11 +180,40 @@ pub fn log(quiet: bool, verbose: u8) {
     let errors = Targets::new().with_default(LevelFilter::ERROR);
     let filter = parsed(&words.join(",")).unwrap_or(errors);
     // Fails only if logging was started before.
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(Stderr)
-        .with_ansi(io::stderr().is_terminal() && has_colors())
-        .with_filter(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(Stderr);
+    let lines = match is_plain {
+        true => lines.with_ansi(false).event_format(Plain).boxed(),
+        false => lines
+            .with_ansi(io::stderr().is_terminal() && has_colors())
+            .boxed(),
+    };
+    let lines = lines.with_filter(filter);
     let _ = tracing_subscriber::registry().with(lines).try_init();
+}
+
+/// Writes an event as other lines for people are written: without time and origin.
+struct Plain;
+
+impl<S, N> FormatEvent<S, N> for Plain
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let word = match *event.metadata().level() {
+            Level::ERROR => "error",
+            Level::WARN => "warning",
+            _ => "note",
+        };
+        write!(writer, "{word}: ")?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
 }
 
 /// Standard error, with the bar hidden while it is written to.
