@@ -307,6 +307,14 @@ fn check_stdout() -> Result<()> {
     }
 }
 
+/// Fails as a write does if the process that read stdout has ended. For commands that wait.
+pub(crate) fn check_reader() -> Result<()> {
+    match crate::stdout_check::is_reader_gone() {
+        true => Err(stdout_error(io::ErrorKind::BrokenPipe.into())),
+        false => Ok(()),
+    }
+}
+
 /// A failure to print.
 pub(crate) fn stdout_error(error: io::Error) -> Error {
     let kind = match error.kind() {

@@ -1,4 +1,5 @@
-//! Whether standard output was closed when the process started, as by `>&-` in a shell.
+//! Whether standard output was closed when the process started, as by `>&-` in a shell, or its reader
+//! has gone since.
 //!
 //! The runtime of Rust opens `/dev/null` in place of closed standard streams before `main`:
 //! everything that is printed would disappear without an error. So this has to be found out
@@ -11,6 +12,18 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 /// Whether standard output was closed when the process started.
 pub(crate) fn stdout() -> bool {
     CLOSED.load(Ordering::Relaxed)
+}
+
+/// Whether standard output is a pipe or a socket that no process reads any more. A write would fail.
+pub(crate) fn is_reader_gone() -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+    let stdout = std::io::stdout();
+    // Errors are reported without being asked for.
+    let mut polled = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let found = poll(&mut polled, PollTimeout::ZERO);
+    let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
+    found.is_ok() && (polled[0].revents()).is_some_and(|events| events.intersects(gone))
 }
 
 #[cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 use super::{Context, token_notes};
 use crate::{
     args::{ColumnArgs, NameArgs, SelectionArgs, words},
-    output::print_data,
+    output::{check_reader, print_data},
 };
 use clap::Args;
 use serde::Serialize;
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     ));
     terminal.stats.phase("prepare");
     loop {
-        match watch.wait()? {
+        match watch.wait(check_reader)? {
             WatchStep::Added(added) => {
                 terminal.gaps(&added.found.scan);
                 if added.found.transfers.is_empty() {

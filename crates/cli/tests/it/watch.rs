@@ -163,6 +163,21 @@ fn new_and_removed_blocks_are_reported() {
     }
 }
 
+/// As in `txgraph watch … | head -1`: a transfer that nothing reads may never come.
+#[test]
+fn it_ends_when_nothing_reads_it_any_more() {
+    let sample = Sample::small();
+    let mut command = sample.command();
+    command.args(["watch", "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap());
+    read_until(&mut notes, "watching from block");
+    assert_eq!(child.try_wait().unwrap(), None);
+    drop(child.stdout.take());
+    assert_eq!(status(child), Some(0));
+}
+
 #[test]
 fn blocks_that_end_before_the_tip_are_refused() {
     let sample = Sample::small();

@@ -115,13 +115,15 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// Waits until there is something new.
+    /// Waits until there is something new. `check` is called before each look at the chain, five times a
+    /// second: it can end the wait.
     ///
     /// # Errors
     ///
-    /// As [`Self::step`], and if the work of the source is interrupted.
-    pub fn wait(&mut self) -> Result<WatchStep<'s>> {
+    /// As [`Self::step`], if the work of the source is interrupted, and if `check` fails.
+    pub fn wait(&mut self, check: impl Fn() -> Result<()>) -> Result<WatchStep<'s>> {
         loop {
+            check()?;
             if let Some(step) = self.step()? {
                 return Ok(step);
             }
