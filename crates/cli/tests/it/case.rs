@@ -274,7 +274,11 @@ fn a_failure_leaves_no_answer() {
             2,
             "the command of the answer: unexpected argument",
         ),
-        ("case add c -- graph --help", 2, "the command of the answer"),
+        (
+            "case add c -- graph --help",
+            2,
+            "error: a help is no answer that a case can keep\nhint: ask txgraph for it",
+        ),
         (
             "case add c -- transfers --explain",
             2,
@@ -288,7 +292,7 @@ fn a_failure_leaves_no_answer() {
         (
             "case add c -- transfers -o ../x.csv",
             2,
-            "the name of a file in that folder",
+            "../x.csv: the case keeps the files of an answer in a folder of its own",
         ),
         (
             "case add c -- transfers -o answer.json",
@@ -345,12 +349,24 @@ fn labels_and_notes_are_kept() {
     sample.ok("case new c");
     sample.ok(&format!("case label c {ROOT} Thief --category scam"));
     let again = sample.ok(&format!("case label c {ROOT} Victim"));
-    again.says("the label replaces `Thief`");
+    again.says("the label replaces `Thief`; the category is still `scam`");
+    let head = "address,name,category\n0x4545Aa9C2A6019f57dE4D3c92661C6482E9aB8B0";
     let labels = sample.read("c/labels.csv");
-    assert_eq!(
-        labels,
-        "address,name,category\n0x4545Aa9C2A6019f57dE4D3c92661C6482E9aB8B0,Victim,\n"
-    );
+    assert_eq!(labels, format!("{head},Victim,scam\n"));
+    let label = ["case", "label", "c", ROOT, "Victim", "--category", ""];
+    args(&sample, &label).ended(0);
+    let labels = sample.read("c/labels.csv");
+    assert_eq!(labels, format!("{head},Victim,\n"));
+    // A label that is changed by hand is found, and recorded with the next note.
+    sample
+        .ok("case verify c")
+        .prints("and the labels, all as recorded");
+    let changed = labels.replace("Victim", "Mule");
+    fs::write(sample.path("c/labels.csv"), changed).unwrap();
+    let differs = "c/labels.csv: the file differs from its record";
+    sample.fails("case verify c", 1, differs);
+    sample.ok("case note c changed");
+    sample.ok("case verify c");
     let mut command = sample.command();
     let mut child = command
         .args(["case", "note", "c", "-"])
@@ -365,6 +381,6 @@ fn labels_and_notes_are_kept() {
         .unwrap();
     assert_eq!(status(child), Some(0));
     let notes = json(&sample, "c/case.json")["notes"].clone();
-    assert_eq!(notes[0]["text"], "one\ntwo");
-    assert!(notes[0]["time"].as_str().unwrap().ends_with(" UTC"));
+    assert_eq!(notes[1]["text"], "one\ntwo");
+    assert!(notes[1]["time"].as_str().unwrap().ends_with(" UTC"));
 }

@@ -32,7 +32,7 @@ pub(super) fn make(args: &NewArgs, context: &Context<'_>) -> Result<()> {
     let name = path.canonicalize().map_err(failed)?;
     let name = name.file_name().unwrap_or_default().to_string_lossy();
     let title = args.title.clone().unwrap_or_else(|| name.into_owned());
-    let folder = Folder::new(path, title, args.author.clone());
+    let mut folder = Folder::new(path, title, args.author.clone());
     fs::create_dir_all(folder.answers()).map_err(failed)?;
     labels::make(path)?;
     folder.save()?;

@@ -1,6 +1,6 @@
 //! The folder of a case and its record, `case.json`.
 
-use super::answer::{Answer, FileRecord, RECORD, is_file_name, is_name, names};
+use super::answer::{Answer, FileRecord, LABELS, RECORD, is_file_name, is_name, names};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     fs::{self, File},
@@ -26,6 +26,9 @@ pub(super) struct Case {
     /// The answers in the order in which they were added.
     pub(super) answers: Vec<Entry>,
     pub(super) notes: Vec<Note>,
+    /// The hash of `labels.csv` when the record was written. `None`: a version without it wrote it.
+    #[serde(default)]
+    labels_sha256: Option<String>,
 }
 
 /// An answer, with the hash of its record.
@@ -64,6 +67,7 @@ impl Folder {
                 created: now(),
                 answers: Vec::new(),
                 notes: Vec::new(),
+                labels_sha256: None,
             },
             _lock: None,
         }
@@ -104,8 +108,10 @@ impl Folder {
         })
     }
 
-    /// Writes the record of the case.
-    pub(super) fn save(&self) -> Result<()> {
+    /// Writes the record of the case, with the labels as they are now.
+    pub(super) fn save(&mut self) -> Result<()> {
+        let labels = FileRecord::of(&self.path.join(LABELS), LABELS)?;
+        self.case.labels_sha256 = Some(labels.sha256);
         write_json(&self.path.join(CASE), &self.case, true)
     }
 
@@ -166,6 +172,25 @@ impl Folder {
             }
         });
         answers.collect()
+    }
+
+    /// Fails if the labels are not as recorded. Returns whether they are recorded.
+    pub(super) fn check_labels(&self) -> Result<bool> {
+        let Some(sha256) = &self.case.labels_sha256 else {
+            return Ok(false);
+        };
+        let record = FileRecord {
+            name: LABELS.into(),
+            bytes: 0,
+            sha256: sha256.clone(),
+            rows: None,
+        };
+        let checked = record.check(&self.path).map_err(|error| {
+            error.hint(
+                "the next `txgraph case label`, `note` or `add` records the labels as they are",
+            )
+        });
+        checked.map(|()| true)
     }
 
     /// Adds an answer, whose record is in its folder.

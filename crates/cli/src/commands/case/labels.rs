@@ -62,7 +62,7 @@ pub(super) fn run(args: &LabelArgs, context: &Context<'_>) -> Result<()> {
     if args.name.trim().is_empty() {
         return Err(Error::usage("the name of the address is empty"));
     }
-    let case = folder::Folder::open_locked(&args.folder)?;
+    let mut case = folder::Folder::open_locked(&args.folder)?;
     let mut file = LabelFile::read(&case.path)?;
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
@@ -79,18 +79,26 @@ pub(super) fn run(args: &LabelArgs, context: &Context<'_>) -> Result<()> {
         let known = parse_address(&row[at], Checksum::Ignore);
         known.is_ok_and(|known| known == address)
     };
-    let word = args.category.as_deref().unwrap_or_default().trim();
+    let word = args.category.as_deref().map(str::trim);
     if let Some(row) = file.rows.iter_mut().find(is_same) {
         let old = std::mem::replace(&mut row[name], args.name.trim().to_owned());
-        word.clone_into(&mut row[category]);
+        let kept = match word {
+            Some(word) => {
+                word.clone_into(&mut row[category]);
+                String::new()
+            }
+            None if row[category].is_empty() => String::new(),
+            None => format!("; the category is still `{}`", row[category]),
+        };
         let terminal = context.terminal;
-        terminal.note(format_args!("{address}: the label replaces `{old}`"));
+        terminal.note(format_args!("{address}: the label replaces `{old}`{kept}"));
     } else {
         let mut row = vec![String::new(); file.header.len()];
         row[at] = address.to_string();
         args.name.trim().clone_into(&mut row[name]);
-        word.clone_into(&mut row[category]);
+        word.unwrap_or_default().clone_into(&mut row[category]);
         file.rows.push(row);
     }
-    file.write(&case.path, true)
+    file.write(&case.path, true)?;
+    case.save()
 }

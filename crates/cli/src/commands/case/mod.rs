@@ -129,6 +129,8 @@ struct LabelArgs {
     name: String,
 
     /// Its category, e.g. exchange, mixer, scam
+    ///
+    /// Without it, an address that has a category keeps it. An empty word removes it.
     #[arg(long, value_name = "WORD")]
     category: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! The command of an answer: what it is, what the case adds to it, and how it is asked again.
 
-use super::answer::{FileRecord, LABELS, RECORD, STDERR, STDOUT};
+use super::answer::{FileRecord, LABELS, RECORD, STDERR, STDOUT, is_file_name};
 use crate::{args::Global, argv};
 use clap::{ArgMatches, Command, FromArgMatches};
 use std::{ffi::OsString, path::Path};
@@ -56,6 +56,11 @@ impl Question {
         let args = argv::several_blocks(args.map(OsString::from));
         let matches = program.try_get_matches_from_mut(args);
         let matches = matches.map_err(|error| {
+            // The text of a help or of the version.
+            if !error.use_stderr() {
+                return Error::usage("a help is no answer that a case can keep")
+                    .hint("ask txgraph for it without `case add`");
+            }
             let text = error.render().to_string();
             let text = text.split("\n\n").next().unwrap_or_default();
             let text = text.trim_start_matches("error: ").trim();
@@ -94,18 +99,21 @@ impl Question {
                 return Err(Error::usage(format!("with --{id}, {why}")));
             }
         }
-        let reserved = [RECORD, STDOUT, STDERR, LABELS];
         let outputs = self.values("output").into_iter();
-        let vertices = self.values("vertices");
-        match outputs
-            .chain(vertices)
-            .find(|name| reserved.contains(&name.as_str()))
-        {
-            Some(name) => Err(Error::usage(format!(
-                "{name} is a file of every answer; choose another name"
-            ))),
-            None => Ok(()),
+        for name in outputs.chain(self.values("vertices")) {
+            if [RECORD, STDOUT, STDERR, LABELS].contains(&name.as_str()) {
+                return Err(Error::usage(format!(
+                    "{name} is a file of every answer; choose another name"
+                )));
+            }
+            if name != "-" && !is_file_name(&name) {
+                return Err(Error::usage(format!(
+                    "{name}: the case keeps the files of an answer in a folder of its own"
+                ))
+                .hint("give the name of a file, without a folder"));
+            }
         }
+        Ok(())
     }
 
     /// Whether the command has this option.

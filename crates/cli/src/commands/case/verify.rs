@@ -37,9 +37,13 @@ pub(super) fn run(
             return Err(Error::new(ErrorKind::Failed, message));
         }
     }
+    let labels = match folder.check_labels()? {
+        true => " and the labels, all as recorded",
+        false => ", all as recorded; the labels were not recorded then",
+    };
     let files: u64 = answers.iter().map(|answer| answer.files.len() as u64).sum();
     print_page(&format!(
-        "{}: {} of {}, all as recorded\n",
+        "{}: {} of {}{labels}\n",
         folder.path.display(),
         number(files, "file", "files"),
         number(answers.len() as u64, "answer", "answers"),
