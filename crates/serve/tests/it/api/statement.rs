@@ -77,11 +77,6 @@ fn wrong_questions_are_refused_and_large_answers_bounded() {
             "1999",
         ),
         (
-            format!("statement?address={ACCOUNT}&blocks=0"),
-            422,
-            "block 0 moves nothing",
-        ),
-        (
             format!("statement?address={ACCOUNT}&format=xml"),
             400,
             "one of answer, json, csv",

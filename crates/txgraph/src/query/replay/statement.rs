@@ -200,18 +200,26 @@ impl<'s> Statement<'s> {
         Description::of_account("statement", self.address, blocks, flag)
     }
 
-    /// The blocks, without block 0, which moves nothing: its state has what the genesis allocates.
+    /// The blocks. Without block 0 if there are others: it moves nothing, and what the genesis allocates
+    /// is what accounts have before block 1. Alone, it has these balances at both ends.
     fn range(&self) -> Result<BlockRange> {
         let blocks = resolve_one(&self.blocks, self.source, "a statement")?;
-        BlockRange::new(blocks.first.max(1), blocks.last)
-            .ok_or_else(|| Error::unavailable("block 0 moves nothing: name later blocks"))
+        Ok(BlockRange::from_to(
+            blocks.first.max(1).min(blocks.last),
+            blocks.last,
+        ))
+    }
+
+    /// The block whose state has the opening balances.
+    const fn opening(blocks: BlockRange) -> u64 {
+        blocks.first.saturating_sub(1)
     }
 
     /// The balance of the coin before the blocks, and after each block that changed the account.
     fn changes(&self, blocks: BlockRange) -> Result<Changes> {
         let node = self.source.node(Capability::State)?;
         let states = node.state()?;
-        let range = states.range(BlockRange::from_to(blocks.first - 1, blocks.last))?;
+        let range = states.range(BlockRange::from_to(Self::opening(blocks), blocks.last))?;
         let closing = range.at(blocks.last)?.account(self.address)?;
         let balance = |account: Option<txgraph_evm::Account>| {
             account.map_or(U256::ZERO, |account| account.balance)
@@ -344,17 +352,20 @@ impl<'s> Statement<'s> {
         let wanted: Vec<_> = (asked.iter())
             .map(|(asset, _)| (self.address, asset.token_address))
             .collect();
+        let path = self.source.node(Capability::State)?.db().dir();
+        let path = format!("{}: ", path.root.display());
         let balances = |block: u64| match self.source.balances(Some(block), &wanted) {
             Ok((_, balances)) => Ok(Ok(balances)),
             Err(error) if matches!(error.kind, ErrorKind::Interrupted | ErrorKind::Reorged) => {
                 Err(error)
             }
-            Err(error) => Ok(Err(error.message)),
+            // The path of the node is none of the statement, which another node can confirm.
+            Err(error) => Ok(Err(error.message.replace(&path, ""))),
         };
         let mut known = BTreeMap::new();
         let mut notes = Vec::new();
         if !wanted.is_empty() {
-            match (balances(blocks.first - 1)?, balances(blocks.last)?) {
+            match (balances(Self::opening(blocks))?, balances(blocks.last)?) {
                 (Ok(opening), Ok(closing)) => {
                     let ends = opening.into_iter().zip(closing);
                     for (account, (opening, closing)) in asked.iter().zip(ends) {

@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
 use txgraph_analysis::{ColumnType, Table};
-use txgraph_export::Written;
+use txgraph_export::{Metadata, Written};
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::BlockRange;
 
@@ -113,14 +113,19 @@ impl AccountStatement<'_> {
     ///
     /// If an output cannot be written, or there is no such table.
     pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
-        let chain = self.source.chain()?;
-        let about = (self.description).metadata(chain, &self.blocks.into(), &self.scan);
+        let about = self.metadata()?;
         let document = Document {
             metadata: &about,
             fields: &|| Ok(self.fields()),
             table: &|name| self.table(name),
         };
         write_document(self.source, outputs, &document)
+    }
+
+    /// The query, the chain, and what was read.
+    pub(super) fn metadata(&self) -> Result<Metadata> {
+        let chain = self.source.chain()?;
+        Ok((self.description).metadata(chain, &self.blocks.into(), &self.scan))
     }
 
     /// A table by its id; without one, the movements.

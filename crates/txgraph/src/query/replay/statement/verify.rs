@@ -1,7 +1,7 @@
 //! Comparing a statement in a file with the source.
 
 use super::{AccountStatement, to_file::TABLES};
-use crate::{BlockSpec, Error, Result, Source};
+use crate::{BlockSpec, Error, Result, Source, words::number};
 use alloy_primitives::Address;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -28,7 +28,10 @@ struct WrittenMetadata {
     command: String,
     question: Question,
     chain: Map<String, Value>,
-    scan: Scan,
+    #[serde(default)]
+    requested: Value,
+    #[serde(default)]
+    scan: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -38,11 +41,6 @@ struct Question {
     blocks: Vec<String>,
     #[serde(default)]
     with_internal: bool,
-}
-
-#[derive(Deserialize)]
-struct Scan {
-    last_block_hash: Option<Value>,
 }
 
 impl Source {
@@ -62,6 +60,7 @@ impl Source {
             command,
             question,
             chain,
+            requested,
             scan,
         } = written.metadata;
         if command != "statement" {
@@ -83,13 +82,29 @@ impl Source {
             query = query.every_block();
         }
         let statement = query.run()?;
-        let hash = serde_json::to_value(statement.scan.last_block_hash).map_err(wrong)?;
-        let difference = match scan.last_block_hash.filter(|written| *written != hash) {
-            Some(written) => Some(format!(
-                "the last block has the hash {written} in the file, and {hash} in the source"
-            )),
-            None => difference(&written.fields, &statement.fields()),
+        let own = serde_json::to_value(statement.metadata()?).map_err(wrong)?;
+        let scanned = |name: &str| scan.get(name).unwrap_or(&Value::Null).clone();
+        let read = [
+            (
+                "the last block has the hash",
+                "/scan/last_block_hash",
+                scanned("last_block_hash"),
+            ),
+            ("the blocks of the statement are", "/requested", requested),
+            (
+                "the blocks that were read are",
+                "/scan/covered",
+                scanned("covered"),
+            ),
+        ];
+        let differs = |(what, path, written): &(&str, &str, Value)| {
+            let own = own.pointer(path).unwrap_or(&Value::Null);
+            (own != written)
+                .then(|| format!("{what} {written} in the file, and {own} in the source"))
         };
+        let difference = read.iter().find_map(differs);
+        let fields = statement.fields();
+        let difference = difference.or_else(|| difference_of_fields(&written.fields, &fields));
         Ok(VerifiedStatement {
             statement,
             difference,
@@ -103,14 +118,14 @@ fn rows<'a>(fields: &'a Map<String, Value>, table: &str) -> &'a [Value] {
     rows.map_or(&[], Vec::as_slice)
 }
 
-/// The first difference between the rows of two statements.
-fn difference(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<String> {
-    TABLES.iter().find_map(|table| {
+/// The first difference between two statements: in a row, or in a note.
+fn difference_of_fields(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<String> {
+    let in_tables = TABLES.iter().find_map(|table| {
         let (written, own) = (rows(written, table), rows(own, table));
         let lengths = (written.len() != own.len()).then(|| {
             format!(
-                "`{table}` has {} rows in the file, and {} in the source",
-                written.len(),
+                "`{table}` has {} in the file, and {} in the source",
+                number(written.len() as u64, "row", "rows"),
                 own.len()
             )
         });
@@ -124,5 +139,11 @@ fn difference(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<
             ))
         });
         row.or(lengths)
+    });
+    in_tables.or_else(|| {
+        let notes = |of: &Map<String, Value>| of.get("notes").cloned().unwrap_or_default();
+        let (written, own) = (notes(written), notes(own));
+        (written != own)
+            .then(|| format!("the notes are {written} in the file, and {own} in the source"))
     })
 }
