@@ -183,6 +183,12 @@ fn pruned_blocks_are_status_3() {
             assert!(available.starts_with("0:"), "{name} {blocks}: {answer:?}");
             answer.says(&format!("{} (", lost + 1));
         }
+        let answer = sample.run(&format!("tx {lost}:0"));
+        if answer.stderr.contains("were pruned") {
+            answer
+                .ended(3)
+                .says("hint: `txgraph info` lists the blocks");
+        }
         // The hint works.
         let answer = sample.run("transfers");
         let hint = answer.stderr.split("that exist: ").last().unwrap();

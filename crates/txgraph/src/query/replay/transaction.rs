@@ -8,7 +8,8 @@ use super::{
     approvals::{GrantedApproval, granted_by},
 };
 use crate::{
-    Capability, Error, ErrorKind, Result, Source, query::retry::retry_on_reorg, source::RethNode,
+    Capability, Error, ErrorKind, Hint, Result, Source, query::retry::retry_on_reorg,
+    source::RethNode,
 };
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
@@ -223,6 +224,7 @@ impl Source {
                 "the receipts of block {} were pruned",
                 header.number
             ))
+            .with_hint(Hint::ListBlocks)
         })?;
         let before = at.checked_sub(1).and_then(|before| receipts.get(before));
         let gas_before = before.map_or(0, |before| before.cumulative_gas_used);
