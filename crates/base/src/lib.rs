@@ -1,22 +1,25 @@
 //! Types that several crates share: block ranges, the table of known chains, enums whose values
-//! have a word each, and URLs without keys.
+//! have a word each, URLs without keys, and counts in words.
 //!
 //! The crate reads no file, starts no thread and depends on no other crate of the
 //! workspace.
 //!
-//! Modules, each using only those before it: range, chains, location, string_enum, tokens.
+//! Modules, each using only those before it: range, chains, location, string_enum, tokens,
+//! words.
 
 mod chains;
 mod location;
 mod range;
 mod string_enum;
 mod tokens;
+mod words;
 
 pub use chains::{BlobParameters, ChainFamily, FeeDates, KnownChain, KnownRules};
 pub use location::masked_url;
 pub use range::{BlockRange, BlockRanges, TxRange};
 pub use string_enum::UnknownWord;
 pub use tokens::KnownToken;
+pub use words::{grouped, number, thousands};
 
 /// For the expansion of [`string_enum!`].
 #[doc(hidden)]

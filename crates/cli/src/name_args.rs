@@ -1,6 +1,6 @@
 //! Options for the names of addresses, tokens and functions. Doc comments are help texts.
 
-use crate::output::Terminal;
+use crate::output::{Terminal, number};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -84,7 +84,12 @@ impl AbiArgs {
             if more > 0 {
                 let path = path.display();
                 terminal.note(format_args!(
-                    "warning: {path}: {more} more rows are not signatures"
+                    "warning: {path}: {}",
+                    number(
+                        more as u64,
+                        "more row is not a signature",
+                        "more rows are not signatures"
+                    )
                 ));
             }
         }

@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use txgraph::{Config, RunControl, Source, SourceSpec};
+use txgraph::{Config, RunControl, Source, SourceSpec, number};
 use txgraph_cli::{Cluster, ClusterQuery};
 use txgraph_transfers::BlockRange;
 
@@ -456,8 +456,13 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
 fn describe(name: &str, step: &Step) -> String {
     let metrics = &step.metrics;
     format!(
-        "step {name}: {}\n  {} rows, {} ms (plan executed in {} ms), attempt {}, job {}",
-        step.name, step.rows, metrics.millis, metrics.execution_millis, step.attempts, metrics.job
+        "step {name}: {}\n  {}, {} ms (plan executed in {} ms), attempt {}, job {}",
+        step.name,
+        number(step.rows, "row", "rows"),
+        metrics.millis,
+        metrics.execution_millis,
+        step.attempts,
+        metrics.job
     )
 }
 

@@ -1,6 +1,6 @@
 //! Labels of addresses as they are drawn.
 
-use crate::text::printable_short;
+use crate::text::{counted, printable_short};
 use std::collections::BTreeMap;
 use txgraph_graph::TransferGraph;
 use txgraph_labels::{Category, Label, LabelSet};
@@ -30,7 +30,7 @@ pub(crate) fn listed(labels: &LabelSet, chars: usize) -> Vec<String> {
     };
     let mut lines: Vec<_> = labels.iter().take(LISTED_MAX).map(line).collect();
     if let Some(more @ 1..) = labels.len().checked_sub(LISTED_MAX) {
-        lines.push(format!("and {more} more labels"));
+        lines.push(format!("and {}", counted(more as u64, "more label")));
     }
     lines
 }

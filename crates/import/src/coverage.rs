@@ -12,6 +12,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
+use txgraph_base::number;
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts};
 
 /// The coverage of a set of files.
@@ -68,9 +69,10 @@ impl Metadata {
             && file.rows() != stated
         {
             caveats.push(format!(
-                "{} has {} rows, but its metadata states {stated} transfers",
+                "{} has {}, but its metadata states {}",
                 file.path.display(),
-                file.rows()
+                number(file.rows(), "row", "rows"),
+                number(stated, "transfer", "transfers")
             ));
         }
         caveats

@@ -13,7 +13,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use txgraph_base::{ChainFamily, KnownChain};
+use txgraph_base::{ChainFamily, KnownChain, number};
 use txgraph_transfers::{BlockRanges, ChainInfo};
 
 /// The deepest folder below the named one. ethereum-etl has two levels.
@@ -334,8 +334,8 @@ fn notes(files: &[ImportedFile], used: &[bool]) -> Vec<String> {
             true => "",
             false => "; not read, because the logs or traces themselves are there",
         };
-        let files = if count == 1 { "file" } else { "files" };
-        format!("{name}: {count} {files}, {rows} rows{why}")
+        let (files, rows) = (number(count, "file", "files"), number(rows, "row", "rows"));
+        format!("{name}: {files}, {rows}{why}")
     });
     lines.collect()
 }

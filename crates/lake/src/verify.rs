@@ -7,6 +7,7 @@ use crate::{
     lake::{Lake, Partition},
     schema::Table,
 };
+use txgraph_base::number;
 use txgraph_stored::{BuildSource, Expected, Stop, StoreKind, VerifyReport, verify_units};
 use txgraph_transfers::DecodeCounts;
 use txgraph_work::WorkContext;
@@ -144,8 +145,8 @@ fn compare(
         None => (
             blocks.first,
             format!(
-                "there are {} transfers up to block {}, and {} in the source",
-                ours.len(),
+                "the lake has {} up to block {}, and the source {}",
+                number(ours.len() as u64, "transfer", "transfers"),
                 blocks.last,
                 run.transfers.len()
             ),

@@ -107,7 +107,7 @@ fn not_searched(missing: &[Unavailable]) -> String {
         .collect();
     let more = match missing.len() - listed.len() {
         0 => String::new(),
-        more => format!(" and {more} more ranges"),
+        more => format!(" and {more} more"),
     };
     format!("; not searched: {}{more}", listed.join(", "))
 }

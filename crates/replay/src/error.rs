@@ -3,6 +3,7 @@
 
 use alloy_primitives::B256;
 use std::{io, path::PathBuf};
+use txgraph_base::number;
 use txgraph_evm::Fork;
 
 /// The result type of this crate.
@@ -201,7 +202,7 @@ pub enum Error {
     #[error("block 0 (genesis) cannot be replayed")]
     Genesis,
     /// The block has fewer transactions.
-    #[error("block {block} has no transaction {index}; it has {count} transactions")]
+    #[error("block {block} has no transaction {index}; it has {}", number(*count, "transaction", "transactions"))]
     NoSuchTransaction {
         /// The block.
         block: u64,

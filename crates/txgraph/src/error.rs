@@ -3,7 +3,7 @@
 //! Nothing here names an option of a command line. A program that has such options maps
 //! [`Hint`] to them.
 
-use crate::{BlocksError, Capability, Hint, SourceSpec, grammar::AddressError};
+use crate::{BlocksError, Capability, Hint, SourceSpec, grammar::AddressError, words::number};
 use std::{error::Error as StdError, fmt, io, path::Path};
 use txgraph_graph::SearchError;
 #[cfg(any(feature = "index", feature = "lake"))]
@@ -187,7 +187,10 @@ pub(crate) fn list_gaps(missing: &[Unavailable]) -> String {
     let words = |gap: &Unavailable| format!("{} ({})", gap.blocks, gap.reason);
     let mut listed: Vec<_> = missing.iter().take(GAPS_LISTED_MAX).map(words).collect();
     if let Some(more) = missing.len().checked_sub(GAPS_LISTED_MAX + 1) {
-        listed.push(format!("and {} more gaps", more + 1));
+        listed.push(format!(
+            "and {}",
+            number(more as u64 + 1, "more gap", "more gaps")
+        ));
     }
     listed.join(", ")
 }

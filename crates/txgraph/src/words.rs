@@ -1,24 +1,8 @@
 //! Counts and limits in words.
 
 use alloy_primitives::{U256, utils::format_units};
+pub use txgraph_base::{grouped, number, thousands};
 use txgraph_graph::LimitHit;
-
-/// `1,234,567`.
-pub fn thousands(number: u64) -> String {
-    grouped(&number.to_string())
-}
-
-/// Decimal digits, in groups of three.
-pub fn grouped(digits: &str) -> String {
-    let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// Decimals of the native coin: of ETH, and of the coins of all known chains.
 pub const COIN_DECIMALS: u8 = 18;
@@ -33,12 +17,6 @@ pub fn in_units(amount: U256, decimals: u8) -> String {
         // More decimals than a number of 256 bits has digits.
         Err(_) => format!("{amount}e-{decimals}"),
     }
-}
-
-/// A count with its noun.
-pub fn number(count: u64, one: &str, many: &str) -> String {
-    let noun = if count == 1 { one } else { many };
-    format!("{} {noun}", thousands(count))
 }
 
 /// The part of a graph that a limit left out.

@@ -2,6 +2,7 @@
 
 use super::finding::Patterns;
 use crate::{ColumnType, MeasureResult, Table};
+use txgraph_base::number;
 use txgraph_transfers::TokenStandard;
 
 impl MeasureResult for Patterns {
@@ -21,7 +22,7 @@ impl Patterns {
         };
         title += ", hints by fixed rules";
         if self.hubs > 0 {
-            title += &format!("; {} hubs are not passed", self.hubs);
+            title += &format!("; not passed: {}", number(self.hubs, "hub", "hubs"));
         }
         for rule in self.rules.iter().filter(|rule| rule.found.is_none()) {
             let why = rule.not_asked.as_deref().unwrap_or("not asked");

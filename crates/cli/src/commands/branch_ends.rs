@@ -32,14 +32,18 @@ pub(crate) fn note(
             txgraph::Address::ZERO
         ));
     }
-    for (count, what) in [
-        (ends.unchecked.roots, "roots"),
-        (ends.unchecked.ends, "ends of branches"),
+    for (count, one, many) in [
+        (ends.unchecked.roots, "root was", "roots were"),
+        (
+            ends.unchecked.ends,
+            "end of a branch was",
+            "ends of branches were",
+        ),
     ] {
         if count > 0 {
-            let count = crate::table::thousands(count);
+            let unchecked = number(count, one, many);
             terminal.note(format_args!(
-                "{count} {what} were not looked up in the state: they may be contracts or tokens"
+                "{unchecked} not looked up in the state: contracts or tokens may be among them"
             ));
         }
     }

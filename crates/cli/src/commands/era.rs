@@ -1,7 +1,7 @@
 //! `txgraph era`.
 
 use super::Context;
-use crate::{args::BlockArgs, table::thousands};
+use crate::{args::BlockArgs, output::number};
 use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Instant};
 use txgraph::Result;
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &EraArgs, context: &Context<'_>) -> Result<()> {
     let written = export.write(&args.output)?;
     let seconds = start.elapsed().as_secs_f64();
     context.terminal.note(format_args!(
-        "wrote {} blocks into {} ({seconds:.1} s)",
-        thousands(written.blocks),
+        "wrote {} into {} ({seconds:.1} s)",
+        number(written.blocks, "block", "blocks"),
         args.output.display()
     ));
     for file in &written.files {

@@ -4,7 +4,10 @@ use super::{
     Context,
     stores::{self, ratio},
 };
-use crate::{output::listed, table::thousands};
+use crate::{
+    output::{listed, number},
+    table::thousands,
+};
 use clap::{Args, Subcommand};
 use txgraph::{BuildOptions, IndexState, Result};
 
@@ -130,7 +133,7 @@ pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
 }
 
 /// The parts of an index.
-const UNITS: &str = "segments";
+const UNITS: [&str; 2] = ["segment", "segments"];
 
 /// The human-readable page.
 fn lines(state: &IndexState) -> [(&'static str, String); 10] {
@@ -148,9 +151,9 @@ fn lines(state: &IndexState) -> [(&'static str, String); 10] {
         (
             "tip of the node",
             format!(
-                "{} ({} blocks behind)",
+                "{} ({} behind)",
                 state.tip,
-                thousands(state.behind_blocks)
+                number(state.behind_blocks, "block", "blocks")
             ),
         ),
         (
@@ -158,8 +161,8 @@ fn lines(state: &IndexState) -> [(&'static str, String); 10] {
             match state.replaced_blocks {
                 0 => "none".to_owned(),
                 blocks => format!(
-                    "segments of {} blocks: `txgraph index update`",
-                    thousands(blocks)
+                    "segments of {}: `txgraph index update`",
+                    number(blocks, "block", "blocks")
                 ),
             },
         ),
@@ -180,8 +183,8 @@ fn lines(state: &IndexState) -> [(&'static str, String); 10] {
         (
             "size",
             format!(
-                "{} bytes, {:.1} for each transfer",
-                thousands(status.bytes),
+                "{}, {:.1} for each transfer",
+                number(status.bytes, "byte", "bytes"),
                 ratio(status.bytes, status.transfers)
             ),
         ),

@@ -143,7 +143,8 @@ fn page(info: &Info, head: Option<u64>) -> String {
             format!("{} {up_to} ({})", prune.segment, prune.mode),
         );
     }
-    line("static files", format!("{} files", info.static_files.len()));
+    let files = number(info.static_files.len() as u64, "file", "files");
+    line("static files", files);
     for note in &info.notes {
         line("note", note.clone());
     }

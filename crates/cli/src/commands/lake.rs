@@ -1,7 +1,10 @@
 //! `txgraph lake`.
 
 use super::{Context, stores};
-use crate::{output::listed, table::thousands};
+use crate::{
+    output::{listed, number},
+    table::thousands,
+};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use txgraph::{LakeStatus, Result, check_lake, compact_lake, lake_status};
@@ -121,10 +124,10 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
             let control = context.control_with_threads()?;
             let report = compact_lake(&compact.directory, &control)?;
             terminal.note(format_args!(
-                "{} partitions were joined into {}, with {} transfers",
-                thousands(report.replaced as u64),
+                "{} joined into {}, with {}",
+                number(report.replaced as u64, "partition was", "partitions were"),
                 thousands(report.written as u64),
-                thousands(report.transfers)
+                number(report.transfers, "transfer", "transfers")
             ));
         }
         Action::Verify(verify) if verify.quick => {
@@ -146,14 +149,14 @@ pub(crate) fn run(args: &LakeArgs, context: &Context<'_>) -> Result<()> {
 }
 
 /// The parts of a lake.
-const UNITS: &str = "partitions";
+const UNITS: [&str; 2] = ["partition", "partitions"];
 
 /// The human-readable page.
 fn lines(status: &LakeStatus) -> Vec<(&str, String)> {
     let size = |bytes| {
         format!(
-            "{} bytes, {:.2} for each transfer",
-            thousands(bytes),
+            "{}, {:.2} for each transfer",
+            number(bytes, "byte", "bytes"),
             stores::ratio(bytes, status.transfers)
         )
     };

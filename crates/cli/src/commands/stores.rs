@@ -1,7 +1,7 @@
 //! The common part of `txgraph index` and `txgraph lake`.
 
 use crate::{
-    output::{Terminal, aligned, listed, print_json, print_page},
+    output::{Terminal, aligned, listed, number, print_json, print_page},
     table::thousands,
     units::rate,
 };
@@ -76,34 +76,46 @@ impl StoreUpdateArgs {
     }
 }
 
-/// Says what was built. `units` is the word for the parts of the store.
-pub(super) fn built(directory: &Path, units: &str, report: &BuildReport, terminal: &Terminal) {
+/// Says what was built. `units`: the word for the parts of the store, for
+/// one and for more.
+pub(super) fn built(
+    directory: &Path,
+    [_, units]: [&str; 2],
+    report: &BuildReport,
+    terminal: &Terminal,
+) {
     if report.removed_blocks > 0 {
         terminal.note(format_args!(
-            "removed: {units} of {} blocks, some of which were replaced",
-            thousands(report.removed_blocks)
+            "removed: {units} of {}, some of which were replaced",
+            number(report.removed_blocks, "block", "blocks")
         ));
     }
     note_absent("left out", &report.unavailable, terminal);
     let seconds = report.time.as_secs_f64();
     terminal.note(format_args!(
-        "stored {} blocks with {} transfers in {seconds:.1} s ({:.0} blocks/s): {}",
-        thousands(report.read_blocks),
-        thousands(report.transfers),
+        "stored {} with {} in {seconds:.1} s ({:.0} blocks/s): {}",
+        number(report.read_blocks, "block", "blocks"),
+        number(report.transfers, "transfer", "transfers"),
         rate(report.read_blocks, seconds),
         directory.display()
     ));
 }
 
 /// Says what was checked: the store itself and, unless `quick`, its transfers.
-pub(super) fn verified(units: &str, report: &VerifyReport, quick: bool, terminal: &Terminal) {
-    let count = thousands(report.units);
+pub(super) fn verified(
+    [unit, units]: [&str; 2],
+    report: &VerifyReport,
+    quick: bool,
+    terminal: &Terminal,
+) {
+    let (one, many) = (format!("{unit} is valid"), format!("{units} are valid"));
+    let valid = number(report.units, &one, &many);
     match quick {
-        true => terminal.note(format_args!("{count} {units} are valid")),
+        true => terminal.note(format_args!("{valid}")),
         false => terminal.note(format_args!(
-            "{count} {units} are valid; {} blocks and {} transfers agree with the node",
-            thousands(report.blocks),
-            thousands(report.transfers)
+            "{valid}; {} and {} agree with the node",
+            number(report.blocks, "block", "blocks"),
+            number(report.transfers, "transfer", "transfers")
         )),
     }
     note_absent("not compared", &report.unread, terminal);

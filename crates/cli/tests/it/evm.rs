@@ -213,7 +213,7 @@ fn failing_tests_are_reported() {
         text.replacen("\"gasPrice\":\"0x0a\"", "\"gasPrice\":\"0x0b\"", 1),
     )
     .unwrap();
-    fails(&["test", path.to_str().unwrap()], "", 1, "1 tests failed");
+    fails(&["test", path.to_str().unwrap()], "", 1, "1 test failed");
     fails(&["test", "/nowhere.json"], "", 1, "/nowhere.json");
     fails(
         &["test", state.to_str().unwrap(), "--filter", "no such test"],

@@ -235,7 +235,8 @@ impl<'a> Picture<'a> {
         }
         if some && more > 0 {
             out.end_line();
-            out.format(format_args!("and {more} more transfers"));
+            out.put(b"and ");
+            out.counted(more, "more transfer");
         }
     }
 

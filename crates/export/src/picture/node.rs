@@ -270,7 +270,8 @@ impl Picture<'_> {
         }
         if let Some(more @ 1..) = vertex.totals.len().checked_sub(TOTALS_MAX) {
             out.end_line();
-            out.format(format_args!("and {more} more assets"));
+            out.put(b"and ");
+            out.counted(more as u64, "more asset");
         }
     }
 

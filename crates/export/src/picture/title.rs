@@ -183,19 +183,22 @@ fn limit(limit: &LimitHit) -> String {
             limit,
             transfers_left_out,
         } => {
-            format!("cut at {limit} vertices: at least {transfers_left_out} transfers left out")
+            let left_out = counted(*transfers_left_out, "transfer");
+            format!("cut at {limit} vertices: at least {left_out} left out")
         }
         LimitHit::Top {
             limit,
             transfers_left_out,
         } => {
-            format!("the largest {limit} of each address: {transfers_left_out} transfers left out")
+            let left_out = counted(*transfers_left_out, "transfer");
+            format!("the largest {limit} of each address: {left_out} left out")
         }
         LimitHit::MaxEdges {
             limit,
             transfers_left_out,
         } => {
-            format!("cut at {limit} edges: at least {transfers_left_out} transfers left out")
+            let left_out = counted(*transfers_left_out, "transfer");
+            format!("cut at {limit} edges: at least {left_out} left out")
         }
     }
 }

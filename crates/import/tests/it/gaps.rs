@@ -391,7 +391,7 @@ fn metadata_of_an_answer_restricts_it_again() {
     let opened = ImportedFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
     let caveats = read(opened).1.caveats;
     assert_eq!(caveats[0], "transactions without traces: 4");
-    assert!(caveats[1].ends_with("t.csv has 1 rows, but its metadata states 3 transfers"));
+    assert!(caveats[1].ends_with("t.csv has 1 row, but its metadata states 3 transfers"));
     files.add("t.csv", format!("{header}{row}{more}"));
     let whole = ImportedFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
     assert_eq!(read(whole).1.caveats, ["transactions without traces: 4"]);

@@ -11,6 +11,7 @@ use crate::{Category, Label};
 use alloy_primitives::Address;
 use quote::shortened;
 use std::fmt;
+use txgraph_base::number;
 
 /// The formats, in words for a message.
 pub const FORMATS: &str = "CSV with a header such as address,name,category; JSON, an object from \
@@ -237,10 +238,8 @@ impl<'a> Rows<'a> {
         let file = reader.file;
         let mut warnings = Vec::new();
         if bad_rows > 0 {
-            let mut text = match bad_rows {
-                1 => format!("{file}: 1 row was not read"),
-                many => format!("{file}: {many} rows were not read"),
-            };
+            let rows = number(bad_rows, "row was not read", "rows were not read");
+            let mut text = format!("{file}: {rows}");
             for row in &bad {
                 text += &format!("; {row}");
             }

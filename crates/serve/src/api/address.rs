@@ -10,7 +10,7 @@ use crate::{
     paging::Page,
 };
 use serde_json::json;
-use txgraph::{Address, Direction, Order, Transfer};
+use txgraph::{Address, Direction, Order, Transfer, number};
 
 /// Tokens whose balances a profile has.
 const BALANCES_MAX: usize = 10;
@@ -169,7 +169,8 @@ pub(super) fn neighbors(question: &Question<'_>) -> Reply {
     found.put("edges", edges.collect::<Answer<Vec<_>>>()?);
     found.put("more", answer.more);
     if answer.more > 0 {
-        found.lacks(format!("{} more edges have fewer transfers", answer.more));
+        let more = number(answer.more, "more edge has", "more edges have");
+        found.lacks_rows(format!("{more} fewer transfers"));
     }
     let shown = answer.edges.iter().map(|edge| edge.asset.token_address);
     let tokens = tokens(question, shown, &mut found)?;
@@ -242,10 +243,14 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
     found.put("transfers", transfers(question, &rows)?);
     found.put("more", more);
     if more {
-        found.lacks("there are more transfers: ask with a larger `offset`");
+        found.lacks_rows("there are more transfers: ask with a larger `offset`");
     }
     if skip > 0 {
-        found.lacks(format!("{skip} transfers were skipped"));
+        found.lacks_rows(number(
+            skip as u64,
+            "transfer was skipped",
+            "transfers were skipped",
+        ));
     }
     let ends = rows.iter().flat_map(|it| [it.from_address, it.to_address]);
     found.put("labels", labels(question, ends));

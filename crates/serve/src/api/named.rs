@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{
     Address, AmountSum, Asset, BlockRange, BlockTime, COIN_DECIMALS, ErrorKind, LabelSet,
-    TokenList, TokenNames, Transfer, printable,
+    TokenList, TokenNames, Transfer, number, printable,
 };
 
 /// Tokens that one answer asks for their names.
@@ -86,7 +86,8 @@ pub(super) fn listed_tokens(
         found.lacks("tokens that no list has were not asked for their symbols: there is no state");
     }
     if let Some(more @ 1..) = all.len().checked_sub(TOKENS_MAX) {
-        found.lacks(format!("{more} tokens were not asked for their symbols"));
+        let tokens = number(more as u64, "token was", "tokens were");
+        found.lacks(format!("{tokens} not asked for their symbols"));
     }
     let mut map = Map::new();
     for token in all {

@@ -3,7 +3,11 @@
 use super::endpoint::Fields;
 
 /// The fields that every answer has.
-pub(super) const EVERY: Fields = &[("command", "string?"), ("incomplete", "string[]")];
+pub(super) const EVERY: Fields = &[
+    ("command", "string?"),
+    ("incomplete", "string[]"),
+    ("beyond", "string[]"),
+];
 
 /// The objects in answers, by name.
 pub(super) const OBJECTS: &[(&str, Fields)] = &[

@@ -4,7 +4,7 @@ use super::{
     named::{labels, tokens},
     question::{Found, Question, Reply},
 };
-use txgraph::{Address, Measure};
+use txgraph::{Address, Measure, number};
 
 /// Transfers of the blocks. About 80 bytes are kept of each.
 const TRANSFERS_MAX: u64 = 1_000_000;
@@ -29,7 +29,11 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
     let rules = analysis.result["rules"].as_array().into_iter().flatten();
     let all: u64 = rules.filter_map(|rule| rule["found"].as_u64()).sum();
     if let Some(more @ 1..) = all.checked_sub(findings.len() as u64) {
-        found.lacks(format!("{more} more findings are not listed"));
+        found.lacks_rows(number(
+            more,
+            "more finding is not listed",
+            "more findings are not listed",
+        ));
     }
     for rule in analysis.result["rules"].as_array().into_iter().flatten() {
         if let (Some(pattern), Some(why)) = (rule["pattern"].as_str(), rule["not_asked"].as_str()) {

@@ -4,7 +4,7 @@ use super::given::Given;
 use crate::{ask::Ask, fault::Answer, settings::Names};
 use serde_json::{Map, Value};
 use txgraph::{
-    Address, BlockSpec, LimitHit, ScanReport, Selection, TokenFilter, U256, limit_words,
+    Address, BlockSpec, LimitHit, ScanReport, Selection, TokenFilter, U256, limit_words, number,
 };
 
 /// Gaps that are listed.
@@ -134,6 +134,7 @@ pub(super) struct Found {
     fields: Map<String, Value>,
     command: Option<String>,
     incomplete: Vec<String>,
+    beyond: Vec<String>,
 }
 
 impl Found {
@@ -163,13 +164,25 @@ impl Found {
         }
     }
 
+    /// Says which rows the limit and the offset of the request leave out. A client that shows one page
+    /// after the other need not repeat that.
+    pub(super) fn lacks_rows(&mut self, what: impl Into<String>) {
+        let what = what.into();
+        self.lacks(what.clone());
+        self.beyond.push(what);
+    }
+
     /// Says which blocks a scan did not read, and what else is not sure.
     pub(super) fn scan(&mut self, report: &ScanReport) {
         for gap in report.missing.iter().take(GAPS_MAX) {
             self.lacks(format!("blocks {} are missing: {}", gap.blocks, gap.reason));
         }
         if let Some(more @ 1..) = report.missing.len().checked_sub(GAPS_MAX) {
-            self.lacks(format!("{more} more ranges of blocks are missing"));
+            self.lacks(number(
+                more as u64,
+                "more range of blocks is missing",
+                "more ranges of blocks are missing",
+            ));
         }
         for caveat in &report.caveats {
             self.lacks(caveat.clone());
@@ -188,6 +201,7 @@ impl Found {
         let mut fields = self.fields;
         fields.insert("command".to_owned(), self.command.into());
         fields.insert("incomplete".to_owned(), self.incomplete.into());
+        fields.insert("beyond".to_owned(), self.beyond.into());
         fields.into()
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use txgraph::{
     Address, Asset, Continuation, Direction, Hops, Measure, Route, TaintMethod, TransferFlows,
-    TransferPaths, U256, flows_as_json, route_remarks, widen,
+    TransferPaths, U256, flows_as_json, number, route_remarks, widen,
 };
 
 fn missing(name: &str) -> Fault {
@@ -124,7 +124,8 @@ fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
         // More can have gone another way.
         false => {
             let hops = count(question, "hops");
-            let longer = format!("routes of more than {hops} transfers were not searched");
+            let longest = number(hops.into(), "transfer", "transfers");
+            let longer = format!("routes of more than {longest} were not searched");
             vec![longer, swaps.to_owned()]
         }
     };
@@ -148,8 +149,8 @@ fn unsearched(question: &Question<'_>, nothing: &str, changes: Option<&str>) -> 
         true => "",
         false => ", each after the one before (`any_order=true` finds others)",
     };
-    let hops = count(question, "hops");
-    let mut hints = vec![format!("{nothing} within {hops} transfers{order}")];
+    let longest = number(count(question, "hops").into(), "transfer", "transfers");
+    let mut hints = vec![format!("{nothing} within {longest}{order}")];
     hints.extend(changes.map(str::to_owned));
     hints.push("the other direction was not searched".to_owned());
     hints
@@ -185,7 +186,11 @@ pub(super) fn common(question: &Question<'_>) -> Reply {
     found.put("addresses", rows.collect::<Answer<Vec<_>>>()?);
     found.put("more", more);
     if more > 0 {
-        found.lacks(format!("{more} more addresses are not listed"));
+        found.lacks_rows(number(
+            more as u64,
+            "more address is not listed",
+            "more addresses are not listed",
+        ));
     }
     if !given.flag("internal") {
         found.lacks("transfers inside of transactions were not read");

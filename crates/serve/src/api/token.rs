@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{fault::Fault, json::address};
 use serde_json::{Value, json};
-use txgraph::{Selection, TokenStandard, U256, printable};
+use txgraph::{Selection, TokenStandard, U256, number, printable};
 
 /// Answers.
 pub(super) fn token(question: &Question<'_>) -> Reply {
@@ -52,9 +52,10 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
                 }
             }
             if differ > 0 {
+                let balances = number(differ, "balance is", "balances are");
                 found.lacks(format!(
-                    "{differ} of the balances are not the sum of transfers: holders are ranked by \
-                     transfers, amounts are those that the token states"
+                    "{balances} not the sum of transfers: holders are ranked by transfers, amounts \
+                     are those that the token states"
                 ));
             }
         }
@@ -74,12 +75,16 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
     found.put("holders", rows.collect::<Result<Vec<_>, Fault>>()?);
     found.put("more", answer.more);
     if answer.more > 0 {
-        found.lacks(format!("{} more holders have less", answer.more));
+        found.lacks_rows(number(
+            answer.more,
+            "more holder has less",
+            "more holders have less",
+        ));
     }
     if answer.unexplained > 0 {
+        let senders = number(answer.unexplained, "address", "addresses");
         found.lacks(format!(
-            "{} addresses sent more than transfers brought them: the token changes balances in other ways",
-            answer.unexplained
+            "{senders} sent more than transfers brought: the token changes balances in other ways"
         ));
     }
     found.scan(&answer.scan);

@@ -151,8 +151,8 @@ impl BlockSpec {
                 let last = number(end);
                 let first = last.checked_sub(less).ok_or_else(|| {
                     self.beyond(format!(
-                        "up to block {last} there are only {} blocks",
-                        last + 1
+                        "up to block {last} there is only {}",
+                        crate::words::number(last + 1, "block", "blocks")
                     ))
                 })?;
                 (first, last)

@@ -84,9 +84,9 @@ impl<'s> Watch<'s> {
                 return Err(Error::new(
                     ErrorKind::Failed,
                     format!(
-                        "the node has removed all of the {} blocks before block {} that were known",
-                        self.known.len(),
-                        self.next
+                        "the node has removed all blocks before block {} that were known: {}",
+                        self.next,
+                        self.known.len()
                     ),
                 ));
             }

@@ -1,7 +1,7 @@
 //! `txgraph evm test`.
 
 use super::files::tool_error;
-use crate::output::print_page;
+use crate::output::{number, print_page};
 use clap::Args;
 use std::path::PathBuf;
 use txgraph::{Error, ErrorKind, Result};
@@ -80,10 +80,14 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
         false => Err(Error::new(
             ErrorKind::Failed,
             format!(
-                "{} tests failed, {} were not run, {} refusals were not checked",
-                total.failed,
-                total.skipped,
-                report.unchecked.values().sum::<u64>()
+                "{} failed, {} not run, {} not checked",
+                number(total.failed, "test", "tests"),
+                number(total.skipped, "was", "were"),
+                number(
+                    report.unchecked.values().sum(),
+                    "refusal was",
+                    "refusals were"
+                )
             ),
         )),
     }

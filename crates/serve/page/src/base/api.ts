@@ -1,5 +1,7 @@
 // Asks the server.
 
+import type { Answer } from "./types.ts";
+
 /** An error that the server states, or the lack of an answer. */
 export class ApiError extends Error {
   constructor(
@@ -69,9 +71,14 @@ export async function ask<T>(path: string, parameters: Parameters = {}, signal?:
   const answer = (await response.json()) as Record<string, unknown>;
   // Older answers lack parts that pages rely on.
   answer.incomplete ??= [];
+  answer.beyond ??= [];
   answer.command ??= null;
   return answer as T;
 }
+
+/** What an answer does not contain, besides the rows beyond the ones that were asked for. */
+export const besidesRows = ({ incomplete, beyond }: Answer): string[] =>
+  incomplete.filter((text) => !beyond.includes(text));
 
 /** The file of a path, or an `ApiError`. */
 export async function askFile(path: string, parameters: Parameters): Promise<Blob> {

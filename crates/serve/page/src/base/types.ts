@@ -61,6 +61,8 @@ export interface Transfer {
 export interface Answer {
   command: string | null;
   incomplete: string[];
+  /** The sentences of `incomplete` about rows beyond those that were asked for. */
+  beyond: string[];
 }
 
 export interface Info extends Answer {

@@ -1,6 +1,6 @@
 // Answers to the steps of a recipe.
 
-import { ask, type Parameters } from "../base/api.ts";
+import { ask, besidesRows, type Parameters } from "../base/api.ts";
 import type {
   Edge,
   GraphAnswer,
@@ -82,8 +82,7 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
       const { address, direction, limit } = step;
       const answer = await ask<NeighborsAnswer>("neighbors", { address, direction, limit, ...shared }, signal);
       // The drawing has a vertex for them.
-      const incomplete = answer.incomplete.filter((text) => !/^\d+ more edges/.test(text));
-      return { ...answer, incomplete, vertices: [] };
+      return { ...answer, incomplete: besidesRows(answer), vertices: [] };
     }
     case "graph": {
       const { roots, hops, direction } = step;

@@ -1,6 +1,6 @@
 // A table of transfers that grows by pages.
 
-import { ask, type Parameters } from "../base/api.ts";
+import { ask, besidesRows, type Parameters } from "../base/api.ts";
 import { announce, fill, h } from "../base/dom.ts";
 import { plural, second } from "../base/format.ts";
 import type { Label, Tokens, Transfer, TransfersAnswer } from "../base/types.ts";
@@ -75,9 +75,7 @@ export function transferList(
       Object.assign(tokens, answer.tokens);
       Object.assign(labels, answer.labels);
       // The list says that itself.
-      const incomplete = answer.incomplete.filter(
-        (text) => !/^there are more transfers|transfers were skipped$/.test(text),
-      );
+      const incomplete = besidesRows(answer);
       const button = h("button", { type: "button", class: "more", onclick: () => void more() }, "Show more");
       fill(
         box,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Capability, Error, ErrorKind, Hint, Result, Source, query::retry::retry_on_reorg,
-    source::RethNode,
+    source::RethNode, words::number,
 };
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use serde_json::{Value, json};
@@ -306,12 +306,8 @@ impl Source {
 }
 
 fn too_few(block: u64, count: u64) -> Error {
-    let transactions = if count == 1 {
-        "transaction"
-    } else {
-        "transactions"
-    };
-    Error::unavailable(format!("block {block} has {count} {transactions}"))
+    let transactions = number(count, "transaction", "transactions");
+    Error::unavailable(format!("block {block} has {transactions}"))
 }
 
 /// Adds the transfers inside of a transaction, in the total order of transfers.
