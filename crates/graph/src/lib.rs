@@ -57,7 +57,8 @@ pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
 pub use netting::{NetChange, Netting, Swap, net_changes, netting};
 pub use paths::{
-    Continuation, Flow, Leg, Route, TransferFlows, TransferPaths, transfer_flows, transfer_paths,
+    Continuation, Flow, Leg, ROUTES_MAX, Route, RoutesCut, TransferFlows, TransferPaths,
+    transfer_flows, transfer_paths,
 };
 pub use poisoning::{Poisoning, ZeroValue, lookalike_key};
 pub use request::{SearchError, SearchRequest};

@@ -1,33 +1,44 @@
 //! The ways of transfers from one address to another.
 
 mod flow;
+mod ranked;
 mod reached;
 mod route;
+mod states;
 
 pub use flow::Flow;
-pub use reached::Continuation;
 pub use route::{Leg, Route};
+pub use states::Continuation;
 
 use crate::{
     Expansion, LimitHit, Nettings, SearchError, SearchRequest, TransferGraph, plan::scan_request,
     read_nettings, search, search::same_chain,
 };
 use alloy_primitives::Address;
-use reached::{Reached, Rows};
+use ranked::{Ranked, ranked};
+use reached::Order;
+use states::{Question, Rows};
 use std::collections::BTreeMap;
 use txgraph_transfers::{BlockRange, Direction, ScanReport, Transfer, TransferSource};
 
 /// The number of times that the swaps of routes are read, before the swaps of all transfers are.
 const ROUNDS_MAX: u32 = 3;
 
+/// The largest number of routes that a search finds.
+pub const ROUTES_MAX: usize = 100;
+
 /// How transfers lead from one address to another.
 #[derive(Clone, Debug)]
 pub struct TransferPaths {
-    /// The route with the fewest transfers, in the order in which they are followed. Among
-    /// those the one that arrives first. `None`: there is no route in these blocks and hops.
-    pub shortest: Option<Route>,
-    /// The route that arrives first. Only of a time-respecting request.
-    pub earliest: Option<Route>,
+    /// The routes with the fewest transfers, the shortest first. Of those with as many, the ones that
+    /// arrive first. Empty: there is no route in these blocks and hops.
+    pub shortest: Vec<Route>,
+    /// The routes that arrive first. Of those with the same last transfer, the shortest. Only of a
+    /// time-respecting request.
+    pub earliest: Vec<Route>,
+    /// Why there are, or can be, other routes than these. `None` if these are all, or if one was asked
+    /// for.
+    pub cut: Option<RoutesCut>,
     /// Limits of both searches that were reached. With any, there may be other routes.
     pub limits: Vec<LimitHit>,
     /// Whether transfers inside of transactions were read. Without them, coins can be missing in swaps.
@@ -36,7 +47,20 @@ pub struct TransferPaths {
     pub scan: ScanReport,
 }
 
-/// Finds the routes from the root of `request` to `to`.
+/// The reason for which routes were left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutesCut {
+    /// There are more than were asked for.
+    Count,
+    /// The search for more of them takes too long.
+    Work,
+}
+
+/// Finds up to `routes` routes from the root of `request` to `to`, in either order.
+///
+/// No two of them have the same transfers. A route has each transfer once, and does not come back to its
+/// start, or to another address with the same asset, or within one swap. It can pass an address again with
+/// another token, as it does where it swaps.
 ///
 /// A route goes on with the same token, or with another one through a [`Swap`](crate::Swap): see
 /// [`Continuation`]. The transfers of a swap may be in any order within the transaction, also in a
@@ -50,20 +74,34 @@ pub struct TransferPaths {
 /// # Errors
 ///
 /// As for [`search`]. [`SearchError::Request`] if there is not exactly one root, if it equals `to`, or
-/// if no hop is allowed.
+/// if no hop, no route or more than [`ROUTES_MAX`] are allowed.
 pub fn transfer_paths(
     source: &dyn TransferSource,
     request: &SearchRequest,
     to: Address,
     continuation: Continuation,
+    routes: usize,
 ) -> Result<TransferPaths, SearchError> {
-    let mut walk = Walk::new(source, request, to, continuation)?;
-    match request.hops {
-        Some(hops) if hops > 2 && source.by_frontier(&scan_request(request, None))?.is_some() => {
-            walk.deepened(hops)
-        }
-        _ => walk.within(request),
+    if !(1..=ROUTES_MAX).contains(&routes) {
+        let problem = format!("a search finds 1 to {ROUTES_MAX} routes, not {routes}");
+        return Err(SearchError::Request(problem));
     }
+    let mut walk = Walk::new(source, request, to, continuation)?;
+    // One more says whether there are more.
+    walk.count = if routes > 1 { routes + 1 } else { 1 };
+    let mut found = match request.hops {
+        Some(hops) if hops > 2 && source.by_frontier(&scan_request(request, None))?.is_some() => {
+            walk.deepened(hops)?
+        }
+        _ => walk.within(request)?,
+    };
+    for all in [&mut found.shortest, &mut found.earliest] {
+        if all.len() > routes {
+            all.truncate(routes);
+            found.cut = Some(RoutesCut::Count);
+        }
+    }
+    Ok(found)
 }
 
 /// The largest amounts that can have gone from one address to another.
@@ -108,6 +146,8 @@ struct Walk<'a> {
     request: &'a SearchRequest,
     ends: (Address, Address),
     continuation: Continuation,
+    /// The number of routes to find.
+    count: usize,
     nettings: Nettings,
 }
 
@@ -142,6 +182,7 @@ impl<'a> Walk<'a> {
             request,
             ends: (from, to),
             continuation,
+            count: 1,
             nettings: Nettings::new(),
         })
     }
@@ -156,7 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Finds the routes within one more hop from either end at a time. Reads few addresses if the
-    /// shortest route is short.
+    /// shortest routes are short.
     fn deepened(&mut self, hops_max: u32) -> Result<TransferPaths, SearchError> {
         let request = self.request;
         let with = |hops: u32| SearchRequest {
@@ -165,13 +206,13 @@ impl<'a> Walk<'a> {
         };
         let mut hops = 2;
         let mut found = self.within(&with(hops))?;
-        while found.shortest.is_none() && hops < hops_max {
+        while found.shortest.len() < self.count && found.cut.is_none() && hops < hops_max {
             hops = (hops + 2).min(hops_max);
             let next = self.within(&with(hops))?;
             same_chain(&found.scan, &next.scan)?;
             found = next;
         }
-        let last = found.earliest.as_ref();
+        let last = found.earliest.last();
         let last = last.and_then(|route| route.transfers.last());
         if let Some(last) = last
             && hops < hops_max
@@ -185,8 +226,11 @@ impl<'a> Walk<'a> {
             let earlier = self.within(&earlier)?;
             // The blocks differ from those before, so the chain is compared by one more search.
             same_chain(&found.scan, &self.within(&with(1))?.scan)?;
-            // `None` only if a limit was reached.
-            found.earliest = earlier.earliest.or(found.earliest);
+            // There are fewer only if a limit was reached.
+            if earlier.earliest.len() >= found.earliest.len() {
+                found.earliest = earlier.earliest;
+            }
+            found.cut = found.cut.or(earlier.cut);
             let new = earlier.limits.into_iter();
             let new: Vec<_> = new.filter(|hit| !found.limits.contains(hit)).collect();
             found.limits.extend(new);
@@ -197,10 +241,11 @@ impl<'a> Walk<'a> {
     /// Finds the routes with one search from either end.
     fn within(&mut self, request: &SearchRequest) -> Result<TransferPaths, SearchError> {
         let Read { rows, limits, scan } = self.read(request)?;
-        let (shortest, earliest) = self.routes(request, &rows)?;
+        let ([shortest, earliest], cut) = self.routes(request, &rows)?;
         Ok(TransferPaths {
             shortest,
             earliest,
+            cut,
             limits,
             internal: request.filter.internal,
             scan,
@@ -268,30 +313,41 @@ impl<'a> Walk<'a> {
         carries && it.from_address != it.to_address
     }
 
-    /// The shortest route and the earliest one over these transfers. Until the swaps of a transaction are
-    /// read, a route may contain any of its transfers. So a route is among the shortest if its own swaps are
+    /// The shortest routes and the earliest ones over these transfers. Until the swaps of a transaction are
+    /// read, a route may contain any of its transfers. So routes are the first ones if their own swaps are
     /// read, whatever others are.
     fn routes(
         &mut self,
         request: &SearchRequest,
         rows: &[Transfer],
-    ) -> Result<(Option<Route>, Option<Route>), SearchError> {
+    ) -> Result<([Vec<Route>; 2], Option<RoutesCut>), SearchError> {
         let (from, to) = self.ends;
         let passable = |address: &Address| self.passes(request, address);
-        let given = Rows::new(rows, passable, self.continuation);
+        let given = Rows::new(rows, from, passable, self.continuation);
         let mut round = 0;
         loop {
             round += 1;
-            let in_time = request.time_respecting;
-            let reached = Reached::of(&given, &self.nettings, from, request.hops, in_time);
-            let shortest = reached.arrivals(to).min().map(|(_, row)| row);
-            let earliest = reached.arrivals(to).map(|(_, row)| row).min();
-            let earliest = earliest.filter(|_| in_time);
-            let found = [shortest, earliest].into_iter().flatten();
-            let unread: Vec<_> = found.flat_map(|row| reached.unread(row)).collect();
+            let asked = Question {
+                given: &given,
+                nettings: &self.nettings,
+                to,
+                hops: request.hops,
+                in_time: request.time_respecting,
+            };
+            let shortest = ranked(&asked, Order::Shortest, self.count);
+            let earliest = match asked.in_time {
+                true => ranked(&asked, Order::Earliest, self.count),
+                false => Ranked::default(),
+            };
+            let found = [&shortest.routes, &earliest.routes].into_iter().flatten();
+            let unread: Vec<_> = found.flat_map(|states| asked.unread(states)).collect();
             if unread.is_empty() {
-                let route = |row| reached.route(row);
-                return Ok((shortest.map(route), earliest.map(route)));
+                let cut = (shortest.is_cut || earliest.is_cut).then_some(RoutesCut::Work);
+                let routes = |found: Ranked| {
+                    let routes = found.routes.iter();
+                    routes.map(|states| asked.route(states)).collect()
+                };
+                return Ok(([shortest, earliest].map(routes), cut));
             }
             let wanted: Vec<_> = match round > ROUNDS_MAX {
                 true => given.mixed().collect(),

@@ -108,8 +108,8 @@ pub use txgraph_export::{
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
     Edge, EndReason, Expansion, Flow, Leg, LimitHit, MergedEdge, NetChange, Netting, Poisoning,
-    Route, SearchRequest, Swap, TransferCounts, TransferFlows, TransferGraph, TransferPaths,
-    Unchecked, Vertex, VertexId, ZeroValue, netting, petgraph, widen,
+    ROUTES_MAX, Route, RoutesCut, SearchRequest, Swap, TransferCounts, TransferFlows,
+    TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, netting, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;

@@ -1,5 +1,7 @@
 //! `txgraph path` and `txgraph common`: how addresses are related.
 
+mod routes;
+
 use super::{Context, token_notes};
 use crate::{
     args::{NameArgs, SelectionArgs},
@@ -12,18 +14,18 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
-    Address, BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, Fields,
-    GraphOutputs, Hops, Leg, LimitHit, PreparedSearch, Result, Route, ScanReport, Source, Table,
-    TransferFlows, TransferPaths, U256, flows_as_json, limit_words,
+    Address, BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, GraphOutputs,
+    Hops, LimitHit, PreparedSearch, Result, ScanReport, Source, Table, TransferFlows,
+    TransferPaths, flows_as_json, limit_words,
     parse::{GraphQuery, Options, parse_address},
-    route_remarks, widen,
 };
 
 /// Find routes of tokens from one address to another
 ///
-/// Prints the route with the fewest transfers, and the one that arrives first. Each transfer of a
-/// route moves the same token as the one before, later, or is a part of a swap of it in one
-/// transaction. The notes say what was swapped, and how much can have gone all the way. `txgraph analyze taint` follows amounts.
+/// Prints the route with the fewest transfers, and the one that arrives first, or several of each
+/// (--routes). Each transfer of a route moves the same token as the one before, later, or is a part
+/// of a swap of it in one transaction. The notes say what was swapped, and how much can have gone
+/// all the way. `txgraph analyze taint` follows amounts.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = PATH)]
@@ -48,6 +50,20 @@ pub(crate) struct PathArgs {
         help_heading = "Search"
     )]
     hops: Hops,
+
+    /// How many routes, shortest and earliest ones; at most 100
+    ///
+    /// No two routes have the same transfers, and none comes back to an address with the same token.
+    #[arg(
+        short = 'k',
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "max_flow",
+        help_heading = "Search"
+    )]
+    #[serde(skip)]
+    routes: usize,
 
     /// Also routes whose transfers happened in another order
     #[arg(long, help_heading = "Search")]
@@ -100,6 +116,8 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
         0x5149f9591ad4bba78320c6e8f09fca122bd2441e -t 0xd601451207128971898aab8654521699f35222e2 \\
         -n 12 --json
+    $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
+        0x5149f9591ad4bba78320c6e8f09fca122bd2441e --routes 3
     $ txgraph path 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
         0x5149f9591ad4bba78320c6e8f09fca122bd2441e --max-flow
 
@@ -188,21 +206,24 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
         true => Continuation::AnyToken,
         false => Continuation::SameToken,
     };
-    let found = question.paths_to(to, continuation)?;
+    let found = question.paths_to(to, continuation, args.routes)?;
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
     let filter = &question.request().filter;
     let has_internal = filter.internal || !filter.tokens.matches(None);
+    let lines = match found.shortest.is_empty() {
+        true => not_searched(&found, has_internal, continuation),
+        false => Vec::new(),
+    };
     if is_json {
-        print_json(&paths_as_json(&found, has_internal, continuation))?;
-    } else if found.shortest.is_none() {
-        let lines = not_searched(&found, has_internal, continuation);
+        print_json(&routes::as_json(&found, args.routes, &lines))?;
+    } else if found.shortest.is_empty() {
         let nothing = format!("no route from {from} to {to}");
         print_page(&args.nothing(&nothing, &lines))?;
     } else {
-        show_routes(&found, question.blocks(), &source, outputs, context)?;
+        routes::show(&found, args.routes, &question, &source, outputs, context)?;
     }
     let is_indexed = source.is_indexed(&question.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
@@ -243,45 +264,6 @@ fn not_searched(
 }
 
 const OTHER_DIRECTION: &str = "the other direction";
-
-fn show_routes(
-    found: &TransferPaths,
-    blocks: &BlockRanges,
-    source: &Source,
-    outputs: GraphOutputs,
-    context: &Context<'_>,
-) -> Result<()> {
-    let terminal = context.terminal;
-    let both = [&found.shortest, &found.earliest];
-    let steps = both.into_iter().flatten().flat_map(|it| &it.transfers);
-    let shown = steps.filter_map(|step| step.token_address);
-    let tokens = token_notes::named(outputs.tokens, source, shown, blocks, terminal)?;
-    let labels = outputs.labels.unwrap_or_default();
-    let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
-    let is_same = found.shortest == found.earliest;
-    let mut pages = Vec::new();
-    for (route, what) in [
-        (&found.shortest, "Shortest route"),
-        (&found.earliest, "Earliest route"),
-    ] {
-        let Some(route) = route else { continue };
-        let what = match (is_same, pages.is_empty()) {
-            (true, true) => "Shortest and earliest route",
-            (true, false) => break,
-            (false, _) => what,
-        };
-        let length = number(route.transfers.len() as u64, "transfer", "transfers");
-        let title = format!("{what}, {length}");
-        let mut page = transfer_tables::route(title, &route.transfers, &view);
-        for remark in route_remarks(route, found.internal, |asset, amount| {
-            tokens.format_amount(view.chain_id, asset, widen(amount))
-        }) {
-            page.text += &format!("note: {remark}\n");
-        }
-        pages.push(page);
-    }
-    transfer_tables::print(&Page::join(pages), terminal)
-}
 
 impl PathArgs {
     /// The length of the longest route that is searched; `None` if all are.
@@ -366,46 +348,6 @@ fn show_flows(
         page.text += &format!("note: not searched: {line}\n");
     }
     transfer_tables::print(&page, terminal)
-}
-
-fn paths_as_json(found: &TransferPaths, has_internal: bool, continuation: Continuation) -> Value {
-    let route = |route: &Option<Route>| -> Value {
-        let steps = route
-            .as_ref()
-            .map(|it| it.transfers.iter().map(Fields::placed));
-        json!(steps.map(Iterator::collect::<Vec<_>>))
-    };
-    let in_units = |_: &_, amount: U256| format!("{amount} (in the smallest unit)");
-    let remarks = |route: &Option<Route>| {
-        let route = route.as_ref();
-        json!(route.map(|route| route_remarks(route, found.internal, in_units)))
-    };
-    let leg = |leg: &Leg| {
-        json!({
-            "token_address": leg.asset.token_address,
-            "token_id": leg.token_id.map(|id| id.to_string()),
-            "first_transfer": leg.transfers.start + 1,
-            "last_transfer": leg.transfers.end,
-            "at_most": leg.at_most.to_string(),
-            "swap": leg.swap,
-        })
-    };
-    let legs = |route: &Option<Route>| -> Value {
-        let legs = route.as_ref().map(|route| route.legs.iter().map(leg));
-        json!(legs.map(Iterator::collect::<Vec<_>>))
-    };
-    json!({
-        "shortest": route(&found.shortest),
-        "earliest": route(&found.earliest),
-        "legs": { "shortest": legs(&found.shortest), "earliest": legs(&found.earliest) },
-        "remarks": { "shortest": remarks(&found.shortest), "earliest": remarks(&found.earliest) },
-        "not_searched": match found.shortest {
-            None => not_searched(found, has_internal, continuation),
-            Some(_) => Vec::new(),
-        },
-        "limits": found.limits,
-        "missing": found.scan.missing,
-    })
 }
 
 /// Runs `common`.

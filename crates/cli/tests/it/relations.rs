@@ -171,6 +171,53 @@ fn routes_are_those_of_all_transfers() {
     }
 }
 
+/// Several routes begin with the one of before, are in order, and are the same with an index.
+#[test]
+fn several_routes_are_listed() {
+    let mut counts = BTreeSet::new();
+    for sample in samples() {
+        let all = transfers(&sample);
+        sample.ok("index build --index idx -q");
+        let senders: BTreeSet<_> = all.iter().map(|row| &row["from_address"]).collect();
+        for to in all.iter().rev().step_by(all.len() / 12) {
+            let (from, to) = (senders.first().unwrap(), &to["to_address"]);
+            if from.as_str() == to || to.trim_matches(['0', 'x']).is_empty() {
+                continue;
+            }
+            let line = format!("path {from} {to} -n 4 --any-token");
+            let one = json(&sample, &line);
+            let found = json(&sample, &format!("{line} -k 5"));
+            let indexed = format!("{line} -k 5 --index idx");
+            assert_eq!(found, json(&sample, &indexed), "{indexed}");
+            let listed = |name: &str| {
+                let routes = found["routes"][name].as_array().unwrap().iter();
+                let routes: Vec<_> = routes.map(|it| it["transfers"].clone()).collect();
+                assert_eq!(routes.first().unwrap_or(&Value::Null), &one[name]);
+                assert_eq!(&found[name], &one[name]);
+                let texts: BTreeSet<_> = routes.iter().map(ToString::to_string).collect();
+                assert_eq!(texts.len(), routes.len());
+                let ranks = routes.iter();
+                let ranks = ranks.map(|route| check(route, &all, from, to, true));
+                ranks.collect::<Vec<_>>()
+            };
+            let (shortest, mut earliest) = (listed("shortest"), listed("earliest"));
+            assert!(shortest.is_sorted(), "{shortest:?}");
+            assert!(earliest.is_sorted_by_key(|(length, place)| (*place, *length)));
+            let cut = found["routes_left_out"].as_str();
+            assert_eq!(cut.is_some(), cut == Some("there are more than 5 routes"));
+            if cut.is_none() {
+                // All routes, in either order.
+                earliest.sort_unstable();
+                assert_eq!(earliest, shortest);
+                assert!(shortest.len() <= 5);
+            }
+            assert!(one["routes_left_out"].is_null());
+            counts.insert(shortest.len());
+        }
+    }
+    assert!(counts.len() > 2, "{counts:?}");
+}
+
 #[test]
 fn routes_are_shown_to_people() {
     let sample = Sample::small();
@@ -190,6 +237,19 @@ fn routes_are_shown_to_people() {
         none.prints(unsearched);
     }
     sample.fails(&format!("path {} {}", back[0], back[0]), 2, "from ");
+    let busy = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529 \
+                0x8de63d32c77ec42df0c62faf7cfbd783f1e94014";
+    let several = sample.ok(&format!("path {busy} -k 2"));
+    for place in 1..=2 {
+        let title = format!("Shortest ({place}) and earliest ({place}) route, 1 transfer\n");
+        several.prints(&title);
+    }
+    several.prints("note: there are more than 2 routes");
+    sample.fails(
+        &format!("path {ends} -k 101"),
+        2,
+        "a search finds 1 to 100 routes",
+    );
     sample.fails(
         &format!("path {ends} -n 0"),
         2,

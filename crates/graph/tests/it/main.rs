@@ -9,6 +9,7 @@ mod naive;
 mod paths;
 mod property;
 mod reading;
+mod routes;
 
 use txgraph_graph::TransferGraph;
 

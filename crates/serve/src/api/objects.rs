@@ -177,6 +177,10 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
         ],
     ),
     (
+        "Route",
+        &[("transfers", "Transfer[]"), ("hints", "string[]")],
+    ),
+    (
         "SearchResult",
         &[("kind", "string"), ("value", "string"), ("text", "string")],
     ),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use txgraph::{
     Address, Asset, Continuation, Direction, Hops, Measure, Route, TaintMethod, TransferFlows,
-    TransferPaths, U256, flows_as_json, number, route_remarks, widen,
+    TransferPaths, U256, flows_as_json, number, route_remarks, routes_cut_words, widen,
 };
 
 fn missing(name: &str) -> Fault {
@@ -46,6 +46,10 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
         false => Continuation::SameToken,
     };
     let max_flow = given.flag("max_flow");
+    let asked = usize::try_from(given.number("routes")).unwrap_or(usize::MAX);
+    if asked != 1 && !max_flow {
+        command.option("--routes", &asked.to_string());
+    }
     match (continuation, max_flow) {
         (Continuation::AnyToken, true) => {
             return Err(Fault::Params(
@@ -60,7 +64,10 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
     let search = search.prepare()?;
     let mut found = match max_flow {
         true => flows(question, &search.flows_to(to)?)?,
-        false => routes(question, &search.paths_to(to, continuation)?, continuation)?,
+        false => {
+            let paths = search.paths_to(to, continuation, asked)?;
+            routes(question, &paths, continuation, asked)?
+        }
     };
     if !given.flag("internal") && given.wants_coins() {
         found.lacks("coins that move inside of transactions were not followed");
@@ -74,11 +81,12 @@ fn routes(
     question: &Question<'_>,
     paths: &TransferPaths,
     continuation: Continuation,
+    asked: usize,
 ) -> Answer<Found> {
     let mut found = Found::default();
-    let (shortest, earliest) = (paths.shortest.as_ref(), paths.earliest.as_ref());
-    let routes = shortest.into_iter().chain(earliest);
-    let steps = routes.flat_map(|route| &route.transfers);
+    let (shortest, earliest) = (paths.shortest.first(), paths.earliest.first());
+    let all = paths.shortest.iter().chain(&paths.earliest);
+    let steps = all.flat_map(|route| &route.transfers);
     let shown: Vec<_> = steps.map(|it| it.token_address).collect();
     let (list, tokens) = listed_tokens(question, shown, &mut found)?;
     let chain_id = question.ask.source.chain()?.chain_id;
@@ -104,6 +112,18 @@ fn routes(
     found.put("earliest", earliest.map(transfers).transpose()?);
     found.put("hints", hints);
     found.put("earliest_hints", earliest.map(remarks));
+    for (name, routes) in [
+        ("shortest_routes", &paths.shortest),
+        ("earliest_routes", &paths.earliest),
+    ] {
+        let routes = routes
+            .iter()
+            .map(|route| Ok(json!({ "transfers": transfers(route)?, "hints": remarks(route) })));
+        found.put(name, routes.collect::<Answer<Vec<_>>>()?);
+    }
+    if let Some(cut) = paths.cut {
+        found.lacks_rows(routes_cut_words(cut, asked));
+    }
     found.put("flows", Value::Null);
     found.put("tokens", tokens);
     found.scan(&paths.scan);
@@ -134,6 +154,8 @@ fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
     found.put("earliest", Value::Null);
     found.put("hints", hints);
     found.put("earliest_hints", Value::Null);
+    found.put("shortest_routes", json!([]));
+    found.put("earliest_routes", json!([]));
     found.put("flows", flows_as_json(&all.flows));
     let shown = all.flows.iter().map(|flow| flow.asset.token_address);
     let tokens = tokens(question, shown, &mut found)?;

@@ -2,6 +2,7 @@
 //! from it.
 
 use super::endpoint::{Endpoint, Kind, Parameter};
+use txgraph::ROUTES_MAX;
 
 const TOKEN: Parameter = Parameter::new(
     "token",
@@ -246,6 +247,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 "instead of routes, how much can have gone at most over all of them, and what bounds it",
             ),
             Parameter::number(
+                "routes",
+                [1, ROUTES_MAX as u64],
+                "how many of the shortest and of the earliest routes",
+            ),
+            Parameter::number(
                 "max_degree",
                 [0, EDGES_MAX],
                 "no routes through addresses with more counterparties; 0: through all",
@@ -262,6 +268,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("earliest", "Transfer[]?"),
             ("hints", "string[]"),
             ("earliest_hints", "string[]?"),
+            ("shortest_routes", "Route[]"),
+            ("earliest_routes", "Route[]"),
             ("flows", "Flow[]?"),
             ("tokens", "Token{}"),
         ],

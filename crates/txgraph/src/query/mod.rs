@@ -50,7 +50,7 @@ pub use logs::{LogFilter, NodeLog};
 pub use malformed::{MalformedLog, MalformedLogs};
 pub use measure::Measure;
 pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};
-pub use paths::{flows_as_json, route_remarks};
+pub use paths::{flows_as_json, route_remarks, routes_cut_words};
 #[cfg(feature = "replay")]
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,

@@ -1,26 +1,33 @@
 //! How transfers lead from one address to another, and counterparties in common.
 
 use super::{retry::retry_on_reorg, search::PreparedSearch};
-use crate::Result;
+use crate::{Result, words::number};
 use alloy_primitives::{Address, U256};
 use serde_json::{Value, json};
 use txgraph_graph::{
-    Asset, CommonCounterparties, Continuation, Flow, Leg, Route, SearchError, SearchRequest,
-    TransferFlows, TransferPaths, common_counterparties, transfer_flows, transfer_paths,
+    Asset, CommonCounterparties, Continuation, Flow, Leg, Route, RoutesCut, SearchError,
+    SearchRequest, TransferFlows, TransferPaths, common_counterparties, transfer_flows,
+    transfer_paths,
 };
 use txgraph_transfers::{Fields, ScanReport, TransferSource};
 
 impl PreparedSearch<'_> {
-    /// Finds the shortest route of transfers from the root to `to`, and in a time-respecting
-    /// search the one that arrives first. `continuation` says how a route goes on from a transfer to
-    /// the next one. The hops bound its length. The direction is not used.
+    /// Finds the shortest `routes` of transfers from the root to `to`, and in a time-respecting search
+    /// those that arrive first. `continuation` says how a route goes on from a transfer to the next
+    /// one. The hops bound its length. The direction is not used.
     ///
     /// # Errors
     ///
-    /// If there is not exactly one root, if it equals `to`, or if reading fails.
-    pub fn paths_to(&self, to: Address, continuation: Continuation) -> Result<TransferPaths> {
+    /// If there is not exactly one root, if it equals `to`, if no route or more than [`ROUTES_MAX`](txgraph_graph::ROUTES_MAX) are
+    /// asked for, or if reading fails.
+    pub fn paths_to(
+        &self,
+        to: Address,
+        continuation: Continuation,
+        routes: usize,
+    ) -> Result<TransferPaths> {
         self.answer(
-            |from, request| transfer_paths(from, request, to, continuation),
+            |from, request| transfer_paths(from, request, to, continuation, routes),
             |found| &mut found.scan,
         )
     }
@@ -85,6 +92,15 @@ pub fn flows_as_json(flows: &[Flow]) -> Value {
         })
     });
     flows.collect()
+}
+
+/// A sentence on the routes that an answer with up to `routes` of them leaves out.
+pub fn routes_cut_words(cut: RoutesCut, routes: usize) -> String {
+    let asked = number(routes as u64, "route", "routes");
+    match cut {
+        RoutesCut::Count => format!("there are more than {asked}"),
+        RoutesCut::Work => format!("the search for {asked} was ended, because it takes too long"),
+    }
 }
 
 /// Sentences on what a route shows of an amount, and what it does not. `internal`: whether the query read

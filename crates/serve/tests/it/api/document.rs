@@ -38,6 +38,7 @@ fn samples() -> Vec<(&'static str, String)> {
         ("/v1/neighbors", format!("address={root}")),
         ("/v1/openapi.json", String::new()),
         ("/v1/path", format!("from={root}&to={OTHER}&any_order=true")),
+        ("/v1/path", format!("from={root}&to={END}&routes=3")),
         ("/v1/path", format!("from={root}&to={END}&max_flow=true")),
         ("/v1/patterns", "limit=2".to_owned()),
         ("/v1/search", format!("q={token}")),
