@@ -101,6 +101,10 @@ def test_graphs_equal(any_chain, command_line, tmp_path):
         assert same(graph.nodes, file(nodes)) == graph.num_nodes > 1
         command_line(any_chain, *asked, "--merge", "-o", merged)
         assert same(graph.edge_table(merge=True), file(merged)) > 0
+        swaps = tmp_path / "s.arrow"
+        graph_through_swaps = node.graph(root, hops=2, through_swaps=True)
+        command_line(any_chain, *asked, "--through-swaps", "-o", swaps)
+        assert same(graph_through_swaps.edges, file(swaps)) > 0
     # The graph keeps nothing of the node, except for writing.
     with pytest.raises(txgraph.Closed):
         graph.edges

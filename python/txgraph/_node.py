@@ -160,6 +160,7 @@ class Node:
         stop_at_category: Optional[Union[str, Sequence[str]]] = None,
         labels: Optional[_Paths] = None,
         follow_top: Optional[int] = None,
+        through_swaps: bool = False,
         max_vertices: Optional[int] = None,
         max_edges: Optional[int] = None,
         expand_zero: bool = False,
@@ -184,6 +185,7 @@ class Node:
         :param stop_at_category: categories of labels that are not expanded, e.g. ``"exchange"``
         :param labels: files with names of addresses, the most important first
         :param follow_top: follow only the counterparties with the largest amounts
+        :param through_swaps: follow each token for itself, and into those that it is swapped for
         :param max_vertices: end with at most this number of addresses
         :param max_edges: end with at most this number of transfers
         :param expand_zero: expand the zero address, too
@@ -201,6 +203,7 @@ class Node:
             "stop_at_category": _options.texts("stop_at_category", stop_at_category),
             "labels": _options.texts("labels", labels),
             "follow_top": _options.integer("follow_top", follow_top),
+            "through_swaps": _options.flag("through_swaps", through_swaps),
             "max_vertices": _options.integer("max_vertices", max_vertices),
             "max_edges": _options.integer("max_edges", max_edges),
             "expand_zero": _options.flag("expand_zero", expand_zero),

@@ -113,6 +113,10 @@ pub(crate) const CONTRACT_KEEPS: &str = "other blocks or tokens may have more";
 pub(crate) const CONTRACT_ENDS: &str =
     "contracts can pass ETH on without a log: add --with-internal";
 
+/// How to go on from contracts at which a search for some tokens ends.
+pub(crate) const CONTRACT_SWAPS: &str =
+    "contracts can also swap a token for another: add --through-swaps";
+
 /// How to go on from addresses without further transfers.
 pub(crate) const FURTHER_BLOCKS: &str = "other blocks or tokens may have more";
 

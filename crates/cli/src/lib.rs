@@ -357,7 +357,7 @@ mod tests {
         let own = match command {
             "transfers" => format!("address = ['0xcc']\ntoken-list = 'l.json'\n{columns}"),
             "graph" => format!(
-                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\nfollow-top = 3\n\
+                "merge = true\nvertices = 'v.csv'\ntoken-list = 'l.json'\nfollow-top = 3\nthrough-swaps = true\n\
                  layout = 'hops'\nfold = '7'\nlink = 'https://x.org/{{tx}}'\n\
                  prices = 'p.csv'\n{search}{columns}"
             ),

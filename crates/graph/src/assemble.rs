@@ -1,7 +1,7 @@
 //! Graphs of all given transfers, without a search.
 
 use crate::{
-    Edge, Expansion, SearchError, TransferGraph, Vertex,
+    Edge, Expansion, SearchError, SwapCounts, TransferGraph, Vertex,
     graph::{Graph, add_edge, add_vertex},
     totals::count_totals,
 };
@@ -45,6 +45,7 @@ impl TransferGraph {
             hops: Some(1),
             direction: Direction::Both,
             limits: Vec::new(),
+            swaps: SwapCounts::default(),
             scan,
         })
     }

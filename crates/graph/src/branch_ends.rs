@@ -138,6 +138,8 @@ impl TransferGraph {
         match vertex.expansion {
             _ if vertex.hop == 0 && vertex.blocks.is_none() => Some(EndReason::SilentRoot),
             Expansion::Expanded if !leads_nowhere => None,
+            // The branch goes on at who gets what is swapped.
+            Expansion::Swap => None,
             Expansion::Expanded if is_contract == Some(true) => Some(EndReason::Contract),
             Expansion::Expanded => Some(EndReason::NoTransfers),
             Expansion::LastHop => Some(EndReason::LastHop),

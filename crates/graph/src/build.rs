@@ -1,7 +1,8 @@
 //! Builds the graph from what the search visited.
 
 use crate::{
-    Edge, Expansion, LimitHit, SearchError, SearchRequest, TransferGraph, Vertex, VertexId,
+    Edge, Expansion, LimitHit, SearchError, SearchRequest, SwapCounts, TransferGraph, Vertex,
+    VertexId,
     expand::{EdgeRow, Visited},
     graph::{Graph, add_edge, add_vertex},
     interner::NONE,
@@ -23,6 +24,7 @@ pub(crate) struct SearchResult {
     pub(crate) edge_rows: Vec<EdgeRow>,
     pub(crate) visited: Vec<Visited>,
     pub(crate) limits: Vec<LimitHit>,
+    pub(crate) swaps: SwapCounts,
     pub(crate) report: ScanReport,
 }
 
@@ -38,6 +40,7 @@ pub(crate) fn build(
         edge_rows,
         visited,
         limits,
+        swaps,
         report,
     } = result;
     let mut graph = Graph::with_capacity(visited.len(), edge_rows.len());
@@ -94,6 +97,7 @@ pub(crate) fn build(
         hops: request.hops,
         direction: request.direction,
         limits,
+        swaps,
         scan: report,
     })
 }

@@ -57,6 +57,7 @@ pub fn common_counterparties(
             direction: Direction::Both,
             hops: Some(1),
             time_respecting: false,
+            through_swaps: false,
             ..request.clone()
         },
     )?;

@@ -4,14 +4,15 @@
 //! result is the visited vertices and the rows that become edges.
 
 use crate::{
-    Expansion, LimitHit, SearchRequest,
+    Expansion, LimitHit, SearchError, SearchRequest, SwapCounts,
     interner::NONE,
-    rows::Interned,
+    rows::{Interned, RowStore, TokenKey},
     scan::Fetched,
+    swaps::{ByToken, Payment},
     timing::{Arrival, Timing},
     top_counterparties::TopCounterparties,
 };
-use txgraph_transfers::{Csr, Direction, Position};
+use txgraph_transfers::{Csr, Direction, Position, TransferSource};
 
 /// The state of a search.
 #[derive(Debug)]
@@ -21,16 +22,22 @@ pub(crate) struct Expander<'a> {
     /// The number of roots, which come first in `visited`.
     roots: usize,
     /// Vertices in the order in which they were reached. A vertex number is an index of
-    /// this list.
+    /// this list. Of a search by token, an address has a vertex for each token that it holds.
     visited: Vec<Visited>,
-    /// Vertex number by address number, [`NONE`] if the address is not visited.
+    /// Number of the first vertex by address number, [`NONE`] if the address is not visited.
     vertices: Vec<u32>,
+    /// The number of visited addresses.
+    addresses: u64,
+    /// Of a search that follows each token for itself, and swaps.
+    by_token: Option<ByToken>,
     /// Numbers of vertices that are new, or were reached at a better position.
     pending: Vec<u32>,
     edges: u64,
     omitted: Omitted,
-    /// By address number: the address for which it was last counted as a counterparty.
-    counted_for: Vec<u32>,
+    /// By address number: the count in which it was last a counterparty.
+    counted_in: Vec<u32>,
+    /// The number of counts so far.
+    counts: u32,
 }
 
 /// A vertex that was reached.
@@ -88,14 +95,17 @@ impl<'a> Expander<'a> {
             roots,
             visited: Vec::new(),
             vertices: Vec::new(),
+            addresses: 0,
+            by_token: request.through_swaps.then(ByToken::default),
             pending: Vec::new(),
             edges: 0,
             omitted: Omitted::default(),
-            counted_for: Vec::new(),
+            counted_in: Vec::new(),
+            counts: 0,
         };
         (0..)
             .take(roots)
-            .for_each(|root| expander.visit(root, 0, None));
+            .for_each(|root| expander.visit(root, 0, None, None));
         expander
     }
 
@@ -118,7 +128,7 @@ impl<'a> Expander<'a> {
         let last_hop = self.request.hops == Some(hop);
         let mut frontier = Vec::new();
         for (address, number) in pending {
-            let root = (number as usize) < self.roots;
+            let root = self.is_root(self.visited[number as usize].address);
             let visited = &mut self.visited[number as usize];
             if last_hop {
                 // Vertices of earlier hops keep their decision; they were reached again by
@@ -146,8 +156,53 @@ impl<'a> Expander<'a> {
         frontier
     }
 
+    /// Reads the swaps of the transfers of a frontier, if the search follows them.
+    pub(crate) fn read_swaps(
+        &mut self,
+        source: &dyn TransferSource,
+        frontier: &[FrontierVertex],
+        (fetched, csr): (&Fetched, &Csr),
+        interned: &mut Interned,
+    ) -> Result<(), SearchError> {
+        let mut wanted = Vec::new();
+        let followed = self.by_token.is_some().then_some(frontier);
+        for vertex in followed.unwrap_or_default() {
+            let done = self.visited[vertex.number as usize].followed;
+            if done.is_some() || !self.is_hub(vertex.address, fetched, csr) {
+                let rows = csr.of(vertex.address).iter().copied();
+                wanted.extend(rows.filter(|row| {
+                    let token = fetched.rows.token_key(*row, interned);
+                    self.holds(vertex, token)
+                        && self.follows(vertex.from, done, fetched.rows.position(*row))
+                }));
+            }
+        }
+        let Some(ByToken { swaps, .. }) = &mut self.by_token else {
+            return Ok(());
+        };
+        swaps.read(source, self.request, (&wanted, &fetched.rows), interned)
+    }
+
+    /// Whether a vertex of a search by token can send this one.
+    fn holds(&self, vertex: &FrontierVertex, token: TokenKey) -> bool {
+        self.vertex_number(vertex.address, Some(token)) == Some(vertex.number)
+    }
+
+    /// Whether a transfer at `position` is followed from a vertex that was reached at `from`, and was
+    /// followed from `done`.
+    fn follows(&self, from: Arrival, done: Option<Arrival>, position: Position) -> bool {
+        self.timing.follows(from, position)
+            && !done.is_some_and(|done| self.timing.follows(done, position))
+    }
+
+    /// Whether an address is a root.
+    fn is_root(&self, address: u32) -> bool {
+        (address as usize) < self.roots
+    }
+
     /// Follows the transfers of a frontier. Returns the rows that become edges, in the
-    /// order in which they were followed.
+    /// order in which they were followed, and those that carry swaps, as rows of
+    /// [`Self::swap_rows`].
     pub(crate) fn expand(
         &mut self,
         hop: u32,
@@ -155,13 +210,13 @@ impl<'a> Expander<'a> {
         fetched: &Fetched,
         csr: &Csr,
         interned: &Interned,
-    ) -> Vec<EdgeRow> {
-        let mut edge_rows = Vec::new();
+    ) -> (Vec<EdgeRow>, Vec<EdgeRow>) {
+        let (mut edge_rows, mut swap_rows) = (Vec::new(), Vec::new());
         for vertex in frontier {
             let at = vertex.number as usize;
             // A vertex that was expanded before and reached again is not a hub.
             let again = self.visited[at].followed.is_some();
-            if !again && at >= self.roots && self.is_hub(vertex.address, fetched, csr) {
+            if !again && self.is_hub(vertex.address, fetched, csr) {
                 self.visited[at].expansion = Some(Expansion::Hub);
                 continue;
             }
@@ -170,13 +225,18 @@ impl<'a> Expander<'a> {
                 .expansion
                 .get_or_insert(Expansion::Expanded);
             let rows = csr.of(vertex.address);
-            let (edges, left_out) = (edge_rows.len(), self.omitted.by_top);
+            let left_out = self.omitted.by_top;
             let largest = (self.request.top).map(|top| {
                 TopCounterparties::of(top, vertex.address, rows, &fetched.rows, interned)
             });
             for &row in rows {
                 let end = fetched.rows.row(row).other_end(vertex.address);
-                let end_number = self.vertex_number(end);
+                let by_token = self.by_token.is_some();
+                let token = by_token.then(|| fetched.rows.token_key(row, interned));
+                if token.is_some_and(|token| !self.holds(vertex, token)) {
+                    continue;
+                }
+                let end_number = self.vertex_number(end, token);
                 if self.request.direction == Direction::Both {
                     // If the other end was expanded before, it followed this transfer.
                     let visited = end_number.map(|number| self.visited[number as usize]);
@@ -185,9 +245,7 @@ impl<'a> Expander<'a> {
                     }
                 }
                 let position = fetched.rows.position(row);
-                if !self.timing.follows(vertex.from, position)
-                    || done.is_some_and(|done| self.timing.follows(done, position))
-                {
+                if !self.follows(vertex.from, done, position) {
                     continue;
                 }
                 if let Some(largest) = &largest
@@ -196,44 +254,141 @@ impl<'a> Expander<'a> {
                     self.omitted.by_top += 1;
                     continue;
                 }
-                if self.admit(vertex.number, end_number) {
-                    edge_rows.push(EdgeRow { row, hop: hop + 1 });
-                    self.reach(end, end_number, hop + 1, position);
+                let is_edge = self.is_edge(position);
+                if !is_edge && !self.admit(vertex.number, &[end], position) {
+                    continue;
+                }
+                let next = hop + 1;
+                self.visited[at].has_edges = true;
+                if !is_edge {
+                    edge_rows.push(EdgeRow { row, hop: next });
+                }
+                match self.payment(vertex.address, position, interned) {
+                    None => self.reach((end, token), end_number, next, position),
+                    Some(payment) => {
+                        self.carry(end, next);
+                        let legs = self.swap(vertex.number, &payment, next, interned);
+                        swap_rows.extend(legs);
+                    }
                 }
             }
-            self.visited[at].has_edges |= edge_rows.len() > edges;
             self.visited[at].is_below_top |= self.omitted.by_top > left_out;
+        }
+        (edge_rows, swap_rows)
+    }
+
+    /// The transfers of swaps, if the search follows them.
+    pub(crate) fn swap_rows(&self) -> Option<&RowStore> {
+        self.by_token.as_ref().map(|it| &it.swaps.rows)
+    }
+
+    /// Whether a transfer is an edge already. Only a search by token finds one twice.
+    fn is_edge(&self, position: Position) -> bool {
+        (self.by_token.as_ref()).is_some_and(|it| it.edges.contains(&position))
+    }
+
+    /// The swap that a transfer of this sender pays for. Counts it.
+    fn payment(&mut self, sender: u32, position: Position, interned: &Interned) -> Option<Payment> {
+        let by_token = self.by_token.as_mut()?;
+        let place = (position.block, position.tx);
+        let sender = (place, interned.addresses.value(sender));
+        if by_token.swaps.is_unresolved(&sender) {
+            by_token.unresolved.insert(sender);
+        }
+        let payment = by_token.swaps.payment(position)?.clone();
+        by_token.followed.insert(payment.swap);
+        Some(payment)
+    }
+
+    /// Follows a swap that a transfer of a vertex pays for. Returns the rows that become edges.
+    fn swap(
+        &mut self,
+        start: u32,
+        payment: &Payment,
+        hop: u32,
+        interned: &Interned,
+    ) -> Vec<EdgeRow> {
+        let mut edge_rows = Vec::new();
+        let carried = payment.carried.iter().map(|row| (*row, false));
+        let got = payment.got.iter().map(|row| (*row, true));
+        for (row, is_got) in carried.chain(got) {
+            let Some(rows) = self.swap_rows() else {
+                continue;
+            };
+            let (ends, position) = (rows.row(row), rows.position(row));
+            let token = Some(rows.token_key(row, interned));
+            let is_edge = self.is_edge(position);
+            if !is_edge && !self.admit(start, &[ends.from, ends.to], position) {
+                continue;
+            }
+            if !is_edge {
+                edge_rows.push(EdgeRow { row, hop });
+            }
+            self.carry(ends.from, hop);
+            if is_got {
+                let number = self.vertex_number(ends.to, token);
+                self.reach((ends.to, token), number, hop, position);
+            } else {
+                self.carry(ends.to, hop);
+            }
         }
         edge_rows
     }
 
-    /// Whether the limits leave room for a transfer from one vertex to another, which is
-    /// `None` if it is new. Counts the transfer.
-    fn admit(&mut self, start: u32, end: Option<u32>) -> bool {
-        let full = |max: Option<u64>, now: u64| max.is_some_and(|max| now >= max);
-        if end.is_none() && full(self.request.max_vertices, self.visited.len() as u64) {
+    /// Adds the vertex of an address that carries a swap, unless it has one.
+    fn carry(&mut self, address: u32, hop: u32) {
+        if self.first_vertex(address).is_none() {
+            self.visit(address, hop, None, None);
+            // It is not expanded for that.
+            self.pending.pop();
+            if let Some(visited) = self.visited.last_mut() {
+                visited.expansion = Some(Expansion::Swap);
+            }
+        }
+    }
+
+    /// Whether the limits leave room for a transfer that a vertex leads to, with these ends. Counts the
+    /// transfer.
+    fn admit(&mut self, start: u32, ends: &[u32], position: Position) -> bool {
+        let above = |max: Option<u64>, now: u64| max.is_some_and(|max| now > max);
+        let vertices = ends.iter().map(|end| self.first_vertex(*end));
+        let new = vertices.filter(Option::is_none).count() as u64;
+        if new > 0 && above(self.request.max_vertices, self.addresses + new) {
             self.omitted.by_vertices += 1;
-        } else if full(self.request.max_edges, self.edges) {
+        } else if above(self.request.max_edges, self.edges + 1) {
             self.omitted.by_edges += 1;
             // With `Both` the transfer belongs to its other end as well, which may be
             // expanded later and will not find it.
-            if let Some(end) = end.filter(|_| self.request.direction == Direction::Both) {
+            let both = self.request.direction == Direction::Both;
+            for end in ends.iter().filter(|_| both) {
+                let Some(end) = self.first_vertex(*end) else {
+                    continue;
+                };
                 self.visited[end as usize]
                     .expansion
                     .get_or_insert(Expansion::Limit);
             }
         } else {
             self.edges += 1;
+            if let Some(by_token) = &mut self.by_token {
+                by_token.edges.insert(position);
+            }
             return true;
         }
         self.visited[start as usize].expansion = Some(Expansion::Limit);
         false
     }
 
-    /// Records that a transfer at `position` leads to an address.
-    fn reach(&mut self, address: u32, number: Option<u32>, hop: u32, position: Position) {
+    /// Records that a transfer at `position` leads to an address, with a token if that matters.
+    fn reach(
+        &mut self,
+        (address, token): (u32, Option<TokenKey>),
+        number: Option<u32>,
+        hop: u32,
+        position: Position,
+    ) {
         match number {
-            None => self.visit(address, hop, Some(position)),
+            None => self.visit(address, hop, Some(position), token),
             Some(number) => {
                 let arrival = &mut self.visited[number as usize].arrival;
                 if self.timing.improves(position, *arrival) {
@@ -245,14 +400,20 @@ impl<'a> Expander<'a> {
     }
 
     /// Adds a vertex.
-    fn visit(&mut self, address: u32, hop: u32, arrival: Arrival) {
+    fn visit(&mut self, address: u32, hop: u32, arrival: Arrival, token: Option<TokenKey>) {
         let at = address as usize;
         if self.vertices.len() <= at {
             self.vertices.resize(at + 1, NONE);
         }
         // There are no more vertices than addresses, which are numbered in `u32`.
         let number = u32::try_from(self.visited.len()).unwrap_or(NONE);
-        self.vertices[at] = number;
+        if self.vertices[at] == NONE {
+            self.vertices[at] = number;
+            self.addresses += 1;
+        }
+        if let Some(by_token) = &mut self.by_token {
+            by_token.add(number, address, token);
+        }
         self.visited.push(Visited {
             address,
             hop,
@@ -265,30 +426,44 @@ impl<'a> Expander<'a> {
         self.pending.push(number);
     }
 
-    fn vertex_number(&self, address: u32) -> Option<u32> {
+    /// The vertex of an address; of a search by token, the one that holds it.
+    fn vertex_number(&self, address: u32, token: Option<TokenKey>) -> Option<u32> {
+        let (Some(by_token), Some(token)) = (&self.by_token, token) else {
+            return self.first_vertex(address);
+        };
+        let asked = &self.request.filter.tokens;
+        match self.is_root(address) && asked.matches(token.0.as_ref()) {
+            true => self.first_vertex(address),
+            false => by_token.vertex(address, token),
+        }
+    }
+
+    fn first_vertex(&self, address: u32) -> Option<u32> {
         self.vertices
             .get(address as usize)
             .copied()
             .filter(|number| *number != NONE)
     }
 
-    /// Whether an address has more counterparties than `max_degree`.
+    /// Whether an address that is no root has more counterparties than `max_degree`.
     fn is_hub(&mut self, address: u32, fetched: &Fetched, csr: &Csr) -> bool {
-        let Some(max) = self.request.max_degree else {
+        let Some(max) = self.request.max_degree.filter(|_| !self.is_root(address)) else {
             return false;
         };
         if fetched.hubs.contains(&address) {
             return true;
         }
+        let count = self.counts;
+        self.counts = count.wrapping_add(1);
         let mut degree = 0;
         for &row in csr.of(address) {
             let end = fetched.rows.row(row).other_end(address);
-            if self.counted_for.len() <= end as usize {
-                self.counted_for.resize(end as usize + 1, NONE);
+            if self.counted_in.len() <= end as usize {
+                self.counted_in.resize(end as usize + 1, NONE);
             }
-            let counted_for = &mut self.counted_for[end as usize];
-            if end != address && *counted_for != address {
-                *counted_for = address;
+            let counted_in = &mut self.counted_in[end as usize];
+            if end != address && *counted_in != count {
+                *counted_in = count;
                 degree += 1;
                 if degree > max {
                     return true;
@@ -299,13 +474,19 @@ impl<'a> Expander<'a> {
     }
 
     /// Returns the visited vertices, roots first, and the limits that were reached.
-    pub(crate) fn finish(mut self) -> (Vec<Visited>, Vec<LimitHit>) {
+    pub(crate) fn finish(mut self) -> (Vec<Visited>, Vec<LimitHit>, SwapCounts) {
         if self.request.direction != Direction::Both {
             // They have transfers, but all of them were left out.
             let cut = |it: &&mut Visited| it.is_below_top && !it.has_edges;
             for visited in self.visited.iter_mut().filter(cut) {
                 visited.expansion = Some(Expansion::Limit);
             }
+        }
+        let mut swaps = SwapCounts::default();
+        if let Some(by_token) = &self.by_token {
+            swaps.followed = by_token.followed.len() as u64;
+            swaps.unresolved = by_token.unresolved.len() as u64;
+            self.merge_tokens();
         }
         let count = |expansion| {
             self.visited
@@ -345,6 +526,35 @@ impl<'a> Expander<'a> {
                 transfers_left_out,
             });
         }
-        (self.visited, limits)
+        (self.visited, limits, swaps)
+    }
+
+    /// Leaves one vertex of each address, with why the search ended for one of its tokens.
+    fn merge_tokens(&mut self) {
+        let rank = |visited: &Visited| {
+            let ranked = [
+                Expansion::Swap,
+                Expansion::Expanded,
+                Expansion::LastHop,
+                Expansion::ZeroAddress,
+                Expansion::StopList,
+                Expansion::Hub,
+                Expansion::Limit,
+            ];
+            ranked
+                .into_iter()
+                .position(|it| visited.expansion == Some(it))
+        };
+        for at in 0..self.visited.len() {
+            let visited = self.visited[at];
+            // The first one has the smallest hop.
+            let first = self.vertices[visited.address as usize] as usize;
+            if rank(&visited) > rank(&self.visited[first]) {
+                self.visited[first].expansion = visited.expansion;
+            }
+        }
+        let vertices = &self.vertices;
+        let mut number = 0..;
+        (self.visited).retain(|it| number.next() == Some(vertices[it.address as usize]));
     }
 }

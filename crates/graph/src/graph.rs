@@ -51,6 +51,8 @@ string_enum! {
         StopList = "stop_list",
         /// It is the zero address.
         ZeroAddress = "zero_address",
+        /// It only carries a swap that was followed.
+        Swap = "swap",
         /// `max_vertices` or `max_edges` was reached before all its transfers were added, or `top`
         /// left out all of them.
         Limit = "limit",
@@ -172,6 +174,16 @@ pub enum LimitHit {
     },
 }
 
+/// The number of swaps that transfers of a graph pay for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwapCounts {
+    /// Those that were followed into what was got.
+    pub followed: u64,
+    /// Those of which the transfers do not say what was given for what. The tokens were followed to their
+    /// receivers.
+    pub unresolved: u64,
+}
+
 /// The result of a search. Vertices are ordered by (hop, address) and edges in the total
 /// order of transfers, so equal requests give equal graphs.
 #[derive(Clone, Debug)]
@@ -190,6 +202,8 @@ pub struct TransferGraph {
     pub direction: Direction,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
+    /// The swaps on the way, of a search that [follows them](crate::SearchRequest::through_swaps).
+    pub swaps: SwapCounts,
     /// The report of the scan, with gaps.
     pub scan: ScanReport,
 }

@@ -6,8 +6,8 @@
 //! replay, an index or a cluster.
 //!
 //! Modules, each using only those before it: amount, netting, request, timing, graph, interner, branch_ends,
-//! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, expand, build,
-//! search, transactions, paths, common_counterparties.
+//! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, transactions,
+//! swaps, expand, build, search, paths, common_counterparties.
 
 // The request, and how it is read from the source.
 mod plan;
@@ -21,6 +21,7 @@ mod rows;
 // The search.
 mod expand;
 mod search;
+mod swaps;
 mod timing;
 
 // The result.
@@ -51,7 +52,8 @@ pub use common_counterparties::{
     CommonCounterparties, CommonCounterparty, TransferCounts, common_counterparties,
 };
 pub use graph::{
-    Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, TransferGraph, Vertex, VertexId,
+    Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, SwapCounts, TransferGraph, Vertex,
+    VertexId,
 };
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};

@@ -250,23 +250,30 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
     found
 }
 
-/// The transfers that count. A token's own contract takes the place of the zero address.
+/// The transfers that count.
 fn movements(transfers: &[Transfer]) -> Vec<Movement> {
-    let party = |address: Address, token: Option<Address>| match token {
-        Some(token) if address.is_zero() => token,
-        _ => address,
-    };
-    transfers
-        .iter()
-        .filter(|it| it.token_standard.is_fungible())
-        .map(|it| Movement {
-            from: party(it.from_address, it.token_address),
-            to: party(it.to_address, it.token_address),
+    let moving = |it: &Transfer| {
+        let (from, to) = parties(it)?;
+        Some(Movement {
+            from,
+            to,
             token: it.token_address,
             value: it.value,
         })
-        .filter(|it| it.from != it.to && !it.value.is_zero())
-        .collect()
+    };
+    transfers.iter().filter_map(moving).collect()
+}
+
+/// Who gives and who gets, if the transfer counts. A token's own contract takes the place of the zero
+/// address.
+pub(crate) fn parties(it: &Transfer) -> Option<(Address, Address)> {
+    let party = |address: Address| match it.token_address {
+        Some(token) if address.is_zero() => token,
+        _ => address,
+    };
+    let (from, to) = (party(it.from_address), party(it.to_address));
+    let counts = it.token_standard.is_fungible() && from != to && !it.value.is_zero();
+    counts.then_some((from, to))
 }
 
 /// A sum, if it is an amount: tokens of any contract can state others.

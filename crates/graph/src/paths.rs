@@ -262,6 +262,8 @@ impl<'a> Walk<'a> {
                 hops,
                 // A shorter route may be found by the other half, so time is judged afterwards.
                 time_respecting: false,
+                // So are swaps.
+                through_swaps: false,
                 ..request.clone()
             };
             request.stop_at.insert(end);

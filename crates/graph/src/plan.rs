@@ -62,7 +62,7 @@ pub(crate) fn scan_request(request: &SearchRequest, frontier: Option<&[Address]>
         blocks: request.blocks.clone(),
         filter: TransferFilter {
             touching,
-            ..request.filter.clone()
+            ..request.read_filter()
         },
         wrapped_native: request.wrapped_native.clone(),
         allow_partial: request.allow_partial,

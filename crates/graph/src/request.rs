@@ -3,7 +3,9 @@
 use alloy_primitives::Address;
 use std::collections::BTreeSet;
 use txgraph_labels::Labels;
-use txgraph_transfers::{BlockRanges, Direction, SourceError, TransferFilter, WrappedNative};
+use txgraph_transfers::{
+    BlockRanges, Direction, SourceError, TokenFilter, TransferFilter, WrappedNative,
+};
 
 /// A request for a search.
 #[derive(Clone, Debug)]
@@ -58,6 +60,13 @@ pub struct SearchRequest {
     /// search does not follow. With `Both`, a transfer between two vertices is judged by the one
     /// that is expanded first.
     pub top: Option<u32>,
+    /// Follow each token for itself, and through the swaps of transactions into the token that was got
+    /// ([`Netting`](crate::Netting)). `filter.tokens` are the tokens that the roots send; all tokens are
+    /// read. Only outwards, and with no other filter.
+    ///
+    /// A transfer that pays for a swap leads to the transfers that carry it on, to those that deliver
+    /// what was got, and to nothing else of the addresses between. All of them are one hop.
+    pub through_swaps: bool,
     /// Expand the zero address (mints and burns) as well.
     pub expand_zero: bool,
     /// Bytes that the search may use to keep the transfers of one pass; beyond that it
@@ -89,10 +98,20 @@ impl SearchRequest {
             max_vertices: None,
             max_edges: None,
             top: None,
+            through_swaps: false,
             expand_zero: false,
             memory_bytes_max: Self::MEMORY_BYTES_MAX_DEFAULT,
             allow_partial: false,
         }
+    }
+
+    /// The transfers that the search reads.
+    pub fn read_filter(&self) -> TransferFilter {
+        let mut filter = self.filter.clone();
+        if self.through_swaps {
+            filter.tokens = TokenFilter::All;
+        }
+        filter
     }
 
     /// Returns the roots in the order of their vertices, or why the request is invalid.
@@ -110,6 +129,12 @@ impl SearchRequest {
             format!("max_vertices is {max}, but there are {} roots", roots.len())
         } else if self.top == Some(0) {
             "a search follows at least the largest counterparty, not the largest 0".into()
+        } else if self.through_swaps && self.direction != Direction::Out {
+            "swaps are followed forward; the direction is out".into()
+        } else if self.through_swaps && !self.filter.is_of_tokens_only() {
+            "following swaps needs all transfers of a transaction: no smallest amount, standards, kinds \
+             or ids of tokens"
+                .into()
         } else {
             return Ok(roots);
         };

@@ -10,6 +10,9 @@ const ROWS_MAX: usize = (1 << 31) - 1;
 /// Transfers whose addresses are looked up together.
 const CHUNK: usize = 1 << 10;
 
+/// A token and its id, if it has some; `None` for the native coin.
+pub(crate) type TokenKey = (Option<Address>, Option<U256>);
+
 /// Values that many transfers share, numbered.
 #[derive(Debug, Default)]
 pub(crate) struct Interned {
@@ -222,6 +225,16 @@ impl RowStore {
     /// Returns the token of a row; `None` for the native coin.
     pub(crate) fn token(&self, row: u32, interned: &Interned) -> Option<Address> {
         interned.classes.value(self.row(row).class).0
+    }
+
+    /// Returns the token of a row, and its id.
+    pub(crate) fn token_key(&self, row: u32, interned: &Interned) -> TokenKey {
+        let shape = self.row(row);
+        let id_at =
+            shape.words as usize + usize::from(shape.shape & HAS_SUB != 0) + shape.value_len();
+        let has_id = shape.shape & HAS_ID != 0;
+        let id = has_id.then(|| self.amount(id_at, shape.id_len()));
+        (self.token(row, interned), id)
     }
 
     /// Returns the amount of a row.

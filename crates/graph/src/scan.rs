@@ -93,14 +93,22 @@ pub(crate) fn fetch_touching(
 ) -> Result<Fetched, SearchError> {
     let mut rows = RowStore::default();
     let mut degrees = match degree_max {
-        Some(max) => Some(Degrees::new(max, request.direction, addresses, interned)?),
+        Some(max) => {
+            let mut degrees = Degrees::new(max, request.direction, addresses, interned)?;
+            // A search through swaps reads roots again, for other tokens.
+            for root in &request.roots {
+                degrees.exempt(interned.addresses.intern(*root)?);
+            }
+            Some(degrees)
+        }
         None => None,
     };
     let mut scan_request = plan::scan_request(request, Some(addresses));
     let mut hubs = HashSet::default();
     if let Some(max) = degree_max {
         // Hubs that the source knows need not be requested.
-        for hub in source.hubs(&scan_request, max)? {
+        let hubs_known = source.hubs(&scan_request, max)?.into_iter();
+        for hub in hubs_known.filter(|hub| !request.roots.contains(hub)) {
             hubs.insert(interned.addresses.intern(hub)?);
             if let Some(touching) = &mut scan_request.filter.touching {
                 touching.addresses.remove(&hub);
@@ -151,6 +159,8 @@ struct Degree {
     first_transfers: u32,
     /// Counterparties of its other transfers.
     later: u32,
+    /// Whether they are not counted.
+    is_exempt: bool,
 }
 
 impl Degrees {
@@ -176,6 +186,13 @@ impl Degrees {
         })
     }
 
+    /// All transfers of this address are wanted, if it was requested.
+    fn exempt(&mut self, number: u32) {
+        if let Some(Some(degree)) = self.requested.get_mut(number as usize) {
+            degree.is_exempt = true;
+        }
+    }
+
     /// Whether a requested end of the transfer is not known as a hub.
     fn matches(
         &mut self,
@@ -196,6 +213,10 @@ impl Degrees {
             let Some(Some(degree)) = self.requested.get_mut(start as usize) else {
                 continue;
             };
+            if degree.is_exempt {
+                wanted = true;
+                continue;
+            }
             if degree.later > self.max {
                 continue;
             }

@@ -55,9 +55,9 @@ pub fn search(
     };
     tracing::debug!(by_hop, transfers = fetched.rows.len(), "scanned");
 
-    let (rows, edge_rows) = if by_hop {
+    let (rows, edge_rows) = if by_hop || request.through_swaps {
         expand_by_scans(
-            by_frontier,
+            (source, by_frontier),
             request,
             &mut expander,
             frontier,
@@ -69,7 +69,7 @@ pub fn search(
         let edge_rows = expand_in_memory(request, &mut expander, frontier, &fetched, &interned);
         (fetched.rows, edge_rows)
     };
-    let (visited, limits) = expander.finish();
+    let (visited, limits, swaps) = expander.finish();
     build::build(
         source,
         request,
@@ -79,6 +79,7 @@ pub fn search(
             edge_rows,
             visited,
             limits,
+            swaps,
             report,
         },
     )
@@ -96,7 +97,7 @@ fn expand_in_memory(
     let mut edge_rows = Vec::new();
     let mut hop = 0;
     while !frontier.is_empty() {
-        edge_rows.extend(expander.expand(hop, &frontier, fetched, &csr, interned));
+        edge_rows.extend(expander.expand(hop, &frontier, fetched, &csr, interned).0);
         hop += 1;
         frontier = expander.frontier(hop, interned);
     }
@@ -105,10 +106,10 @@ fn expand_in_memory(
     edge_rows
 }
 
-/// Expands with a scan per hop; `fetched` comes from the first. Returns the rows of edges, in
-/// total order.
+/// Expands with a scan per hop; `fetched` comes from the first. If it is whole, it serves all hops, and
+/// only swaps are read. Returns the rows of edges, in total order.
 fn expand_by_scans(
-    source: &dyn TransferSource,
+    (source, by_frontier): (&dyn TransferSource, &dyn TransferSource),
     request: &SearchRequest,
     expander: &mut Expander<'_>,
     mut frontier: Vec<FrontierVertex>,
@@ -119,9 +120,10 @@ fn expand_by_scans(
     let mut rows = RowStore::default();
     let mut edge_rows = Vec::new();
     let mut hop = 0;
+    let mut csr = (fetched.rows).by_address(request.direction, interned.addresses.len());
     loop {
-        let csr = (fetched.rows).by_address(request.direction, interned.addresses.len());
-        let mut followed = expander.expand(hop, &frontier, &fetched, &csr, interned);
+        expander.read_swaps(source, &frontier, (&fetched, &csr), interned)?;
+        let (mut followed, mut legs) = expander.expand(hop, &frontier, &fetched, &csr, interned);
         // Adjacent rows of one block share its entry.
         followed.sort_unstable();
         for EdgeRow { row, hop } in followed {
@@ -130,25 +132,40 @@ fn expand_by_scans(
                 hop,
             });
         }
-        // Frees memory for the next scan.
-        drop((csr, fetched));
-
+        if let Some(swap_rows) = expander.swap_rows() {
+            legs.sort_unstable();
+            for EdgeRow { row, hop } in legs {
+                edge_rows.push(EdgeRow {
+                    row: rows.push_from(swap_rows, row)?,
+                    hop,
+                });
+            }
+        }
         hop += 1;
         frontier = expander.frontier(hop, interned);
         if frontier.is_empty() {
             break;
         }
-        let addresses: Vec<_> = frontier
+        if fetched.whole {
+            continue;
+        }
+        // Frees memory for the next scan.
+        drop((csr, fetched));
+        let mut addresses: Vec<_> = frontier
             .iter()
             .map(|vertex| interned.addresses.value(vertex.address))
             .collect();
+        // In the order of the frontier.
+        addresses.dedup();
         tracing::debug!(
             hop,
             frontier = addresses.len(),
             edges = edge_rows.len(),
             "scanning again"
         );
-        fetched = scan::fetch_touching(source, request, &addresses, request.max_degree, interned)?;
+        let degree_max = request.max_degree;
+        fetched = scan::fetch_touching(by_frontier, request, &addresses, degree_max, interned)?;
+        csr = (fetched.rows).by_address(request.direction, interned.addresses.len());
         same_chain(report, &fetched.report)?;
     }
     edge_rows.sort_unstable_by_key(|edge| rows.position(edge.row));

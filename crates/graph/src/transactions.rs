@@ -22,12 +22,32 @@ pub fn read_nettings<'a>(
     transfers: impl IntoIterator<Item = &'a Transfer>,
     nettings: &mut Nettings,
 ) -> Result<(), SearchError> {
+    let transfers = transfers.into_iter();
+    let unknown: Vec<_> = transfers
+        .filter(|it| !nettings.contains_key(&it.transaction()))
+        .collect();
+    read_transactions(source, request, unknown, |place, transfers| {
+        nettings.insert(place, netting(transfers));
+        Ok(())
+    })
+}
+
+/// Reads all transfers of the transactions of these transfers, and passes them to `take`, each
+/// transaction once.
+///
+/// # Errors
+///
+/// As [`read_nettings`], and those of `take`.
+pub(crate) fn read_transactions<'a>(
+    source: &dyn TransferSource,
+    request: &SearchRequest,
+    transfers: impl IntoIterator<Item = &'a Transfer>,
+    mut take: impl FnMut((u64, u32), &[Transfer]) -> Result<(), SearchError>,
+) -> Result<(), SearchError> {
     let mut wanted = BTreeMap::<_, Vec<&Transfer>>::new();
     for transfer in transfers {
-        if !nettings.contains_key(&transfer.transaction()) {
-            let known = wanted.entry(transfer.transaction()).or_default();
-            known.push(transfer);
-        }
+        let known = wanted.entry(transfer.transaction()).or_default();
+        known.push(transfer);
     }
     if wanted.is_empty() {
         return Ok(());
@@ -46,7 +66,7 @@ pub fn read_nettings<'a>(
                 .first()
                 .is_some_and(|it| it.transaction() != place)
             {
-                close(&mut transaction, &mut wanted, nettings);
+                close(&mut transaction, &mut wanted, &mut take)?;
             }
             if wanted.contains_key(&place) {
                 transaction.push(transfer.clone());
@@ -54,21 +74,22 @@ pub fn read_nettings<'a>(
         }
         Ok(())
     })?;
-    close(&mut transaction, &mut wanted, nettings);
+    close(&mut transaction, &mut wanted, &mut take)?;
     match wanted.first_key_value() {
         Some(((block, _), _)) => Err(SourceError::Reorged { block: *block }.into()),
         None => Ok(()),
     }
 }
 
-/// Nets a transaction that is read, and takes it off the list if it has the transfers that are known of it.
+/// Passes on a transaction that is read, and takes it off the list, if it has the transfers that are known
+/// of it.
 fn close(
     transaction: &mut Vec<Transfer>,
     wanted: &mut BTreeMap<(u64, u32), Vec<&Transfer>>,
-    nettings: &mut Nettings,
-) {
+    take: &mut impl FnMut((u64, u32), &[Transfer]) -> Result<(), SearchError>,
+) -> Result<(), SearchError> {
     let Some(first) = transaction.first() else {
-        return;
+        return Ok(());
     };
     let place = first.transaction();
     let has = |known: &&Transfer| {
@@ -80,9 +101,10 @@ fn close(
         .is_some_and(|known| known.iter().all(has))
     {
         wanted.remove(&place);
-        nettings.insert(place, netting(transaction));
+        take(place, transaction)?;
     }
     transaction.clear();
+    Ok(())
 }
 
 /// Whether two transfers move the same. Hashes and times are not always read.

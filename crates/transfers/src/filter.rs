@@ -127,6 +127,17 @@ impl TransferFilter {
         }
     }
 
+    /// Whether it wants all transfers of its tokens, but for the sender, the receiver and those inside of
+    /// transactions.
+    pub fn is_of_tokens_only(&self) -> bool {
+        let amounts = &self.amounts;
+        self.min_value.is_zero()
+            && amounts.min_values().is_empty()
+            && amounts.token_ids().is_empty()
+            && self.standards.is_empty()
+            && self.kinds.is_empty()
+    }
+
     /// Whether transfers with this sender and receiver can be wanted.
     #[inline]
     pub fn matches_ends(&self, from: &Address, to: &Address) -> bool {

@@ -209,5 +209,6 @@ fn expansion_text(expansion: Expansion) -> &'static str {
         Expansion::StopList => "not expanded: stop list",
         Expansion::ZeroAddress => "not expanded: zero address",
         Expansion::Limit => "not expanded: limit",
+        Expansion::Swap => "carries a swap",
     }
 }

@@ -4,8 +4,8 @@ use super::{Context, branch_ends, picture::PictureArgs, poisoning, token_notes};
 use crate::{
     args::{ColumnArgs, OutputArgs, SearchArgs, TokenListArgs, graph_formats},
     cluster::ClusterArgs,
-    exit,
-    output::{Terminal, limit_words, print_page},
+    exit, hints,
+    output::{Terminal, limit_words, number, print_page},
     output_folder,
     transfer_tables::{self, TerminalFormat},
 };
@@ -13,8 +13,8 @@ use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result, Source, Target, TokenList,
-    parse::GraphQuery,
+    EndReason, Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result, Source, Target,
+    TokenList, parse::GraphQuery,
 };
 
 /// Follow transfers from some addresses and write the graph around them
@@ -62,6 +62,15 @@ pub(crate) struct GraphArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     follow_top: Option<u32>,
+
+    /// Follow tokens into those that they are swapped for
+    ///
+    /// Each token is followed for itself, from the tokens of `--token` that the roots send. A swap is
+    /// found in the net changes of a transaction: the trail goes on at the address that gets the other
+    /// token, and pools and routers are not expanded for it. All transfers of a swap are one hop.
+    /// `--with-internal` also finds swaps for coins.
+    #[arg(long, help_heading = "Search")]
+    through_swaps: bool,
 
     /// Merge transfers of one sender, receiver and token into one edge
     ///
@@ -132,6 +141,10 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     terminal.stats.phase("write");
     terminal.gaps(&answer.scan);
     terminal.limits(&answer.limits, limit_words);
+    if query.through_swaps {
+        let followed = number(answer.swaps.followed, "swap was", "swaps were");
+        terminal.note(format_args!("{followed} followed into what was got"));
+    }
     if !terminal.is_quiet() {
         branch_ends::note(
             &query.search,
@@ -139,6 +152,11 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
             &answer.blocks,
             terminal,
         );
+        let ends = &answer.branch_ends()?.ends;
+        let at_contracts = ends.iter().any(|end| end.reason == EndReason::Contract);
+        if at_contracts && !query.through_swaps && !query.search.selection.token.is_empty() {
+            terminal.note(format_args!("{}", hints::CONTRACT_SWAPS));
+        }
         poisoning::warn(terminal, &Poisoning::of(&answer));
     }
     token_notes::note(&done.tokens, terminal);

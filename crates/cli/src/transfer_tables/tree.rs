@@ -231,6 +231,7 @@ fn indent(hop: usize) -> String {
 fn end(vertex: &Vertex) -> &'static str {
     match vertex.expansion {
         Expansion::Expanded | Expansion::LastHop => "",
+        Expansion::Swap => "  (carries a swap)",
         Expansion::Hub => "  (hub, not expanded)",
         Expansion::StopList => "  (in the stop list, not expanded)",
         Expansion::ZeroAddress => "  (the zero address, not expanded)",

@@ -410,6 +410,82 @@ fn a_route_goes_through_swaps() {
     }
 }
 
+/// The graph of that sum has the transfers of its two swaps, and nothing else of the pools.
+#[test]
+fn a_graph_goes_through_swaps() {
+    for name in ["dev-v1", "dev-v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            continue;
+        };
+        let sample = Sample::new(fixture);
+        sample.write_genesis();
+        let planted = sample.fixture.truth["scenarios"]["layering-over-exchange"].clone();
+        let role = |name: &str| planted["roles"][name].as_str().unwrap();
+        let [source, middle, end] = ["source", "middle", "end"].map(role);
+        let chain = "--with-internal --chain genesis.json";
+        let token = planted["token"].as_str().unwrap();
+        let line = format!("graph -r {source} -t {token} -n all {chain} --max-degree 30 -f json");
+        let plain = sample.ok(&line);
+        plain.says("--through-swaps");
+        assert!(!plain.stdout.contains(end));
+        let answer = sample.ok(&format!("{line} --through-swaps"));
+        answer.says("2 swaps were followed into what was got");
+        let graph: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let edges = graph["edges"].as_array().unwrap();
+        let position = |it: &Value| {
+            let names = [
+                "block_number",
+                "transaction_index",
+                "log_index",
+                "sub_index",
+            ];
+            names.map(|name| it[name].as_u64())
+        };
+        let positions: BTreeSet<_> = edges.iter().map(position).collect();
+        // A route has the same transfers, but for those beside it.
+        let route = json(&sample, &format!("path {source} {end} {chain}"));
+        for transfer in route["shortest"].as_array().unwrap() {
+            assert!(positions.contains(&position(transfer)), "{transfer}");
+        }
+        let swaps = planted["edges"].as_array().unwrap();
+        for edge in edges {
+            let is_of = |swap: &Value| swap["tx"] == edge["transaction_hash"];
+            assert!(swaps.iter().any(is_of), "{edge}");
+        }
+        for vertex in graph["vertices"].as_array().unwrap() {
+            let address = vertex["id"].as_str().unwrap();
+            let trail = [source, middle, end].iter().position(|it| *it == address);
+            match trail {
+                Some(hop) => {
+                    assert_eq!(vertex["hop"], hop, "{vertex}");
+                    assert_eq!(vertex["expansion"], "expanded", "{vertex}");
+                }
+                None => assert_eq!(vertex["expansion"], "swap", "{vertex}"),
+            }
+        }
+        // From an index the same.
+        sample.ok(&format!("index build --index idx -q {chain}"));
+        let indexed = sample.ok(&format!("{line} --through-swaps --index idx"));
+        let indexed: Value = serde_json::from_str(&indexed.stdout).unwrap();
+        assert_eq!(
+            (&indexed["vertices"], &indexed["edges"]),
+            (&graph["vertices"], &graph["edges"])
+        );
+        // Each swap is a hop.
+        let near = sample.ok(&format!("{line} --through-swaps").replace("-n all", "-n 1"));
+        near.says("1 swap was followed");
+        // Without transfers inside transactions, the answer says that it may be partial.
+        let partial = line.replace("--with-internal ", "");
+        let partial = sample.ok(&format!("{partial} --through-swaps"));
+        partial.says("swaps for coins, which are paid without a log, are not followed");
+        assert!(partial.stdout.contains("are not followed"), "no caveat");
+        let line = format!("graph -r {source} -t {token} --through-swaps");
+        sample.fails(&format!("{line} -d in"), 2, "the direction is `out`");
+        sample.fails(&format!("{line} -d both"), 2, "the direction is `out`");
+        sample.fails(&format!("{line} --min-value 5"), 2, "no smallest amount");
+    }
+}
+
 #[test]
 fn common_counterparties_are_those_of_all_transfers() {
     for sample in samples() {

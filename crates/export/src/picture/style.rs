@@ -50,6 +50,7 @@ impl VertexStyle {
                 None => ("ellipse", "#FFFFFF", "filled", ""),
             },
             Expansion::LastHop => ("ellipse", "#FFFFFF", "filled,dotted", ""),
+            Expansion::Swap => ("ellipse", "#F3F3F3", "filled", "carries a swap"),
             Expansion::Hub => ("octagon", "#E6E6E6", "filled", "hub, not expanded"),
             Expansion::StopList => ("box", "#DCE9F9", "filled", "stop list, not expanded"),
             Expansion::ZeroAddress => ("diamond", "#E6E6E6", "filled", "mint and burn"),

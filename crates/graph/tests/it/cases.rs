@@ -22,6 +22,7 @@ fn show(graph: &TransferGraph) -> String {
             Expansion::StopList => "!",
             Expansion::ZeroAddress => "0",
             Expansion::Limit => "|",
+            Expansion::Swap => "~",
         };
         format!("{}{}{mark}", name(id), vertex.hop)
     });

@@ -10,6 +10,7 @@ mod paths;
 mod property;
 mod reading;
 mod routes;
+mod swaps;
 
 use txgraph_graph::TransferGraph;
 
@@ -19,6 +20,7 @@ fn content(graph: &TransferGraph) -> String {
         graph: petgraph,
         roots,
         limits,
+        swaps,
         scan,
         ..
     } = graph;
@@ -28,5 +30,5 @@ fn content(graph: &TransferGraph) -> String {
         .iter()
         .map(|e| (e.source(), e.target(), &e.weight))
         .collect();
-    format!("{vertices:#?} {edges:#?} {roots:?} {limits:?} {scan:?}")
+    format!("{vertices:#?} {edges:#?} {roots:?} {limits:?} {swaps:?} {scan:?}")
 }

@@ -104,6 +104,10 @@ pub(super) fn run<'s>(
         search = search.time_respecting();
         command.word("--time-respecting");
     }
+    if given.flag("swaps") {
+        search = search.through_swaps(true);
+        command.word("--through-swaps");
+    }
     command.word("--merge");
     command.option("-f", "json");
     Ok((search.run()?, command))

@@ -155,6 +155,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 "time_respecting",
                 "follow a transfer only if it happened after the tokens arrived",
             ),
+            Parameter::flag(
+                "swaps",
+                "follow each token for itself, and into those that it is swapped for",
+            ),
             Parameter::number(
                 "max_edges",
                 [5_000, EDGES_MAX],

@@ -69,6 +69,8 @@ pub struct GraphQuery {
     /// Follow only this number of counterparties from each address and token, those with the
     /// largest amounts.
     pub follow_top: Option<u32>,
+    /// Follow each token for itself, and through swaps into the token that was got.
+    pub through_swaps: bool,
     /// One edge for all transfers of a token from one address to another.
     pub merge: bool,
     /// Another file, for the vertices.
@@ -180,6 +182,7 @@ impl GraphQuery {
         let tokens = source.token_list(&self.token_list)?;
         let options = SearchOptions {
             follow_top: self.follow_top,
+            through_swaps: self.through_swaps,
             ..self.search.read(source, tokens.as_ref())?
         };
         let labels = options.labels.clone();

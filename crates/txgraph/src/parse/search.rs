@@ -74,6 +74,7 @@ impl SearchArgs {
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
             follow_top: None,
+            through_swaps: false,
             expand_zero: self.expand_zero,
         })
     }

@@ -60,7 +60,6 @@ pub struct Analyze<'s> {
     pub(crate) limit: Option<usize>,
     pub(crate) order: PairOrder,
     pub(crate) method: TaintMethod,
-    pub(crate) through_swaps: bool,
     rank: RankSettings,
     max_transfers: u64,
     /// Rankings have the rows that a human-readable page shows.
@@ -85,7 +84,6 @@ impl<'s> Analyze<'s> {
             limit: None,
             order: PairOrder::Amount,
             method: TaintMethod::default(),
-            through_swaps: false,
             rank: RankSettings::default(),
             max_transfers: u64::MAX,
             brief: false,
@@ -113,13 +111,6 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// For [`Measure::Taint`] and [`Measure::Rank`]: follows tokens into those that they are swapped for in
-    /// one transaction. It starts with the selected tokens. Transfers of all tokens are read.
-    pub fn through_swaps(mut self, through_swaps: bool) -> Self {
-        self.through_swaps = through_swaps;
-        self
-    }
-
     /// How [`Measure::Rank`] divides what arrives at an address; default: as in the paper.
     pub const fn rank(mut self, settings: RankSettings) -> Self {
         self.rank = settings;
@@ -136,14 +127,14 @@ impl<'s> Analyze<'s> {
     const fn rules(&self) -> taint::Rules {
         taint::Rules {
             method: self.method,
-            through_swaps: self.through_swaps,
+            through_swaps: self.search.through_swaps,
         }
     }
 
     fn ranking(&self) -> rank::How {
         rank::How {
             settings: self.rank,
-            through_swaps: self.through_swaps,
+            through_swaps: self.search.through_swaps,
             limit: self.rows(),
         }
     }
@@ -173,9 +164,6 @@ impl<'s> Analyze<'s> {
                 ("epsilon".into(), json!(epsilon)),
             ]);
         }
-        if self.through_swaps {
-            options.insert("through-swaps".into(), json!(true));
-        }
         Ok(Description::new("analyze", options))
     }
 
@@ -189,13 +177,18 @@ impl<'s> Analyze<'s> {
         let options = &self.search;
         let (request, cut) = match self.settings() {
             None if self.measure == Measure::Rank => {
+                // It follows swaps in both directions, after the search.
+                let options = SearchOptions {
+                    through_swaps: false,
+                    ..options.clone()
+                };
                 let (request, cut) = options.request(self.source)?;
                 rank::check(&request, self.ranking())?;
                 (Request::Rank(Box::new(request)), cut)
             }
             None => {
                 let (mut request, cut) = options.request(self.source)?;
-                taint::check(&request.filter, request.direction, self.rules())?;
+                taint::check(&request.filter, request.direction)?;
                 request.time_respecting = true;
                 (Request::Taint(Box::new(request)), cut)
             }

@@ -1,6 +1,10 @@
 //! Ranks the addresses around some roots: see [`txgraph_analysis::rank`].
 
-use super::{retry::retry_on_reorg, taint};
+use super::{
+    retry::retry_on_reorg,
+    search::{check_swaps, swap_caveats},
+    taint,
+};
 use crate::{Error, Result, Source};
 use std::collections::BTreeSet;
 use txgraph_analysis::{RankSettings, Ranking, rank};
@@ -31,7 +35,7 @@ pub(super) fn check(request: &SearchRequest, how: How) -> Result<()> {
         ));
     }
     match how.through_swaps {
-        true => taint::check_swaps(&request.filter),
+        true => check_swaps(&request.filter, Direction::Out),
         false => Ok(()),
     }
 }
@@ -74,12 +78,9 @@ pub(super) fn run(
         if ranking.total == 0 && graph.graph.edge_count() > 0 {
             notes.push("the roots moved none of the selected tokens".to_owned());
         }
-        let unresolved = unresolved(&graph, &swaps);
-        if unresolved > 0 {
-            notes.push(taint::unresolved_note(unresolved));
-        }
-        if how.through_swaps && !request.filter.internal {
-            notes.push(taint::NO_COINS.to_owned());
+        if how.through_swaps {
+            let unresolved = unresolved(&graph, &swaps);
+            notes.extend(swap_caveats(unresolved, request.filter.internal));
         }
         Ok((graph, ranking, notes))
     })

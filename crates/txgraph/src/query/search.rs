@@ -17,6 +17,7 @@ use crate::{
     grammar::{Scalar, shortened},
     options,
     select::Resolved,
+    words::number,
 };
 use alloy_primitives::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -29,7 +30,7 @@ use std::{
 };
 use txgraph_graph::{SearchRequest, TransferGraph, search};
 use txgraph_labels::Labels;
-use txgraph_transfers::{BlockRanges, Direction, ScanRequest, Unseen};
+use txgraph_transfers::{BlockRanges, Direction, ScanRequest, TransferFilter, Unseen};
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +138,8 @@ pub struct SearchOptions {
     /// The number of counterparties that are followed from each address and token, those with
     /// the largest amounts.
     pub follow_top: Option<u32>,
+    /// Whether each token is followed for itself, and through swaps into the token that was got.
+    pub through_swaps: bool,
     /// Whether the zero address is expanded, too.
     pub expand_zero: bool,
 }
@@ -153,9 +156,13 @@ impl SearchOptions {
                     .with_hint(Hint::ChooseDirection),
             );
         }
+        let filter = self.selection.filter_for(source)?;
+        if self.through_swaps {
+            check_swaps(&filter, self.direction)?;
+        }
         let Resolved { blocks, cut } = self.selection.resolve(source)?;
         let request = SearchRequest {
-            filter: self.selection.filter_for(source)?,
+            filter,
             wrapped_native: self.selection.wrapped_native.clone(),
             hops: self.hops.limit(),
             direction: self.direction,
@@ -166,6 +173,7 @@ impl SearchOptions {
             max_vertices: self.max_vertices,
             max_edges: self.max_edges,
             top: self.follow_top,
+            through_swaps: self.through_swaps,
             expand_zero: self.expand_zero,
             memory_bytes_max: source.config.memory.unwrap_or(MEMORY_DEFAULT),
             allow_partial: self.selection.allow_partial,
@@ -173,6 +181,41 @@ impl SearchOptions {
         };
         Ok((request, cut))
     }
+}
+
+/// Refuses requests that cannot follow swaps.
+pub(super) fn check_swaps(filter: &TransferFilter, direction: Direction) -> Result<()> {
+    if direction != Direction::Out {
+        return Err(Error::usage(
+            "swaps are followed forward, so the direction is `out`",
+        ));
+    }
+    if !filter.is_of_tokens_only() {
+        return Err(Error::usage(
+            "following swaps needs all transfers of a transaction, so it takes no smallest amount, no \
+             standards, no kinds and no ids of tokens",
+        ));
+    }
+    Ok(())
+}
+
+/// Sentences on what a search that follows swaps cannot say.
+pub(super) fn swap_caveats(unresolved: u64, internal: bool) -> Vec<String> {
+    let mut caveats = Vec::new();
+    if unresolved > 0 {
+        caveats.push(format!(
+            "{} not say what was given for what, so that the tokens are followed to their receivers",
+            number(unresolved, "swap does", "swaps do")
+        ));
+    }
+    if !internal {
+        caveats.push(
+            "transfers inside transactions were not read: swaps for coins, which are paid without a log, \
+             are not followed"
+                .to_owned(),
+        );
+    }
+    caveats
 }
 
 /// The error for a query without a root.
@@ -254,6 +297,13 @@ macro_rules! search_methods {
         /// address and token.
         pub fn follow_top(mut self, counterparties: u32) -> Self {
             self.$($field).+.follow_top = Some(counterparties);
+            self
+        }
+
+        /// Follows each token for itself, and through the swaps of transactions into the token that was
+        /// got. The selected tokens are those that the roots send; transfers of all tokens are read.
+        pub fn through_swaps(mut self, through_swaps: bool) -> Self {
+            self.$($field).+.through_swaps = through_swaps;
             self
         }
 
@@ -373,7 +423,7 @@ impl<'s> PreparedSearch<'s> {
 pub(super) fn scan_request(request: &SearchRequest) -> ScanRequest {
     ScanRequest {
         blocks: request.blocks.clone(),
-        filter: request.filter.clone(),
+        filter: request.read_filter(),
         wrapped_native: request.wrapped_native.clone(),
         with_times: true,
         with_hashes: true,
@@ -382,8 +432,13 @@ pub(super) fn scan_request(request: &SearchRequest) -> ScanRequest {
 }
 
 pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGraph> {
-    let from = source.transfer_source(&request.filter)?;
-    retry_on_reorg(source, || Ok(source.install(|| search(&*from, request))??))
+    let from = source.transfer_source(&request.read_filter())?;
+    let mut graph = retry_on_reorg(source, || Ok(source.install(|| search(&*from, request))??))?;
+    if request.through_swaps {
+        let caveats = swap_caveats(graph.swaps.unresolved, request.filter.internal);
+        graph.scan.caveats.extend(caveats);
+    }
+    Ok(graph)
 }
 
 /// The graph around some addresses: a [`TransferGraph`] that can be written.

@@ -4,7 +4,10 @@
 mod execution;
 mod swaps;
 
-use super::{retry::retry_on_reorg, search::scan_request};
+use super::{
+    retry::retry_on_reorg,
+    search::{scan_request, swap_caveats},
+};
 use crate::{Error, ErrorKind, Result, Source, words::number};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +29,7 @@ const ROWS_MAX: u64 = 1 << 24;
 const ROW_BYTES: u64 = 1024;
 
 /// Refuses requests that taint cannot follow.
-pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules) -> Result<()> {
+pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()> {
     if direction != Direction::Out {
         return Err(Error::usage(
             "taint follows tokens forward, so its direction is `out`",
@@ -42,32 +45,7 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction, rules: Rules)
             "taint needs all transfers of a token, so it takes no kinds",
         ));
     }
-    match rules.through_swaps {
-        true => check_swaps(filter),
-        false => Ok(()),
-    }
-}
-
-/// Refuses filters that leave out parts of swaps.
-pub(super) fn check_swaps(filter: &TransferFilter) -> Result<()> {
-    if filter.standards.is_empty() && filter.amounts.token_ids().is_empty() {
-        return Ok(());
-    }
-    Err(Error::usage(
-        "following swaps needs all transfers of a transaction, so it takes no standards and no ids of tokens",
-    ))
-}
-
-/// A note on swaps that are followed without internal transfers.
-pub(super) const NO_COINS: &str = "transfers inside transactions were not read: swaps for coins, which are paid without a log, \
-     are not followed";
-
-/// A note on swaps that are not followed.
-pub(super) fn unresolved_note(swaps: u64) -> String {
-    format!(
-        "{} not say what was given for what, so that the tokens are followed to their receivers",
-        number(swaps, "swap does", "swaps do")
-    )
+    Ok(())
 }
 
 /// Without an interpreter, there is nothing to execute with.
@@ -117,6 +95,8 @@ pub(super) fn run(
     let (mut request, tokens) = (request.clone(), request.filter.tokens.clone());
     if rules.through_swaps {
         request.filter.tokens = TokenFilter::All;
+        // The amounts decide which tokens go on, and they can come back to a root.
+        request.through_swaps = false;
     }
     let request = &request;
     let from = source.transfer_source(&request.filter)?;
@@ -166,8 +146,11 @@ pub(super) fn run(
                 SWAPS_READ as u64 + not_read
             ));
         }
-        if rules.through_swaps && !request.filter.internal {
-            notes.push(NO_COINS.to_owned());
+        if rules.through_swaps {
+            notes.extend(swap_caveats(
+                taint.unresolved_swaps,
+                request.filter.internal,
+            ));
         }
         if graph.blocks.iter().nth(1).is_some() || !graph.scan.missing.is_empty() {
             notes.push(
@@ -218,9 +201,6 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
              followed to who took them, not into what was got",
             number(taint.swaps.len() as u64, "swap", "swaps")
         ));
-    }
-    if taint.unresolved_swaps > 0 {
-        notes.push(unresolved_note(taint.unresolved_swaps));
     }
     if taint.beyond_slots > 0 {
         notes.push(format!(
@@ -372,6 +352,8 @@ fn follow(
                 touching.addresses.insert(vertex.address);
                 None
             }
+            // Only searches that follow swaps have such vertices.
+            Expansion::Swap => None,
             Expansion::LastHop => Some(TaintEnd::LastHop),
             Expansion::Hub => Some(TaintEnd::Hub),
             Expansion::StopList => Some(TaintEnd::StopList),
