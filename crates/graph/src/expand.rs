@@ -28,7 +28,7 @@ pub(crate) struct Expander<'a> {
     vertices: Vec<u32>,
     /// The number of visited addresses.
     addresses: u64,
-    /// Of a search that follows each token for itself, and swaps.
+    /// The state of a search that follows each token for itself, and swaps.
     by_token: Option<ByToken>,
     /// Numbers of vertices that are new, or were reached at a better position.
     pending: Vec<u32>,

@@ -177,9 +177,9 @@ pub enum LimitHit {
 /// The number of swaps that transfers of a graph pay for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapCounts {
-    /// Those that were followed into what was got.
+    /// Swaps that were followed into what was got.
     pub followed: u64,
-    /// Those of which the transfers do not say what was given for what. The tokens were followed to their
+    /// Swaps whose transfers do not say what was given for what. The tokens were followed to their
     /// receivers.
     pub unresolved: u64,
 }

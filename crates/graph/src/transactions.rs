@@ -37,7 +37,7 @@ pub fn read_nettings<'a>(
 ///
 /// # Errors
 ///
-/// As [`read_nettings`], and those of `take`.
+/// As [`read_nettings`], and the errors of `take`.
 pub(crate) fn read_transactions<'a>(
     source: &dyn TransferSource,
     request: &SearchRequest,

@@ -153,7 +153,11 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
             terminal,
         );
         let ends = &answer.branch_ends()?.ends;
-        let at_contracts = ends.iter().any(|end| end.reason == EndReason::Contract);
+        let at_contracts = ends.iter().any(|end| match end.reason {
+            EndReason::Contract => true,
+            EndReason::Hub => end.contracts.is_some_and(|contracts| contracts > 0),
+            _ => false,
+        });
         if at_contracts && !query.through_swaps && !query.search.selection.token.is_empty() {
             terminal.note(format_args!("{}", hints::CONTRACT_SWAPS));
         }
