@@ -1,11 +1,14 @@
 //! `txgraph replay` on bundles, and writing them.
 
 use crate::{
-    harness::{Run, Sample, bare, run},
+    harness::{Run, Sample, ask, bare, run},
     replay::chain,
 };
 use serde_json::Value;
-use std::fs;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 use txgraph_testkit::fixtures;
 
 /// The bundles of all blocks have the outputs of the node, and need no genesis file.
@@ -200,4 +203,58 @@ fn bundles_are_a_source_of_transfers() {
     bundle("transfers -f csv --allow-partial")
         .ended(0)
         .says("7");
+}
+
+/// What a root of a mainnet block sent, and what was got for it, is somewhere at the end of the block.
+#[test]
+fn tainted_amounts_of_mainnet_blocks_add_up() {
+    let Some(root) = fixtures::require_root() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut rules = BTreeSet::new();
+    for (block, root_address) in [
+        (
+            "19934116-pevm",
+            "0x906f31eb6331b6d069cac3a7158ffed09bc93d38",
+        ),
+        (
+            "15537394-pevm",
+            "0xea674fdde714fd979de3edf0f56aa9716b898ec8",
+        ),
+    ] {
+        let file = root.join(format!("mainnet/blocks/{block}.json.zst"));
+        let line = format!(
+            "analyze taint -q -r {root_address} --with-internal --through-swaps --method execution \
+             -f json --source bundle:{}",
+            file.display()
+        );
+        let answer = ask(folder.path(), &line).ended(0);
+        let result = serde_json::from_str::<Value>(&answer.stdout).unwrap()["result"].take();
+        let mut amounts = BTreeMap::<String, i128>::new();
+        let mut add = |row: &Value, token: &str, amount: &str, sign: i128| {
+            let value: i128 = row[amount].as_str().unwrap().parse().unwrap();
+            let id = format!("{} {}", row[token], row["token_id"]);
+            *amounts.entry(id).or_default() += sign * value;
+        };
+        for (table, token, amount, sign) in [
+            ("sources", "token_address", "value", 1),
+            ("swaps", "got_token_address", "tainted_got", 1),
+            ("ends", "token_address", "amount", -1),
+        ] {
+            for row in result[table].as_array().unwrap() {
+                add(row, token, amount, sign);
+            }
+        }
+        assert!(!amounts.is_empty(), "{block}");
+        assert!(amounts.values().all(|it| *it == 0), "{block}: {amounts:?}");
+        let ledger = result["ledger"].as_array().unwrap();
+        rules.extend(
+            ledger
+                .iter()
+                .map(|row| row["rule"].as_str().unwrap().to_owned()),
+        );
+    }
+    let all = ["got", "given", "passed_on", "slot", "transfer"];
+    assert!(rules.iter().eq(all), "{rules:?}");
 }
