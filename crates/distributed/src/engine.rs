@@ -42,7 +42,7 @@ impl<'a> JobProgress<'a> {
         }
     }
 
-    /// So many tasks ended.
+    /// Takes the number of tasks that ended so far.
     pub(crate) fn ended(&mut self, tasks: u64) {
         let done = self.blocks * tasks.min(self.tasks) / self.tasks;
         self.guard.advance(done.saturating_sub(self.done), 0);

@@ -43,7 +43,7 @@ const FINE: RankSettings = RankSettings {
     epsilon: 1e-6,
 };
 
-/// The walk as it is defined, with the mass of every chip in one map, and every sum anew.
+/// The walk as it is defined, with the mass of every chip in one map, and no sum stored.
 fn twin(graph: &TransferGraph, settings: RankSettings) -> BTreeMap<String, f64> {
     // Vertex, token, and the number of a transfer.
     type State = (VertexId, (Option<Address>, &'static str), i64);

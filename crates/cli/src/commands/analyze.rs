@@ -66,14 +66,14 @@ pub(crate) struct AnalyzeArgs {
     )]
     method: Option<TaintMethod>,
 
-    /// For `taint` and `rank`: follow tokens into those that they are swapped for
+    /// For `taint`, `rank`: follow tokens into what they are swapped for
     ///
     /// A swap is found in the net changes of a transaction. The start is the tokens of `--token`;
     /// transfers of all tokens are read. `--with-internal` also finds swaps for coins.
     #[arg(long, help_heading = "Output")]
     through_swaps: bool,
 
-    /// For `rank`: share of what arrives at an address that is its score [default: 0.15]
+    /// For `rank`: share of what arrives that is the score [default: 0.15]
     #[arg(
         long,
         value_name = "SHARE",
@@ -82,7 +82,7 @@ pub(crate) struct AnalyzeArgs {
     )]
     alpha: Option<f64>,
 
-    /// For `rank`: share of the rest that goes forward, to receivers [default: 0.8]
+    /// For `rank`: share of the rest that goes forward [default: 0.8]
     #[arg(
         long,
         value_name = "SHARE",

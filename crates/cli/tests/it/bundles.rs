@@ -159,7 +159,7 @@ fn bundles_have_the_balances_that_they_were_written_with() {
     bundle("without").ended(3).says("is not in the bundle");
 }
 
-/// Transfers, graphs and taint of bundles are those of the node that they were written from.
+/// Bundles have the transfers, graphs and taint of the node that they were written from.
 #[test]
 fn bundles_are_a_source_of_transfers() {
     let sample = Sample::small();
@@ -205,7 +205,8 @@ fn bundles_are_a_source_of_transfers() {
         .says("7");
 }
 
-/// What a root of a mainnet block sent, and what was got for it, is somewhere at the end of the block.
+/// All tokens that a root of a mainnet block sent, and all that were got for them, are somewhere at the
+/// end of the block.
 #[test]
 fn tainted_amounts_of_mainnet_blocks_add_up() {
     let Some(root) = fixtures::require_root() else {
@@ -219,8 +220,12 @@ fn tainted_amounts_of_mainnet_blocks_add_up() {
             "0x906f31eb6331b6d069cac3a7158ffed09bc93d38",
         ),
         (
-            "15537394-pevm",
-            "0xea674fdde714fd979de3edf0f56aa9716b898ec8",
+            "17034869-pevm",
+            "0x7a250d5630b4cf539739df2c5dacb4c659f2488d",
+        ),
+        (
+            "19929064-pevm",
+            "0x80a64c6d7f12c47b7c66c5b4e20e72bc1fcd5d9e",
         ),
     ] {
         let file = root.join(format!("mainnet/blocks/{block}.json.zst"));

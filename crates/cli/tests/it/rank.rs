@@ -39,7 +39,7 @@ fn scores_and_the_rest_are_one() {
     assert_eq!(few.len(), 3);
 }
 
-/// What was sold reaches who got it, and not what others sent through the pool.
+/// Mass follows a sale to the account that got the other token, and not what others sent through the pool.
 #[test]
 fn mass_goes_through_swaps() {
     for fixture in fixtures::full() {

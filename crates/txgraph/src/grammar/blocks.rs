@@ -151,7 +151,7 @@ impl BlockSpec {
                 let last = number(end);
                 let first = last.checked_sub(less).ok_or_else(|| {
                     self.beyond(format!(
-                        "up to block {last} there is only {}",
+                        "up to block {last}, the chain has only {}",
                         crate::words::number(last + 1, "block", "blocks")
                     ))
                 })?;

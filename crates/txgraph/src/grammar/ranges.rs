@@ -390,7 +390,7 @@ mod tests {
             ("21M:", "the chain ends with block 20000000"),
             (
                 "-30M:",
-                "up to block 20000000 there are only 20000001 blocks",
+                "up to block 20000000, the chain has only 20,000,001 blocks",
             ),
             ("18446744073709551615:+2", "the end is too large"),
         ] {

@@ -33,7 +33,7 @@ string_enum! {
 }
 
 impl Measure {
-    /// Sets the defaults that differ from those of other searches.
+    /// Sets the defaults that other searches do not have.
     pub(crate) const fn set_defaults(self, search: &mut SearchOptions) {
         match self {
             Self::Taint => search.hops = Hops::All,

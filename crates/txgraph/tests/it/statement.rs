@@ -255,7 +255,7 @@ fn a_damaged_row_is_named() {
     let missing = difference(&|it| drop(it["movements"].as_array_mut().unwrap().pop())).unwrap();
     assert_eq!(
         missing,
-        "`movements` has 1 rows in the file, and 2 in the source"
+        "`movements` has 1 row in the file, and 2 in the source"
     );
     let balance = difference(&|it| it["balances"][0]["closing"] = "1".into()).unwrap();
     assert!(
