@@ -260,6 +260,6 @@ fn tainted_amounts_of_mainnet_blocks_add_up() {
                 .map(|row| row["rule"].as_str().unwrap().to_owned()),
         );
     }
-    let all = ["got", "given", "passed_on", "slot", "transfer"];
+    let all = ["given", "got", "passed_on", "slot", "transfer"];
     assert!(rules.iter().eq(all), "{rules:?}");
 }
