@@ -1,8 +1,8 @@
 //! Bundles as the source of blocks and states, and as the record of a replay.
 
 use crate::{
-    BlockReplay, BlockSource, ChainRules, Error, FrameDetail, Genesis, Record, Replayer, Result,
-    StateError, StateHistory, StoredBlock, StoredTransaction,
+    BlockReplay, BlockSource, ChainRules, Error, FrameDetail, Genesis, Record, ReplayOptions,
+    Replayer, Result, StateError, StateHistory, StoredBlock, StoredTransaction,
 };
 use alloy_primitives::B256;
 use std::{
@@ -51,6 +51,24 @@ impl ChainRules {
             path: bundle.path().to_path_buf(),
             chain_id: id,
         })
+    }
+}
+
+impl<'a> Replayer<'a, &'a Bundle, Bundle> {
+    /// A replayer of the block of a bundle. The receipts root of the header stands for all receipts, which
+    /// a bundle does not contain.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChainRules::of_bundle`] and [`Self::new`].
+    pub fn of_bundle(
+        bundle: &'a Bundle,
+        chain_file: Option<&Path>,
+        mut options: ReplayOptions,
+    ) -> Result<Self> {
+        options.verify.receipts = false;
+        let rules = ChainRules::of_bundle(bundle, chain_file)?;
+        Self::new(rules, bundle, bundle, options)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_base::KnownChain;
-use txgraph_replay::{Bundle, ChainRules, FrameDetail, Record, ReplayOptions, Replayer, Verify};
+use txgraph_replay::{Bundle, ChainRules, FrameDetail, Record, ReplayOptions, Replayer};
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
     BlockRange, BlockRanges, BlockTime, ChainInfo, Decoder, FailureKind, Kind, ScanRequest,
@@ -131,24 +131,17 @@ impl StoredBlocks for BundleBlocks {
             |error: txgraph_replay::Error| SourceFailure::new(FailureKind::Unreadable, error);
         let missing =
             || SourceFailure::new(FailureKind::Unreadable, "no bundle contains the block");
-        let file = self.file(chunk.first).ok_or_else(missing)?;
-        let bundle = Bundle::open(file)
-            .map_err(|error| SourceFailure::new(FailureKind::Unreadable, error))?;
-        let rules = ChainRules::of_bundle(&bundle, self.chain_file.as_deref()).map_err(failed)?;
+        let bundle = open(self.file(chunk.first).ok_or_else(missing)?)?;
         let filter = &request.filter;
         let options = ReplayOptions {
-            // The receipts root of the header stands for all receipts.
-            verify: Verify {
-                receipts: false,
-                ..Verify::default()
-            },
             threads: Threads::one(),
             ..ReplayOptions::recording(Record {
                 frames: filter.needs_traces().then_some(FrameDetail::Calls),
                 ..Record::default()
             })
         };
-        let replayer = Replayer::new(rules, &bundle, &bundle, options).map_err(failed)?;
+        let replayer =
+            Replayer::of_bundle(&bundle, self.chain_file.as_deref(), options).map_err(failed)?;
         let replay = replayer.block(chunk.first).map_err(failed)?;
         if let Some(mismatch) = replay.mismatches.first() {
             let error = Error::disagrees(mismatch);
@@ -176,8 +169,7 @@ impl StoredBlocks for BundleBlocks {
             let Some((file, time)) = self.blocks.get(&of_block[0].block_number) else {
                 continue;
             };
-            let bundle = Bundle::open(file)
-                .map_err(|error| SourceFailure::new(FailureKind::Unreadable, error))?;
+            let bundle = open(file)?;
             for transfer in of_block {
                 transfer.block_timestamp = BlockTime::new(*time);
                 if transfer.kind != Kind::Withdrawal {
@@ -189,4 +181,9 @@ impl StoredBlocks for BundleBlocks {
         }
         Ok(())
     }
+}
+
+/// Opens a bundle during a scan.
+fn open(file: &Path) -> std::result::Result<Bundle, SourceFailure> {
+    Bundle::open(file).map_err(|error| SourceFailure::new(FailureKind::Unreadable, error))
 }

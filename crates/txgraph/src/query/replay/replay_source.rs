@@ -15,8 +15,8 @@ use std::{
 use txgraph_evm::Inspector;
 use txgraph_nodedb::NodeDb;
 use txgraph_replay::{
-    BlockReplay, Bundle, ChainRules, Mismatch, RangeReport, ReplayOptions, Replayer,
-    TransactionLocation, TransactionReplay, Verify,
+    BlockReplay, Bundle, Mismatch, RangeReport, ReplayOptions, Replayer, TransactionLocation,
+    TransactionReplay, Verify,
 };
 use txgraph_state::StateRange;
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -185,17 +185,9 @@ impl Replay<'_> {
         bundles: &Bundles,
         bundle: &'a Bundle,
     ) -> Result<Replayer<'a, &'a Bundle, Bundle>> {
-        let rules = ChainRules::of_bundle(bundle, bundles.config.chain.as_deref())?;
         let options = self.options(&bundles.config, &bundles.control);
-        let options = ReplayOptions {
-            // The receipts root of the header stands for all receipts.
-            verify: Verify {
-                receipts: false,
-                ..options.verify
-            },
-            ..options
-        };
-        Ok(Replayer::new(rules, bundle, bundle, options)?)
+        let chain_file = bundles.config.chain.as_deref();
+        Ok(Replayer::of_bundle(bundle, chain_file, options)?)
     }
 
     fn options(&self, config: &Config, control: &RunControl) -> ReplayOptions {
