@@ -39,6 +39,19 @@ impl Sample {
         v2
     }
 
+    /// Chains with a planted sum that is sold over two pools to another account, and from there for coins,
+    /// with a genesis file. The scenario says who takes part, and for how much.
+    pub(crate) fn layered() -> Vec<(Self, Value)> {
+        let layered = |fixture: Fixture| {
+            let scenarios = &fixture.truth["scenarios"];
+            let scenario = scenarios.get("layering-over-exchange")?.clone();
+            let sample = Self::new(fixture);
+            sample.write_genesis();
+            Some((sample, scenario))
+        };
+        fixtures::full().into_iter().filter_map(layered).collect()
+    }
+
     /// A path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

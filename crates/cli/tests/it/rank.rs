@@ -1,7 +1,6 @@
 //! `analyze rank`: addresses by their part in the flow around the roots.
 
 use crate::harness::Sample;
-use txgraph_testkit::fixtures;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/taint.csv");
 const ALICE: &str = "0xa000000000000000000000000000000000000000";
@@ -42,13 +41,7 @@ fn scores_and_the_rest_are_one() {
 /// Mass follows a sale to the account that got the other token, and not what others sent through the pool.
 #[test]
 fn mass_goes_through_swaps() {
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
-        let scenarios = &sample.fixture.truth["scenarios"];
-        let Some(scenario) = scenarios.get("layering-over-exchange") else {
-            continue;
-        };
-        sample.write_genesis();
+    for (sample, scenario) in Sample::layered() {
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         let role = |name: &str| text(&scenario["roles"][name]);
         let [source, middle, end] = ["source", "middle", "end"].map(role);

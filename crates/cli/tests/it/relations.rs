@@ -385,13 +385,7 @@ fn routes_say_what_can_have_flowed() {
 /// A planted sum is sold over two pools to another account, and from there for coins.
 #[test]
 fn a_route_goes_through_swaps() {
-    for name in ["dev-v1", "dev-v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            continue;
-        };
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
-        let planted = sample.fixture.truth["scenarios"]["layering-over-exchange"].clone();
+    for (sample, planted) in Sample::layered() {
         let role = |name: &str| planted["roles"][name].as_str().unwrap();
         let ends = format!("path {} {}", role("source"), role("end"));
         let line = format!("{ends} --with-internal --chain genesis.json");
@@ -413,13 +407,7 @@ fn a_route_goes_through_swaps() {
 /// The graph of that sum has the transfers of its two swaps, and nothing else of the pools.
 #[test]
 fn a_graph_goes_through_swaps() {
-    for name in ["dev-v1", "dev-v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            continue;
-        };
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
-        let planted = sample.fixture.truth["scenarios"]["layering-over-exchange"].clone();
+    for (sample, planted) in Sample::layered() {
         let role = |name: &str| planted["roles"][name].as_str().unwrap();
         let [source, middle, end] = ["source", "middle", "end"].map(role);
         let chain = "--with-internal --chain genesis.json";

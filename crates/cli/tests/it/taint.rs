@@ -213,13 +213,7 @@ fn what_cannot_be_traced_is_refused() {
 /// the end. Without following swaps it ends in the first pool, and the first swap is listed.
 #[test]
 fn a_sum_is_followed_through_swaps() {
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
-        let scenarios = &sample.fixture.truth["scenarios"];
-        let Some(scenario) = scenarios.get("layering-over-exchange") else {
-            continue;
-        };
-        sample.write_genesis();
+    for (sample, scenario) in Sample::layered() {
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         let role = |name: &str| text(&scenario["roles"][name]);
         let [source, middle, end] = ["source", "middle", "end"].map(role);
