@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Times the embedded interpreter beside revm, on whole transactions: same build, same
 # state in memory, CPU time, interleaved rounds. Gas and return data of all engines are
-# compared before anything is timed. Then times our precompiled contracts beside revm's.
+# compared before anything is timed. Then times our precompiled contracts beside revm's, and many
+# threads that call one contract.
 # Called by `./bench.sh evm`.
 #
 #   ./bench.sh evm               all programs (about ten minutes)
@@ -9,7 +10,7 @@
 #   ./bench.sh evm --filter weth
 #
 # Programs: ../shared/fixtures/evm/programs (or TXGRAPH_FIXTURES) when present, else
-# the ones in testdata/. Results: benchmarks/results/evm/{summary,precompiles}.md and raw JSON.
+# the ones in testdata/. Results: benchmarks/results/evm/{summary,precompiles,threads}.md and raw JSON.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -35,4 +36,8 @@ say "timing (programs of $programs)"
 
 say "timing precompiled contracts"
 "$CARGO_TARGET_DIR/release/txgraph-bench" precompiles \
+    --out benchmarks/results/evm --setup "$setup" "${settings[@]}"
+
+say "timing many threads"
+"$CARGO_TARGET_DIR/release/txgraph-bench" threads \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}"

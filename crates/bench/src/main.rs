@@ -9,7 +9,7 @@
 //! baseline, limit   the reference method, and the lower bound of any scan: peers of `sweep`
 //! index, lake       the stores, in this process (feature `stores`)
 //! writers           our writers, polars' writers, and `cat` (feature `writers`)
-//! evm, precompiles, mainnet, replay, compare, geth
+//! evm, precompiles, threads, mainnet, replay, compare, geth
 //!                   the interpreter and its peers (feature `evm`)
 //! count             fixed work, whose instructions are counted (feature `count`)
 //! ```
@@ -85,6 +85,9 @@ enum Task {
     /// Time the contracts of BN254, ours and revm's.
     #[cfg(feature = "evm")]
     Precompiles(evm::precompiles::Timing),
+    /// Time calls of one contract by many threads.
+    #[cfg(feature = "evm")]
+    Threads(evm::precompiles::Timing),
     /// Time real blocks on our interpreter and on revm.
     #[cfg(feature = "evm")]
     Mainnet(evm::mainnet::Options),
@@ -124,6 +127,8 @@ fn main() -> Result<()> {
         Task::Evm(options) => evm::programs::run(&options),
         #[cfg(feature = "evm")]
         Task::Precompiles(options) => evm::precompiles::run(&options),
+        #[cfg(feature = "evm")]
+        Task::Threads(options) => evm::threads::run(&options),
         #[cfg(feature = "evm")]
         Task::Mainnet(options) => evm::mainnet::run(&options),
         #[cfg(feature = "evm")]

@@ -59,8 +59,8 @@ pub(crate) struct Code {
     destinations: Destinations,
     /// The decoded forms, by fork.
     decoded: [OnceLock<Box<Decoded>>; Fork::ALL.len()],
-    /// The bytes that are executed before it is decoded ([`DecodeAfter`]). Threads may lose
-    /// updates of each other, which delays the decoding.
+    /// The bytes that are executed before it is decoded ([`DecodeAfter`]). A state takes from it
+    /// what it has executed, at its end.
     budget: AtomicI64,
     /// The address to which it delegates, if it is a delegation.
     pub(crate) delegate: Option<Address>,
@@ -129,25 +129,23 @@ impl Code {
             .get_or_init(|| Box::new(decode(&self.padded, self.bytes.len(), fork)))
     }
 
-    /// Returns the decoded form, which is created if the budget is spent.
+    /// Returns the decoded form, which is created if nothing is left of `budget`.
     #[inline]
-    pub(crate) fn begin_run(&self, fork: Fork) -> Option<&Decoded> {
+    pub(crate) fn begin_run(&self, fork: Fork, budget: i64) -> Option<&Decoded> {
         match self.decoded(fork) {
-            None if self.budget() <= 0 => Some(self.decode(fork)),
+            None if budget <= 0 => Some(self.decode(fork)),
             decoded => decoded,
         }
     }
 
     /// The bytes that may be executed before it is decoded.
-    #[inline(always)]
     pub(crate) fn budget(&self) -> i64 {
         self.budget.load(Ordering::Relaxed)
     }
 
-    /// Sets [`budget`](Self::budget).
-    #[inline(always)]
-    pub(crate) fn set_budget(&self, bytes: i64) {
-        self.budget.store(bytes, Ordering::Relaxed);
+    /// Takes executed bytes from the [`budget`](Self::budget).
+    pub(crate) fn spend(&self, bytes: i64) {
+        self.budget.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -315,12 +313,11 @@ mod tests {
     #[test]
     fn decoded_once_the_budget_is_spent() {
         let code = Code::new(&[0x00], DecodeAfter::default());
-        assert!(code.begin_run(Fork::Cancun).is_none());
-        code.set_budget(0);
-        assert!(code.begin_run(Fork::Cancun).is_some());
+        assert!(code.begin_run(Fork::Cancun, code.budget()).is_none());
+        assert!(code.begin_run(Fork::Cancun, 0).is_some());
         assert!(code.decoded(Fork::London).is_none());
-        let code = |after| Code::new(&[0x00], after);
-        assert!(code(DecodeAfter::AT_ONCE).begin_run(Fork::Cancun).is_some());
-        assert!(code(DecodeAfter::NEVER).budget() > 1 << 60);
+        let budget = |after| Code::new(&[0x00], after).budget();
+        assert_eq!(budget(DecodeAfter::AT_ONCE), 0);
+        assert!(budget(DecodeAfter::NEVER) > 1 << 60);
     }
 }

@@ -12,11 +12,10 @@ use crate::{
     precompiles::LineCache,
     source::{Failed, Source},
     stack::Stack,
-    state::{Checkpoint, Journal},
+    state::{Checkpoint, Journal, NO_CODE},
     word::Word,
 };
 use alloy_primitives::{Address, B256};
-use std::sync::Arc;
 
 /// Why an instruction failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +92,15 @@ impl Context<'_> {
             && self.journal.is_cold(address)
     }
 
-    pub(crate) fn code(&mut self, account: u32) -> Result<Arc<Code>, Failed> {
+    /// Returns the number of an account's code, which is read if necessary.
+    pub(crate) fn code_number(&mut self, account: u32) -> Result<u32, Failed> {
         self.journal.code(self.source, self.codes, account)
+    }
+
+    /// Returns an account's code, which is read if necessary.
+    pub(crate) fn code(&mut self, account: u32) -> Result<&Code, Failed> {
+        let number = self.code_number(account)?;
+        Ok(self.journal.codes.get(number))
     }
 
     /// Fails if `more` bytes would exceed the limit of an untrusted run. Called by instructions
@@ -184,8 +190,8 @@ pub(crate) struct Request {
     pub(crate) is_static: bool,
     /// The account whose code runs if `code` is `None`.
     pub(crate) code_account: u32,
-    /// The code to run; `None` until it is known.
-    pub(crate) code: Option<Arc<Code>>,
+    /// The number of the code to run; `None` until it is known.
+    pub(crate) code: Option<u32>,
     /// The code comes from a delegation (EIP-7702), by which precompiled contracts do not run.
     pub(crate) delegated: bool,
     /// State gas was paid for a new account, and is given back if the frame fails (EIP-8037).
@@ -277,9 +283,8 @@ pub(crate) struct Frame {
     /// The position of its memory in the buffer of all memories.
     memory_start: usize,
 
-    /// Replaced by [`begin`](Self::begin) and [`drop_code`](Self::drop_code) only: the loop
-    /// reads it without a share of its own.
-    code: Arc<Code>,
+    /// The number of its code.
+    pub(crate) code: u32,
     pub(crate) input: Input,
     pub(crate) kind: FrameKind,
     pub(crate) caller: Address,
@@ -301,7 +306,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// An empty frame, which [`begin`](Self::begin) fills.
-    pub(crate) fn new(stack: Stack, code: Arc<Code>) -> Self {
+    pub(crate) fn new(stack: Stack) -> Self {
         Self {
             stack,
             gas: 0,
@@ -310,7 +315,7 @@ impl Frame {
             memory: std::ptr::dangling_mut(),
             memory_len: 0,
             memory_start: 0,
-            code,
+            code: NO_CODE,
             input: Input::NONE,
             kind: FrameKind::Call,
             caller: Address::ZERO,
@@ -325,17 +330,12 @@ impl Frame {
         }
     }
 
-    /// Drops the code, which may be large init code.
-    pub(crate) fn drop_code(&mut self, no_code: &Arc<Code>) {
-        self.code = Arc::clone(no_code);
-    }
-
     /// Fills the frame from a request. Its memory begins at `memory_start`.
     pub(crate) fn begin(
         &mut self,
         bottom: Stack,
         request: &Request,
-        code: Arc<Code>,
+        code: u32,
         memory_start: usize,
         checkpoint: Checkpoint,
     ) {
@@ -355,11 +355,6 @@ impl Frame {
         self.new_account = request.new_account;
         self.output = (0, 0);
         self.checkpoint = checkpoint;
-    }
-
-    #[inline(always)]
-    pub(crate) fn code(&self) -> &Arc<Code> {
-        &self.code
     }
 
     /// Updates the pointers into the buffer of all memories, which may have moved.

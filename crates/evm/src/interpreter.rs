@@ -227,9 +227,11 @@ fn execute<const DECODED: bool, const TRACED: bool>(
     cx: &mut Context<'_>,
     frame: &mut Frame,
 ) -> Exit {
-    // SAFETY: the frame owns a share of its code. Only `begin` and `drop_code` replace it, which
-    // the machine calls before and after the loop.
-    let code = unsafe { &*std::sync::Arc::as_ptr(frame.code()) };
+    let number = frame.code;
+    // SAFETY: the journal owns a share of the code, at an address that stays when more codes are
+    // added. Codes are removed by the machine only, before and after the loop: when a creation has
+    // ended, and when changes are undone. Neither concerns the code of a frame that has not ended.
+    let code = unsafe { &*std::ptr::from_ref(cx.journal.codes.get(number)) };
     let bytes = code.padded();
     let decoded: Option<&Decoded> = if DECODED { code.decoded(cx.fork) } else { None };
     let (instructions, constants, targets): (&[Instruction], &[Word], &[u32]) = match decoded {
@@ -250,9 +252,9 @@ fn execute<const DECODED: bool, const TRACED: bool>(
         // within the padded code; `code` outlives the loop.
         pc = unsafe { Cursor::of(bytes, frame.position) };
     }
-    // Where the budget of the code (`Code::budget`) would end if the code had no jumps. A jump
+    // Where the budget of the code (`Codes::budget`) would end if the code had no jumps. A jump
     // moves it with the position, so that one addition counts all executed bytes.
-    let budget = code.budget();
+    let budget = cx.journal.codes.budget(number);
     let mut budget_end = if DECODED || TRACED {
         0
     } else {
@@ -348,7 +350,8 @@ fn execute<const DECODED: bool, const TRACED: bool>(
             frame.gas = gas;
             frame.stack = stack;
             if !DECODED && !TRACED {
-                code.set_budget(budget_end.wrapping_sub(pc.address()) + spare);
+                let left = budget_end.wrapping_sub(pc.address()) + spare;
+                cx.journal.codes.set_budget(number, left);
             }
             return $exit;
         }};
@@ -1027,7 +1030,7 @@ fn take_over(cx: &Context<'_>, frame: &mut Frame, slot: usize, fault: Fault) -> 
     if fault != Fault::Halt(Halt::OutOfGas) {
         return None;
     }
-    let code = frame.code();
+    let code = cx.journal.codes.get(frame.code);
     let decoded = code.decoded(cx.fork)?;
     let (position, paid) = decoded.before(slot, code.padded(), &cx.schedule.base)?;
     frame.position = position;

@@ -113,8 +113,9 @@ impl Machine {
                 Exit::Fault(Fault::Source) => return Err(Failed),
             };
             if is_creation(frame.kind) {
-                cx.init_code_bytes -= frame.code().footprint();
-                frame.drop_code(cx.journal.no_code());
+                cx.init_code_bytes -= cx.journal.codes.get(frame.code).footprint();
+                // It may be large.
+                cx.journal.codes.remove(frame.code);
             }
             if ended == Status::Success {
                 let begin = &frame.checkpoint.state_gas;
@@ -193,9 +194,9 @@ impl Machine {
         }
         let code = match cx.request.code.take() {
             Some(code) => code,
-            None => cx.code(cx.request.code_account)?,
+            None => cx.code_number(cx.request.code_account)?,
         };
-        if code.bytes().is_empty() {
+        if cx.journal.codes.get(code).bytes().is_empty() {
             return Ok(Begun::Ended(Ended {
                 status: Status::Success,
                 gas_left: gas,
@@ -203,7 +204,7 @@ impl Machine {
                 created: None,
             }));
         }
-        let frame = self.frame(cx.depth, &code);
+        let frame = self.frame(cx.depth);
         frame.begin_with(cx, code, memory_start, checkpoint);
         Ok(Begun::Frame)
     }
@@ -241,19 +242,19 @@ impl Machine {
         }
         transfer(cx, account);
         let code = Arc::new(cx.codes.prepare(input.bytes()));
+        let code = cx.journal.codes.add(code);
         cx.init_code_bytes += footprint;
         cx.request.input = Input::NONE;
-        let frame = self.frame(cx.depth, &code);
+        let frame = self.frame(cx.depth);
         frame.begin_with(cx, code, memory_start, checkpoint);
         Ok(Begun::Frame)
     }
 
     /// The frame of a depth, created when the depth is first reached.
-    fn frame(&mut self, depth: usize, code: &Arc<Code>) -> &mut Frame {
+    fn frame(&mut self, depth: usize) -> &mut Frame {
         if depth == self.frames.len() {
             let chunk = StackChunk::new();
-            self.frames
-                .push(Frame::new(chunk.bottom(), Arc::clone(code)));
+            self.frames.push(Frame::new(chunk.bottom()));
             self.stacks.push(chunk);
         }
         let frame = &mut self.frames[depth];
@@ -266,11 +267,13 @@ impl Frame {
     fn begin_with(
         &mut self,
         cx: &mut Context<'_>,
-        code: Arc<Code>,
+        code: u32,
         memory_start: usize,
         checkpoint: crate::state::Checkpoint,
     ) {
-        self.decoded = !cx.steps && code.begin_run(cx.fork).is_some();
+        let codes = &cx.journal.codes;
+        let ready = |code| codes.get(code).begin_run(cx.fork, codes.budget(code));
+        self.decoded = !cx.steps && ready(code).is_some();
         self.position = if self.decoded { interpreter::FIRST } else { 0 };
         cx.journal.state_gas.begin_frame();
         self.begin(self.stack, &cx.request, code, memory_start, checkpoint);

@@ -141,8 +141,9 @@ pub(crate) fn load_code(cx: &mut Context<'_>, pays: bool) -> Result<bool, Failed
         return Ok(true);
     }
     cx.journal.mark_accessed(cx.request.account);
-    let code = cx.code(cx.request.account)?;
-    let Some(delegate) = code.delegate.filter(|_| cx.fork >= Fork::Prague) else {
+    let code = cx.code_number(cx.request.account)?;
+    let delegate = cx.journal.codes.get(code).delegate;
+    let Some(delegate) = delegate.filter(|_| cx.fork >= Fork::Prague) else {
         cx.request.code = Some(code);
         return Ok(true);
     };
@@ -158,6 +159,6 @@ pub(crate) fn load_code(cx: &mut Context<'_>, pays: bool) -> Result<bool, Failed
     let (account, _) = cx.access(delegate)?;
     cx.journal.mark_accessed(account);
     cx.request.delegated = true;
-    cx.request.code = Some(cx.code(account)?);
+    cx.request.code = Some(cx.code_number(account)?);
     Ok(true)
 }

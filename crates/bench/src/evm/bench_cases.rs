@@ -14,7 +14,7 @@ use txgraph_revm_peer::{
 pub(crate) const FORK: Fork = Fork::Cancun;
 
 /// A block without fees and with a gas limit for any transaction.
-fn block() -> Block {
+pub(super) fn block() -> Block {
     Call::default().block()
 }
 

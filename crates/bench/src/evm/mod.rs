@@ -13,3 +13,4 @@ pub(crate) mod precompiles;
 pub(crate) mod programs;
 pub(crate) mod replay;
 mod table;
+pub(crate) mod threads;

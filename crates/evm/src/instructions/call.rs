@@ -1,7 +1,6 @@
 //! `CALL`, `CALLCODE`, `DELEGATECALL` and `STATICCALL`.
 
 use crate::{
-    code::Code,
     fork::Fork,
     frame::{Context, Fault, Frame, Request},
     gas::{self, ACCOUNT_STATE_BYTES, CALL_STIPEND, WARM_ACCESS},
@@ -10,7 +9,6 @@ use crate::{
     stack::Operands,
     word::Word,
 };
-use std::sync::Arc;
 
 /// Charges for the call and stores a [`Request`]. The machine creates the frame.
 ///
@@ -111,7 +109,7 @@ fn makes_account(cx: &Context<'_>, account: u32, value: Word) -> bool {
     }
 }
 
-/// The code that a call of the account runs: its own, or since EIP-7702 another account's.
+/// The number of the code that a call of the account runs: its own, or since EIP-7702 another account's.
 /// The frame pays for the access to that account too.
 ///
 /// Before EIP-7702 the result is `None`: the machine reads the code when the frame begins, and a
@@ -120,15 +118,15 @@ fn code_of(
     cx: &mut Context<'_>,
     frame: &mut Frame,
     account: u32,
-) -> Result<(Option<Arc<Code>>, bool), Fault> {
+) -> Result<(Option<u32>, bool), Fault> {
     if cx.fork < Fork::Prague {
         return Ok((None, false));
     }
-    let code = cx.code(account)?;
-    let Some(delegate) = code.delegate else {
+    let code = cx.code_number(account)?;
+    let Some(delegate) = cx.journal.codes.get(code).delegate else {
         return Ok((Some(code), false));
     };
     frame.charge(WARM_ACCESS)?;
     let account = cx.visit(frame, delegate)?;
-    Ok((Some(cx.code(account)?), true))
+    Ok((Some(cx.code_number(account)?), true))
 }

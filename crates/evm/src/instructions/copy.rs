@@ -29,8 +29,8 @@ pub(crate) fn codecopy(
     let (to, from, len) = (operands.at(0), operands.at(1), operands.at(2));
     frame.charge_copy(len)?;
     let to = frame.range(cx.memory, to, len)?;
-    let code = frame.code().bytes().clone();
-    frame.copy_padded(to, &code, from);
+    let code = cx.journal.codes.get(frame.code);
+    frame.copy_padded(to, code.bytes(), from);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Accounts in the journal.
 
 use super::{
+    codes::NO_CODE,
     entry::{AccountEntry, Change},
     journal::Journal,
 };
@@ -137,6 +138,7 @@ impl Journal {
     pub(crate) fn set_code(&mut self, account: u32, code_hash: B256, code: Arc<Code>) {
         self.touch(account);
         self.bytes_kept += code.footprint();
+        let code = self.codes.add(code);
         let entry = self.entry(account);
         let before = (
             std::mem::replace(&mut entry.code_hash, code_hash),
@@ -171,16 +173,16 @@ impl Journal {
         true
     }
 
-    /// The prepared code of an account.
+    /// The number of the prepared code of an account.
     #[inline]
     pub(crate) fn code(
         &mut self,
         source: &mut dyn Source,
         cache: &CodeCache,
         account: u32,
-    ) -> Result<Arc<Code>, Failed> {
-        match &self.account(account).code {
-            Some(code) => Ok(Arc::clone(code)),
+    ) -> Result<u32, Failed> {
+        match self.account(account).code {
+            Some(code) => Ok(code),
             None => self.load_code(source, cache, account),
         }
     }
@@ -191,16 +193,18 @@ impl Journal {
         source: &mut dyn Source,
         cache: &CodeCache,
         account: u32,
-    ) -> Result<Arc<Code>, Failed> {
+    ) -> Result<u32, Failed> {
         let hash = self.account(account).code_hash;
         let code = if hash == KECCAK256_EMPTY {
-            Arc::clone(&self.no_code)
-        } else if let Some(code) = cache.get(&hash) {
-            code
+            NO_CODE
         } else {
-            cache.insert(hash, cache.prepare(&source.code(hash)?))
+            let code = match cache.get(&hash) {
+                Some(code) => code,
+                None => cache.insert(hash, cache.prepare(&source.code(hash)?)),
+            };
+            self.codes.add(code)
         };
-        self.entry(account).code = Some(Arc::clone(&code));
+        self.entry(account).code = Some(code);
         Ok(code)
     }
 
@@ -211,8 +215,8 @@ impl Journal {
         account: u32,
     ) -> Result<Bytes, Failed> {
         let entry = self.account(account);
-        match &entry.code {
-            Some(code) => Ok(code.bytes().clone()),
+        match entry.code {
+            Some(code) => Ok(self.codes.get(code).bytes().clone()),
             None if entry.has_code() => source.code(entry.code_hash),
             None => Ok(Bytes::new()),
         }

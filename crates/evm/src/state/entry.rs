@@ -1,8 +1,7 @@
 //! The entries of the journal: accounts, slots, and changes that can be undone.
 
-use crate::{code::Code, source::Account, word::Word};
+use crate::{source::Account, word::Word};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
-use std::sync::Arc;
 
 /// An account that was read.
 #[derive(Debug)]
@@ -11,8 +10,8 @@ pub(crate) struct AccountEntry {
     pub(crate) balance: Word,
     pub(crate) nonce: u64,
     pub(crate) code_hash: B256,
-    /// The prepared code, once it was needed.
-    pub(super) code: Option<Arc<Code>>,
+    /// The number of the prepared code, once it was needed.
+    pub(super) code: Option<u32>,
     /// Whether the account exists. Before EIP-161 an empty account may exist.
     pub(crate) exists: bool,
     /// Whether its storage in the source is deleted.
@@ -134,7 +133,7 @@ pub(super) enum Change {
     },
     Code {
         account: u32,
-        before: Box<(B256, Option<Arc<Code>>)>,
+        before: Box<(B256, Option<u32>)>,
     },
     Created {
         account: u32,

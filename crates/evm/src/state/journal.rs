@@ -5,23 +5,19 @@
 
 use super::{
     changes::{AccountChange, SlotChange, Transition},
+    codes::Codes,
     entry::{AccountEntry, Change, NO_SLOT, RECENT_SLOTS, Slot, TransientSlot},
     keys::SlotKey,
     state_gas::StateGas,
     warm_set::WarmSet,
 };
-use crate::{
-    code::{Code, DecodeAfter},
-    fork::Fork,
-    word::Word,
-};
+use crate::{fork::Fork, word::Word};
 use alloy_primitives::{
     Address, B256, Log, U256, address,
     map::{AddressMap, HashMap},
 };
-use std::sync::Arc;
 
-/// AddressFilter this account is never undone. All clients had this bug when one transaction of mainnet
+/// A touch of this account is never undone. All clients had this bug when one transaction of mainnet
 /// depended on it (EIP-161, block 2,675,119), so it is part of the rules.
 const RIPEMD160: Address = address!("0000000000000000000000000000000000000003");
 
@@ -57,7 +53,7 @@ pub(crate) struct Journal {
     pub(super) touched: Vec<u32>,
     /// Warm accounts and slots that were not read.
     pub(super) warm: WarmSet,
-    pub(super) no_code: Arc<Code>,
+    pub(crate) codes: Codes,
     /// The transitions of the last transaction, if they are kept.
     pub(super) transitions: Option<Vec<Transition>>,
     /// The number of the current transaction, from 1.
@@ -86,7 +82,7 @@ impl Default for Journal {
             changes: Vec::new(),
             touched: Vec::new(),
             warm: WarmSet::default(),
-            no_code: Arc::new(Code::new(&[], DecodeAfter::default())),
+            codes: Codes::default(),
             transitions: None,
             transaction: 1,
             logs: Vec::new(),
@@ -98,11 +94,6 @@ impl Default for Journal {
 }
 
 impl Journal {
-    /// The code of accounts without code.
-    pub(crate) fn no_code(&self) -> &Arc<Code> {
-        &self.no_code
-    }
-
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             changes: self.changes.len(),
@@ -156,7 +147,11 @@ impl Journal {
             Change::Nonce { account, before } => self.entry(account).nonce = before,
             Change::Code { account, before } => {
                 let entry = self.entry(account);
-                (entry.code_hash, entry.code) = *before;
+                let undone;
+                (entry.code_hash, undone, entry.code) = (before.0, entry.code, before.1);
+                if let Some(code) = undone {
+                    self.codes.remove(code);
+                }
             }
             Change::Created { account, before } => self.entry(account).created = before,
             Change::Destroyed { account } => self.entry(account).destroyed = 0,
@@ -243,6 +238,7 @@ impl Journal {
         self.transient.clear();
         self.transient_ids.clear();
         self.block_hashes.clear();
+        self.codes.clear();
         self.changes.clear();
         self.touched.clear();
         self.warm.clear();
@@ -303,7 +299,7 @@ impl Journal {
         slots.sort_unstable_by_key(|slot| slot.key);
         let before = entry.original.unwrap_or_default().code_hash;
         let code_changed = entry.exists && entry.code_hash != before;
-        let code = entry.code.as_ref().map(|code| code.bytes().clone());
+        let code = entry.code.map(|code| self.codes.get(code).bytes().clone());
         Some(AccountChange {
             address: entry.address,
             original: entry.original,

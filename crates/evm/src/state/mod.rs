@@ -3,6 +3,7 @@
 
 mod accounts;
 mod changes;
+mod codes;
 mod entry;
 mod journal;
 mod keys;
@@ -13,6 +14,7 @@ mod transition;
 mod warm_set;
 
 pub use changes::{AccountChange, SlotChange, Transition};
+pub(crate) use codes::NO_CODE;
 pub(crate) use journal::{Checkpoint, Journal, log_bytes};
 pub use overrides::AccountOverride;
 pub(crate) use state_gas::StateGas;

@@ -5,9 +5,9 @@ use super::{
     entry::{AccountEntry, Change},
     journal::Journal,
 };
-use crate::{code::Code, source::Account, word::Word};
+use crate::{source::Account, word::Word};
 use alloy_primitives::B256;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 /// An account and its written slots before a transaction.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Before {
     balance: Word,
     nonce: u64,
     code_hash: B256,
-    code: Option<Arc<Code>>,
+    code: Option<u32>,
     /// By number: the value before the transaction, and at its end, before deletions.
     slots: BTreeMap<u32, (Word, Word)>,
 }
@@ -28,7 +28,7 @@ impl From<&AccountEntry> for Before {
             balance: entry.balance,
             nonce: entry.nonce,
             code_hash: entry.code_hash,
-            code: entry.code.clone(),
+            code: entry.code,
             slots: BTreeMap::new(),
         }
     }
@@ -59,7 +59,7 @@ impl Journal {
                 Change::Balance { account, before } => of(*account, &mut |b| b.balance = *before),
                 Change::Nonce { account, before } => of(*account, &mut |b| b.nonce = *before),
                 Change::Code { account, before } => of(*account, &mut |b| {
-                    (b.code_hash, b.code) = (**before).clone();
+                    (b.code_hash, b.code) = **before;
                 }),
                 Change::Slot { slot, before } => {
                     let entry = &self.slots[*slot as usize];
@@ -112,13 +112,13 @@ impl Journal {
             return None;
         }
         let code_changed = entry.code_hash != before.code_hash;
-        let code_of = |code: &Option<Arc<Code>>| code.as_ref().map(|code| code.bytes().clone());
+        let code_of = |code: Option<u32>| code.map(|code| self.codes.get(code).bytes().clone());
         Some(Transition {
             address: entry.address,
             before: account,
             after,
-            code_before: code_of(&before.code),
-            code_after: code_changed.then(|| code_of(&entry.code).unwrap_or_default()),
+            code_before: code_of(before.code),
+            code_after: code_changed.then(|| code_of(entry.code).unwrap_or_default()),
             created: entry.created == self.transaction,
             destroyed,
             slots,
