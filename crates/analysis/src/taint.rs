@@ -12,7 +12,8 @@
 //!   are upper bounds, and what arrives at one address may have several sources.
 //!
 //! The transfers of the roots are the *sources*. What comes back to a root ends there, because it
-//! is part of a later source. Each account has a balance in each token, which includes tokens that
+//! is part of a later source. If only some tokens of a root are sources, it is followed in the others like
+//! any address: a root may swap what is tainted itself. Each account has a balance in each token, which includes tokens that
 //! are not tainted. Except for poison, the amounts of the sources add up to the amounts of the ends,
 //! exactly.
 //!
@@ -358,7 +359,6 @@ impl<'a> TaintTracker<'a> {
         }
         let token = token_of(transfer);
         self.begin_transaction(Some(transfer));
-        let is_source = || self.source_tokens.matches(transfer.token_address.as_ref());
         let paid = self
             .claims
             .as_mut()
@@ -368,8 +368,8 @@ impl<'a> TaintTracker<'a> {
             Some((_, PaidBy::Slot)) => TaintRule::Slot,
             Some((_, PaidBy::Received)) => TaintRule::PassedOn,
         };
-        let tainted = match (self.end)(&from) {
-            Some(TaintEnd::Returned) if is_source() => {
+        let tainted = match self.end_of(&(from, token)) {
+            Some(TaintEnd::Returned) => {
                 self.sources.push(transfer.clone());
                 vec![(self.sources.len() - 1, transfer.value, 0)]
             }
@@ -396,6 +396,13 @@ impl<'a> TaintTracker<'a> {
             Arrival::Later if is_given => {}
             Arrival::Later => self.note(transfer, &tainted, rule),
         }
+    }
+
+    /// Why tokens are not followed beyond an address.
+    fn end_of(&self, of: &(Address, Token)) -> Option<TaintEnd> {
+        let (address, (token, ..)) = of;
+        (self.end)(address)
+            .filter(|end| *end != TaintEnd::Returned || self.source_tokens.matches(token.as_ref()))
     }
 
     /// Adds tainted parts of a transfer to the rows.
@@ -457,8 +464,9 @@ impl<'a> TaintTracker<'a> {
             claims.receive(transfer, of.1, tainted);
         }
         let value = transfer.value;
+        let is_followed = self.end_of(&of).is_none();
         let account = self.accounts.entry(of).or_default();
-        if !tainted.is_empty() && account.arrivals.is_none() && (self.end)(&of.0).is_none() {
+        if !tainted.is_empty() && account.arrivals.is_none() && is_followed {
             // What it had before is not tainted, and older than what arrives now.
             let (address, (token, standard, _)) = of;
             let is_counted = standard.is_fungible();
@@ -514,10 +522,11 @@ impl<'a> TaintTracker<'a> {
                 .sort_by_key(|row| (row.transfer.position(), row.rule, row.source));
         }
         let swaps = swaps.unwrap_or_default();
+        let accounts = std::mem::take(&mut self.accounts);
         let held = |(of, account): ((Address, Token), Account)| {
             let (address, (token_address, token_standard, token_id)) = of;
             let arrivals = account.arrivals?;
-            let (end, amount) = match ((self.end)(&address), &account.lots) {
+            let (end, amount) = match (self.end_of(&of), &account.lots) {
                 (None, Some(lots)) if method != TaintMethod::Poison => {
                     (TaintEnd::Held, lots.tainted())
                 }
@@ -536,7 +545,7 @@ impl<'a> TaintTracker<'a> {
                 last_block: arrivals.last_block,
             })
         };
-        let mut ends: Vec<_> = self.accounts.into_iter().filter_map(held).collect();
+        let mut ends: Vec<_> = accounts.into_iter().filter_map(held).collect();
         ends.extend(swaps.sinks());
         let is_compared = |sink: &&TaintSink| sink.is_compared(method);
         let mut taint = Taint {

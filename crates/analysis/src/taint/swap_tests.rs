@@ -30,6 +30,13 @@ fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Tain
     tracker.finish()
 }
 
+fn only_t() -> TokenFilter {
+    TokenFilter::Only {
+        tokens: [testing::address("T")].into_iter().collect(),
+        native: false,
+    }
+}
+
 fn check(method: TaintMethod, text: &str, rows: &[&str], ends: &[&str]) -> Taint {
     let found = run(method, &testing::transactions(text), TokenFilter::All);
     let shown = shown(&found);
@@ -174,13 +181,21 @@ fn unresolved_swaps_are_counted_and_followed_to_the_receiver() {
 #[test]
 fn sources_are_of_the_named_tokens() {
     let transfers = testing::transactions("r>a:4@T | r>a:9@U | a>p:4@T p>a:2@V");
-    let only = TokenFilter::Only {
-        tokens: [testing::address("T")].into_iter().collect(),
-        native: false,
-    };
-    let found = run(TaintMethod::Fifo, &transfers, only);
+    let found = run(TaintMethod::Fifo, &transfers, only_t());
     assert_eq!(found.sources.len(), 1);
     assert_eq!(shown(&found).1, ["a:4 swapped", "a:2 held"]);
+}
+
+/// What a root gets for a token of its sources is not one of its sources, so it is followed there.
+#[test]
+fn a_root_that_swaps_is_followed_in_the_other_token() {
+    let transfers = testing::transactions("x>r:1@U | r>p:4@T p>r:8@U | r>b:6@U | b>r:1@T");
+    let found = run(TaintMethod::Fifo, &transfers, only_t());
+    let ends = ["r:4 swapped", "b:5 held", "r:3 held"];
+    assert_eq!(shown(&found).1, ends, "r had 1 of U before");
+    let found = run(TaintMethod::Fifo, &transfers, TokenFilter::All);
+    let ends = ["r:4 swapped", "r:8 returned", "b:6 held"];
+    assert_eq!(shown(&found).1, ends, "all tokens of the root are sources");
 }
 
 /// Transactions of payments, and of swaps through routers, with what comes back, in any order.
@@ -224,8 +239,9 @@ proptest! {
         method in prop::sample::select(vec![
             TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
         ]),
+        tokens in prop::sample::select(vec![TokenFilter::All, only_t()]),
     ) {
-        let found = run(method, &transfers, TokenFilter::All);
+        let found = run(method, &transfers, tokens);
         let mut sums: BTreeMap<Option<Address>, [AmountSum; 2]> = BTreeMap::new();
         for source in &found.sources {
             sums.entry(source.token_address).or_default()[0] += widen(source.value);

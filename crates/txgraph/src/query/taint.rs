@@ -121,7 +121,7 @@ pub(super) fn run(
         let (opening, obstacle) = match method {
             // What was there before does not matter.
             TaintMethod::Poison => Default::default(),
-            _ => openings(source, &graph)?,
+            _ => openings(source, &graph, swaps.as_ref().map(|(swaps, _)| swaps))?,
         };
         let how = How {
             method,
@@ -227,8 +227,23 @@ fn because(why: Option<Error>) -> String {
 type Balances = BTreeMap<(Address, Option<Address>), U256>;
 
 /// The balances of all addresses through which tokens can have gone, and why they are not known.
-fn openings(source: &Source, graph: &TransferGraph) -> Result<(Balances, Option<Error>)> {
+fn openings(
+    source: &Source,
+    graph: &TransferGraph,
+    swaps: Option<&Nettings>,
+) -> Result<(Balances, Option<Error>)> {
     let mut wanted = BTreeSet::new();
+    // Roots that get something for what they give, perhaps from an address that is not expanded.
+    let roots: BTreeSet<_> = (graph.roots.iter())
+        .map(|root| graph.graph[*root].address)
+        .collect();
+    let swaps = swaps.into_iter().flat_map(BTreeMap::values);
+    let swaps = swaps.flat_map(|netting| &netting.swaps);
+    wanted.extend(
+        swaps
+            .filter(|swap| roots.contains(&swap.to))
+            .map(|swap| (swap.to, swap.got_token)),
+    );
     for edge in graph.graph.edge_indices() {
         let Some((_, to)) = graph.graph.edge_endpoints(edge) else {
             continue;
