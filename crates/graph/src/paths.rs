@@ -19,7 +19,9 @@ use ranked::{Ranked, ranked};
 use reached::Order;
 use states::{Question, Rows};
 use std::collections::BTreeMap;
-use txgraph_transfers::{BlockRange, Direction, ScanReport, Transfer, TransferSource};
+use txgraph_transfers::{
+    AddressSet, BlockRange, Direction, Kind, ScanReport, Transfer, TransferSource, WrappedNative,
+};
 
 /// The number of times that the swaps of routes are read, before the swaps of all transfers are.
 const ROUNDS_MAX: u32 = 3;
@@ -132,7 +134,14 @@ pub fn transfer_flows(
     let walk = Walk::new(source, request, to, Continuation::SameToken)?;
     let Read { rows, limits, scan } = walk.read(request)?;
     let passable = |address: &Address| walk.passes(request, address);
-    let flows = flow::flows(&rows, walk.ends, passable, request.time_respecting);
+    let wrappers = walk.wrappers(&rows);
+    let flows = flow::flows(
+        &rows,
+        walk.ends,
+        passable,
+        &wrappers,
+        request.time_respecting,
+    );
     Ok(TransferFlows {
         flows,
         limits,
@@ -185,6 +194,23 @@ impl<'a> Walk<'a> {
             count: 1,
             nettings: Nettings::new(),
         })
+    }
+
+    /// The contracts of wrapped coins: those that are known on the chain or named, and those that these
+    /// transfers show.
+    fn wrappers(&self, rows: &[Transfer]) -> AddressSet {
+        let chain_id = self.source.chain().chain_id;
+        let known = match self.request.wrapped_native.resolved(chain_id) {
+            WrappedNative::Only(known) => known,
+            WrappedNative::Auto | WrappedNative::Any | WrappedNative::None => Vec::new(),
+        };
+        let wraps = rows
+            .iter()
+            .filter(|it| matches!(it.kind, Kind::Wrap | Kind::Unwrap));
+        wraps
+            .filter_map(|it| it.token_address)
+            .chain(known)
+            .collect()
     }
 
     /// Whether routes go on from an address.
@@ -325,7 +351,8 @@ impl<'a> Walk<'a> {
     ) -> Result<([Vec<Route>; 2], Option<RoutesCut>), SearchError> {
         let (from, to) = self.ends;
         let passable = |address: &Address| self.passes(request, address);
-        let given = Rows::new(rows, from, passable, self.continuation);
+        let wrappers = self.wrappers(rows);
+        let given = Rows::new(rows, from, passable, &wrappers, self.continuation);
         let mut round = 0;
         loop {
             round += 1;

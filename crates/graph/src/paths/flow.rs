@@ -8,7 +8,7 @@
 use crate::{AmountSum, Asset, widen};
 use alloy_primitives::{Address, U256, map::HashMap};
 use std::collections::{BTreeMap, VecDeque};
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{AddressSet, Transfer};
 
 /// The largest amount of one token that can have gone from one address to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +30,13 @@ pub struct Flow {
 /// The flows between two addresses, by token: the tokens of which something can have gone.
 ///
 /// `rows`: in total order. `passable`: whether an address other than the two passes on what it gets.
-/// `in_time`: whether tokens can leave an address only after they arrived.
+/// `in_time`: whether tokens can leave an address only after they arrived. `wrappers`: addresses that pass
+/// on what they get only within its transaction.
 pub(super) fn flows(
     rows: &[Transfer],
     (from, to): (Address, Address),
     passable: impl Fn(&Address) -> bool,
+    wrappers: &AddressSet,
     in_time: bool,
 ) -> Vec<Flow> {
     let mut by_token: BTreeMap<(Asset, Option<U256>), Vec<&Transfer>> = BTreeMap::new();
@@ -46,7 +48,7 @@ pub(super) fn flows(
         .into_iter()
         .filter_map(|((asset, token_id), rows)| {
             let mut network = Network::default();
-            let edges = network.build(&rows, (from, to), &passable, in_time);
+            let edges = network.build(&rows, (from, to), &passable, wrappers, in_time);
             let amount = network.maximize();
             if amount.is_zero() {
                 return None;
@@ -123,16 +125,21 @@ impl Network {
         rows: &[&Transfer],
         (from, to): (Address, Address),
         passable: impl Fn(&Address) -> bool,
+        wrappers: &AddressSet,
         in_time: bool,
     ) -> Vec<Option<usize>> {
         let (source, sink) = (self.node(), self.node());
         debug_assert_eq!((source, sink), (SOURCE, SINK));
-        let mut newest: HashMap<Address, Newest> = HashMap::default();
+        let place = |at: Address, row: &Transfer| {
+            let stays = wrappers.contains(&at);
+            (at, stays.then(|| row.transaction()))
+        };
+        let mut newest: HashMap<(Address, Option<(u64, u32)>), Newest> = HashMap::default();
         if !in_time {
             // One node for each address, and for all times.
             for row in rows {
                 for end in [row.from_address, row.to_address] {
-                    newest.entry(end).or_insert_with(|| Newest {
+                    newest.entry(place(end, row)).or_insert_with(|| Newest {
                         node: self.node(),
                         has_left: false,
                     });
@@ -148,7 +155,8 @@ impl Network {
                 true => SOURCE,
                 false => {
                     // Nothing that counts arrived here before.
-                    let at = newest.get_mut(&sender).filter(|_| passable(&sender))?;
+                    let at = newest.get_mut(&place(sender, row));
+                    let at = at.filter(|_| passable(&sender))?;
                     at.has_left = in_time;
                     at.node
                 }
@@ -156,12 +164,12 @@ impl Network {
             let arrives = match receiver == to {
                 true => SINK,
                 false if !passable(&receiver) => return None,
-                false => self.arrival(newest.get(&receiver)),
+                false => self.arrival(newest.get(&place(receiver, row))),
             };
             if arrives != SINK {
                 let has_left = false;
                 let node = arrives;
-                newest.insert(receiver, Newest { node, has_left });
+                newest.insert(place(receiver, row), Newest { node, has_left });
             }
             Some(self.edge(leaves, arrives, widen(row.value)))
         });

@@ -4,19 +4,24 @@ use super::Route;
 use crate::{Nettings, Swap};
 use alloy_primitives::{Address, U256, map::HashMap};
 use std::collections::BTreeMap;
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{AddressSet, Transfer};
 
 /// How a route goes on from a transfer: the transfers that may be the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Continuation {
     /// Transfers of the same token (and id). If the transfer pays for a [`Swap`], also the transfers that
     /// lead from it to what the swap pays out, all of one transaction. Transfers of zero tokens are left
-    /// out.
+    /// out. The contract of a wrapped coin holds the coins of all its users, so a route passes it only within
+    /// one transaction.
     #[default]
     SameToken,
     /// Transfers of any token, in order: the route shows contacts, and not that an amount went on.
     AnyToken,
 }
+
+/// Where a route goes on: an address, the token, if it has to stay the same, and the transaction, if it
+/// cannot leave that.
+type GroupKey = (Address, Option<TokenKey>, Option<(u64, u32)>);
 
 /// The token that a route has to go on with; `None` if any will do.
 type TokenKey = (Option<Address>, Option<U256>);
@@ -35,10 +40,11 @@ pub(super) struct Rows<'a> {
     mixed: HashMap<(u64, u32), &'a [Transfer]>,
     /// The rows that leave an address that routes pass through, by asset, in total order. None goes back
     /// to the start.
-    by_asset: HashMap<(Address, Option<TokenKey>), usize>,
+    groups: HashMap<GroupKey, usize>,
     leaving: Vec<Vec<usize>>,
     /// The rows that leave such an address, by transaction with several tokens.
     by_transaction: HashMap<(Address, (u64, u32)), Vec<usize>>,
+    wrappers: &'a AddressSet,
     continuation: Continuation,
 }
 
@@ -47,6 +53,7 @@ impl<'a> Rows<'a> {
         rows: &'a [Transfer],
         from: Address,
         passable: impl Fn(&Address) -> bool,
+        wrappers: &'a AddressSet,
         continuation: Continuation,
     ) -> Self {
         let keeps_token = continuation == Continuation::SameToken;
@@ -60,9 +67,10 @@ impl<'a> Rows<'a> {
             rows,
             starts: Vec::new(),
             mixed: mixed.map(|all| (all[0].transaction(), all)).collect(),
-            by_asset: HashMap::default(),
+            groups: HashMap::default(),
             leaving: Vec::new(),
             by_transaction: HashMap::default(),
+            wrappers,
             continuation,
         };
         for (row, transfer) in rows.iter().enumerate() {
@@ -71,8 +79,8 @@ impl<'a> Rows<'a> {
                 it.starts.push(row);
             }
             if passable(&sender) && transfer.to_address != from {
-                let key = (sender, it.asset(transfer));
-                let group = *it.by_asset.entry(key).or_insert(it.leaving.len());
+                let key = it.group(sender, transfer);
+                let group = *it.groups.entry(key).or_insert(it.leaving.len());
                 it.leaving
                     .resize_with(it.leaving.len().max(group + 1), Vec::new);
                 it.leaving[group].push(row);
@@ -99,7 +107,7 @@ impl<'a> Rows<'a> {
     /// The rows that leave the receiver of a transfer and can go on from it with its asset, with the number of
     /// their group.
     pub(super) fn leaving(&self, it: &Transfer) -> Option<(usize, &[usize])> {
-        let group = *self.by_asset.get(&(it.to_address, self.asset(it)))?;
+        let group = *self.groups.get(&self.group(it.to_address, it))?;
         Some((group, &self.leaving[group]))
     }
 
@@ -112,6 +120,13 @@ impl<'a> Rows<'a> {
     /// The transfers of all transactions with several tokens.
     pub(super) fn mixed(&self) -> impl Iterator<Item = &'a Transfer> {
         self.mixed.values().copied().flatten()
+    }
+
+    /// The group of a transfer at one of its ends.
+    fn group(&self, at: Address, it: &Transfer) -> GroupKey {
+        let asset = self.asset(it);
+        let stays = asset.is_some() && self.wrappers.contains(&at);
+        (at, asset, stays.then(|| it.transaction()))
     }
 
     fn asset(&self, it: &Transfer) -> Option<TokenKey> {

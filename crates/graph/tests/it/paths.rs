@@ -8,9 +8,9 @@ use txgraph_graph::{
     Asset, Continuation, Nettings, Route, SearchRequest, TransferCounts, TransferPaths,
     common_counterparties, netting,
     testing::{self, MemorySource, address, name},
-    transfer_paths,
+    transfer_flows, transfer_paths,
 };
-use txgraph_transfers::{Position, Transfer};
+use txgraph_transfers::{Position, Transfer, WrappedNative};
 
 pub(crate) const ALL: [Continuation; 2] = [Continuation::SameToken, Continuation::AnyToken];
 
@@ -41,6 +41,44 @@ fn text(route: Option<&Route>) -> Option<String> {
             .collect::<Vec<_>>()
             .join(" "),
     )
+}
+
+/// What one user wraps is not what another one unwraps.
+#[test]
+fn wrapped_coins_are_passed_within_one_transaction() {
+    for (text, is_one) in [
+        ("a>w:5@eth w>b:5@eth", false),
+        ("|a>w:5@eth w>b:5@eth", true),
+    ] {
+        let source = MemorySource::new(batches(text));
+        for (wrapped, continuation, in_time) in [
+            (true, Continuation::SameToken, true),
+            (true, Continuation::SameToken, false),
+            (true, Continuation::AnyToken, true),
+            (false, Continuation::SameToken, true),
+        ] {
+            let request = SearchRequest {
+                hops: None,
+                time_respecting: in_time,
+                wrapped_native: match wrapped {
+                    true => WrappedNative::Only(vec![address("w")]),
+                    false => WrappedNative::None,
+                },
+                ..SearchRequest::new(vec![address("a")], source.available.clone())
+            };
+            let passes = is_one || !wrapped || continuation == Continuation::AnyToken;
+            let found = transfer_paths(&source, &request, address("b"), continuation, 1).unwrap();
+            assert_eq!(
+                found.shortest.len(),
+                usize::from(passes),
+                "{text} {wrapped}"
+            );
+            if continuation == Continuation::SameToken {
+                let found = transfer_flows(&source, &request, address("b")).unwrap();
+                assert_eq!(found.flows.len(), usize::from(passes), "{text} {wrapped}");
+            }
+        }
+    }
 }
 
 /// The transfers in order, in transactions of their own. Those between `|` are in one transaction.
