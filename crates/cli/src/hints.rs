@@ -85,7 +85,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
 
 /// How to go on from a root without transfers.
 pub(crate) const SILENT_ROOT: &str = "check the address for typing errors, or ask for other \
-     blocks, tokens (--token) or another --direction";
+     blocks, tokens (--token) or another direction";
 
 /// How to go on from a root that is a contract without transfers.
 pub(crate) const SILENT_CONTRACT: &str = "transfers of a token are requested with --token; transfers inside transactions with \

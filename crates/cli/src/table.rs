@@ -84,7 +84,7 @@ impl Level {
 ///
 /// On a terminal, a column with one value moves into the title. If the table is still too
 /// wide, symbols stand for tokens; then addresses are shortened, each to digits that no other
-/// address in the table has; then amounts are rounded, then columns on the right
+/// address in the table has; then amounts are rounded, then the [least important](importance) columns
 /// are left out, which the title says. Whatever still does not fit becomes a list of its rows. Columns without any value are left out.
 pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     if table.rows.is_empty() {
@@ -133,26 +133,21 @@ fn fit(
         if grid.width(level) > width {
             continue;
         }
-        let row = table.rows.first().map_or(&[][..], Vec::as_slice);
-        let constant = constant.into_iter().map(|at| {
-            let value = words.cell(row, at, Level::Full);
-            format!("{}: {value}", words.column(at))
-        });
-        page.text += &remarks(constant, width);
+        page.text += &remarks(constants(words, table, constant), width);
         page.text += &grid.draw(level);
         page.is_shortened = level >= Level::Short && grid.has_addresses;
         page.is_rounded = level >= Level::Rounded;
         return;
     }
-    // Columns on the right are the least important ones.
     let level = Level::Rounded;
     let mut grid = Grid::new(words, table, level, rows);
-    grid.take_constant(&table.rows[..rows]);
+    let constant = grid.take_constant(&table.rows[..rows]);
     let removed = grid.narrow(level, width);
     if grid.columns.len() < COLUMNS_MIN {
         page.text += &Grid::new(words, table, Level::Full.max(begin), rows).list();
         return;
     }
+    page.text += &remarks(constants(words, table, constant), width);
     let removed = removed.into_iter().enumerate();
     let removed = removed.map(|(place, name)| match place {
         0 => format!("not shown: {name}"),
@@ -162,6 +157,36 @@ fn fit(
     page.text += &grid.draw(level);
     page.is_shortened = grid.has_addresses;
     page.is_rounded = true;
+}
+
+/// The values of columns with one value.
+fn constants(
+    words: &CellText<'_>,
+    table: &Table,
+    columns: Vec<usize>,
+) -> impl Iterator<Item = String> {
+    let row = table.rows.first().map_or(&[][..], Vec::as_slice);
+    columns.into_iter().map(move |at| {
+        let value = words.cell(row, at, Level::Full);
+        format!("{}: {value}", words.column(at))
+    })
+}
+
+/// How long a column stays if there is no room: positions and kinds go first, amounts and parties last.
+/// Of equals, columns on the right go first.
+fn importance(name: &str, column_type: ColumnType) -> u8 {
+    const MINOR: [&str; 6] = [
+        "block_number",
+        "transaction_index",
+        "log_index",
+        "token_standard",
+        "kind",
+        "hop",
+    ];
+    match column_type {
+        ColumnType::Address | ColumnType::Amount => 2,
+        _ => u8::from(!MINOR.contains(&name)),
+    }
 }
 
 /// Remarks of a title, in lines that fit if possible.
@@ -192,6 +217,7 @@ struct Column {
     at: usize,
     name: String,
     column_type: ColumnType,
+    importance: u8,
 }
 
 impl Grid {
@@ -203,6 +229,7 @@ impl Grid {
                 at,
                 name: words.column(at),
                 column_type: table.columns[at].column_type,
+                importance: importance(&table.columns[at].name, table.columns[at].column_type),
             })
             .collect();
         let row = |row: &Vec<Value<'static>>| {
@@ -245,18 +272,21 @@ impl Grid {
         taken
     }
 
-    /// Removes columns on the right until the drawing fits. Returns their names.
+    /// Removes the least important columns until the drawing fits. Returns their names.
     fn narrow(&mut self, level: Level, width: usize) -> Vec<String> {
         let mut removed = Vec::new();
         while self.width(level) > width
-            && let Some(column) = self.columns.pop()
+            && let Some((place, _)) = (self.columns.iter().enumerate())
+                .min_by_key(|(place, column)| (column.importance, std::cmp::Reverse(*place)))
         {
-            removed.insert(0, column.name);
+            let column = self.columns.remove(place);
+            removed.push((column.at, column.name));
             for row in &mut self.rows {
-                row.pop();
+                row.remove(place);
             }
         }
-        removed
+        removed.sort_unstable();
+        removed.into_iter().map(|(_, name)| name).collect()
     }
 
     /// The columns of the terminal that the drawing needs.

@@ -18,7 +18,7 @@ impl Patterns {
         let listed = self.findings.len() as u64;
         let mut title = match listed == found {
             true => format!("Patterns: {found} found"),
-            false => format!("Patterns: {listed} of {found} found"),
+            false => format!("Patterns: {found} found, {listed} of them listed"),
         };
         title += ", hints by fixed rules";
         if self.hubs > 0 {

@@ -21,7 +21,7 @@ use txgraph_revm_peer::flat::FlatState;
 const THREADS: [u64; 4] = [1, 2, 8, 64];
 
 /// Calls by one execution of the caller's code.
-const CALLS: u64 = 1_000;
+const CALLS: u16 = 1_000;
 
 const CALLER: Address = Address::repeat_byte(0xca);
 const CALLEE: Address = Address::repeat_byte(0xce);
@@ -91,7 +91,7 @@ fn call_ns(
             .map(|handle| handle.join().ok().context("a thread panicked")?)
             .collect::<Result<Vec<u64>>>()
     })?;
-    Ok(times.iter().sum::<u64>() as f64 / (threads * runs * CALLS) as f64)
+    Ok(times.iter().sum::<u64>() as f64 / (threads * runs * u64::from(CALLS)) as f64)
 }
 
 /// The CPU time of `runs` executions of the caller's code on this thread.
@@ -120,7 +120,7 @@ fn thread_ns(state: &FlatState, codes: Arc<CodeCache>, runs: u64) -> Result<u64>
 /// A contract that calls the other one [`CALLS`] times.
 fn state() -> FlatState {
     let mut caller = vec![0x61];
-    caller.extend((CALLS as u16).to_be_bytes());
+    caller.extend(CALLS.to_be_bytes());
     // JUMPDEST; five zeros; the address.
     caller.extend([0x5b, 0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x73]);
     caller.extend(CALLEE);

@@ -216,11 +216,11 @@ impl Shown {
             let native = |amount| self.native(amount);
             text += &match unrecorded {
                 Unrecorded::Left(amount) => format!(
-                    "{} left the contract in none of these transfers{hint}\n",
+                    "{} left the contract without one of these transfers{hint}\n",
                     native(amount)
                 ),
                 Unrecorded::Arrived(amount) => format!(
-                    "{} arrived at the contract in none of these transfers{hint}\n",
+                    "{} arrived at the contract without one of these transfers{hint}\n",
                     native(amount)
                 ),
             };

@@ -33,7 +33,12 @@ use txgraph::{
 ///   taint       where the tokens are that the roots sent: amounts, followed through all transfers
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[command(after_long_help = EXAMPLES, verbatim_doc_comment)]
+#[command(
+    after_long_help = EXAMPLES,
+    verbatim_doc_comment,
+    mut_arg("hops", |arg| arg.help("How far to follow [default: 1; taint: all; rank: 3]")),
+    mut_arg("direction", |arg| arg.help("Where tokens went or came from [default: out; rank: both]"))
+)]
 pub(crate) struct AnalyzeArgs {
     /// Measure to compute
     #[arg(value_parser = words(Measure::ALL, Measure::as_str))]
@@ -59,7 +64,8 @@ pub(crate) struct AnalyzeArgs {
     /// For `taint`: which tokens of an account leave first [default: fifo]
     ///
     /// `fifo`: those that arrived first; `lifo`: those that arrived last; `haircut`: the same share of
-    /// all; `poison`: everything that leaves after a tainted token arrived is tainted.
+    /// all; `poison`: everything that leaves after a tainted token arrived is tainted; `execution`: as
+    /// `haircut`, and contracts pay what their storage says is whose.
     #[arg(
         long, value_name = "METHOD",
         value_parser = words(TaintMethod::ALL, TaintMethod::as_str), help_heading = "Output"

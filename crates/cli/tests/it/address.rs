@@ -404,7 +404,7 @@ fn contracts_that_pay_without_logs_are_noticed() {
     let left = paid.sum::<u128>().to_string();
     assert_eq!(found["unrecorded"]["left"], left, "{found}");
     let text = sample.ok(&format!("address {pool} --chain genesis.json"));
-    let line = "left the contract in none of these transfers (--with-internal)";
+    let line = "left the contract without one of these transfers (--with-internal)";
     text.prints(line);
     let whole = ask(&sample, &format!("{pool} --with-internal"));
     assert!(whole["unrecorded"].is_null(), "{whole}");

@@ -186,6 +186,11 @@ impl BlockSpec {
         &self,
         mut find: impl FnMut(u64, DateIs) -> Result<u64, E>,
     ) -> Result<Self, E> {
+        if let Span::Before(Point::Time(first), Point::Time(end)) = self.span
+            && first > end
+        {
+            return Err(wrong(&self.to_string(), "it ends before it begins").into());
+        }
         let mut number = |point, is| match point {
             Point::Time(seconds) => find(seconds, is).map(Point::Number),
             other => Ok(other),

@@ -84,6 +84,12 @@ impl AnalyzeQuery {
                 self.measure.as_str()
             )));
         }
+        if self.order.is_some() && self.measure != Measure::Pairs {
+            return Err(Error::usage(format!(
+                "`{}` has no other order: only `pairs` has",
+                self.measure.as_str()
+            )));
+        }
         let shares = [self.alpha, self.beta, self.epsilon];
         if shares.iter().any(Option::is_some) && !is_rank {
             return Err(Error::usage(format!(

@@ -258,10 +258,16 @@ impl QueryFile {
         {
             return Err(Error::usage(error.to_string()));
         }
-        Err(
-            Error::usage(format!("no saved query `{}`", shortened(name_or_path)))
-                .with_hint(Hint::ListQueries),
-        )
+        let built_in: Vec<_> = BuiltInQuery::ALL
+            .iter()
+            .map(|query| query.as_str())
+            .collect();
+        Err(Error::usage(format!(
+            "no saved query `{}`: built in are {}",
+            shortened(name_or_path),
+            built_in.join(", ")
+        ))
+        .with_hint(Hint::ListQueries))
     }
 
     /// All queries: those that are built in, then those in `./queries`, each by name. A

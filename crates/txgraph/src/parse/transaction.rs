@@ -16,6 +16,12 @@ pub fn parse_transaction(text: &str) -> Result<TransactionName> {
         let (block, index) = position.ok_or_else(wrong)?;
         return Ok(TransactionName::Position { block, index });
     }
+    let is_block = text.len() < 64 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_block && !text.is_empty() {
+        return Err(Error::usage(format!(
+            "{text} is a block, not a transaction: {text}:0 is the first one in it"
+        )));
+    }
     let hash: B256 = text.parse().map_err(|_| wrong())?;
     Ok(TransactionName::Hash(hash))
 }

@@ -134,7 +134,17 @@ pub fn route_remarks(
             )),
             (_, None) => {}
         }
-        if last > first {
+        let transfers = &route.transfers[leg.transfers.clone()];
+        let earlier = transfers
+            .windows(2)
+            .position(|pair| pair[1].position() < pair[0].position());
+        if let Some(place) = earlier {
+            let (before, after) = (first + place, first + place + 1);
+            remarks.push(format!(
+                "transfer {after} happened before transfer {before}: the addresses are in contact, but \
+                 the amount did not go on"
+            ));
+        } else if last > first {
             let most = amount(&leg.asset, leg.at_most);
             remarks.push(format!(
                 "at most {most} can have gone from transfer {first} to {last}"

@@ -1,6 +1,6 @@
 //! Transfers of bundles: each block is executed again.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     path::{Path, PathBuf},
@@ -127,8 +127,14 @@ impl StoredBlocks for BundleBlocks {
         chunk: BlockRange,
         request: &ScanRequest,
     ) -> Result<StoredChunk, SourceFailure> {
-        let failed =
-            |error: txgraph_replay::Error| SourceFailure::new(FailureKind::Unreadable, error);
+        let failed = |error: txgraph_replay::Error| {
+            let error = Error::from(error);
+            let kind = match error.kind {
+                ErrorKind::Unavailable => FailureKind::Missing,
+                _ => FailureKind::Unreadable,
+            };
+            SourceFailure::new(kind, error)
+        };
         let missing =
             || SourceFailure::new(FailureKind::Unreadable, "no bundle contains the block");
         let bundle = open(self.file(chunk.first).ok_or_else(missing)?)?;

@@ -102,6 +102,11 @@ impl<'s> Statement<'s> {
     ///
     /// If the source cannot be read.
     pub fn year(self, year: u16) -> Result<Self> {
+        if !(1970..=9998).contains(&year) {
+            return Err(Error::usage(format!(
+                "there are no blocks of the year {year}: a year has four digits, and is not before 1970"
+            )));
+        }
         let [start, end] = [year, year.saturating_add(1)].map(|year| format!("{year:04}-01-01"));
         let genesis = utc(self.source.header(0)?.timestamp);
         // A year in which the chain begins has all blocks until its end.

@@ -86,9 +86,9 @@ pub(super) fn execute(
         },
     )?;
     executed.notes.push(format!(
-        "{} of {} executed",
+        "executed {} of {}",
         number(count, "transaction", "transactions"),
-        number(contracts.len() as u64, "contract was", "contracts were"),
+        number(contracts.len() as u64, "contract", "contracts"),
     ));
     Ok(executed)
 }

@@ -118,7 +118,8 @@ fn rows<'a>(fields: &'a Map<String, Value>, table: &str) -> &'a [Value] {
     rows.map_or(&[], Vec::as_slice)
 }
 
-/// The first difference between two statements: in a row, or in a note.
+/// The first difference between two statements: in a row, or in another field. No field may be missing or
+/// unknown.
 fn difference_of_fields(written: &Map<String, Value>, own: &Map<String, Value>) -> Option<String> {
     let in_tables = TABLES.iter().find_map(|table| {
         let (written, own) = (rows(written, table), rows(own, table));
@@ -131,19 +132,29 @@ fn difference_of_fields(written: &Map<String, Value>, own: &Map<String, Value>) 
         });
         let mut pairs = written.iter().zip(own).zip(1..);
         let row = pairs.find_map(|((written, own), number)| {
-            let columns = own.as_object()?.iter();
-            let mut columns = columns.map(|(name, own)| (name, own, &written[name.as_str()]));
-            let (name, own, written) = columns.find(|(_, own, written)| own != written)?;
-            Some(format!(
-                "row {number} of `{table}`: `{name}` is {written} in the file, and {own} in the source"
-            ))
+            let differs = match written.as_object() {
+                Some(written) => difference_of_values(written, own.as_object()?, &[])?,
+                None => format!("it is {written} in the file, and {own} in the source"),
+            };
+            Some(format!("row {number} of `{table}`: {differs}"))
         });
         row.or(lengths)
     });
-    in_tables.or_else(|| {
-        let notes = |of: &Map<String, Value>| of.get("notes").cloned().unwrap_or_default();
-        let (written, own) = (notes(written), notes(own));
-        (written != own)
-            .then(|| format!("the notes are {written} in the file, and {own} in the source"))
-    })
+    in_tables.or_else(|| difference_of_values(written, own, &TABLES))
+}
+
+/// The first difference between the fields of two objects, except for some.
+fn difference_of_values(
+    written: &Map<String, Value>,
+    own: &Map<String, Value>,
+    except: &[&str],
+) -> Option<String> {
+    let mut names = own.keys().chain(written.keys());
+    let name = names
+        .find(|name| !except.contains(&name.as_str()) && written.get(*name) != own.get(*name))?;
+    let shown = |of: &Map<String, Value>| of.get(name).unwrap_or(&Value::Null).to_string();
+    let (written, own) = (shown(written), shown(own));
+    Some(format!(
+        "`{name}` is {written} in the file, and {own} in the source"
+    ))
 }
