@@ -339,6 +339,61 @@ mod tests {
         );
     }
 
+    /// Selectors of applications, as they are seen on mainnet.
+    #[test]
+    fn known_functions_have_their_selectors() {
+        let dictionary = Dictionary::common();
+        for (selector, name) in [
+            (
+                0xb6f9de95_u32,
+                "swapExactETHForTokensSupportingFeeOnTransferTokens",
+            ),
+            (
+                0x791ac947,
+                "swapExactTokensForETHSupportingFeeOnTransferTokens",
+            ),
+            (
+                0x5c11d795,
+                "swapExactTokensForTokensSupportingFeeOnTransferTokens",
+            ),
+            (0xfb3bdb41, "swapETHForExactTokens"),
+            (0x4a25d94a, "swapTokensForExactETH"),
+            (0xf305d719, "addLiquidityETH"),
+            (0x414bf389, "exactInputSingle"),
+            (0x04e45aaf, "exactInputSingle"),
+            (0xc04b8d59, "exactInput"),
+            (0xb858183f, "exactInput"),
+            (0xdb3e2198, "exactOutputSingle"),
+            (0x5023b4df, "exactOutputSingle"),
+            (0x49404b7c, "unwrapWETH9"),
+            (0x24856bc3, "execute"),
+            (0x87517c45, "approve"),
+            (0x2b67b570, "permit"),
+            (0x36c78516, "transferFrom"),
+            (0x07ed2379, "swap"),
+            (0x83800a8e, "unoswap"),
+            (0x617ba037, "supply"),
+            (0x69328dec, "withdraw"),
+            (0xa415bcad, "borrow"),
+            (0x573ade81, "repay"),
+            (0xa1903eab, "submit"),
+            (0x21a0adb6, "withdraw"),
+            (0xb214faa5, "deposit"),
+            (0x22895118, "deposit"),
+            (0xe63d38ed, "disperseEther"),
+            (0xc73a2d60, "disperseToken"),
+            (0x252dba42, "aggregate"),
+            (0x82ad56cb, "aggregate3"),
+            (0xbce38bd7, "tryAggregate"),
+            (0x1fad948c, "handleOps"),
+            (0x765e827f, "handleOps"),
+        ] {
+            let mut signatures = dictionary.signatures(selector.to_be_bytes());
+            let is_known = signatures.any(|it| it.split('(').next() == Some(name));
+            assert!(is_known, "{selector:#x} {name}");
+        }
+    }
+
     #[test]
     fn reads_abi_files_and_lists() {
         let folder = tempfile::tempdir().unwrap();
