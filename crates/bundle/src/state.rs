@@ -6,6 +6,12 @@ use alloy_trie::EMPTY_ROOT_HASH;
 use txgraph_evm::{Account, StateSource};
 
 impl Bundle {
+    /// The wei of an account before the block. `None` if the bundle does not contain the account.
+    pub fn coin_before(&self, address: Address) -> Option<U256> {
+        let account = self.state().account(address).ok()?;
+        Some(account.unwrap_or_default().balance)
+    }
+
     /// The state before the block.
     pub fn state(&self) -> BundleState<'_> {
         BundleState {

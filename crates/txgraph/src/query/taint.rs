@@ -304,8 +304,18 @@ fn balances(
     block: u64,
     wanted: &[(Address, Option<Address>)],
 ) -> Result<Vec<Option<U256>>> {
-    if !source.capabilities().contains(crate::Capability::State) {
-        return Ok(vec![None; wanted.len()]);
+    use crate::Capability;
+    if !source.capabilities().contains(Capability::State) {
+        let Some(bundles) = source.bundles(Capability::Transfers)? else {
+            return Ok(vec![None; wanted.len()]);
+        };
+        // A bundle has the accounts before its block.
+        let bundle = bundles.open_block(block.saturating_add(1))?;
+        let coin = |(address, token): &(Address, Option<Address>)| match token {
+            None => bundle.coin_before(*address),
+            Some(_) => None,
+        };
+        return Ok(wanted.iter().map(coin).collect());
     }
     Ok(source.balances(Some(block), wanted)?.1)
 }
