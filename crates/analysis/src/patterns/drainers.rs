@@ -20,8 +20,8 @@ pub(super) fn rule() -> String {
         "a spender takes a token of at least {VICTIMS} owners in transactions that they did not \
          sign and in which they get nothing, each after an approval of the owner for the spender \
          in the blocks of the query. The spender signed the transaction, or is the contract that \
-         it calls. If two or more addresses gain the token in the transaction, the loot is \
-         split. Services that collect payments look the same"
+         it calls. One address gains the token in at least half of the transactions. If two or more \
+         gain it in one, the loot is split. Services that collect payments look the same"
     )
 }
 
@@ -239,14 +239,14 @@ pub(super) fn find(history: &mut History, spenders: &Spenders) -> Result<Vec<Fou
         let victims: BTreeSet<u32> = pulls.iter().map(|pull| pull.owner).collect();
         if victims.len() >= VICTIMS {
             let address = history.addresses.intern(spenders.numbers.value(spender))?;
-            all.push(found(history, address, victims.len(), &pulls));
+            all.extend(found(history, address, victims.len(), &pulls));
         }
     }
     Ok(all)
 }
 
-/// The finding of the pulls of a spender, in order.
-fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Found {
+/// The finding of the pulls of a spender, in order. `None` if no address gains in half of the transactions.
+fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Option<Found> {
     // The token of the most owners; of several, the first that was taken.
     let mut owners: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for pull in pulls {
@@ -262,6 +262,9 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Fou
     // By number of the address, what it gained: in all transactions, and in those with a split.
     let mut gained: BTreeMap<u32, AmountSum> = BTreeMap::new();
     let mut shared: BTreeMap<u32, AmountSum> = BTreeMap::new();
+    // In how many transactions with the token it gained, and how many there are.
+    let mut times: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut with_token = 0usize;
     let (mut transactions, mut splits) = (0usize, 0usize);
     let place = |pull: &Pull| history.get(pull.number).transaction();
     for of_transaction in pulls.chunk_by(|a, b| place(a) == place(b)) {
@@ -276,7 +279,9 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Fou
             if of_asset != asset {
                 continue;
             }
+            with_token += 1;
             for (receiver, gain) in &loot.gains {
+                *times.entry(*receiver).or_default() += 1;
                 *gained.entry(*receiver).or_default() += *gain;
                 if loot.gains.len() > 1 {
                     *shared.entry(*receiver).or_default() += *gain;
@@ -284,6 +289,13 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Fou
             }
         }
         splits += usize::from(is_split);
+    }
+    if times
+        .values()
+        .max()
+        .is_none_or(|most| 2 * most < with_token)
+    {
+        return None;
     }
     let name = |number: u32| history.addresses.value(number);
     let largest = |gains: &BTreeMap<u32, AmountSum>| {
@@ -314,7 +326,7 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Fou
             note += &format!(": {}", shares.join(", "));
         }
     }
-    Found {
+    Some(Found {
         pattern: Pattern::Drainer,
         address,
         other: largest(&gained).first().map(|(receiver, _)| *receiver),
@@ -322,7 +334,7 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Fou
         amount,
         note,
         evidence,
-    }
+    })
 }
 
 /// Where the tokens go that were taken in one transaction, all of one kind.

@@ -76,6 +76,8 @@ impl List<'_> {
             }
             let mut evidence = BTreeSet::new();
             let mut gained: BTreeMap<Address, u128> = BTreeMap::new();
+            let mut times: BTreeMap<Address, usize> = BTreeMap::new();
+            let mut transactions = 0;
             for first in &pulls {
                 let same = |at: &usize| {
                     let [it, first] = [*at, *first].map(|at| &self.0[at]);
@@ -101,6 +103,7 @@ impl List<'_> {
                 if !is_first || self.0[*first].token_address != self.0[main].token_address {
                     continue;
                 }
+                transactions += 1;
                 let owners = together.iter().filter(|at| pulls.contains(at));
                 for holder in holders {
                     let sum = |is_in: bool| -> u128 {
@@ -112,8 +115,12 @@ impl List<'_> {
                     let is_owner = owners.clone().any(|at| self.0[*at].from_address == holder);
                     if !is_owner && sum(true) > sum(false) {
                         *gained.entry(holder).or_default() += sum(true) - sum(false);
+                        *times.entry(holder).or_default() += 1;
                     }
                 }
+            }
+            if times.values().all(|times| 2 * times < transactions) {
+                continue;
             }
             let most = gained.values().max();
             let other = gained.iter().find(|it| Some(it.1) == most).map(|it| *it.0);
