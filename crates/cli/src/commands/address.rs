@@ -12,9 +12,9 @@ use crate::{
 use clap::Args;
 use std::time::Instant;
 use txgraph::{
-    Activity, Address, AddressProfile, AmountSum, Asset, BlockTime, ColumnType, Counterparty,
-    Creation, FirstSent, HeldItem, MovedAsset, Result, Table, TokenStandard, Transfer, U256,
-    Unrecorded,
+    Activity, Address, AddressProfile, AmountSum, Asset, BlockRanges, BlockTime, ColumnType,
+    Counterparty, Creation, FirstSent, HeldItem, MovedAsset, Result, ScanReport, Table,
+    TokenStandard, Transfer, U256, Unrecorded,
     parse::{Checksum, addresses, parse_address, utc},
     printable,
 };
@@ -140,6 +140,13 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The blocks that were read, unless they are all from the first one on.
+fn partly(scan: &ScanReport) -> Option<&BlockRanges> {
+    let read = &scan.covered;
+    let is_partly = read.iter().len() != 1 || read.span().is_some_and(|read| read.first > 1);
+    is_partly.then_some(read)
+}
+
 /// A profile as it is shown.
 struct Shown(Names);
 
@@ -169,6 +176,9 @@ impl Shown {
         }
         for (name, fact) in self.facts(found) {
             line(name, fact);
+        }
+        if let Some(blocks) = partly(&found.scan) {
+            line("transfers", format!("of blocks {blocks} only"));
         }
         line("first funder", self.funder(found));
         if let Some(FirstSent {
@@ -250,9 +260,8 @@ impl Shown {
             ),
             (None, _) => "none found".to_owned(),
         };
-        let covered = &found.scan.covered;
-        if covered.iter().len() != 1 || covered.span().is_some_and(|read| read.first > 1) {
-            unread.push(format!("in blocks {covered} only"));
+        if let Some(blocks) = partly(&found.scan) {
+            unread.push(format!("in blocks {blocks} only"));
         } else if found.balance_before.is_none() {
             unread.push("what the genesis allocated is not known".to_owned());
         }

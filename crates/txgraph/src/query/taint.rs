@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result, Source, words::number};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 pub(super) use swaps::search_through;
-use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintTracker};
+use txgraph_analysis::{Taint, TaintEnd, TaintMethod, TaintRow, TaintRule, TaintTracker};
 use txgraph_graph::{
     Expansion, Nettings, SearchError, SearchRequest, TransferGraph, read_nettings, same_chain,
     search,
@@ -201,6 +201,13 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
              followed to who took them, not into what was got",
             number(taint.swaps.len() as u64, "swap", "swaps")
         ));
+    }
+    let is_by_code = |row: &TaintRow| matches!(row.rule, TaintRule::Slot | TaintRule::PassedOn);
+    if taint.method == TaintMethod::Execution && !taint.rows.iter().any(is_by_code) {
+        notes.push(
+            "no contract paid tainted tokens by what its code did: they are divided as by `haircut`"
+                .to_owned(),
+        );
     }
     if taint.beyond_slots > 0 {
         notes.push(format!(
