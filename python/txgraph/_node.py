@@ -185,7 +185,8 @@ class Node:
         :param stop_at_category: categories of labels that are not expanded, e.g. ``"exchange"``
         :param labels: files with names of addresses, the most important first
         :param follow_top: follow only the counterparties with the largest amounts
-        :param through_swaps: follow each token for itself, and into those that it is swapped for
+        :param through_swaps: follow each token for itself, and into those that it is swapped for;
+            backward, into those that were given for it
         :param max_vertices: end with at most this number of addresses
         :param max_edges: end with at most this number of transfers
         :param expand_zero: expand the zero address, too

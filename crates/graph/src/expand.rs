@@ -8,7 +8,7 @@ use crate::{
     interner::NONE,
     rows::{Interned, RowStore, TokenKey},
     scan::Fetched,
-    swaps::{ByToken, Payment},
+    swaps::{ByToken, Legs},
     timing::{Arrival, Timing},
     top_counterparties::TopCounterparties,
 };
@@ -183,7 +183,7 @@ impl<'a> Expander<'a> {
         swaps.read(source, self.request, (&wanted, &fetched.rows), interned)
     }
 
-    /// Whether a vertex of a search by token can send this one.
+    /// Whether a vertex of a search by token is the one that holds this token.
     fn holds(&self, vertex: &FrontierVertex, token: TokenKey) -> bool {
         self.vertex_number(vertex.address, Some(token)) == Some(vertex.number)
     }
@@ -230,15 +230,19 @@ impl<'a> Expander<'a> {
                 TopCounterparties::of(top, vertex.address, rows, &fetched.rows, interned)
             });
             for &row in rows {
-                let end = fetched.rows.row(row).other_end(vertex.address);
+                let ends = fetched.rows.row(row);
+                let end = ends.other_end(vertex.address);
+                let is_backward =
+                    self.request.direction == Direction::In || ends.from != vertex.address;
                 let by_token = self.by_token.is_some();
                 let token = by_token.then(|| fetched.rows.token_key(row, interned));
                 if token.is_some_and(|token| !self.holds(vertex, token)) {
                     continue;
                 }
                 let end_number = self.vertex_number(end, token);
-                if self.request.direction == Direction::Both {
-                    // If the other end was expanded before, it followed this transfer.
+                if self.request.direction == Direction::Both && !by_token {
+                    // If the other end was expanded before, it followed this transfer. It can lead to
+                    // a swap of one end only.
                     let visited = end_number.map(|number| self.visited[number as usize]);
                     if end != vertex.address && visited.is_some_and(|end| end.followed.is_some()) {
                         continue;
@@ -246,6 +250,9 @@ impl<'a> Expander<'a> {
                 }
                 let position = fetched.rows.position(row);
                 if !self.follows(vertex.from, done, position) {
+                    continue;
+                }
+                if is_backward && self.is_returned(position) {
                     continue;
                 }
                 if let Some(largest) = &largest
@@ -263,12 +270,11 @@ impl<'a> Expander<'a> {
                 if !is_edge {
                     edge_rows.push(EdgeRow { row, hop: next });
                 }
-                match self.payment(vertex.address, position, interned) {
+                match self.legs(vertex.address, position, is_backward, interned) {
                     None => self.reach((end, token), end_number, next, position),
-                    Some(payment) => {
+                    Some(legs) => {
                         self.carry(end, next);
-                        let legs = self.swap(vertex.number, &payment, next, interned);
-                        swap_rows.extend(legs);
+                        swap_rows.extend(self.swap(vertex.number, &legs, next, interned));
                     }
                 }
             }
@@ -287,31 +293,36 @@ impl<'a> Expander<'a> {
         (self.by_token.as_ref()).is_some_and(|it| it.edges.contains(&position))
     }
 
-    /// The swap that a transfer of this sender pays for. Counts it.
-    fn payment(&mut self, sender: u32, position: Position, interned: &Interned) -> Option<Payment> {
-        let by_token = self.by_token.as_mut()?;
-        let place = (position.block, position.tx);
-        let sender = (place, interned.addresses.value(sender));
-        if by_token.swaps.is_unresolved(&sender) {
-            by_token.unresolved.insert(sender);
-        }
-        let payment = by_token.swaps.payment(position)?.clone();
-        by_token.followed.insert(payment.swap);
-        Some(payment)
+    /// Whether a transfer brings back a part of what its receiver paid for a swap: it came from there.
+    fn is_returned(&self, position: Position) -> bool {
+        (self.by_token.as_ref()).is_some_and(|it| it.swaps.is_returned(position))
     }
 
-    /// Follows a swap that a transfer of a vertex pays for. Returns the rows that become edges.
-    fn swap(
+    /// The swap that a transfer of this address pays for; backward, the one that it delivers from. Counts it.
+    fn legs(
         &mut self,
-        start: u32,
-        payment: &Payment,
-        hop: u32,
+        address: u32,
+        position: Position,
+        is_backward: bool,
         interned: &Interned,
-    ) -> Vec<EdgeRow> {
+    ) -> Option<Legs> {
+        let by_token = self.by_token.as_mut()?;
+        let place = (position.block, position.tx);
+        let party = (place, interned.addresses.value(address));
+        if by_token.swaps.is_unresolved(&party, is_backward) {
+            by_token.unresolved.insert(party);
+        }
+        let legs = by_token.swaps.legs(position, is_backward)?.clone();
+        by_token.followed.insert(legs.swap);
+        Some(legs)
+    }
+
+    /// Follows a swap that a transfer of a vertex leads to. Returns the rows that become edges.
+    fn swap(&mut self, start: u32, legs: &Legs, hop: u32, interned: &Interned) -> Vec<EdgeRow> {
         let mut edge_rows = Vec::new();
-        let carried = payment.carried.iter().map(|row| (*row, false));
-        let got = payment.got.iter().map(|row| (*row, true));
-        for (row, is_got) in carried.chain(got) {
+        let carried = legs.carried.iter().map(|row| (*row, false));
+        let last = legs.last.iter().map(|row| (*row, true));
+        for (row, is_last) in carried.chain(last) {
             let Some(rows) = self.swap_rows() else {
                 continue;
             };
@@ -324,12 +335,16 @@ impl<'a> Expander<'a> {
             if !is_edge {
                 edge_rows.push(EdgeRow { row, hop });
             }
-            self.carry(ends.from, hop);
-            if is_got {
-                let number = self.vertex_number(ends.to, token);
-                self.reach((ends.to, token), number, hop, position);
+            let (near, far) = match legs.is_backward {
+                false => (ends.from, ends.to),
+                true => (ends.to, ends.from),
+            };
+            self.carry(near, hop);
+            if is_last {
+                let number = self.vertex_number(far, token);
+                self.reach((far, token), number, hop, position);
             } else {
-                self.carry(ends.to, hop);
+                self.carry(far, hop);
             }
         }
         edge_rows

@@ -174,13 +174,13 @@ pub enum LimitHit {
     },
 }
 
-/// The number of swaps that transfers of a graph pay for.
+/// The number of swaps that transfers of a graph lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapCounts {
-    /// Swaps that were followed into what was got.
+    /// Swaps that were followed into what was got, or back into what was given for it.
     pub followed: u64,
     /// Swaps whose transfers do not say what was given for what. The tokens were followed to their
-    /// receivers.
+    /// receivers, or back to their senders.
     pub unresolved: u64,
 }
 

@@ -110,6 +110,9 @@ pub struct Netting {
     /// what: several tokens were given or got, or others were paid with them on the way. Then addresses
     /// that only gave them a token.
     pub unresolved: Vec<Address>,
+    /// Addresses that only got tokens, one of which was given by an address of which the transfers do not
+    /// say what for.
+    pub unresolved_receivers: Vec<Address>,
 }
 
 /// A transfer of an ERC-20 token or the native coin.
@@ -239,13 +242,22 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
         }
     }
     let traders = found.unresolved.iter();
-    let unclear = traders.flat_map(|trader| &sides[trader].got);
-    let unclear: BTreeSet<_> = unclear.map(|(token, _)| *token).collect();
+    let (mut unclear_got, mut unclear_given) = (BTreeSet::new(), BTreeSet::new());
+    for sides in traders.map(|trader| &sides[trader]) {
+        unclear_got.extend(sides.got.iter().map(|(token, _)| *token));
+        unclear_given.extend(sides.given.iter().map(|(token, _)| *token));
+    }
     givers.retain(|giver| {
         let is_resolved = found.swaps.iter().any(|swap| swap.address == *giver);
         let mut gave = sides[giver].given.iter();
-        !is_resolved && gave.any(|(token, _)| unclear.contains(token))
+        !is_resolved && gave.any(|(token, _)| unclear_got.contains(token))
     });
+    takers.retain(|taker| {
+        let is_resolved = found.swaps.iter().any(|swap| swap.to == *taker);
+        let mut got = sides[taker].got.iter();
+        !is_resolved && got.any(|(token, _)| unclear_given.contains(token))
+    });
+    found.unresolved_receivers = takers;
     found.unresolved.extend(givers);
     found
 }
@@ -307,7 +319,9 @@ mod tests {
 
     /// `a:5@T>7@U` for every swap, and `?a` for who is unresolved.
     fn found(text: &str) -> Vec<String> {
-        let Netting { swaps, unresolved } = netting(&testing::transactions(text));
+        let Netting {
+            swaps, unresolved, ..
+        } = netting(&testing::transactions(text));
         let token = |token: Option<Address>| token.map_or("eth".to_owned(), testing::name);
         let swaps = swaps.iter().map(|it| {
             let name = testing::name(it.address);
@@ -405,6 +419,19 @@ mod tests {
     }
 
     #[test]
+    fn what_an_unresolved_address_gave_is_unresolved_where_it_arrives() {
+        let receivers = |text: &str| {
+            let found = netting(&testing::transactions(text)).unresolved_receivers;
+            found.into_iter().map(testing::name).collect::<String>()
+        };
+        assert_eq!(receivers("a>p:5@T p>b:7@U p>c:1@U d>e:1@V"), "bc");
+        assert_eq!(receivers("a>p:5@T p>x:7@U x>b:7@U p>c:1@V"), "bc");
+        // These are swaps and payments.
+        assert_eq!(receivers("a>p:5@T p>b:7@U"), "");
+        assert_eq!(receivers("a>p:5@T a>c:4@T p>a:7@U"), "");
+    }
+
+    #[test]
     fn mints_and_burns_belong_to_the_contract() {
         // A wrap of the native coin, and its end.
         assert_eq!(found("a>W:5@eth 0>a:5@W"), ["W:5@W>5@eth", "a:5@eth>5@W"]);
@@ -428,7 +455,7 @@ mod tests {
                 let found = all.find(|it| (it.address, it.token, it.is_gain) == (address, token, is_gain));
                 found.map(|it| it.amount)
             };
-            let Netting { swaps, unresolved } = netting(&transfers);
+            let Netting { swaps, unresolved, .. } = netting(&transfers);
             for swap in &swaps {
                 let lost = change(swap.address, swap.given_token, false).unwrap();
                 prop_assert!(lost >= swap.given && (lost == swap.given) == swap.paid.is_empty());

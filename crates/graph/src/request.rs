@@ -61,11 +61,14 @@ pub struct SearchRequest {
     /// that is expanded first.
     pub top: Option<u32>,
     /// Follow each token for itself, and through the swaps of transactions into the token that was got
-    /// ([`Netting`](crate::Netting)). `filter.tokens` are the tokens that the roots send; all tokens are
-    /// read. Only outwards, and with no other filter.
+    /// ([`Netting`](crate::Netting)); with `In`, into the token that was given for it. `filter.tokens` are
+    /// the tokens that the roots send (for `In`: receive); all tokens are read. With no other filter.
     ///
     /// A transfer that pays for a swap leads to the transfers that carry it on, to those that deliver
-    /// what was got, and to nothing else of the addresses between. All of them are one hop.
+    /// what was got, and to nothing else of the addresses between. All of them are one hop. With `In`, a
+    /// transfer that delivers leads back to those that pay. What comes back of a payment in its
+    /// transaction is not followed to where it was sent. With `Both`, transfers are followed to their
+    /// receivers by the rule of `Out`, and to their senders by the rule of `In`.
     pub through_swaps: bool,
     /// Expand the zero address (mints and burns) as well.
     pub expand_zero: bool,
@@ -129,8 +132,6 @@ impl SearchRequest {
             format!("max_vertices is {max}, but there are {} roots", roots.len())
         } else if self.top == Some(0) {
             "a search follows at least the largest counterparty, not the largest 0".into()
-        } else if self.through_swaps && self.direction != Direction::Out {
-            "swaps are followed forward; the direction is out".into()
         } else if self.through_swaps && !self.filter.is_of_tokens_only() {
             "following swaps needs all transfers of a transaction: no smallest amount, standards, kinds \
              or ids of tokens"

@@ -1,4 +1,5 @@
-//! The swaps that a search follows: which transfers pay for them, and which ones carry them.
+//! The swaps that a search follows: which transfers pay for them, which ones carry them, and which ones
+//! deliver what was got.
 
 use crate::{
     SearchError, SearchRequest, Swap,
@@ -11,7 +12,7 @@ use alloy_primitives::{
     map::{HashMap, HashSet},
 };
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_transfers::{Position, Transfer, TransferSource};
+use txgraph_transfers::{Direction, Position, Transfer, TransferSource};
 
 /// A transaction: its block, and its index there.
 type Place = (u64, u32);
@@ -20,21 +21,34 @@ type Place = (u64, u32);
 #[derive(Debug, Default)]
 pub(crate) struct Swaps {
     read: HashSet<Place>,
-    payments: HashMap<Position, Payment>,
-    unresolved: HashSet<(Place, Address)>,
+    forward: OneWay,
+    backward: OneWay,
+    /// Transfers that bring back a part of what paid for a swap.
+    returned: HashSet<Position>,
     /// The transfers of swaps.
     pub(crate) rows: RowStore,
 }
 
-/// A transfer that pays for a swap.
+/// The swaps that a search comes to in one direction.
+#[derive(Debug, Default)]
+struct OneWay {
+    /// By the transfers that lead to them: those that pay, and backward those that deliver.
+    legs: HashMap<Position, Legs>,
+    /// Addresses of which it is not known what they got for what they gave.
+    unresolved: HashSet<(Place, Address)>,
+}
+
+/// Where a swap leads from one of its transfers.
 #[derive(Clone, Debug)]
-pub(crate) struct Payment {
+pub(crate) struct Legs {
     /// The transaction, and the address that gives.
     pub(crate) swap: (Place, Address),
-    /// Rows that carry it, of any token: they lie between it and those that deliver.
+    /// Whether the search comes from what was got.
+    pub(crate) is_backward: bool,
+    /// Rows that carry the swap, of any token: they lie between those that pay and those that deliver.
     pub(crate) carried: Vec<u32>,
-    /// Rows that deliver what was got.
-    pub(crate) got: Vec<u32>,
+    /// Rows that deliver what was got; backward, rows that pay for it.
+    pub(crate) last: Vec<u32>,
 }
 
 impl Swaps {
@@ -51,7 +65,7 @@ impl Swaps {
             .filter(|it| !self.read.contains(&it.transaction()))
             .collect();
         read_transactions(source, request, &unread, |place, transfers| {
-            self.add(place, transfers, interned)
+            self.add(place, transfers, request.direction, interned)
         })
     }
 
@@ -59,50 +73,80 @@ impl Swaps {
         &mut self,
         place: Place,
         transfers: &[Transfer],
+        direction: Direction,
         interned: &mut Interned,
     ) -> Result<(), SearchError> {
         self.read.insert(place);
         let found = netting(transfers);
-        let unresolved = found.unresolved.into_iter();
-        self.unresolved.extend(unresolved.map(|it| (place, it)));
+        let at_place = |address: &Address| (place, *address);
+        let unresolved = found.unresolved.iter();
+        (self.forward.unresolved).extend(unresolved.clone().map(at_place));
+        let unresolved = unresolved.chain(&found.unresolved_receivers);
+        (self.backward.unresolved).extend(unresolved.map(at_place));
         let mut numbers = vec![None; transfers.len()];
+        let mut number = |legs: &[usize], rows: &mut RowStore| {
+            let legs = legs.iter().map(|leg| {
+                if let Some(row) = numbers[*leg] {
+                    return Ok(row);
+                }
+                let row = rows.len();
+                rows.push(&transfers[*leg], interned)?;
+                let row = u32::try_from(row);
+                let row = row.map_err(|_| SearchError::TooLarge { what: "transfers" })?;
+                numbers[*leg] = Some(row);
+                Ok(row)
+            });
+            legs.collect::<Result<Vec<_>, SearchError>>()
+        };
         for swap in &found.swaps {
-            let got = got(transfers, swap);
-            for at in payments(transfers, swap) {
-                let carried = carried(transfers, swap, at, &got);
-                let mut number = |legs: &[usize]| {
-                    let legs = legs.iter().map(|leg| {
-                        if let Some(row) = numbers[*leg] {
-                            return Ok(row);
-                        }
-                        let row = self.rows.len();
-                        self.rows.push(&transfers[*leg], interned)?;
-                        let row = u32::try_from(row);
-                        let row = row.map_err(|_| SearchError::TooLarge { what: "transfers" })?;
-                        numbers[*leg] = Some(row);
-                        Ok(row)
-                    });
-                    legs.collect::<Result<Vec<_>, SearchError>>()
+            let (pay, deliver) = (payments(transfers, swap), got(transfers, swap));
+            let returned = returned(transfers, swap, &pay).into_iter();
+            (self.returned).extend(returned.map(|at| transfers[at].position()));
+            for is_backward in [false, true] {
+                let (first, last, way) = match is_backward {
+                    false if direction != Direction::In => (&pay, &deliver, &mut self.forward),
+                    true if direction != Direction::Out => (&deliver, &pay, &mut self.backward),
+                    _ => continue,
                 };
-                let payment = Payment {
-                    swap: (place, swap.address),
-                    carried: number(&carried)?,
-                    got: number(&got)?,
-                };
-                self.payments.insert(transfers[at].position(), payment);
+                for at in first {
+                    let (pay, deliver) = match is_backward {
+                        false => (&[*at][..], &last[..]),
+                        true => (&last[..], &[*at][..]),
+                    };
+                    let carried = carried(transfers, swap, pay, deliver);
+                    let legs = Legs {
+                        swap: (place, swap.address),
+                        is_backward,
+                        carried: number(&carried, &mut self.rows)?,
+                        last: number(last, &mut self.rows)?,
+                    };
+                    way.legs.insert(transfers[*at].position(), legs);
+                }
             }
         }
         Ok(())
     }
 
-    /// The swap that the transfer at a position pays for.
-    pub(crate) fn payment(&self, position: Position) -> Option<&Payment> {
-        self.payments.get(&position)
+    fn way(&self, is_backward: bool) -> &OneWay {
+        match is_backward {
+            false => &self.forward,
+            true => &self.backward,
+        }
+    }
+
+    /// The swap that the transfer at a position pays for; backward, the one that it delivers from.
+    pub(crate) fn legs(&self, position: Position, is_backward: bool) -> Option<&Legs> {
+        self.way(is_backward).legs.get(&position)
     }
 
     /// Whether it is not known what an address got for what it gave in a transaction.
-    pub(crate) fn is_unresolved(&self, swap: &(Place, Address)) -> bool {
-        self.unresolved.contains(swap)
+    pub(crate) fn is_unresolved(&self, swap: &(Place, Address), is_backward: bool) -> bool {
+        self.way(is_backward).unresolved.contains(swap)
+    }
+
+    /// Whether the transfer at a position brings back a part of what its receiver paid for a swap.
+    pub(crate) fn is_returned(&self, position: Position) -> bool {
+        self.returned.contains(&position)
     }
 }
 
@@ -130,24 +174,54 @@ fn places(transfers: &[Transfer], is_wanted: impl Fn(&Transfer) -> bool) -> Vec<
     wanted.map(|(at, _)| at).collect()
 }
 
-/// The transfers on the ways from a payment to those that deliver, around the two that swap. They
+/// The transfers on the ways from some that pay to some that deliver, around the two that swap. They
 /// can be in any order: pools pay out before they are paid.
-fn carried(transfers: &[Transfer], swap: &Swap, payment: usize, got: &[usize]) -> Vec<usize> {
-    let between = |end: &Address| *end != swap.address && *end != swap.to;
-    let moves: Vec<_> = (transfers.iter().enumerate())
-        .filter_map(|(at, it)| Some((at, parties(it)?)))
-        .filter(|(_, (from, to))| between(from) && between(to))
-        .collect();
-    let receiver = parties(&transfers[payment]).map(|(_, to)| to);
-    let outward = moves.iter().map(|(_, ends)| *ends);
-    let forth = reachable(receiver.into_iter().filter(between), outward);
-    let senders = got.iter().filter_map(|at| parties(&transfers[*at]));
-    let senders = senders.map(|(from, _)| from).filter(between);
-    let inward = moves.iter().map(|(_, (from, to))| (*to, *from));
-    let back = reachable(senders, inward);
+fn carried(transfers: &[Transfer], swap: &Swap, pay: &[usize], deliver: &[usize]) -> Vec<usize> {
+    let moves = between(transfers, swap);
+    let forth = reachable(receivers(transfers, swap, pay), moves.iter().map(|it| it.1));
+    let senders = deliver.iter().filter_map(|at| parties(&transfers[*at]));
+    let senders = senders.map(|(from, _)| from);
+    let senders = senders.filter(|from| is_between(from, swap));
+    let back = reachable(senders, moves.iter().map(|(_, (from, to))| (*to, *from)));
     let is_on_way = |(from, to): (Address, Address)| forth.contains(&from) && back.contains(&to);
     let carried = moves.iter().filter(|(_, ends)| is_on_way(*ends));
     carried.map(|(at, _)| *at).collect()
+}
+
+/// The transfers that bring back a part of what some pay.
+fn returned(transfers: &[Transfer], swap: &Swap, pay: &[usize]) -> Vec<usize> {
+    let is_given = |it: &Transfer| it.token_address == swap.given_token;
+    let moves = between(transfers, swap).into_iter();
+    let moves = moves.filter(|(at, _)| is_given(&transfers[*at]));
+    let forth = reachable(receivers(transfers, swap, pay), moves.map(|it| it.1));
+    let returns = |(from, to): (Address, Address)| to == swap.address && forth.contains(&from);
+    places(transfers, |it| {
+        is_given(it) && parties(it).is_some_and(returns)
+    })
+}
+
+/// Who gets these transfers, around the two that swap.
+fn receivers(
+    transfers: &[Transfer],
+    swap: &Swap,
+    places: &[usize],
+) -> impl Iterator<Item = Address> {
+    let parties = places.iter().filter_map(|at| parties(&transfers[*at]));
+    let receivers = parties.map(|(_, to)| to);
+    receivers.filter(|to| is_between(to, swap))
+}
+
+/// The transfers among others than the two that swap.
+fn between(transfers: &[Transfer], swap: &Swap) -> Vec<(usize, (Address, Address))> {
+    let moves = transfers.iter().enumerate();
+    let moves = moves.filter_map(|(at, it)| Some((at, parties(it)?)));
+    moves
+        .filter(|(_, (from, to))| is_between(from, swap) && is_between(to, swap))
+        .collect()
+}
+
+fn is_between(address: &Address, swap: &Swap) -> bool {
+    *address != swap.address && *address != swap.to
 }
 
 /// Everything that arrows lead to from these addresses, with themselves.

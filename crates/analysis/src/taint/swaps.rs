@@ -81,7 +81,9 @@ impl Swaps {
             delivered.extend(arrived);
         }
         let known = self.place.and_then(|place| self.known.remove(&place));
-        let Netting { swaps, unresolved } = known.unwrap_or_default();
+        let Netting {
+            swaps, unresolved, ..
+        } = known.unwrap_or_default();
         self.unclear = unresolved.into_iter().collect();
         let pot = |swap| Pot {
             swap,
@@ -247,7 +249,9 @@ impl Taint {
             }
         }
         for ((block_number, transaction_index), rows) in sent {
-            let Netting { swaps, unresolved } = &nettings[&(block_number, transaction_index)];
+            let Netting {
+                swaps, unresolved, ..
+            } = &nettings[&(block_number, transaction_index)];
             for swap in swaps {
                 let given = rows.iter().filter(|row| {
                     let it = &row.transfer;

@@ -13,8 +13,8 @@ use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    EndReason, Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result, Source, Target,
-    TokenList, parse::GraphQuery,
+    Direction, EndReason, Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result,
+    Source, Target, TokenList, parse::GraphQuery,
 };
 
 /// Follow transfers from some addresses and write the graph around them
@@ -68,7 +68,9 @@ pub(crate) struct GraphArgs {
     /// Each token is followed for itself, from the tokens of `--token` that the roots send. A swap is
     /// found in the net changes of a transaction: the trail goes on at the address that gets the other
     /// token, and pools and routers are not expanded for it. All transfers of a swap are one hop.
-    /// `--with-internal` also finds swaps for coins.
+    /// `--direction in` follows tokens back, from those that the roots receive: where an address got them
+    /// in a swap, the trail goes on with what was given for them. `--with-internal` also finds swaps for
+    /// coins.
     #[arg(long, help_heading = "Search")]
     through_swaps: bool,
 
@@ -143,7 +145,12 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     terminal.limits(&answer.limits, limit_words);
     if query.through_swaps {
         let followed = number(answer.swaps.followed, "swap was", "swaps were");
-        terminal.note(format_args!("{followed} followed into what was got"));
+        let into = match answer.direction {
+            Direction::Out => " into what was got",
+            Direction::In => " back into what was given",
+            Direction::Both => "",
+        };
+        terminal.note(format_args!("{followed} followed{into}"));
     }
     if !terminal.is_quiet() {
         branch_ends::note(

@@ -181,7 +181,9 @@ impl Page {
 
     /// The swaps, and the addresses of which the transfers do not say what they swapped.
     fn swaps(&self, found: &TransactionSummary) -> String {
-        let Netting { swaps, unresolved } = found.swaps();
+        let Netting {
+            swaps, unresolved, ..
+        } = found.swaps();
         let swaps = swaps.iter().map(|swap| {
             let amount = |token, amount| self.amount(&asset(found, token), None, amount);
             let receiver = match swap.to == swap.address {

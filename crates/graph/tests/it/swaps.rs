@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
-    Expansion, Swap, SwapCounts, TransferGraph, netting, search,
+    Expansion, Netting, Swap, SwapCounts, TransferGraph, netting, search,
     testing::{self, MemorySource, address, name},
 };
 use txgraph_graph::{LimitHit, SearchError, SearchRequest};
@@ -123,8 +123,76 @@ fn a_swap_that_is_not_clear_is_followed_to_the_receivers() {
     );
 }
 
+/// What is asked backward from an address that gets a token.
+fn back(transactions: &str, root: &str, token: &str) -> String {
+    let all = testing::transactions(transactions);
+    let mut asked = request(&all);
+    asked.roots = vec![address(root)];
+    asked.direction = Direction::In;
+    asked.time_respecting = true;
+    asked.filter.tokens = TokenFilter::only([address(token)]);
+    let graph = ask(&all, &asked, u64::MAX);
+    let counts = graph.swaps;
+    format!("{} {}/{}", text(&graph), counts.followed, counts.unresolved)
+}
+
 #[test]
-fn swaps_are_followed_outwards_among_all_transfers() {
+fn a_trail_goes_back_through_a_swap_and_not_through_its_pool() {
+    // The trail of the search forward, from its other end.
+    let swap = "a>b@T | b>r:1@T q>r:3@U r>p:1@T p>q:2@W r>b:3@U | r>x@T p>y@T q>z@U b>c@U b>d@W";
+    let carried = "ab3 br2 qr2 rp2 pq2 rb2 bc1";
+    assert_eq!(
+        back(swap, "c", "U"),
+        format!("{carried} p:swap q:swap r:swap 1/0")
+    );
+    // What others pay the pool and the router, and what arrives later, is not where it came from.
+    let other = "x>p@T | z>a@T | a>p:1@T p>a:2@U x>q@T | w>a@T x>p@U | a>b:2@U";
+    assert_eq!(back(other, "b", "U"), "za3 ap2 pa2 ab1 p:swap 1/0");
+    let paid_to_another = "x>a@T | a>r:1@T r>p:1@T p>b:7@U | b>c@U";
+    assert_eq!(
+        back(paid_to_another, "c", "U"),
+        "xa3 ar2 rp2 pb2 bc1 p:swap r:swap 1/0"
+    );
+    let wrap = "x>a@W | a>0:5@W W>a:5@eth | a>b:5@eth";
+    let all = testing::transactions(wrap);
+    let mut asked = request(&all);
+    (asked.roots, asked.direction) = (vec![address("b")], Direction::In);
+    asked.filter.tokens = TokenFilter::native();
+    assert_eq!(text(&ask(&all, &asked, 0)), "xa3 a02 Wa2 ab1 0:swap W:swap");
+}
+
+#[test]
+fn what_a_payment_returns_came_from_who_paid() {
+    // Two of nine come back over the router, which others use as well.
+    let swap = "y>r:9@T | x>a:9@T | a>r:9@T r>p:7@T r>a:2@T p>a:5@U | a>b:5@U";
+    assert_eq!(
+        back(swap, "b", "U"),
+        "xa3 ar2 rp2 pa2 ab1 p:swap r:swap 1/0"
+    );
+    // Another address pays a part in the transaction, over an address that is not paid.
+    let funded = "c>x:4@T x>a:4@T a>p:5@T p>a:7@U | a>b:7@U";
+    assert_eq!(back(funded, "b", "U"), "cx4 xa3 ap2 pa2 ab1 p:swap 1/0");
+}
+
+#[test]
+fn a_swap_that_is_not_clear_is_followed_back_to_the_senders() {
+    let both = "c>p@U | a>p:1@T a>p:2@W p>a:3@U | a>b@U";
+    assert_eq!(back(both, "b", "U"), "cp3 pa2 ab1 0/1");
+    // It counts where someone only gets something, too.
+    let paid = "c>p@U | a>p:5@T p>b:7@U p>c:1@U";
+    assert_eq!(back(paid, "b", "U"), "cp2 pb1 0/1");
+}
+
+#[test]
+fn both_directions_each_have_their_rule() {
+    // `a` sells, and gets what it sold from `x`; the buyer of what it got gets something else from `y`.
+    let swap = "x>a@T | a>p:1@T p>a:2@U | a>b@U y>p@T p>z@U | y>b@U y>b@T";
+    let both = |it: &mut SearchRequest| it.direction = Direction::Both;
+    assert_eq!(found(swap, both), "xa1 ap1 pa1 ab2 yb3 p:swap");
+}
+
+#[test]
+fn swaps_are_followed_among_all_transfers() {
     let refused = |change: fn(&mut SearchRequest)| {
         let all = testing::transactions("a>b");
         let mut request = request(&all);
@@ -132,7 +200,6 @@ fn swaps_are_followed_outwards_among_all_transfers() {
         let error = search(&MemorySource::new(all), &request).unwrap_err();
         assert!(matches!(error, SearchError::Request(_)), "{error}");
     };
-    refused(|it| it.direction = Direction::In);
     refused(|it| it.filter.min_value = U256::from(1));
 }
 
@@ -157,30 +224,66 @@ impl Twin<'_> {
         all.filter(|it| it.transaction() == place).collect()
     }
 
-    fn swaps(&self, it: &Transfer) -> (Vec<Swap>, bool) {
-        let all: Vec<_> = self.of(it.transaction()).into_iter().cloned().collect();
-        let found = netting(&all);
-        let is_unresolved = found.unresolved.contains(&it.from_address);
-        let mut swaps = found.swaps;
-        let (from, to) = parties(it);
-        swaps.retain(|swap| {
-            (swap.address, swap.given_token) == (from, it.token_address)
-                && from != to
-                && !swap.paid.contains(&to)
-                && !it.value.is_zero()
-        });
-        (swaps, is_unresolved)
+    fn netting(&self, it: &Transfer) -> Netting {
+        netting(
+            &self
+                .of(it.transaction())
+                .into_iter()
+                .cloned()
+                .collect::<Vec<_>>(),
+        )
     }
 
-    /// The transfers that carry a swap from one that pays for it, and those that deliver.
-    fn legs(&self, payment: &Transfer, swap: &Swap) -> (Vec<&Transfer>, Vec<&Transfer>) {
-        let mut all = self.of(payment.transaction());
-        all.retain(|it| parties(it).0 != parties(it).1 && !it.value.is_zero());
-        let got = all
-            .iter()
-            .copied()
-            .filter(|it| (parties(it).1, it.token_address) == (swap.to, swap.got_token));
-        let got: Vec<_> = got.collect();
+    /// The swaps that a transfer leads to, and whether there are some that are not clear.
+    fn swaps(&self, it: &Transfer, side: Side) -> (Vec<Swap>, bool) {
+        let found = self.netting(it);
+        let mut unclear = found.unresolved;
+        if side == Side::Backward {
+            unclear.extend(found.unresolved_receivers);
+        }
+        let mut swaps = found.swaps;
+        swaps.retain(|swap| match side {
+            Side::Forward => pays(it, swap),
+            Side::Backward => delivers(it, swap),
+        });
+        (swaps, unclear.contains(&side.start(it)))
+    }
+
+    /// Whether a transfer brings back a part of a payment: whoever sends it got the token on the way.
+    fn is_returned(&self, it: &Transfer) -> bool {
+        let all = self.of(it.transaction());
+        self.netting(it).swaps.iter().any(|swap| {
+            let mut holders = BTreeSet::new();
+            for _ in 0..=all.len() {
+                for other in all.iter().filter(|other| moves(other)) {
+                    let (from, to) = parties(other);
+                    let is_given = other.token_address == swap.given_token;
+                    let goes_on = ![swap.address, swap.to].contains(&from)
+                        && holders.contains(&from)
+                        && is_given;
+                    if ![swap.address, swap.to].contains(&to) && (pays(other, swap) || goes_on) {
+                        holders.insert(to);
+                    }
+                }
+            }
+            let (from, to) = parties(it);
+            moves(it)
+                && (to, it.token_address) == (swap.address, swap.given_token)
+                && holders.contains(&from)
+        })
+    }
+
+    /// The transfers that carry a swap from or to this one, and those at its other side.
+    fn legs(&self, one: &Transfer, swap: &Swap, side: Side) -> (Vec<&Transfer>, Vec<&Transfer>) {
+        let mut all = self.of(one.transaction());
+        all.retain(|it| moves(it));
+        let only = |it: &Transfer, of: Side| side != of || it.position() == one.position();
+        let payments: Vec<_> = (all.iter().copied())
+            .filter(|it| pays(it, swap) && only(it, Side::Forward))
+            .collect();
+        let got: Vec<_> = (all.iter().copied())
+            .filter(|it| delivers(it, swap) && only(it, Side::Backward))
+            .collect();
         let ends = [swap.address, swap.to];
         all.retain(|it| !ends.contains(&parties(it).0) && !ends.contains(&parties(it).1));
         let mut forth = BTreeSet::new();
@@ -190,7 +293,9 @@ impl Twin<'_> {
                 let (from, to) = parties(it);
                 let follows = |other: &&&Transfer| parties(other).1 == from;
                 let known = |other: &&&Transfer| forth.contains(&other.position());
-                if parties(payment).1 == from || all.iter().filter(follows).any(|it| known(&it)) {
+                if payments.iter().any(|it| parties(it).1 == from)
+                    || all.iter().filter(follows).any(|it| known(&it))
+                {
                     forth.insert(it.position());
                 }
                 let leads = |other: &&&Transfer| parties(other).0 == to;
@@ -203,15 +308,27 @@ impl Twin<'_> {
             }
         }
         all.retain(|it| forth.contains(&it.position()) && back.contains(&it.position()));
-        (all, got)
+        match side {
+            Side::Forward => (all, got),
+            Side::Backward => (all, payments),
+        }
+    }
+
+    fn sides(&self) -> &'static [Side] {
+        match self.request.direction {
+            Direction::Out => &[Side::Forward],
+            Direction::In => &[Side::Backward],
+            Direction::Both => &[Side::Forward, Side::Backward],
+        }
     }
 
     fn is_hub(&self, address: Address) -> bool {
-        let sent = self.all.iter().filter(|it| it.from_address == address);
-        let others: BTreeSet<_> = sent
-            .map(|it| it.to_address)
-            .filter(|to| *to != address)
-            .collect();
+        let sides = self.sides().iter();
+        let ends = sides.flat_map(|side| {
+            let of = self.all.iter().filter(|it| side.start(it) == address);
+            of.map(|it| side.end(it))
+        });
+        let others: BTreeSet<_> = ends.filter(|end| *end != address).collect();
         self.request
             .max_degree
             .is_some_and(|max| others.len() > max as usize)
@@ -229,7 +346,7 @@ impl Twin<'_> {
         }
     }
 
-    fn holds(&self, state: &State, it: &Transfer) -> bool {
+    fn holds(&self, state: &State, it: &Transfer, side: Side) -> bool {
         let held = match state.1 {
             None => self
                 .request
@@ -238,20 +355,24 @@ impl Twin<'_> {
                 .matches(it.token_address.as_ref()),
             Some(held) => held == token(it),
         };
-        let is_later = state.2.is_none_or(|since| since < it.position());
-        it.from_address == state.0 && held && (is_later || !self.request.time_respecting)
+        let is_in_time = state.2.is_none_or(|since| match side {
+            Side::Forward => since < it.position(),
+            Side::Backward => since > it.position(),
+        });
+        side.start(it) == state.0 && held && (is_in_time || !self.request.time_respecting)
     }
 
-    /// An address that a transfer arrives at.
-    fn arrived(&self, it: &Transfer) -> State {
+    /// An address that a transfer leads to.
+    fn arrived(&self, it: &Transfer, side: Side) -> State {
+        let end = side.end(it);
         let asked = self
             .request
             .filter
             .tokens
             .matches(it.token_address.as_ref());
-        match asked && self.request.roots.contains(&it.to_address) {
-            true => (it.to_address, None, None),
-            false => (it.to_address, Some(token(it)), Some(it.position())),
+        match asked && self.request.roots.contains(&end) {
+            true => (end, None, None),
+            false => (end, Some(token(it)), Some(it.position())),
         }
     }
 
@@ -278,29 +399,35 @@ impl Twin<'_> {
                 if self.why_not(state.0, hop).is_some() {
                     continue;
                 }
-                for it in self.all.iter().filter(|it| self.holds(&state, it)) {
+                let sides = self.sides().iter();
+                let followed_ones = sides.flat_map(|side| self.all.iter().map(|it| (it, *side)));
+                for (it, side) in followed_ones {
+                    let is_returned = side == Side::Backward && self.is_returned(it);
+                    if !self.holds(&state, it, side) || is_returned {
+                        continue;
+                    }
                     answer.edges.entry(it.position()).or_insert(hop + 1);
-                    let (swaps, is_unresolved) = self.swaps(it);
+                    let (swaps, is_unresolved) = self.swaps(it, side);
                     if is_unresolved {
-                        unresolved.insert((it.transaction(), it.from_address));
+                        unresolved.insert((it.transaction(), state.0));
                     }
                     if swaps.is_empty() {
-                        next.push(self.arrived(it));
+                        next.push(self.arrived(it, side));
                     }
                     for swap in swaps {
                         followed.insert((it.transaction(), swap.address));
-                        let (carried, got) = self.legs(it, &swap);
-                        for leg in carried.iter().chain(&got) {
+                        let (carried, last) = self.legs(it, &swap, side);
+                        for leg in carried.iter().chain(&last) {
                             answer.edges.entry(leg.position()).or_insert(hop + 1);
                         }
                         let ends = carried
                             .iter()
                             .flat_map(|it| [it.from_address, it.to_address]);
-                        let ends = ends.chain(got.iter().map(|it| it.from_address));
-                        for end in ends.chain([it.to_address]) {
+                        let ends = ends.chain(last.iter().map(|it| side.start(it)));
+                        for end in ends.chain([side.end(it)]) {
                             carriers.entry(end).or_insert(hop + 1);
                         }
-                        next.extend(got.into_iter().map(|it| self.arrived(it)));
+                        next.extend(last.into_iter().map(|it| self.arrived(it, side)));
                     }
                 }
             }
@@ -342,6 +469,44 @@ impl Twin<'_> {
         };
         answer
     }
+}
+
+/// The way in which a transfer is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Forward,
+    Backward,
+}
+
+impl Side {
+    fn start(self, it: &Transfer) -> Address {
+        match self {
+            Self::Forward => it.from_address,
+            Self::Backward => it.to_address,
+        }
+    }
+
+    fn end(self, it: &Transfer) -> Address {
+        match self {
+            Self::Forward => it.to_address,
+            Self::Backward => it.from_address,
+        }
+    }
+}
+
+fn moves(it: &Transfer) -> bool {
+    parties(it).0 != parties(it).1 && !it.value.is_zero()
+}
+
+fn pays(it: &Transfer, swap: &Swap) -> bool {
+    let (from, to) = parties(it);
+    (from, it.token_address) == (swap.address, swap.given_token)
+        && !swap.paid.contains(&to)
+        && moves(it)
+}
+
+fn delivers(it: &Transfer, swap: &Swap) -> bool {
+    (parties(it).1, it.token_address) == (swap.to, swap.got_token) && moves(it)
 }
 
 /// Who gives and who gets.
@@ -413,6 +578,10 @@ fn trades() -> impl Strategy<Value = Vec<Transfer>> {
     })
 }
 
+fn directions() -> impl Strategy<Value = Direction> {
+    proptest::sample::select(vec![Direction::Out, Direction::In, Direction::Both])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
@@ -422,11 +591,13 @@ proptest! {
         walk in (proptest::option::of(0u32..5), any::<bool>(), any::<bool>()),
         limits in (proptest::option::weighted(0.3, 1u32..4), proptest::option::weighted(0.3, Just("b"))),
         tokens in proptest::sample::select(vec!["T", "eth", ""]),
-        second_root: bool,
+        (second_root, direction) in (any::<bool>(), directions()),
         memory in 300u64..3_000,
     ) {
         let mut asked = request(&all);
         (asked.hops, asked.time_respecting, asked.expand_zero) = walk;
+        asked.direction = direction;
+        asked.time_respecting &= direction != Direction::Both;
         asked.max_degree = limits.0;
         asked.stop_at = limits.1.map(address).into_iter().collect();
         asked.roots.extend(second_root.then(|| address("c")));
@@ -455,8 +626,10 @@ proptest! {
         max_vertices in proptest::option::of(1u64..8),
         max_edges in proptest::option::of(0u64..8),
         top in proptest::option::of(1u32..3),
+        direction in directions(),
     ) {
         let mut asked = request(&all);
+        asked.direction = direction;
         let whole = answer(&ask(&all, &asked, u64::MAX));
         (asked.max_vertices, asked.max_edges, asked.top) = (max_vertices, max_edges, top);
         let graph = ask(&all, &asked, u64::MAX);

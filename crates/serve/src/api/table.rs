@@ -157,7 +157,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ),
             Parameter::flag(
                 "swaps",
-                "follow each token for itself, and into those that it is swapped for",
+                "follow each token for itself, and into those that it is swapped for; backward, into those that were given for it",
             ),
             Parameter::number(
                 "max_edges",

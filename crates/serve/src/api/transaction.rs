@@ -105,7 +105,9 @@ fn facts(
 
 /// The swaps, and the addresses of which the transfers do not say what they gave for what.
 fn swaps(summary: &TransactionSummary, found: &mut Found) {
-    let Netting { swaps, unresolved } = summary.swaps();
+    let Netting {
+        swaps, unresolved, ..
+    } = summary.swaps();
     let swaps = swaps.iter().map(|swap| {
         json!({
             "address": address(swap.address),

@@ -69,7 +69,8 @@ pub struct GraphQuery {
     /// Follow only this number of counterparties from each address and token, those with the
     /// largest amounts.
     pub follow_top: Option<u32>,
-    /// Follow each token for itself, and through swaps into the token that was got.
+    /// Follow each token for itself, and through swaps into the token that was got; backward, into the
+    /// token that was given for it.
     pub through_swaps: bool,
     /// One edge for all transfers of a token from one address to another.
     pub merge: bool,

@@ -35,7 +35,7 @@ pub(super) fn check(request: &SearchRequest, how: How) -> Result<()> {
         ));
     }
     match how.through_swaps {
-        true => check_swaps(&request.filter, Direction::Out),
+        true => check_swaps(&request.filter),
         false => Ok(()),
     }
 }
@@ -80,7 +80,11 @@ pub(super) fn run(
         }
         if how.through_swaps {
             let unresolved = unresolved(&graph, &swaps);
-            notes.extend(swap_caveats(unresolved, request.filter.internal));
+            notes.extend(swap_caveats(
+                unresolved,
+                Direction::Out,
+                request.filter.internal,
+            ));
         }
         Ok((graph, ranking, notes))
     })

@@ -138,7 +138,8 @@ pub struct SearchOptions {
     /// The number of counterparties that are followed from each address and token, those with
     /// the largest amounts.
     pub follow_top: Option<u32>,
-    /// Whether each token is followed for itself, and through swaps into the token that was got.
+    /// Whether each token is followed for itself, and through swaps into the token that was got; backward,
+    /// into the token that was given for it.
     pub through_swaps: bool,
     /// Whether the zero address is expanded, too.
     pub expand_zero: bool,
@@ -158,7 +159,7 @@ impl SearchOptions {
         }
         let filter = self.selection.filter_for(source)?;
         if self.through_swaps {
-            check_swaps(&filter, self.direction)?;
+            check_swaps(&filter)?;
         }
         let Resolved { blocks, cut } = self.selection.resolve(source)?;
         let request = SearchRequest {
@@ -184,12 +185,7 @@ impl SearchOptions {
 }
 
 /// Refuses requests that cannot follow swaps.
-pub(super) fn check_swaps(filter: &TransferFilter, direction: Direction) -> Result<()> {
-    if direction != Direction::Out {
-        return Err(Error::usage(
-            "swaps are followed forward, so the direction is `out`",
-        ));
-    }
+pub(super) fn check_swaps(filter: &TransferFilter) -> Result<()> {
     if !filter.is_of_tokens_only() {
         return Err(Error::usage(
             "following swaps needs all transfers of a transaction, so it takes no smallest amount, no \
@@ -200,11 +196,16 @@ pub(super) fn check_swaps(filter: &TransferFilter, direction: Direction) -> Resu
 }
 
 /// Sentences on what a search that follows swaps cannot say.
-pub(super) fn swap_caveats(unresolved: u64, internal: bool) -> Vec<String> {
+pub(super) fn swap_caveats(unresolved: u64, direction: Direction, internal: bool) -> Vec<String> {
     let mut caveats = Vec::new();
+    let ends = match direction {
+        Direction::Out => "to their receivers",
+        Direction::In => "back to their senders",
+        Direction::Both => "to their receivers and back to their senders",
+    };
     if unresolved > 0 {
         caveats.push(format!(
-            "{} not say what was given for what, so that the tokens are followed to their receivers",
+            "{} not say what was given for what, so that the tokens are followed {ends}",
             number(unresolved, "swap does", "swaps do")
         ));
     }
@@ -301,7 +302,8 @@ macro_rules! search_methods {
         }
 
         /// Follows each token for itself, and through the swaps of transactions into the token that was
-        /// got. The selected tokens are those that the roots send; transfers of all tokens are read.
+        /// got; backward, into the token that was given for it. The selected tokens are those that the roots
+        /// send (backward: receive); transfers of all tokens are read.
         pub fn through_swaps(mut self, through_swaps: bool) -> Self {
             self.$($field).+.through_swaps = through_swaps;
             self
@@ -435,7 +437,8 @@ pub(super) fn run(source: &Source, request: &SearchRequest) -> Result<TransferGr
     let from = source.transfer_source(&request.read_filter())?;
     let mut graph = retry_on_reorg(source, || Ok(source.install(|| search(&*from, request))??))?;
     if request.through_swaps {
-        let caveats = swap_caveats(graph.swaps.unresolved, request.filter.internal);
+        let unresolved = graph.swaps.unresolved;
+        let caveats = swap_caveats(unresolved, request.direction, request.filter.internal);
         graph.scan.caveats.extend(caveats);
     }
     Ok(graph)

@@ -149,6 +149,7 @@ pub(super) fn run(
         if rules.through_swaps {
             notes.extend(swap_caveats(
                 taint.unresolved_swaps,
+                Direction::Out,
                 request.filter.internal,
             ));
         }

@@ -182,9 +182,9 @@ fn documented_parameters_are_accepted_and_others_refused_by_name() {
                 ("/v1/transfers", "direction") => format!("&address={ROOT}"),
                 _ => String::new(),
             };
-            // A search in the order of time, or through swaps, has one direction.
+            // A search in the order of time has one direction.
             let fitting = match name {
-                "time_respecting" | "swaps" => query.replace("both", "out"),
+                "time_respecting" => query.replace("both", "out"),
                 // Amounts have one token.
                 "any_token" => query.replace("&max_flow=true", ""),
                 _ => query.clone(),

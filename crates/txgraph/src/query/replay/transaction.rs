@@ -90,7 +90,9 @@ impl TransactionSummary {
     /// Everything as JSON, amounts as text. `method` is the called function.
     pub fn to_json(&self, method: Option<&str>) -> Value {
         let transfers = self.transfers.iter().map(Fields::moved);
-        let Netting { swaps, unresolved } = self.swaps();
+        let Netting {
+            swaps, unresolved, ..
+        } = self.swaps();
         let net = self.net().into_iter().map(|change| {
             let sign = if change.is_gain { "" } else { "-" };
             json!({
