@@ -462,14 +462,29 @@ fn a_graph_goes_through_swaps() {
         // Each swap is a hop.
         let near = sample.ok(&format!("{line} --through-swaps").replace("-n all", "-n 1"));
         near.says("1 swap was followed");
+        // Back from the other end, the trail has the same transfers.
+        let back = format!("graph -r {end} -t native -n 2 -d in {chain} --through-swaps -f json");
+        let answer = sample.ok(&back);
+        answer.says("2 swaps were followed back into what was given");
+        let found = |stdout: &str| -> BTreeSet<_> {
+            let graph: Value = serde_json::from_str(stdout).unwrap();
+            graph["edges"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(position)
+                .collect()
+        };
+        assert_eq!(found(&answer.stdout), positions);
+        let both = sample.ok(&back.replace("-d in", "-d both"));
+        both.says("2 swaps were followed");
+        assert!(found(&both.stdout).is_superset(&positions));
         // Without transfers inside transactions, the answer says that it may be partial.
         let partial = line.replace("--with-internal ", "");
         let partial = sample.ok(&format!("{partial} --through-swaps"));
         partial.says("swaps for coins, which are paid without a log, are not followed");
         assert!(partial.stdout.contains("are not followed"), "no caveat");
         let line = format!("graph -r {source} -t {token} --through-swaps");
-        sample.fails(&format!("{line} -d in"), 2, "the direction is `out`");
-        sample.fails(&format!("{line} -d both"), 2, "the direction is `out`");
         sample.fails(&format!("{line} --min-value 5"), 2, "no smallest amount");
     }
 }
