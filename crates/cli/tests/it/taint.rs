@@ -237,6 +237,21 @@ fn a_sum_is_followed_through_swaps() {
         assert_eq!(found[&middle], (sold(1), "swapped".to_owned()));
         let (held, how) = &found[&end];
         assert_eq!((found.len(), &**how), (3, "held"));
+        // Limits hold where tokens that another address swapped arrive, although the pools are hubs.
+        std::fs::write(sample.path("middle.csv"), &middle).unwrap();
+        let limits = [
+            ("--stop-at middle.csv", "stop_list"),
+            ("--max-degree 0", "hub"),
+        ];
+        for (limit, end) in limits {
+            let line = match end {
+                "hub" => line.replace("--max-degree 30", limit),
+                _ => format!("{line} {limit}"),
+            };
+            let found = ends(&sample, &line);
+            assert_eq!(found[&middle], (sold(1), end.to_owned()), "{line}");
+            assert_eq!(found.len(), 2, "{line}: {found:?}");
+        }
         let swaps = sample.ok(&format!("analyze taint {line} --table swaps -f csv -q"));
         let swaps = swaps.rows();
         let sides: Vec<_> = swaps

@@ -395,6 +395,12 @@ fn follow(
         };
         ends.insert(vertex.address, end);
     }
+    // Pools that deliver what was got need not be expanded.
+    for swap in how.swaps.iter().flat_map(|(swaps, _)| swaps.values()) {
+        let got = swap.swaps.iter();
+        let got = got.filter(|it| ends.get(&it.address) == Some(&None));
+        touching.addresses.extend(got.map(|it| it.to));
+    }
     if !request.expand_zero {
         ends.insert(Address::ZERO, Some(TaintEnd::Burnt));
     }
