@@ -380,8 +380,8 @@ pub(crate) struct OverrideArgs {
     ///
     /// {"state": {"0x…": {"balance": "1000", "nonce": 1, "code": "0x…", "stateDiff": {"0x0": "0x1"}}},
     /// "transaction": {"from": "0x…", "to": "0x…", "input": "0x…", "value": "0", "gas": 1}}; every part
-    /// is optional, and only `replay` has a transaction to override. A replay with overrides is not
-    /// compared with what the node stored.
+    /// is optional, and only `replay` has a transaction to override. A replay states how it differs from
+    /// the run without overrides.
     #[arg(long = "override", value_name = "FILE")]
     pub(crate) overrides: Option<PathBuf>,
 }

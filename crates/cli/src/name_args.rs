@@ -22,7 +22,7 @@ pub(crate) struct LabelArgs {
 }
 
 /// Symbols of tokens.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct TokenListArgs {
     /// Symbols and decimals of tokens: Uniswap token list, CSV or JSON

@@ -234,6 +234,7 @@ mod tests {
                 frames: Some(recorder.take()),
                 transitions: Vec::new(),
                 balances: None,
+                without_overrides: None,
             };
             let (transitions, changes) = (engine.transitions().unwrap(), engine.changes());
             let check = checker.check(&replay, &transitions, &mut engine).unwrap();

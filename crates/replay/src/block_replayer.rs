@@ -407,6 +407,7 @@ impl BlockObserver for BlockReplayer<'_, '_> {
             frames: self.inspectors.0.as_mut().map(FrameRecorder::take),
             transitions: Vec::new(),
             balances: None,
+            without_overrides: None,
         };
         if let Some(checker) = &mut self.balance_checker {
             replay.balances = Some(checker.check(&replay, &transitions, engine)?);

@@ -1,10 +1,10 @@
 //! All transfers of a replayed block.
 
-use crate::{BlockReplay, internal::collect, transaction_transfers};
+use crate::{BlockReplay, TransactionReplay, internal::collect, transaction_transfers};
 use alloy_primitives::U256;
 use txgraph_evm::Fork;
 use txgraph_transfers::{
-    BlockTime, Decoder, TransactionView, Transfer, TransferFilter, WithdrawalView,
+    BlockTime, Decoder, TransactionView, Transfer, TransferFilter, WithdrawalView, WrappedNative,
 };
 
 impl BlockReplay {
@@ -21,27 +21,8 @@ impl BlockReplay {
         decoder.begin_block(self.number, BlockTime::new(self.timestamp));
         let mut transfers = Vec::new();
         for replay in &self.transactions {
-            let (transaction, outcome) = (&replay.transaction, &replay.outcome);
-            let created = || transaction.caller.create(transaction.nonce);
-            let view = TransactionView {
-                from: transaction.caller,
-                to: transaction.to.unwrap_or_else(created),
-                value: transaction.value,
-                mint: U256::ZERO,
-                success: outcome.is_success(),
-            };
-            let mut decoded = transaction_transfers(
-                decoder,
-                replay.index,
-                filter.needs_transactions().then_some(&view),
-                &outcome.logs,
-                // The decoder counts the logs of the block.
-                0,
-            );
-            for transfer in &mut decoded {
-                transfer.transaction_hash = Some(replay.hash);
-            }
-            transfers.extend(decoded);
+            // The decoder counts the logs of the block.
+            transfers.extend(replay.logged_transfers(decoder, filter, 0));
         }
         if filter.needs_withdrawals() {
             decoder.withdrawals(withdrawals, &mut transfers);
@@ -54,6 +35,49 @@ impl BlockReplay {
         };
         collect(self, &unlogged, &mut transfers);
         transfers.sort_by_key(Transfer::position);
+        transfers
+    }
+}
+
+impl TransactionReplay {
+    /// All transfers of the transaction, in total order, without times: its value, its logs, and
+    /// movements inside of it. The latter need [`Record::frames`](crate::Record).
+    pub fn all_transfers(&self, chain_id: u64) -> Vec<Transfer> {
+        let filter = TransferFilter::with_internal(true);
+        let mut decoder = Decoder::new(chain_id, &WrappedNative::Auto, &filter);
+        decoder.begin_block(self.block, None);
+        let mut transfers = self.logged_transfers(&mut decoder, &filter, self.first_log);
+        // Since Amsterdam, logs report them (EIP-7708).
+        if self.fork < Fork::Amsterdam {
+            let internal = self.internal_transfers(0).into_iter();
+            transfers.extend(internal.map(|it| it.transfer));
+        }
+        transfers.sort_by_key(Transfer::position);
+        transfers
+    }
+
+    /// The value and the logs. `first_log`: the logs of the block that the decoder has not seen.
+    fn logged_transfers(
+        &self,
+        decoder: &mut Decoder<'_>,
+        filter: &TransferFilter,
+        first_log: u32,
+    ) -> Vec<Transfer> {
+        let (transaction, outcome) = (&self.transaction, &self.outcome);
+        let created = || transaction.caller.create(transaction.nonce);
+        let view = TransactionView {
+            from: transaction.caller,
+            to: transaction.to.unwrap_or_else(created),
+            value: transaction.value,
+            mint: U256::ZERO,
+            success: outcome.is_success(),
+        };
+        let view = filter.needs_transactions().then_some(&view);
+        let mut transfers =
+            transaction_transfers(decoder, self.index, view, &outcome.logs, first_log);
+        for transfer in &mut transfers {
+            transfer.transaction_hash = Some(self.hash);
+        }
         transfers
     }
 }

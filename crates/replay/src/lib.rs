@@ -94,7 +94,7 @@ pub use replay::{BlockReplay, Record, TransactionReplay, Verify};
 pub use replayer::{Replayer, TransactionLocation};
 pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
-pub use state_diff::{AccountFields, StateDiff};
+pub use state_diff::{AccountFields, FieldChange, StateChange, StateDiff};
 pub use state_overrides::{StateOverrides, TransactionOverride};
 pub use token::TokenMetadata;
 pub use trace_comparer::{StepDifference, TraceComparer};

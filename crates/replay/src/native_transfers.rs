@@ -263,6 +263,7 @@ mod tests {
                     frames: Some(recorder.take()),
                     transitions: Vec::new(),
                     balances: None,
+                    without_overrides: None,
                 };
                 let by_frames = replay.internal_transfers(1);
                 causes.extend(by_frames.iter().map(|it| it.cause));

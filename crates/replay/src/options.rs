@@ -20,8 +20,9 @@ pub struct ReplayOptions {
     /// Tokens whose balances are read before and after every transaction that calls them, for
     /// [`TransactionReplay::balances`](crate::TransactionReplay::balances). Not supported by revm.
     pub tokens: Vec<Address>,
-    /// Overrides before a single [transaction](crate::Replayer::transaction), which is not
-    /// compared with its receipt then. Only with [`EngineKind::Txgraph`]. Ranges do not use it.
+    /// Overrides before a single [transaction](crate::Replayer::transaction), which is also executed
+    /// [without](crate::TransactionReplay::without_overrides) them; this run is compared with the
+    /// receipt. Only with [`EngineKind::Txgraph`]. Ranges do not use it.
     pub overrides: Option<StateOverrides>,
 }
 

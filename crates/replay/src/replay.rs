@@ -93,4 +93,6 @@ pub struct TransactionReplay {
     pub transitions: Vec<Transition>,
     /// The comparison of balances with logs, if [tokens](crate::ReplayOptions::tokens) are given.
     pub balances: Option<BalanceCheck>,
+    /// The run without the [overrides](crate::ReplayOptions::overrides), if any are given.
+    pub without_overrides: Option<Box<TransactionReplay>>,
 }

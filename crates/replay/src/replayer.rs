@@ -134,7 +134,22 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
         let rules = self.rules_of(&mut worker, &block)?;
         let replayer =
             BlockReplayer::for_transactions(&block, rules, &self.options, only, inspector);
-        replayer.replay_transactions(&mut worker, &self.history)
+        let replayed = replayer.replay_transactions(&mut worker, &self.history)?;
+        if self.options.overrides.is_none() {
+            return Ok(replayed);
+        }
+        let options = ReplayOptions {
+            overrides: None,
+            ..self.options.clone()
+        };
+        let replayer = BlockReplayer::for_transactions(&block, rules, &options, only, None);
+        // They also have the mismatches of the transactions before.
+        let (originals, mismatches) = replayer.replay_transactions(&mut worker, &self.history)?;
+        let (mut changed, _) = replayed;
+        for (changed, original) in changed.iter_mut().zip(originals) {
+            changed.without_overrides = Some(Box::new(original));
+        }
+        Ok((changed, mismatches))
     }
 
     /// Executes a call on the state at the end of `block`, in the environment of that block, like

@@ -123,9 +123,9 @@ pub use txgraph_nodedb::{
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 #[cfg(feature = "replay")]
 pub use txgraph_replay::{
-    AccountFields, BlockReplay, CallFrame, CallLog, EngineKind, Frame, Frames, Mismatch,
-    NativeTransfer, RangeReport, StateDiff, StateOverrides, TransactionOverride, TransactionReplay,
-    revert_reason,
+    AccountFields, BlockReplay, CallFrame, CallLog, EngineKind, FieldChange, Frame, Frames,
+    Mismatch, NativeTransfer, RangeReport, StateChange, StateDiff, StateOverrides,
+    TransactionOverride, TransactionReplay, revert_reason,
 };
 #[cfg(any(feature = "index", feature = "lake"))]
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};

@@ -9,6 +9,7 @@ pub(crate) mod call;
 mod call_tree;
 pub(crate) mod case;
 pub(crate) mod completions;
+mod difference;
 mod disagreement;
 pub(crate) mod era;
 pub(crate) mod evm;

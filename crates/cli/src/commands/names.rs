@@ -8,8 +8,8 @@ use crate::{
     transfer_tables,
 };
 use txgraph::{
-    Address, AmountSum, Asset, BlockRanges, Labels, Result, Source, Table, TokenList, U256,
-    printable,
+    Address, AmountSum, Asset, BlockRanges, Labels, NetChange, Result, Source, Table, TokenList,
+    Transfer, U256, printable,
 };
 
 /// The names of addresses and tokens.
@@ -68,6 +68,47 @@ impl Names {
         let sum = AmountSum::from_limbs_slice(amount.as_limbs());
         self.tokens.format_amount(self.chain_id, asset, sum)
     }
+
+    /// An amount in units of its token, with the id of an item.
+    pub(super) fn item(&self, asset: &Asset, id: Option<U256>, amount: U256) -> String {
+        let text = self.amount(asset, amount);
+        match id {
+            Some(id) => format!("{text} (id {id})"),
+            None => text,
+        }
+    }
+
+    /// Who moved an item to whom.
+    pub(super) fn movement(&self, transfer: &Transfer) -> String {
+        let [from, to] = [transfer.from_address, transfer.to_address].map(|it| self.address(it));
+        let item = self.item(&Asset::of(transfer), transfer.token_id, transfer.value);
+        format!("{from} -> {to}  {item}  {}", transfer.kind)
+    }
+
+    /// The address whose balance changed, and by how much. `transfers` changed it.
+    pub(super) fn net_change<'a>(
+        &self,
+        change: &NetChange,
+        transfers: impl IntoIterator<Item = &'a Transfer>,
+    ) -> String {
+        let sign = if change.is_gain { '+' } else { '-' };
+        let item = self.item(
+            &moved_asset(transfers, change.token),
+            change.token_id,
+            change.amount,
+        );
+        format!("{}  {sign}{item}", self.address(change.address))
+    }
+}
+
+/// The asset of a token that moved.
+pub(super) fn moved_asset<'a>(
+    transfers: impl IntoIterator<Item = &'a Transfer>,
+    token: Option<Address>,
+) -> Asset {
+    let mut transfers = transfers.into_iter();
+    let moved = transfers.find(|it| it.token_address == token);
+    moved.map_or(Asset::NATIVE, Asset::of)
 }
 
 /// An address with its name, if it has one.

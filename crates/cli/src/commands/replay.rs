@@ -2,7 +2,7 @@
 
 mod trees;
 
-use super::{Context, disagreement::disagreement};
+use super::{Context, difference, disagreement::disagreement};
 use crate::{
     args::{AbiArgs, BlockArgs, LabelArgs, OutputArgs, OverrideArgs, words},
     name_args::text as path_text,
@@ -17,7 +17,7 @@ use trees::CallTrees;
 #[cfg(feature = "oracle")]
 use txgraph::EngineKind;
 use txgraph::{
-    Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source,
+    Dictionary, Error, Labels, PreparedReplay, Replay, ReplayOutput, ReplaySummary, Result, Source,
     StateOverrides, Target, Trace,
     parse::{self, Checksum, Output},
 };
@@ -274,7 +274,11 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
             let summary = if form == Some(TerminalFormat::Table) {
                 terminal.check_stdout([&Target::Stdout])?;
                 let labels = args.labels.read(&source, terminal)?;
-                show(&prepare(question)?, &source, &labels, terminal)?
+                let summary = show(&prepare(question)?, &source, &labels, terminal)?;
+                if let Some(found) = &summary.difference {
+                    difference::print(found, &Dictionary::common(), labels, &source, terminal)?;
+                }
+                summary
             } else {
                 let files = args.files.read(false, terminal)?;
                 prepare(question)?.write(&files)?
@@ -317,6 +321,7 @@ fn report(
         mismatches,
         steps,
         written,
+        ..
     } = summary;
     terminal.stats.phase("replay");
     for (name, count) in [

@@ -2,7 +2,10 @@
 
 mod trace;
 
-use super::{Context, names::Names};
+use super::{
+    Context,
+    names::{Names, moved_asset},
+};
 use crate::{
     args::{AbiArgs, NameArgs},
     output::{print_json, print_page},
@@ -12,8 +15,8 @@ use crate::{
 use clap::Args;
 use trace::Executed;
 use txgraph::{
-    Address, ApprovalKind, Asset, BlockRange, NetChange, Netting, Result, TokenStandard,
-    TransactionSummary, U256,
+    Address, ApprovalKind, Asset, BlockRange, Netting, Result, TokenStandard, TransactionSummary,
+    U256,
     parse::{parse_transaction, utc},
 };
 
@@ -151,30 +154,15 @@ impl Page {
         }
         text += "\nmovements\n";
         for transfer in &found.transfers {
-            text += &format!(
-                "  {} -> {}  {}  {}\n",
-                self.named(transfer.from_address),
-                self.named(transfer.to_address),
-                self.amount(&Asset::of(transfer), transfer.token_id, transfer.value),
-                transfer.kind
-            );
+            text += &format!("  {}\n", self.names.movement(transfer));
         }
         text += &self.swaps(found);
         text += &approvals;
         text += "\nnet changes without the fee\n";
         for change in found.net() {
-            let NetChange {
-                address,
-                token,
-                token_id,
-                amount,
-                is_gain,
-            } = change;
-            let sign = if is_gain { '+' } else { '-' };
-            let amount = self.amount(&asset(found, token), token_id, amount);
-            let role = role(found, address);
-            let address = self.named(address);
-            text += &format!("  {address}  {sign}{amount}{role}\n");
+            let role = role(found, change.address);
+            let change = self.names.net_change(&change, &found.transfers);
+            text += &format!("  {change}{role}\n");
         }
         text
     }
@@ -185,7 +173,10 @@ impl Page {
             swaps, unresolved, ..
         } = found.swaps();
         let swaps = swaps.iter().map(|swap| {
-            let amount = |token, amount| self.amount(&asset(found, token), None, amount);
+            let amount = |token, amount| {
+                let asset = moved_asset(&found.transfers, token);
+                self.names.amount(&asset, amount)
+            };
             let receiver = match swap.to == swap.address {
                 true => String::new(),
                 false => format!(" to {}", self.named(swap.to)),
@@ -255,20 +246,6 @@ impl Page {
     fn named(&self, address: Address) -> String {
         self.names.address(address)
     }
-
-    fn amount(&self, asset: &Asset, id: Option<U256>, amount: U256) -> String {
-        let text = self.names.amount(asset, amount);
-        match id {
-            Some(id) => format!("{text} (id {id})"),
-            None => text,
-        }
-    }
-}
-
-/// The asset of a token that moved.
-fn asset(found: &TransactionSummary, token: Option<Address>) -> Asset {
-    let moved = (found.transfers.iter()).find(|it| it.token_address == token);
-    moved.map_or(Asset::NATIVE, Asset::of)
 }
 
 /// Returns the role of an address in the transaction.

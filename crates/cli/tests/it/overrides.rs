@@ -31,7 +31,13 @@ fn transactions_are_replayed_as_if() {
             let answer = sample.ok(&format!("{line} --override if.json"));
             answer.json()
         };
-        assert_eq!(ask(json!({})), plain);
+        let mut same = ask(json!({}));
+        let none = json!({"without": {}, "with": {}});
+        assert_eq!(
+            same.as_object_mut().unwrap().remove("difference"),
+            Some(none)
+        );
+        assert_eq!(same, plain);
         // The token answers with its first word of storage, or reverts.
         let frame = |trace: &Value| trace.get("result").cloned().unwrap_or(trace.clone());
         assert!(frame(&plain)["error"].is_null(), "{plain}");
@@ -61,6 +67,76 @@ fn transactions_are_replayed_as_if() {
         let poor = json!({"state": {frame(&plain)["from"].as_str().unwrap(): {"balance": 0}}});
         write(&sample, &poor);
         sample.fails(&format!("{line} --override if.json"), 1, "balance");
+    }
+}
+
+/// The parts of both runs agree with `tx` and with the traces of each run.
+#[test]
+fn a_replay_is_compared_with_the_run_without_overrides() {
+    for sample in Sample::both() {
+        let chain = crate::replay::chain();
+        let (hash, token) = transfer(&sample);
+        let line = format!("replay trace diff --tx {hash} {chain} -q");
+        let plain = sample.json(&line);
+        let original = sample.json(&format!("tx {hash} --json -q {chain}"));
+        let net = |of: &Value| of["net"].clone();
+        let slots = |of: &Value, when: &str| {
+            let accounts = of["result"][when].as_object().unwrap().iter();
+            let slots = accounts.flat_map(|(address, fields)| {
+                let slots = fields["storage"].as_object().into_iter().flatten();
+                slots.map(move |(slot, value)| (address.clone(), slot.clone(), value.clone()))
+            });
+            slots.collect::<Vec<_>>()
+        };
+        // The slots of a run of the difference that have a value before or after it.
+        let listed = |of: &Value, when: &str| {
+            let changes = of["state"].as_array().unwrap().iter();
+            let text = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();
+            let slots = changes.filter(|it| it["field"] == "slot");
+            let slots = slots.map(|it| (text(it, "address"), text(it, "slot"), it[when].clone()));
+            let zero = json!(format!("0x{}", "0".repeat(64)));
+            slots
+                .filter(|(_, _, value)| *value != zero)
+                .collect::<Vec<_>>()
+        };
+        // Nothing is transferred, and the reason is a text.
+        let reverting = format!(
+            "0x7f08c379a0{}5f5260206004526005602452646e6f70652160d81b60445260645ffd",
+            "00".repeat(28)
+        );
+        write(&sample, &json!({"state": {&token: {"code": reverting}}}));
+        let changed = sample.json(&format!("{line} --override if.json"));
+        let [without, with] = ["without", "with"].map(|run| changed["difference"][run].clone());
+        assert_eq!(without["status"], "succeeded");
+        assert_eq!(with["status"], "reverted: nope!");
+        assert_eq!(without["gas_used"], original["gas_used"]);
+        assert_eq!(without["transfers"], original["transfers"]);
+        assert_eq!(net(&without), net(&original));
+        assert_eq!(net(&with), Value::Null);
+        assert!(with["gas_used"].as_u64() < without["gas_used"].as_u64());
+        assert!(!slots(&plain, "post").is_empty());
+        for (listed_as, when) in [("before", "pre"), ("after", "post")] {
+            assert_eq!(listed(&without, listed_as), slots(&plain, when));
+            assert_eq!(listed(&with, listed_as), slots(&changed, when));
+        }
+        // The same for people.
+        let line = format!("--tx {hash} {chain} --override if.json");
+        for form in ["trace call -f tree", "transfers -f table"] {
+            let page = sample.ok(&format!("replay {form} {line}"));
+            for part in [
+                "\ndiffers from the run without overrides: - without, + with them\n",
+                "\n  - status    succeeded\n  + status    reverted: nope!\n  - gas ",
+                "\n  - movement  0x",
+                " USD6  transfer\n",
+                "\n  - net       0x",
+            ] {
+                page.prints(part);
+            }
+        }
+        write(&sample, &json!({}));
+        sample
+            .ok(&format!("replay transfers -f table {line}"))
+            .prints("does not differ from the run without overrides\n");
     }
 }
 

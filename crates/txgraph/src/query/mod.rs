@@ -60,8 +60,9 @@ pub use replay::{
 pub use replay::{
     AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,
     ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
-    MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers, Statement,
-    StatementRow, TransactionSummary, Unrecorded, VerifiedStatement,
+    MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers,
+    RunDifference, RunParts, Statement, StatementRow, TransactionSummary, Unrecorded,
+    VerifiedStatement,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -11,6 +11,8 @@ mod call;
 mod contract_facts;
 #[cfg(feature = "export")]
 mod creation;
+#[cfg(feature = "export")]
+mod difference;
 mod name;
 #[cfg(feature = "export")]
 mod profile;
@@ -35,6 +37,8 @@ pub use call::{Call, CallResult};
 pub use contract_facts::ContractFacts;
 #[cfg(feature = "export")]
 pub use creation::{Creation, Creator};
+#[cfg(feature = "export")]
+pub use difference::{RunDifference, RunParts};
 pub use name::TransactionName;
 #[cfg(feature = "export")]
 pub use profile::*;
@@ -98,6 +102,9 @@ pub struct ReplaySummary {
     /// The outputs that were written, in order of the query.
     #[cfg(feature = "export")]
     pub written: Vec<txgraph_export::Written>,
+    /// How the transaction differs from its run without overrides, if any were given.
+    #[cfg(feature = "export")]
+    pub difference: Option<RunDifference>,
 }
 
 impl ReplaySummary {
@@ -206,8 +213,8 @@ impl<'s> Replay<'s> {
         self
     }
 
-    /// Changes accounts right before the transaction, or the transaction itself. Nothing is
-    /// compared with what the node stored.
+    /// Changes accounts right before the transaction, or the transaction itself. It is also executed
+    /// as it was, and [compared](Self::difference).
     pub fn overrides(mut self, overrides: StateOverrides) -> Self {
         self.overrides = Some(overrides);
         self
@@ -413,6 +420,11 @@ impl Replay<'_> {
     /// Returns the choice of records that the outputs of the query need.
     fn record(&self) -> Record {
         let record = match self.trace {
+            _ if self.overrides.is_some() => Record {
+                frames: Some(FrameDetail::Everything),
+                transitions: true,
+                ..Record::default()
+            },
             _ if self.verify_only => Record::default(),
             // Frames are not needed, or recorded when tokens are asked.
             None if self.against.is_some() || !self.balances.is_empty() => Record::default(),

@@ -2,7 +2,7 @@
 
 use super::TraceArgs;
 use crate::{
-    commands::{call_tree::CallTree, disagreement::disagreement, names::Names},
+    commands::{call_tree::CallTree, difference, disagreement::disagreement, names::Names},
     output::{Terminal, print_data},
     progress::has_colors,
     transfer_tables::TerminalFormat,
@@ -69,8 +69,12 @@ impl CallTrees {
         };
         let print = |replay: &TransactionReplay| print_data(text(&tree, replay).as_bytes());
         let (count, mismatches) = if self.one {
-            let (replay, mismatches) = question.one(None)?;
+            let (replay, mismatches) = question.clone().one(None)?;
             print(&replay)?;
+            if let Some(found) = question.difference(&replay)? {
+                let labels = self.names.labels.clone();
+                difference::print(&found, &self.functions, labels, source, terminal)?;
+            }
             (mismatches.len() as u64, mismatches)
         } else {
             let prepared = question.prepare()?;

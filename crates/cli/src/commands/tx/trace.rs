@@ -1,16 +1,14 @@
 //! The calls of a transaction, and what it changed in the state.
 
-use super::super::{call_tree::CallTree, disagreement::disagreement, names::Names};
-use crate::{
-    progress::has_colors,
-    table::thousands,
-    units::{COIN_DECIMALS, in_units},
+use super::super::{
+    call_tree::CallTree, difference::change_text, disagreement::disagreement, names::Names,
 };
+use crate::progress::has_colors;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph::{
-    AccountFields, Address, B256, Dictionary, Result, Source, StateDiff, TokenStandard, Trace,
-    TransactionName, TransactionReplay, TransactionSummary, U256,
+    Address, Dictionary, Result, Source, StateChange, TokenStandard, Trace, TransactionName,
+    TransactionReplay, TransactionSummary,
 };
 
 /// A transaction that was executed again.
@@ -71,62 +69,13 @@ impl Executed {
             None => text += "  none were recorded\n",
         }
         text += "\nchanges of the state\n";
-        let StateDiff { pre, post } = self.0.state_diff();
-        let accounts: BTreeSet<&Address> = pre.keys().chain(post.keys()).collect();
-        for account in accounts {
-            let lines = changes(pre.get(account), post.get(account), coin);
-            if !lines.is_empty() {
-                text += &format!("  {}\n{lines}", tree.named(*account));
+        let mut last = None;
+        for StateChange { address, change } in self.0.state_changes() {
+            if last.replace(address) != Some(address) {
+                text += &format!("  {}\n", tree.named(address));
             }
+            text += &format!("    {}\n", change_text(&change, coin));
         }
         text
     }
-}
-
-/// Lines for the fields of an account that changed. Nothing is stated of an account before it
-/// was created, and after it was destroyed.
-fn changes(before: Option<&AccountFields>, after: Option<&AccountFields>, coin: &str) -> String {
-    let mut lines = String::new();
-    if after.is_none() {
-        lines += "    destroyed\n";
-    }
-    let none = AccountFields::default();
-    let (before, after) = (before.unwrap_or(&none), after.unwrap_or(&none));
-    let mut line = |what: &str, from: String, to: String| {
-        lines += &format!("    {what:<9}{from} -> {to}\n");
-    };
-    if let Some(to) = after.balance {
-        let ether = |wei: U256| format!("{} {coin}", in_units(wei, COIN_DECIMALS));
-        line(
-            "balance",
-            ether(before.balance.unwrap_or_default()),
-            ether(to),
-        );
-    }
-    if let Some(to) = after.nonce {
-        line(
-            "nonce",
-            before.nonce.unwrap_or(0).to_string(),
-            to.to_string(),
-        );
-    }
-    if let Some(to) = &after.code {
-        let bytes = |code: &[u8]| match code.len() {
-            0 => "none".to_owned(),
-            len => format!("{} bytes", thousands(len as u64)),
-        };
-        line(
-            "code",
-            bytes(before.code.as_ref().map_or(&[], |code| code)),
-            bytes(to),
-        );
-    }
-    let slots: BTreeSet<&B256> = before.storage.keys().chain(after.storage.keys()).collect();
-    for slot in slots {
-        let word = |of: &AccountFields| of.storage.get(slot).copied().unwrap_or_default();
-        let word = |of: &AccountFields| format!("{:#x}", U256::from_be_bytes(word(of).0));
-        let key = format!("slot {:#x} ", U256::from_be_bytes(slot.0));
-        line(&key, word(before), word(after));
-    }
-    lines
 }

@@ -1,6 +1,6 @@
 //! Rows of internal transfers, balances, traces and gas profiles.
 
-use super::Trace;
+use super::{Trace, difference::RunDifference};
 use crate::{Error, Result, outputs::Planned};
 use txgraph_export::{
     Column, ColumnType, LineWriter, TableFormat, TableWriter, Target, TransferTableOptions, Value,
@@ -112,19 +112,26 @@ impl Content {
         })
     }
 
-    fn columns(self) -> Vec<Column> {
+    /// The columns, with one for the difference from the run without overrides if `is_compared`.
+    fn columns(self, is_compared: bool) -> Vec<Column> {
         use ColumnType::{Hash, Json, Text, U32, U64};
         match self {
             Self::Transfers { .. } => Column::of(TRANSFERS),
             Self::Balances => Column::of(BALANCES),
             Self::Trace(Trace::Gas) => vec![Column::new("stack", Text), Column::new("gas", U64)],
             // The names of the node's `debug_traceBlock`, and the transaction's position.
-            Self::Trace(Trace::Call | Trace::Diff | Trace::Struct) => vec![
-                Column::new("block", U64),
-                Column::new("index", U32),
-                Column::new("txHash", Hash),
-                Column::new("result", Json),
-            ],
+            Self::Trace(Trace::Call | Trace::Diff | Trace::Struct) => {
+                let mut columns = vec![
+                    Column::new("block", U64),
+                    Column::new("index", U32),
+                    Column::new("txHash", Hash),
+                    Column::new("result", Json),
+                ];
+                if is_compared {
+                    columns.push(Column::new("difference", Json));
+                }
+                columns
+            }
         }
     }
 }
@@ -132,6 +139,8 @@ impl Content {
 /// Writes one kind of content. Dropped, it leaves no file.
 pub(super) struct Rows<'a> {
     content: Content,
+    /// Whether the transaction is compared with its run without overrides.
+    is_compared: bool,
     output: &'a ReplayOutput,
     /// A stream is opened at the first block: a query that is refused prints nothing, not
     /// even a header.
@@ -147,9 +156,14 @@ enum Writer {
 impl<'a> Rows<'a> {
     /// Opens a file, so that a target that cannot be written fails before the replay. The
     /// format of the output was chosen by [`Content::table_format`].
-    pub(super) fn new(content: Content, output: &'a ReplayOutput) -> Result<Self> {
+    pub(super) fn new(
+        content: Content,
+        is_compared: bool,
+        output: &'a ReplayOutput,
+    ) -> Result<Self> {
         let mut rows = Self {
             content,
+            is_compared,
             output,
             writer: None,
             profile: GasProfile::default(),
@@ -179,7 +193,7 @@ impl<'a> Rows<'a> {
         };
         // The chain id is a column of other tables only.
         let options = TransferTableOptions::new(0);
-        let columns = self.content.columns();
+        let columns = self.content.columns(self.is_compared);
         let table = TableWriter::new(format, columns, &options, target, *overwrite)?;
         Ok(Writer::Table(table))
     }
@@ -187,13 +201,14 @@ impl<'a> Rows<'a> {
     pub(super) fn block(&mut self, block: &BlockReplay) -> Result<()> {
         self.writer()?;
         let mut transactions = block.transactions.iter();
-        transactions.try_for_each(|replay| self.transaction(replay, &block.environment))
+        transactions.try_for_each(|replay| self.transaction(replay, &block.environment, None))
     }
 
     pub(super) fn transaction(
         &mut self,
         replay: &TransactionReplay,
         environment: &txgraph_evm::Block,
+        difference: Option<&RunDifference>,
     ) -> Result<()> {
         match self.content {
             Content::Transfers { fees } => self.transfers(replay, environment, fees),
@@ -211,9 +226,11 @@ impl<'a> Rows<'a> {
                 Ok(())
             }
             Content::Trace(Trace::Call) => {
-                self.trace(replay, json_value(&replay.call_trace(true))?)
+                self.trace(replay, json_value(&replay.call_trace(true))?, difference)
             }
-            Content::Trace(Trace::Diff) => self.trace(replay, json_value(&replay.state_diff())?),
+            Content::Trace(Trace::Diff) => {
+                self.trace(replay, json_value(&replay.state_diff())?, difference)
+            }
         }
     }
 
@@ -264,13 +281,18 @@ impl<'a> Rows<'a> {
         movements.try_for_each(|movement| self.push(&Value::row(TRANSFERS, movement)))
     }
 
-    fn trace(&mut self, replay: &TransactionReplay, result: Value<'_>) -> Result<()> {
-        self.push(&[
-            replay.block.into(),
-            replay.index.into(),
-            replay.hash.into(),
-            result,
-        ])
+    fn trace(
+        &mut self,
+        replay: &TransactionReplay,
+        result: Value<'_>,
+        difference: Option<&RunDifference>,
+    ) -> Result<()> {
+        let (block, index) = (replay.block, replay.index);
+        let mut row = vec![block.into(), index.into(), replay.hash.into(), result];
+        if let Some(difference) = difference {
+            row.push(json_value(&difference.to_json())?);
+        }
+        self.push(&row)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::{
     PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
+    difference::RunDifference,
+    replay_source::OneTransaction,
     rows::{Content, ReplayOutput, Rows, movements},
 };
 use crate::{
@@ -36,6 +38,25 @@ impl Replay<'_> {
             None if !self.balances.is_empty() => Content::Balances,
             None => Content::Transfers { fees: self.fees },
         }
+    }
+
+    /// How a transaction that this query replayed differs from its run without overrides; `None` if
+    /// the query has no overrides.
+    ///
+    /// # Errors
+    ///
+    /// If the chain of the source cannot be read.
+    pub fn difference(&self, replay: &TransactionReplay) -> Result<Option<RunDifference>> {
+        let chain_id = self.source.chain()?.chain_id;
+        Ok(RunDifference::of(replay, chain_id))
+    }
+
+    /// The summary of one transaction.
+    fn summary(&self, one: &OneTransaction) -> Result<ReplaySummary> {
+        Ok(ReplaySummary {
+            difference: self.difference(&one.replay)?,
+            ..ReplaySummary::of_one(&one.replay, &one.mismatches)
+        })
     }
 }
 
@@ -108,7 +129,7 @@ impl PreparedReplay<'_> {
                 Some(name) => {
                     let one = self.replay_source.transaction(question, name, None)?;
                     add(&one.replay, &one.environment);
-                    ReplaySummary::of_one(&one.replay, &one.mismatches)
+                    question.summary(&one)?
                 }
                 None => self.for_each(|block| {
                     for replay in &block.transactions {
@@ -127,14 +148,17 @@ impl PreparedReplay<'_> {
 
     fn tables<'o>(&self, outputs: &'o [ReplayOutput]) -> Result<Vec<Rows<'o>>> {
         let content = self.question.content();
-        let tables = outputs.iter().map(|output| Rows::new(content, output));
+        let is_compared = self.question.overrides.is_some();
+        let tables = outputs.iter();
+        let tables = tables.map(|output| Rows::new(content, is_compared, output));
         tables.collect()
     }
 
     fn write_one(&self, name: TransactionName, outputs: &[ReplayOutput]) -> Result<ReplaySummary> {
         let (question, replay_source) = (&self.question, self.replay_source);
-        let (one, written) = if question.verify_only {
-            (replay_source.transaction(question, name, None)?, Vec::new())
+        let (summary, written) = if question.verify_only {
+            let one = replay_source.transaction(question, name, None)?;
+            (question.summary(&one)?, Vec::new())
         } else if question.trace == Some(Trace::Struct) {
             let mut trace = Eip3155::new(Tee::new(outputs)?, TraceOptions::default());
             let one = replay_source.transaction(question, name, Some(&mut trace))?;
@@ -143,18 +167,18 @@ impl PreparedReplay<'_> {
                 let names = outputs.iter().map(|output| output.target.to_string());
                 Error::io(Path::new(&names.collect::<Vec<_>>().join(", ")), error)
             })?;
-            (one, out.finish()?)
+            (question.summary(&one)?, out.finish()?)
         } else {
             let one = replay_source.transaction(question, name, None)?;
+            let summary = question.summary(&one)?;
             let mut tables = self.tables(outputs)?;
-            (tables.iter_mut())
-                .try_for_each(|rows| rows.transaction(&one.replay, &one.environment))?;
+            for rows in &mut tables {
+                rows.transaction(&one.replay, &one.environment, summary.difference.as_ref())?;
+            }
             let written = tables.into_iter().map(Rows::finish);
-            (one, written.collect::<Result<_>>()?)
+            (summary, written.collect::<Result<_>>()?)
         };
-        let mut summary = ReplaySummary::of_one(&one.replay, &one.mismatches);
-        summary.written = written;
-        Ok(summary)
+        Ok(ReplaySummary { written, ..summary })
     }
 }
 

@@ -93,15 +93,7 @@ impl TransactionSummary {
         let Netting {
             swaps, unresolved, ..
         } = self.swaps();
-        let net = self.net().into_iter().map(|change| {
-            let sign = if change.is_gain { "" } else { "-" };
-            json!({
-                "address": change.address,
-                "token_address": change.token,
-                "token_id": change.token_id.map(|id| id.to_string()),
-                "change": format!("{sign}{}", change.amount),
-            })
-        });
+        let net: Vec<_> = self.net().iter().map(net_json).collect();
         json!({
             "transaction_hash": self.hash,
             "block_number": self.block,
@@ -123,7 +115,7 @@ impl TransactionSummary {
             "unresolved": unresolved,
             "approvals": self.approvals,
             "transfers": transfers.collect::<Vec<_>>(),
-            "net": net.collect::<Vec<_>>(),
+            "net": net,
         })
     }
 }
@@ -305,6 +297,17 @@ impl Source {
         let internal = internal.map(|movement| movement.transfer).collect();
         Ok((replay, internal))
     }
+}
+
+/// A changed balance as JSON.
+pub(super) fn net_json(change: &NetChange) -> Value {
+    let sign = if change.is_gain { "" } else { "-" };
+    json!({
+        "address": change.address,
+        "token_address": change.token,
+        "token_id": change.token_id.map(|id| id.to_string()),
+        "change": format!("{sign}{}", change.amount),
+    })
 }
 
 fn too_few(block: u64, count: u64) -> Error {
