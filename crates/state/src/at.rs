@@ -193,19 +193,58 @@ impl<'db> StateAt<'db> {
                 })
             }
             Past::Index => {
-                let mut block = self.block;
-                while let Some(next) = self.snapshot.next_account_change(address, block)?
-                    && next <= last
-                {
-                    let before = self.account_before(next, address)?;
-                    if visit(next, before).is_break() {
-                        break;
-                    }
-                    block = next;
-                }
-                Ok(())
+                let next = |block| self.snapshot.next_account_change(address, block);
+                let before = |block| self.account_before(block, address);
+                self.indexed_changes(last, &next, &before, visit)
             }
         }
+    }
+
+    /// Like [`Self::account_changes`], for a slot. The values come from the change sets, also in a
+    /// [checked](crate::StateRange::checked) range.
+    pub(crate) fn storage_changes(
+        &self,
+        address: Address,
+        slot: B256,
+        last: u64,
+        visit: &mut dyn FnMut(u64, U256) -> ControlFlow<()>,
+    ) -> Result<()> {
+        match &self.past {
+            Past::Current => Ok(()),
+            Past::Overlay(overlay) => {
+                overlay.storage_changes(address, slot, self.block, &mut |block, before| match block
+                {
+                    _ if block > last => ControlFlow::Break(()),
+                    _ => visit(block, before),
+                })
+            }
+            Past::Index => {
+                let next = |block| self.snapshot.next_storage_change(address, slot, block);
+                let before = |block| self.slot_before(block, address, slot);
+                self.indexed_changes(last, &next, &before, visit)
+            }
+        }
+    }
+
+    /// Visits the blocks after this one, up to `last`, that `next` finds in the index, with the values
+    /// before them.
+    fn indexed_changes<T>(
+        &self,
+        last: u64,
+        next: &dyn Fn(u64) -> txgraph_nodedb::Result<Option<u64>>,
+        before: &dyn Fn(u64) -> Result<T>,
+        visit: &mut dyn FnMut(u64, T) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut block = self.block;
+        while let Some(change) = next(block)?
+            && change <= last
+        {
+            if visit(change, before(change)?).is_break() {
+                break;
+            }
+            block = change;
+        }
+        Ok(())
     }
 
     /// An account before a block that changed it, by the index.
@@ -243,13 +282,16 @@ impl<'db> StateAt<'db> {
                 .next_storage_change(address, slot, self.block)?
             {
                 None => Ok(None),
-                Some(block) => {
-                    let before = self.snapshot.storage_before(block, address, slot)?;
-                    let missing = || missing_change(block, format!("slot {slot} of {address}"));
-                    before.ok_or_else(missing).map(Some)
-                }
+                Some(block) => self.slot_before(block, address, slot).map(Some),
             },
         }
+    }
+
+    /// A slot before a block that changed it, by the index.
+    fn slot_before(&self, block: u64, address: Address, slot: B256) -> Result<U256> {
+        let before = self.snapshot.storage_before(block, address, slot)?;
+        let missing = || missing_change(block, format!("slot {slot} of {address}"));
+        before.ok_or_else(missing)
     }
 
     /// Returns the value of a slot that is zero according to the node.

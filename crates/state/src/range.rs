@@ -5,7 +5,7 @@ use crate::{
     at::Past,
     overlay::{Collector, Overlay, Tip},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError, RwLock},
@@ -137,6 +137,18 @@ impl<'db> StateRange<'db> {
     ) -> Result<()> {
         let first = self.at(self.blocks.first)?;
         first.account_changes(address, self.blocks.last, visit)
+    }
+
+    /// Like [`Self::account_changes`], for a slot, with the values that the node stored, also where
+    /// [checked](Self::checked) states have others.
+    pub fn storage_changes(
+        &self,
+        address: Address,
+        slot: B256,
+        visit: &mut dyn FnMut(u64, U256) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let first = self.at(self.blocks.first)?;
+        first.storage_changes(address, slot, self.blocks.last, visit)
     }
 
     /// [`StateDb::changes_of`].

@@ -1,15 +1,16 @@
 //! `txgraph balance`, `nonce`, `code` and `storage`: the state at the end of a block.
 
-use super::Context;
+use super::{Context, names::Names};
 use crate::{
-    args::StateBlockArgs,
-    output::{print_data, print_json, print_page},
+    args::{BlockArgs, StateBlockArgs, TableOutputArgs},
+    output::{number, print_data, print_json, print_page},
     units::{COIN_DECIMALS, in_units},
 };
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
-    Address, BlockState, Error, Result, SlotState, Source, TokenNames, U256,
+    Address, AnalysisFormat, BlockState, Error, Labels, Result, SlotState, Source, TokenList,
+    TokenNames, U256,
     parse::{self, Checksum, addresses},
     printable,
 };
@@ -87,9 +88,19 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph code 0xd601451207128971898aab8654521699f35222e2 --block 20
 ";
 
-/// Print slots of the storage of a contract
+/// Print slots of the storage of a contract, or the history of one
+///
+/// With --history: every change of the slot, with the values before and after, by the change sets
+/// of the node. A value that a block writes and replaces again is no change.
 #[derive(Args, Debug)]
-#[command(after_long_help = STORAGE)]
+#[command(
+    after_long_help = STORAGE,
+    mut_arg("blocks", |arg| arg.requires("history")),
+    mut_arg("since", |arg| arg.requires("history")),
+    mut_arg("until", |arg| arg.requires("history")),
+    mut_arg("output", |arg| arg.requires("history")),
+    mut_arg("format", |arg| arg.requires("history"))
+)]
 pub(crate) struct StorageArgs {
     /// Contract
     #[arg(value_name = "ADDRESS")]
@@ -101,11 +112,23 @@ pub(crate) struct StorageArgs {
 
     #[command(flatten)]
     state: StateArgs,
+
+    /// Every change of the slot in the blocks
+    #[arg(long, conflicts_with_all = ["block", "json"])]
+    history: bool,
+
+    #[command(flatten)]
+    blocks: BlockArgs,
+
+    #[command(flatten)]
+    files: TableOutputArgs,
 }
 
 const STORAGE: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph storage 0xd601451207128971898aab8654521699f35222e2 0 1 --block 20
+    $ txgraph storage 0xe6f6d16088d808c83d4a56dabd507f96f7a281bc 0 --history
+    $ txgraph storage 0xe6f6d16088d808c83d4a56dabd507f96f7a281bc 0 --history -b 10:30 -f csv
 ";
 
 /// Runs `balance`.
@@ -240,6 +263,12 @@ pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
         })?;
         slots.push(read);
     }
+    if args.history {
+        return match slots[..] {
+            [slot] => history(args, &source, address, slot, context),
+            _ => Err(Error::usage("a history is about one slot")),
+        };
+    }
     let mut rows = Vec::new();
     let block = read(&source, &args.state, context, |state| {
         for slot in slots {
@@ -264,6 +293,45 @@ pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
     let lines = rows.into_iter();
     let lines = lines.map(|(slot, found)| format!("{slot:#x}  {:#066x}\n", found.value));
     print_page(&lines.collect::<String>())
+}
+
+/// Runs `storage --history`.
+fn history(
+    args: &StorageArgs,
+    source: &Source,
+    address: Address,
+    slot: U256,
+    context: &Context<'_>,
+) -> Result<()> {
+    let terminal = context.terminal;
+    let mut question = source.slot_history(address, slot);
+    for blocks in args.blocks.read()? {
+        question = question.blocks(blocks);
+    }
+    let outputs = args.files.read(None)?;
+    question.check(&outputs)?;
+    terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
+    let found = question.run()?;
+    terminal.stats.phase("read");
+    for note in &found.notes {
+        terminal.note(format_args!("{note}"));
+    }
+    terminal.written(&found.write(&outputs)?);
+    if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
+        let names = Names {
+            chain_id: source.chain()?.chain_id,
+            tokens: TokenList::default(),
+            labels: Labels::default(),
+        };
+        names.print(&[&found.table], terminal)?;
+    }
+    terminal.note(format_args!(
+        "{} in blocks {}; before them, the value was {:#x}",
+        number(found.changes.len() as u64, "change", "changes"),
+        found.blocks,
+        found.opening.value
+    ));
+    Ok(())
 }
 
 /// Reads the state, and says which it is. Returns the block.

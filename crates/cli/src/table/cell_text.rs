@@ -3,7 +3,7 @@
 use super::{Level, Style, View, short_names::Names};
 use crate::units::{grouped, thousands};
 use txgraph::{
-    Address, Asset, Labels, Table, TokenStandard, Value, parse::utc, plain_text, printable,
+    Address, Asset, Labels, Table, TokenStandard, U256, Value, parse::utc, plain_text, printable,
     rounded_amount,
 };
 
@@ -97,6 +97,10 @@ impl<'a> CellText<'a> {
                 number.to_string()
             }
             Value::U64(number) => thousands(*number),
+            // A word of the storage: mostly a small number or an address.
+            Value::Hash(word) if name.starts_with("value_") => {
+                format!("{:#x}", U256::from_be_bytes(word.0))
+            }
             Value::F64(ratio) => format!("{ratio:.4}"),
             Value::Text(text) if name == "token_id" => token_id(text, level),
             Value::Text(text) => printable(text).into_owned(),

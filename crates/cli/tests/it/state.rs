@@ -135,6 +135,61 @@ fn storage_that_the_node_has_wrong_is_replayed() {
     assert!(wrong > 0 || fixtures::root().is_none());
 }
 
+/// The rows of a history are the values of `storage`, in every format.
+#[test]
+fn a_history_of_a_slot_is_printed() {
+    for sample in Sample::both() {
+        let (address, slot) = answers(&sample, "eth_getStorageAt")
+            .into_values()
+            .flatten()
+            .find(|(_, _, value)| !value.is_zero())
+            .map(|(_, params, _)| (params[0].clone(), params[1].clone()))
+            .unwrap();
+        let line = format!("storage {address} {slot} --history");
+        let rows = sample.rows(&format!("{line} -f csv -q"));
+        assert!(!rows.is_empty());
+        let json = sample.json(&format!("{line} -f json -q"));
+        assert_eq!(json["changes"].as_array().unwrap().len(), rows.len());
+        let mut value = json["value_before"].as_str().unwrap().to_owned();
+        let mut rows = rows.iter().peekable();
+        for block in 1..=40 {
+            if let Some(row) = rows.next_if(|it| it["block_number"] == block.to_string()) {
+                assert_eq!(row["value_before"], value);
+                value.clone_from(&row["value_after"]);
+            }
+            let state = asked(
+                &sample,
+                &format!("storage {address} {slot} --block {block}"),
+            );
+            assert_eq!(
+                state["slots"][0]["value"], value,
+                "{address} {slot} {block}"
+            );
+        }
+        assert!(rows.next().is_none());
+        let page = sample.ok(&line);
+        page.prints("Changes of slot 0x").prints(" value after ");
+        page.says(" in blocks 1:41; before them, the value was 0x");
+        let other = sample.ok(&format!("{line} -b 40"));
+        other.says("in block");
+        for (line, message) in [
+            (format!("storage {address} 0 1 --history"), "one slot"),
+            (format!("storage {address} 0 -b 10"), "--history"),
+            (format!("{line} --block 10"), "--block"),
+            (format!("{line} -b 1:5,7:9"), "consecutive"),
+        ] {
+            sample.run(&line).ended(2).says(message);
+        }
+    }
+    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
+        return;
+    };
+    let pruned = Sample::new(fixture);
+    let line = format!("storage 0x{} 0 --history", "11".repeat(20));
+    pruned.run(&line).ended(3).says("hint: ");
+    pruned.ok(&format!("{line} -b 500:"));
+}
+
 #[test]
 fn calls_by_signature_are_encoded_and_decoded() {
     let sample = Sample::small();

@@ -16,11 +16,11 @@ mod table;
 
 use crate::{Result, StateOptions};
 use alloy_primitives::{Address, B256, U256};
-use rows::{ACCOUNT_KEY, ACCOUNT_ROW, STORAGE_KEY, STORAGE_ROW};
+use rows::{ACCOUNT_KEY, ACCOUNT_ROW, Row, STORAGE_KEY, STORAGE_ROW};
 use sorter::Sorter;
 use spill::SpillDir;
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
-use table::{AccountTable, StorageTable};
+use table::{AccountTable, StorageTable, Table};
 use txgraph_nodedb::{Account, BlockRange, Scratch, Snapshot};
 
 /// A tip that an overlay was made for or extended to.
@@ -136,22 +136,25 @@ impl Overlay {
         after: u64,
         visit: &mut dyn FnMut(u64, Option<Account>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let from = rows::probe(address.into_array(), after + 1);
-        for layer in &self.layers {
-            let mut flow = ControlFlow::Continue(());
-            layer.accounts.walk_from(&from, &mut |row| {
-                if row[..ACCOUNT_KEY] != *address {
-                    return ControlFlow::Break(());
-                }
-                let block = rows::block_of::<ACCOUNT_KEY, ACCOUNT_ROW>(row);
-                flow = visit(block, rows::account_of(row));
-                flow
-            })?;
-            if flow.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        let tables = self.layers.iter().map(|layer| &layer.accounts);
+        walk_key(tables, address.into_array(), after, &mut |block, row| {
+            visit(block, rows::account_of(row))
+        })
+    }
+
+    /// Like [`Self::account_changes`], for a slot.
+    pub(crate) fn storage_changes(
+        &self,
+        address: Address,
+        slot: B256,
+        after: u64,
+        visit: &mut dyn FnMut(u64, U256) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let tables = self.layers.iter().map(|layer| &layer.storage);
+        let key = rows::storage_key(address, slot);
+        walk_key(tables, key, after, &mut |block, row| {
+            visit(block, rows::storage_of(row).1)
+        })
     }
 
     /// Returns the value of a slot as of the end of a block, if a later block changed it.
@@ -184,6 +187,30 @@ impl Overlay {
         }
         Ok(slots)
     }
+}
+
+/// Visits the rows of a key with blocks above `after`, ascending.
+fn walk_key<'a, const KEY: usize, const ROW: usize>(
+    tables: impl Iterator<Item = &'a Table<KEY, ROW>>,
+    key: [u8; KEY],
+    after: u64,
+    visit: &mut dyn FnMut(u64, &Row<ROW>) -> ControlFlow<()>,
+) -> Result<()> {
+    let from = rows::probe(key, after + 1);
+    for table in tables {
+        let mut flow = ControlFlow::Continue(());
+        table.walk_from(&from, &mut |row| {
+            if row[..KEY] != key {
+                return ControlFlow::Break(());
+            }
+            flow = visit(rows::block_of::<KEY, ROW>(row), row);
+            flow
+        })?;
+        if flow.is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Layer {

@@ -2,7 +2,7 @@
 //! change sets, from memory and from files.
 
 use crate::support::{check, open, questions, walking};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, U256};
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 use txgraph_evm::Account;
 use txgraph_state::{BlockRange, Error, Spill, StateDb, StateOptions, StateRange};
@@ -42,7 +42,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
     let prepared = db.range(blocks).unwrap();
     assert_eq!(prepared.is_walked(), available.indexed_from > blocks.first);
     check_range(&prepared, questions, name);
-    check_account_changes(&db, &prepared);
+    check_changes(&db, &prepared);
     check_refusals(&db, blocks, questions);
 
     let walks = open(dir, walking());
@@ -50,7 +50,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
     assert!(whole.is_walked());
     check_range(&whole, questions, name);
     check_prefetch(&walks, &whole, questions);
-    check_account_changes(&walks, &whole);
+    check_changes(&walks, &whole);
 
     // Ranges that end below the tip.
     let middle = blocks.first + (blocks.last - blocks.first) / 2;
@@ -70,7 +70,7 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
         let half = BlockRange { last, ..blocks };
         let half = files.range(half).unwrap();
         check_range(&half, questions, name);
-        check_account_changes(&files, &half);
+        check_changes(&files, &half);
     }
 }
 
@@ -101,36 +101,64 @@ fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
     }
 }
 
-/// The change sets have the same blocks that changed an account, with the account before each.
-fn check_account_changes(db: &StateDb, range: &StateRange<'_>) {
+/// The change sets have the same blocks that changed an account or slot, with the value before each.
+fn check_changes(db: &StateDb, range: &StateRange<'_>) {
     let BlockRange { first, last } = range.blocks();
-    let mut all: BTreeMap<Address, Vec<(u64, Option<Account>)>> = BTreeMap::new();
+    let mut accounts: BTreeMap<Address, Vec<(u64, Option<Account>)>> = BTreeMap::new();
+    let mut slots: BTreeMap<(Address, U256), Vec<(u64, U256)>> = BTreeMap::new();
     for block in first + 1..=last {
-        for change in db.changes(block).unwrap().accounts {
-            let changes = all.entry(change.address).or_default();
+        let changed = db.changes(block).unwrap();
+        for change in changed.accounts {
+            let changes = accounts.entry(change.address).or_default();
+            changes.push((block, change.before));
+        }
+        for change in changed.storage {
+            let changes = slots.entry((change.address, change.slot)).or_default();
             changes.push((block, change.before));
         }
     }
-    // The addresses with the most changes, and some others.
+    for (address, wanted) in some_with_most(&accounts) {
+        let found = first_changes(|visit| range.account_changes(*address, visit));
+        assert_eq!(found, wanted[..wanted.len().min(CHANGES_MAX)], "{address}");
+    }
+    for ((address, slot), wanted) in some_with_most(&slots) {
+        let found = first_changes(|visit| range.storage_changes(*address, (*slot).into(), visit));
+        let wanted = &wanted[..wanted.len().min(CHANGES_MAX)];
+        assert_eq!(found, wanted, "{address} {slot}");
+    }
+    let unknown = Address::repeat_byte(0xee);
+    let none = first_changes(|visit| range.account_changes(unknown, visit));
+    assert_eq!(none, []);
+    let none = first_changes(|visit| range.storage_changes(unknown, B256::ZERO, visit));
+    assert_eq!(none, []);
+}
+
+/// Changes after which a visit ends.
+const CHANGES_MAX: usize = 1_000;
+
+/// The keys with the most changes, and some others.
+fn some_with_most<K, T>(all: &BTreeMap<K, Vec<T>>) -> impl Iterator<Item = (&K, &Vec<T>)> {
     let most = all.values().map(Vec::len).max().unwrap_or_default();
     let step = all.len() / 50 + 1;
-    let chosen =
-        (all.iter().enumerate()).filter(|(at, (_, it))| at % step == 0 || it.len() == most);
-    for (_, (address, wanted)) in chosen {
-        let mut found = Vec::new();
-        let visit = &mut |block, before| {
-            found.push((block, before));
-            match found.len() < 1_000 {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        };
-        range.account_changes(*address, visit).unwrap();
-        assert_eq!(found, wanted[..wanted.len().min(1_000)], "{address}");
-    }
-    let mut none = |_, _| panic!("an account that does not exist was changed");
-    let unknown = Address::repeat_byte(0xee);
-    range.account_changes(unknown, &mut none).unwrap();
+    let some = all.iter().enumerate();
+    some.filter(move |(at, (_, it))| at % step == 0 || it.len() == most)
+        .map(|(_, found)| found)
+}
+
+/// The first changes that a visit finds.
+fn first_changes<T>(
+    visit: impl FnOnce(&mut dyn FnMut(u64, T) -> ControlFlow<()>) -> txgraph_state::Result<()>,
+) -> Vec<(u64, T)> {
+    let mut found = Vec::new();
+    let mut each = |block, before| {
+        found.push((block, before));
+        match found.len() < CHANGES_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    };
+    visit(&mut each).unwrap();
+    found
 }
 
 /// BlockRange without available state are refused.

@@ -61,8 +61,8 @@ pub use replay::{
     AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,
     ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
     MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers,
-    RunDifference, RunParts, Statement, StatementRow, TransactionSummary, Unrecorded,
-    VerifiedStatement,
+    RunDifference, RunParts, SlotChange, SlotChanges, SlotHistory, Statement, StatementRow,
+    TransactionSummary, Unrecorded, VerifiedStatement,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -39,6 +39,24 @@ impl Description {
     }
 }
 
+/// The report of an answer from the state, or from the logs, of all of these blocks.
+#[cfg(all(feature = "replay", feature = "export"))]
+pub(crate) fn scan_of_state(
+    source: &crate::Source,
+    blocks: txgraph_transfers::BlockRange,
+) -> crate::Result<txgraph_transfers::ScanReport> {
+    let counts = txgraph_transfers::DecodeCounts {
+        blocks: blocks.blocks(),
+        ..Default::default()
+    };
+    Ok(txgraph_transfers::ScanReport {
+        covered: blocks.into(),
+        counts,
+        last_block_hash: source.block_hash(blocks.last)?,
+        ..Default::default()
+    })
+}
+
 #[cfg(feature = "export")]
 impl Description {
     /// The metadata of a result: the query, the chain, and what was read.

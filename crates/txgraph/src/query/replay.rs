@@ -20,6 +20,8 @@ mod protocol;
 mod replay_source;
 #[cfg(feature = "export")]
 mod rows;
+#[cfg(feature = "export")]
+mod slot_history;
 mod state;
 #[cfg(feature = "export")]
 mod statement;
@@ -44,6 +46,8 @@ pub use name::TransactionName;
 pub use profile::*;
 #[cfg(feature = "export")]
 pub use rows::ReplayOutput;
+#[cfg(feature = "export")]
+pub use slot_history::{SlotChange, SlotChanges, SlotHistory};
 pub use state::{AccountState, BlockState, SlotState};
 #[cfg(feature = "export")]
 pub use statement::{

@@ -7,6 +7,8 @@ mod examples;
 #[cfg(feature = "polars")]
 mod frames;
 mod memory;
+#[cfg(feature = "replay")]
+mod slot_history;
 mod source;
 #[cfg(feature = "replay")]
 mod statement;

@@ -33,8 +33,8 @@ pub struct SlotState {
 /// The state at the end of a block. See [`Source::with_state`].
 #[derive(Debug)]
 pub struct BlockState<'a> {
-    state: StateAt<'a>,
-    block: u64,
+    pub(super) state: StateAt<'a>,
+    pub(super) block: u64,
 }
 
 impl Source {

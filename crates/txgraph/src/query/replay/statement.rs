@@ -42,7 +42,7 @@ pub struct Statement<'s> {
 }
 
 /// A statement has no gaps, so a partial one is no remedy.
-fn hint_for_all_blocks(error: Error) -> Error {
+pub(super) fn hint_for_all_blocks(error: Error) -> Error {
     match error.hint {
         Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::AskExisting { newest }),
         None if error.kind == ErrorKind::Unavailable => error.with_hint(Hint::ListBlocks),

@@ -3,14 +3,16 @@
 use super::{Approval, Approvals, OpenApprovals};
 use crate::{
     AnalysisOutput, Error, Result,
-    query::analyze::{Document, rows_as_json, write_document},
+    query::{
+        analyze::{Document, rows_as_json, write_document},
+        query_metadata::scan_of_state,
+    },
 };
 use alloy_primitives::Address;
 use serde_json::{Map, json};
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Written;
 use txgraph_graph::widen;
-use txgraph_transfers::{DecodeCounts, ScanReport};
 
 /// The id of the table.
 const TABLE: &str = "approvals";
@@ -65,16 +67,7 @@ impl OpenApprovals<'_> {
     /// If an output cannot be written.
     pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
         let chain = self.source.chain()?;
-        let counts = DecodeCounts {
-            blocks: self.blocks.blocks(),
-            ..DecodeCounts::default()
-        };
-        let scan = ScanReport {
-            covered: self.blocks.into(),
-            counts,
-            last_block_hash: self.source.block_hash(self.block)?,
-            ..ScanReport::default()
-        };
+        let scan = scan_of_state(self.source, self.blocks)?;
         let about = (self.description).metadata(chain, &self.blocks.into(), &scan);
         let table = self.tables.first();
         let table = || table.ok_or_else(|| Error::usage("there is no table"));

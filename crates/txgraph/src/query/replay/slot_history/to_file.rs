@@ -1,0 +1,92 @@
+//! The history of a slot as a table, and in files.
+
+use super::{SlotChange, SlotChanges, SlotHistory};
+use crate::{
+    AnalysisOutput, Result,
+    query::{
+        analyze::{Document, rows_as_json, write_document},
+        query_metadata::{Description, scan_of_state},
+    },
+};
+use alloy_primitives::{Address, B256, U256};
+use serde_json::{Map, json};
+use txgraph_analysis::{ColumnType, Table};
+use txgraph_export::Written;
+use txgraph_transfers::BlockRange;
+
+/// The id of the table.
+const TABLE: &str = "changes";
+
+/// The table of changes.
+pub(super) fn table(
+    address: Address,
+    slot: U256,
+    blocks: BlockRange,
+    changes: &[SlotChange],
+) -> Table {
+    use ColumnType::{Bool, Hash, U64};
+    Table::of(
+        TABLE,
+        format!("Changes of slot {slot:#x} of {address} in blocks {blocks}"),
+        changes,
+        &[
+            ("block_number", U64, |it: &SlotChange| it.block.into()),
+            ("timestamp", U64, |it| it.timestamp.into()),
+            ("value_before", Hash, |it| B256::from(it.before).into()),
+            ("value_after", Hash, |it| B256::from(it.after).into()),
+            ("unsure", Bool, |it| {
+                it.caveat.is_some().then_some(true).into()
+            }),
+        ],
+    )
+}
+
+/// The query for the metadata of the result.
+pub(super) fn description(address: Address, slot: U256, blocks: BlockRange) -> Description {
+    let mut description = Description::of_account("storage", address, blocks, Some("history"));
+    description
+        .options
+        .insert("slot".into(), json!(B256::from(slot)));
+    Description::new(description.command, description.options)
+}
+
+impl SlotHistory<'_> {
+    /// Refuses outputs that cannot be written, before anything is read.
+    ///
+    /// # Errors
+    ///
+    /// If a file exists or cannot be written.
+    pub fn check(&self, outputs: &[AnalysisOutput]) -> Result<()> {
+        let overwrite = outputs.iter().all(|output| output.overwrite);
+        self.source.check_outputs(outputs, overwrite)
+    }
+}
+
+impl SlotChanges<'_> {
+    /// Writes the changes to each output, except as human-readable tables: those the caller draws.
+    /// Returns the files in order of the outputs.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
+        let scan = scan_of_state(self.source, self.blocks)?;
+        let chain = self.source.chain()?;
+        let about = (self.description).metadata(chain, &self.blocks.into(), &scan);
+        let document = Document {
+            metadata: &about,
+            fields: &|| {
+                let word = |number: U256| json!(B256::from(number));
+                let mut fields = Map::new();
+                fields.insert("address".into(), json!(self.address));
+                fields.insert("slot".into(), word(self.slot));
+                fields.insert("value_before".into(), word(self.opening.value));
+                fields.insert("notes".into(), json!(self.notes));
+                fields.insert(TABLE.into(), rows_as_json(&self.table));
+                Ok(fields)
+            },
+            table: &|_| Ok(&self.table),
+        };
+        write_document(self.source, outputs, &document)
+    }
+}
