@@ -15,8 +15,19 @@ const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
 /// `decimals()`
 const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 
-/// The gas of each call: twenty times what regular tokens need.
+/// The gas of a [`question`]: twenty times what regular tokens need.
 const GAS: u64 = 1_000_000;
+
+/// A call that asks a contract, and changes nothing.
+pub fn question(contract: Address, input: impl Into<Bytes>) -> Message {
+    Message {
+        to: Some(contract),
+        input: input.into(),
+        gas_limit: GAS,
+        is_static: true,
+        ..Message::default()
+    }
+}
 /// The most characters of a name or symbol; longer texts are truncated.
 const TEXT_MAX: usize = 64;
 
@@ -38,16 +49,8 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     /// characters, which could deceive in a terminal or a drawing.
     pub fn token_metadata(&self, tokens: &[Address], block: u64) -> Result<Vec<TokenMetadata>> {
         let mut calls = self.calls(block)?;
-        let mut query = |token: Address, selector: [u8; 4]| {
-            let message = Message {
-                to: Some(token),
-                input: Bytes::copy_from_slice(&selector),
-                gas_limit: GAS,
-                is_static: true,
-                ..Message::default()
-            };
-            calls.call(&message, None)
-        };
+        let mut query =
+            |token: Address, selector: [u8; 4]| calls.call(&question(token, selector), None);
         let mut metadata = Vec::with_capacity(tokens.len());
         for token in tokens {
             metadata.push(TokenMetadata {

@@ -16,11 +16,9 @@ use alloy_primitives::{Address, B256, U256};
 use events::{Granted, Place, filters, granted, token_approvals};
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_analysis::Table;
-use txgraph_evm::{Message, Outcome};
+use txgraph_evm::Outcome;
+use txgraph_replay::question;
 use txgraph_transfers::{BlockRange, TransferFilter};
-
-/// The gas of each call.
-const GAS: u64 = 1_000_000;
 
 /// Approvals whose state is read at most, by default.
 const APPROVALS_MAX: usize = 1_000_000;
@@ -246,12 +244,7 @@ impl<'s> Approvals<'s> {
         let rules = node.rules_for_calls()?;
         let calls = granted.keys().map(|it| {
             let (to, input) = it.question();
-            Message {
-                to: Some(to),
-                input: input.into(),
-                gas_limit: GAS,
-                ..Message::default()
-            }
+            question(to, input)
         });
         let (_, outcomes) = node.at_end_with(rules, Some(block), |replayer, block| {
             replayer.static_calls(calls, block)

@@ -4,6 +4,7 @@ use super::TokenNames;
 use crate::{Capability, Result, Source};
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use txgraph_evm::{Message, Outcome};
+use txgraph_replay::question;
 
 /// The slot with the address of the implementation of a proxy: `eip1967.proxy.implementation`
 /// (ERC-1967).
@@ -20,9 +21,6 @@ const MINIMAL_PROXY: (&[u8], &[u8]) = (
         0x5a, 0xf4, 0x3d, 0x82, 0x80, 0x3e, 0x90, 0x3d, 0x91, 0x60, 0x2b, 0x57, 0xfd, 0x5b, 0xf3,
     ],
 );
-
-/// The gas of each call: twenty times what these functions need.
-const GAS: u64 = 1_000_000;
 
 /// The most owners that are read.
 const OWNERS_MAX: usize = 100;
@@ -109,16 +107,11 @@ impl Source {
     }
 }
 
-/// A call that changes nothing.
+/// A call of a function without arguments.
 fn call(to: Address, function: &str) -> Message {
     let selector = keccak256(function);
-    Message {
-        to: Some(to),
-        input: Bytes::copy_from_slice(selector.get(..4).unwrap_or_default()),
-        gas_limit: GAS,
-        is_static: true,
-        ..Message::default()
-    }
+    let selector = selector.get(..4).unwrap_or_default();
+    question(to, Bytes::copy_from_slice(selector))
 }
 
 /// The implementation of a minimal proxy.
