@@ -4,6 +4,11 @@
 use crate::{Attribute, Column, ColumnType, Value};
 use serde::Serialize;
 
+/// `block:index`, a name of a transaction that commands accept.
+pub(crate) fn transaction_name(block: u64, index: u32) -> String {
+    format!("{block}:{index}")
+}
+
 /// The result of a measure. Serialized, it holds everything; its tables may leave out
 /// what does not fit rows.
 pub trait MeasureResult: Serialize {

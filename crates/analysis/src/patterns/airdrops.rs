@@ -4,6 +4,7 @@ use super::{
     finding::{Found, Pattern, counted},
     history::History,
 };
+use crate::table::transaction_name;
 use std::collections::BTreeSet;
 use txgraph_graph::widen;
 
@@ -59,9 +60,10 @@ fn found(history: &History, paid: &[(u32, u32)]) -> Option<Found> {
         asset,
         amount: numbers().map(|it| widen(history.get(it).value)).sum(),
         note: format!(
-            "{}, {} amounts, transaction {block}:{transaction}",
+            "{}, {} amounts, transaction {}",
             counted(receivers.len(), "receivers"),
-            if is_equal { "equal" } else { "different" }
+            if is_equal { "equal" } else { "different" },
+            transaction_name(block, transaction)
         ),
         evidence: numbers().map(|number| (number, "out")).collect(),
     })

@@ -1,7 +1,7 @@
 //! Patterns as tables.
 
 use super::finding::Patterns;
-use crate::{ColumnType, MeasureResult, Table};
+use crate::{ColumnType, MeasureResult, Table, table::transaction_name};
 use txgraph_base::number;
 use txgraph_transfers::TokenStandard;
 
@@ -65,7 +65,7 @@ impl Patterns {
                 ("number", U64, |(of, _)| of.number.into()),
                 ("role", Text, |(_, it)| it.role.into()),
                 ("transaction", Text, |(_, it)| {
-                    format!("{}:{}", it.block_number, it.transaction_index).into()
+                    transaction_name(it.block_number, it.transaction_index).into()
                 }),
                 ("from_address", Address, |(_, it)| it.from_address.into()),
                 ("to_address", Address, |(_, it)| it.to_address.into()),

@@ -1,15 +1,14 @@
 //! Taint as tables, and as JSON.
 
 use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintedSlot, TaintedSwap};
-use crate::{ColumnType, MeasureResult, Table, Value, ratio::share};
+use crate::{ColumnType, MeasureResult, Table, Value, ratio::share, table::transaction_name};
 use alloy_primitives::{Address, B256};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use txgraph_graph::{AmountSum, Swap, widen};
 use txgraph_transfers::{Fields, Transfer};
 
-/// `block:transaction`, which commands accept.
 fn transaction(transfer: &Transfer) -> String {
-    format!("{}:{}", transfer.block_number, transfer.transaction_index)
+    transaction_name(transfer.block_number, transfer.transaction_index)
 }
 
 fn hash(transfer: &Transfer) -> Value<'static> {
@@ -163,7 +162,7 @@ impl Taint {
             sides,
             &[
                 ("transaction", Text, |(_, it, ..)| {
-                    format!("{}:{}", it.block_number, it.transaction_index).into()
+                    transaction_name(it.block_number, it.transaction_index).into()
                 }),
                 ("side", Text, |(side, ..)| side.into()),
                 ("address", Address, |(_, _, address, ..)| address.into()),
