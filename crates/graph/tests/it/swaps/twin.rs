@@ -51,7 +51,7 @@ impl Twin<'_> {
         (swaps, unclear.contains(&side.start(it)))
     }
 
-    /// Whether a transfer brings back a part of a payment: whoever sends it got the token on the way.
+    /// Whether a transfer brings back a part of a payment: the sender got the token on the way.
     fn is_returned(&self, it: &Transfer) -> bool {
         let all = self.of(it.transaction());
         self.netting(it).swaps.iter().any(|swap| {

@@ -16,7 +16,7 @@ use txgraph_transfers::{Direction, TransferSource};
 /// This is not the search of [`SearchRequest::through_swaps`], because hops differ:
 ///
 /// - Hops are between addresses here, so a swap is none, and the hops of who gets what another address
-///   swapped are counted anew. There, each swap is a hop.
+///   swapped are counted from there again. There, each swap is a hop.
 /// - There, an address is expanded for each token by itself, and a bound on hops can end it for one token
 ///   only. Its vertex says that it ended, but taint and ranks follow what it has of the other tokens.
 ///
