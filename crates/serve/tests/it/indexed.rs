@@ -145,3 +145,28 @@ fn answers_for_the_other_layout_are_the_same() {
         compare(&fixture, 2);
     }
 }
+
+#[test]
+fn a_contract_that_was_created_again_is_of_its_last_creation() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    // Created in block 120, destroyed in 122, created again in 123.
+    let contract = "0xc82d0fcd5d25ef420706a75d94a988edc5ee05f2";
+    let contents = Indexed {
+        transactions: true,
+        inside: true,
+        last_block: None,
+    };
+    for served in [Served::new(&fixture), Served::indexed(&fixture, contents)] {
+        let address = served
+            .get(&format!("/v1/address?address={contract}"))
+            .json();
+        assert_eq!(address["creator"]["block"], 123, "{address}");
+        let query =
+            format!("module=contract&action=getcontractcreation&contractaddresses={contract}");
+        assert_eq!(served.rows(&query)[0]["blockNumber"], "123");
+        let creator = served.result("ots_getContractCreator", json!([contract]));
+        assert_eq!(creator["hash"], address["creator"]["transaction"]);
+    }
+}

@@ -6,6 +6,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
 use std::ops::ControlFlow;
+use txgraph_evm::Fork;
 use txgraph_nodedb::{Account, Scratch, Snapshot};
 use txgraph_replay::{StoredBlock, TransactionReplay};
 use txgraph_transfers::{BlockRange, BlockRanges, Roles, SourceError};
@@ -58,24 +59,70 @@ impl Source {
         let Some(block) = self.block_of_creation(node, contract)? else {
             return Ok(None);
         };
-        let mut creation = Creation {
-            block,
-            by: None,
-            without_creator: None,
+        let creation = self.created_in(node, block, contract);
+        // An account without code uses no nonce twice, so what it created is not created again.
+        let is_final = creation.by.is_some_and(|by| by.creator == by.sender);
+        let later = match is_final {
+            true => None,
+            false => self.block_of_last_creation(node, contract, block)?,
         };
-        if block > 0 {
-            match self.creator_in(node, block, contract) {
-                Ok(by) => {
-                    creation.by = by;
-                    creation.without_creator = match by {
-                        Some(_) => None,
-                        None => Some("no transaction of the block created it".to_owned()),
-                    };
-                }
-                Err(error) => creation.without_creator = Some(error.message),
-            }
+        Ok(Some(match later {
+            Some(later) => self.created_in(node, later, contract),
+            None => creation,
+        }))
+    }
+
+    /// The creation in a block.
+    fn created_in(&self, node: &RethNode, block: u64, contract: Address) -> Creation {
+        let (by, without_creator) = match block {
+            0 => (None, None),
+            _ => match self.creator_in(node, block, contract) {
+                Ok(Some(by)) => (Some(by), None),
+                Ok(None) => (
+                    None,
+                    Some("no transaction of the block created it".to_owned()),
+                ),
+                Err(error) => (None, Some(error.message)),
+            },
+        };
+        Creation {
+            block,
+            by,
+            without_creator,
         }
-        Ok(Some(creation))
+    }
+
+    /// The block in which a contract was created again for the last time, after it was created in
+    /// `block` and destroyed, by the node's history index.
+    fn block_of_last_creation(
+        &self,
+        node: &RethNode,
+        contract: Address,
+        block: u64,
+    ) -> Result<Option<u64>> {
+        let snapshot = node.db().snapshot()?;
+        if snapshot.state_coverage()?.indexed_from > block {
+            return Ok(None);
+        }
+        let rules = node.rules().ok();
+        let mut last_without = None;
+        let mut next = snapshot.next_account_change(contract, block)?;
+        while let Some(block) = next {
+            self.check_interrupted()?;
+            match snapshot.account_before(block, contract)? {
+                Some(before) if !has_code(before.as_ref()) => last_without = Some(block),
+                _ => {
+                    // Since Cancun, code stays (EIP-6780).
+                    let header = snapshot.header(block)?;
+                    let fork = rules.as_ref().map(|rules| rules.at(&header).fork);
+                    if fork.is_some_and(|fork| fork >= Fork::Cancun) {
+                        break;
+                    }
+                }
+            }
+            next = snapshot.next_account_change(contract, block)?;
+        }
+        Ok(last_without)
     }
 
     /// The newest creation that the index has, provided that none followed in blocks that it does not
@@ -136,6 +183,7 @@ impl Source {
         }))
     }
 
+    /// The block of the last creation, or of the first one that the node's history index has.
     fn block_of_creation(&self, node: &RethNode, contract: Address) -> Result<Option<u64>> {
         let snapshot = node.db().snapshot()?;
         let coverage = snapshot.state_coverage()?;

@@ -310,7 +310,11 @@ impl Profile<'_> {
         }
         if is_contract {
             match source.creation_of(self.address) {
-                Ok(creation) => profile.creation = creation,
+                Ok(Some(creation)) => profile.creation = Some(creation),
+                Ok(None) => {
+                    let why = "it was before the first block whose changes the node keeps";
+                    profile.without_creation = Some(why.to_owned());
+                }
                 Err(error) => profile.without_creation = missing(error)?,
             }
             match source.contract_facts(self.address, block) {
