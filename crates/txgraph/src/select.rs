@@ -146,12 +146,16 @@ pub(crate) fn resolve_stored(specs: &[BlockSpec], source: &Source) -> Result<Blo
     Ok(blocks)
 }
 
-/// The blocks of a query that needs consecutive ones, as [`resolve_stored`]. `what`: the result.
+/// The stored blocks of a query that needs consecutive ones, and [`Resolved::cut`]. `what`: the result.
 #[cfg(all(feature = "replay", feature = "export"))]
-pub(crate) fn resolve_one(specs: &[BlockSpec], source: &Source, what: &str) -> Result<BlockRange> {
-    let blocks = resolve_stored(specs, source)?;
+pub(crate) fn resolve_one(
+    specs: &[BlockSpec],
+    source: &Source,
+    what: &str,
+) -> Result<(BlockRange, Option<String>)> {
+    let Resolved { blocks, cut } = resolve(source.stored_tip()?, specs, source)?;
     match *blocks.iter().collect::<Vec<_>>() {
-        [blocks] => Ok(blocks),
+        [blocks] => Ok((blocks, cut)),
         _ => Err(Error::usage(format!(
             "the blocks of {what} must be consecutive: name one range"
         ))),

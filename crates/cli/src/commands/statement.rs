@@ -111,6 +111,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     let labels = args.names.labels.read(source, terminal)?;
     let mut statement = question.run()?;
     terminal.stats.phase("read");
+    terminal.gaps(&statement.scan);
     for note in &statement.notes {
         terminal.note(format_args!("{note}"));
     }

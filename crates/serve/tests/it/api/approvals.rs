@@ -65,6 +65,12 @@ fn approvals_are_those_of_the_library() {
         later["command"],
         format!("txgraph approvals {OWNER} --blocks 14: -f json")
     );
+    let dated = get(
+        &served,
+        &format!("approvals?address={OWNER}&blocks=:2025-01-01"),
+    );
+    let cut = dated["incomplete"][0].as_str().unwrap();
+    assert!(cut.starts_with("the blocks end with block 40"), "{cut}");
     let split = format!("approvals?address={OWNER}&blocks=3:5,8:9");
     let (status, _, message) = refused(&served, &split);
     assert_eq!(status, 400);

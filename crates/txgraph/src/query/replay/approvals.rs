@@ -173,14 +173,14 @@ impl<'s> Approvals<'s> {
 
     fn read(&self) -> Result<OpenApprovals<'s>> {
         let source = self.source;
-        let blocks = resolve_one(&self.blocks, source, "approvals")?;
+        let (blocks, cut) = resolve_one(&self.blocks, source, "approvals")?;
         let granted = self.granted(blocks)?;
         let mut approvals = self.ask(&granted, blocks.last)?;
         let now = source.header(blocks.last)?.timestamp;
         approvals.retain(|it| {
             it.amount != Some(U256::ZERO) && it.expires.is_none_or(|expires| expires >= now)
         });
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(cut);
         if blocks.first > 0 {
             notes.push(format!(
                 "approvals of blocks before {} are not listed",

@@ -140,10 +140,11 @@ impl<'s> Statement<'s> {
 
     fn read(&self) -> Result<AccountStatement<'s>> {
         let (source, address) = (self.source, self.address);
-        let blocks = self.range()?;
+        let (blocks, cut) = self.range()?;
         let tip = source.block_hash(blocks.last)?;
         let changes = self.changes(blocks)?;
-        let (mut transfers, scan) = self.tokens(blocks)?;
+        let (mut transfers, mut scan) = self.tokens(blocks)?;
+        scan.caveats.extend(cut);
         let changed: BlockRanges = (changes.after.keys().copied())
             .map(BlockRange::one)
             .collect();
@@ -205,14 +206,12 @@ impl<'s> Statement<'s> {
         Description::of_account("statement", self.address, blocks, flag)
     }
 
-    /// The blocks. Without block 0 if there are others: it moves nothing, and what the genesis allocates
+    /// The blocks, and [`crate::select::Resolved::cut`]. Without block 0 if there are others: it moves nothing, and what the genesis allocates
     /// is what accounts have before block 1. Alone, it has these balances at both ends.
-    fn range(&self) -> Result<BlockRange> {
-        let blocks = resolve_one(&self.blocks, self.source, "a statement")?;
-        Ok(BlockRange::from_to(
-            blocks.first.max(1).min(blocks.last),
-            blocks.last,
-        ))
+    fn range(&self) -> Result<(BlockRange, Option<String>)> {
+        let (blocks, cut) = resolve_one(&self.blocks, self.source, "a statement")?;
+        let first = blocks.first.max(1).min(blocks.last);
+        Ok((BlockRange::from_to(first, blocks.last), cut))
     }
 
     /// The block whose state has the opening balances.
