@@ -1,7 +1,7 @@
 //! The checks before a transaction, its intrinsic gas and its fees.
 
 use crate::{
-    env::{Block, Transaction, TransactionType},
+    env::{Block, Message, Transaction, TransactionType},
     fork::Fork,
     gas::{self, Schedule},
     outcome::InvalidTransaction,
@@ -170,6 +170,18 @@ fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, I
     if limit > cap {
         return Err(InvalidTransaction::AboveGasCap { limit, cap });
     }
+    let intrinsic = check_intrinsic(fork, tx)?;
+    let need = intrinsic.gas.max(intrinsic.floor);
+    if regular < need {
+        let limit = regular;
+        return Err(InvalidTransaction::IntrinsicGas { limit, need });
+    }
+    Ok(intrinsic)
+}
+
+/// Returns the intrinsic gas, which the limit of the transaction must cover.
+fn check_intrinsic(fork: Fork, tx: &Transaction) -> Result<Intrinsic, InvalidTransaction> {
+    let limit = tx.gas_limit;
     let size = tx.input.len();
     let max = Schedule::of(fork).code_max * 2;
     if tx.to.is_none() && fork >= Fork::Shanghai && size > max {
@@ -184,12 +196,30 @@ fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, I
     if limit < need {
         return Err(InvalidTransaction::FloorGas { limit, need });
     }
-    let need = intrinsic.gas.max(intrinsic.floor);
-    if regular < need {
-        let limit = regular;
-        return Err(InvalidTransaction::IntrinsicGas { limit, need });
-    }
     Ok(intrinsic)
+}
+
+impl Message {
+    /// The message that a transaction with this limit sends: without its intrinsic gas.
+    ///
+    /// # Errors
+    ///
+    /// If the limit is below the intrinsic gas, or the init code is too large.
+    pub fn of_transaction(self, fork: Fork) -> Result<Self, InvalidTransaction> {
+        let transaction = Transaction {
+            caller: self.caller,
+            to: self.to,
+            value: self.value,
+            input: self.input.clone(),
+            gas_limit: self.gas_limit,
+            ..Transaction::default()
+        };
+        let intrinsic = check_intrinsic(fork, &transaction)?;
+        Ok(Self {
+            gas_limit: self.gas_limit - intrinsic.gas,
+            ..self
+        })
+    }
 }
 
 /// Checks that a block has `limit` gas left.

@@ -13,6 +13,9 @@ use txgraph::{AccountOverride, BlockState, CallResult, StateOverrides, Status};
 /// The most gas of a call, as in nodes.
 const CALL_GAS_MAX: u64 = 50_000_000;
 
+/// Fields of a call that change what it sees, and are not known here.
+const UNKNOWN: [&str; 3] = ["accessList", "authorizationList", "blobVersionedHashes"];
+
 fn at<T>(
     ask: &Ask<'_>,
     block: u64,
@@ -103,15 +106,90 @@ fn run(
     if let Some(from) = address("from")? {
         call = call.from(from);
     }
-    if let Some(value) = get("value") {
-        let value = value.as_str().and_then(parse_word);
-        call = call.value(value.ok_or_else(|| wrong("value"))?);
+    let number = |name: &str| -> Answer<Option<U256>> {
+        let given = get(name).map(|value| match value {
+            Value::Number(number) => number.as_u64().map(U256::from),
+            value => value.as_str().and_then(parse_word),
+        });
+        match given {
+            Some(None) => Err(wrong(name)),
+            given => Ok(given.flatten()),
+        }
+    };
+    let value = number("value")?.unwrap_or_default();
+    let chain_id = ask.source.chain()?.chain_id;
+    if number("chainId")?.is_some_and(|given| given != U256::from(chain_id)) {
+        return Err(Fault::Params(format!(
+            "`chainId` of the call is not that of this chain, {chain_id}"
+        )));
     }
-    if let Some(gas) = get("gas") {
-        let gas = params::number(Some(gas)).ok_or_else(|| wrong("gas"))?;
-        call = call.gas(gas.min(CALL_GAS_MAX));
+    for name in UNKNOWN {
+        let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+        if get(name).is_some_and(|value| !is_empty(value)) {
+            let why = format!("the field `{name}` of a call is not supported here");
+            return Err(match ask.head {
+                Some(_) => Fault::NotHere(why),
+                None => Fault::Params(why),
+            });
+        }
     }
+    let fees = [number("gasPrice")?, number("maxFeePerGas")?];
+    let price = price(ask, block, fees, number("maxPriorityFeePerGas")?)?;
+    let gas = number("gas")?.map(|gas| gas.saturating_to());
+    let mut gas = gas.unwrap_or(CALL_GAS_MAX).min(CALL_GAS_MAX);
+    if !price.is_zero() {
+        let from = address("from")?.unwrap_or_default();
+        let changed = overrides.accounts.get(&from).and_then(|it| it.balance);
+        let balance = match changed {
+            Some(balance) => balance,
+            None => at(ask, block, |state| state.account(from))?.balance,
+        };
+        let affordable = balance.checked_sub(value).map(|left| left / price);
+        let affordable: u64 = affordable.unwrap_or_default().saturating_to();
+        if (affordable < gas && get("gas").is_some()) || affordable == 0 {
+            return Err(refused("insufficient funds for gas * price + value"));
+        }
+        gas = gas.min(affordable);
+    }
+    call = call.value(value).gas(gas).gas_price(price).of_transaction();
     Ok(call.overrides(overrides).run()?)
+}
+
+/// The wei per gas that a call sees, of `gasPrice` or `maxFeePerGas`, and `maxPriorityFeePerGas`.
+fn price(
+    ask: &Ask<'_>,
+    block: u64,
+    [price, most]: [Option<U256>; 2],
+    tip: Option<U256>,
+) -> Answer<U256> {
+    if price.is_some() && (most.is_some() || tip.is_some()) {
+        return Err(Fault::Params(
+            "`gasPrice` of the call excludes maxFeePerGas and maxPriorityFeePerGas".to_owned(),
+        ));
+    }
+    let base_fee = ask.source.header(block)?.base_fee_per_gas;
+    let base_fee = U256::from(base_fee.unwrap_or_default());
+    let with_tip = tip.map(|tip| base_fee.saturating_add(tip));
+    let Some(most) = price.or(most).or(with_tip).filter(|most| !most.is_zero()) else {
+        return Ok(U256::ZERO);
+    };
+    if tip.is_some_and(|tip| tip > most) {
+        return Err(refused(
+            "max priority fee per gas higher than max fee per gas",
+        ));
+    }
+    if most < base_fee {
+        return Err(refused("max fee per gas less than block base fee"));
+    }
+    Ok(match price {
+        Some(price) => price,
+        None => with_tip.unwrap_or(base_fee).min(most),
+    })
+}
+
+/// A call that nodes refuse in these words.
+fn refused(why: &str) -> Fault {
+    Fault::Source(txgraph::Error::new(txgraph::ErrorKind::Failed, why))
 }
 
 /// State overrides in the form of nodes.

@@ -159,6 +159,90 @@ fn calls_run_on_the_state_of_any_block() {
     assert_eq!(code, -32602);
 }
 
+/// The fields of a transaction that a call can have.
+#[test]
+fn calls_see_what_a_transaction_would() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let to = "0x0000000000000000000000000000000000001234";
+    let from = "0x0000000000000000000000000000000000005678";
+    // Return GASPRICE, and GAS.
+    let [price, gas] = ["3a", "5a"].map(|code| {
+        json!({
+            to: { "code": format!("0x{code}60005260206000f3") },
+            from: { "balance": "0xde0b6b3a7640000" },
+        })
+    });
+    let word = |number: u64| format!("0x{number:064x}");
+    let call = |fields: Value| {
+        let mut call = json!({ "from": from, "to": to });
+        let call_fields = call.as_object_mut().unwrap();
+        call_fields.append(&mut fields.as_object().unwrap().clone());
+        call
+    };
+    let header = served.result("eth_getBlockByNumber", json!(["latest", false]));
+    let base_fee = u64::try_from(number(&header["baseFeePerGas"])).unwrap();
+    let billion = 1_000_000_000;
+    for (fields, expected) in [
+        (json!({}), 0),
+        (json!({ "gasPrice": "0x3b9aca00" }), billion),
+        (json!({ "maxFeePerGas": "0x3b9aca00" }), base_fee),
+        (
+            json!({ "maxFeePerGas": "0x3b9aca00", "maxPriorityFeePerGas": "0x1" }),
+            base_fee + 1,
+        ),
+        (json!({ "maxPriorityFeePerGas": "0x2" }), base_fee + 2),
+        (
+            json!({ "accessList": [], "chainId": "0xb39d7", "blobVersionedHashes": null }),
+            0,
+        ),
+    ] {
+        let params = json!([call(fields.clone()), "latest", price]);
+        let found = served.result("eth_call", params);
+        assert_eq!(found, word(expected), "{fields}");
+    }
+    // 21,000 are gone before the first instruction, which itself takes 2.
+    let params = json!([call(json!({ "gas": "0x7530" })), "latest", gas]);
+    served.answers("eth_call", params, word(30_000 - 21_000 - 2));
+    let large = format!("0x{}", "00".repeat(49_153));
+    let refused = |call: Value, code: i64, words: &str| {
+        let (found, message) = served.error("eth_call", json!([call, "latest", price]));
+        assert_eq!(found, code, "{call:.200}: {message}");
+        assert!(message.contains(words), "{message}");
+    };
+    for (fields, code, words) in [
+        (json!({ "gas": "0x5207" }), -32000, "intrinsic gas too low"),
+        (json!({ "chainId": "0x1" }), -32602, "chainId"),
+        (
+            json!({ "gasPrice": "0x1" }),
+            -32000,
+            "less than block base fee",
+        ),
+        (
+            json!({ "gasPrice": "0x3b9aca00", "maxFeePerGas": "0x3b9aca00" }),
+            -32602,
+            "excludes",
+        ),
+        (
+            json!({ "gasPrice": "0x3b9aca000000", "gas": "0x7530" }),
+            -32000,
+            "insufficient funds",
+        ),
+        (
+            json!({ "accessList": [{ "address": to, "storageKeys": [] }] }),
+            -32602,
+            "not supported",
+        ),
+    ] {
+        refused(call(fields), code, words);
+    }
+    refused(
+        json!({ "data": large }),
+        -32000,
+        "max initcode size exceeded",
+    );
+}
+
 /// The answer is `null` for what the chain does not have, and an error for what cannot be known.
 #[test]
 fn what_is_not_there_is_null_or_an_error() {
