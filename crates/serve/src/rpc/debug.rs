@@ -10,13 +10,19 @@ use crate::{
     json::data,
 };
 use serde_json::{Value, json};
-use txgraph::{BlockRange, CallFrame, Trace, TransactionReplay};
+use txgraph::{AccountFields, BlockRange, CallFrame, StateDiff, Trace, TransactionReplay};
 
 /// The trace that is asked of each transaction.
 #[derive(Clone, Copy)]
 enum Tracer {
-    Call { with_logs: bool, only_top: bool },
-    Diff,
+    Call {
+        with_logs: bool,
+        only_top: bool,
+    },
+    Diff {
+        without_code: bool,
+        without_storage: bool,
+    },
 }
 
 impl Tracer {
@@ -24,19 +30,26 @@ impl Tracer {
     fn of(options: Option<&Value>) -> Answer<Self> {
         let tracer = options.and_then(|options| options.get("tracer"));
         let config = options.and_then(|options| options.get("tracerConfig"));
-        let flag = |name: &str| {
-            let value = config.and_then(|config| config.get(name));
-            value.and_then(Value::as_bool).unwrap_or(false)
-        };
         match tracer.and_then(Value::as_str) {
-            Some("callTracer") => Ok(Self::Call {
-                with_logs: flag("withLog"),
-                only_top: flag("onlyTopCall"),
-            }),
-            Some("prestateTracer") if flag("diffMode") => Ok(Self::Diff),
-            Some("prestateTracer") => Err(Fault::NotHere(
-                "prestateTracer is answered here with `diffMode` only".to_owned(),
-            )),
+            Some("callTracer") => {
+                let [with_logs, only_top] = flags(config, ["withLog", "onlyTopCall"])?;
+                Ok(Self::Call {
+                    with_logs,
+                    only_top,
+                })
+            }
+            Some("prestateTracer") => {
+                let names = ["diffMode", "disableCode", "disableStorage"];
+                match flags(config, names)? {
+                    [true, without_code, without_storage] => Ok(Self::Diff {
+                        without_code,
+                        without_storage,
+                    }),
+                    [false, ..] => Err(Fault::NotHere(
+                        "prestateTracer is answered here with `diffMode` only".to_owned(),
+                    )),
+                }
+            }
             Some(other) => Err(Fault::NotHere(format!(
                 "the tracer `{other:.40}` is not known here"
             ))),
@@ -49,7 +62,7 @@ impl Tracer {
     const fn trace(self) -> Trace {
         match self {
             Self::Call { .. } => Trace::Call,
-            Self::Diff => Trace::Diff,
+            Self::Diff { .. } => Trace::Diff,
         }
     }
 
@@ -67,10 +80,57 @@ impl Tracer {
                 }
                 serde_json::to_value(frame)
             }
-            Self::Diff => serde_json::to_value(replay.state_diff()),
+            Self::Diff {
+                without_code,
+                without_storage,
+            } => serde_json::to_value(diff(replay, without_code, without_storage)),
         };
         value.map_err(|error| Fault::Failed(error.to_string()))
     }
+}
+
+/// The options of a tracer, which are all flags.
+fn flags<const N: usize>(config: Option<&Value>, names: [&str; N]) -> Answer<[bool; N]> {
+    let wrong = |what: &str| Fault::Params(format!("`{what:.40}` of the tracer is no flag"));
+    let mut flags = [false; N];
+    let given = match config {
+        None | Some(Value::Null) => return Ok(flags),
+        Some(config) => config.as_object().ok_or_else(|| wrong("tracerConfig"))?,
+    };
+    for (name, value) in given {
+        let Some(at) = names.iter().position(|known| known == name) else {
+            return Err(Fault::NotHere(format!(
+                "the option `{name:.40}` of the tracer is not known here"
+            )));
+        };
+        flags[at] = value.as_bool().ok_or_else(|| wrong(name))?;
+    }
+    Ok(flags)
+}
+
+/// The changes of the state. Accounts of which nothing else changed are left out with what is not
+/// wanted.
+fn diff(replay: &TransactionReplay, without_code: bool, without_storage: bool) -> StateDiff {
+    let mut diff = replay.state_diff();
+    if without_code || without_storage {
+        for account in diff.pre.values_mut().chain(diff.post.values_mut()) {
+            if without_code {
+                account.code = None;
+            }
+            if without_storage {
+                account.storage.clear();
+            }
+        }
+        let StateDiff { post, pre } = &mut diff;
+        post.retain(|address, account| {
+            let is_changed = *account != AccountFields::default();
+            if !is_changed {
+                pre.remove(address);
+            }
+            is_changed
+        });
+    }
+    diff
 }
 
 /// About how many bytes a trace has.

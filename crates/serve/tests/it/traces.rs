@@ -64,6 +64,42 @@ fn state_differences_are_those_of_the_node() {
         json!(["0x5", { "tracer": "4byteTracer" }]),
     );
     assert_eq!(code, -32000);
+    // Without code and storage.
+    let mut without = tracer.clone();
+    without["tracerConfig"]["disableCode"] = true.into();
+    without["tracerConfig"]["disableStorage"] = true.into();
+    let mut left_out = 0;
+    for line in fixture.lines("state-diffs") {
+        let block = format!("{:#x}", line["block"].as_u64().unwrap());
+        let mut expected = line["result"].clone();
+        for one in expected.as_array_mut().unwrap() {
+            let result = &mut one["result"];
+            for side in ["pre", "post"] {
+                for account in result[side].as_object_mut().unwrap().values_mut() {
+                    let fields = account.as_object_mut().unwrap();
+                    fields.remove("code");
+                    fields.remove("storage");
+                }
+            }
+            let post = result["post"].as_object().unwrap().clone();
+            for (address, _) in post.iter().filter(|(_, fields)| **fields == json!({})) {
+                for side in ["pre", "post"] {
+                    result[side].as_object_mut().unwrap().remove(address);
+                }
+                left_out += 1;
+            }
+        }
+        let found = served.result("debug_traceBlockByNumber", json!([block, without]));
+        assert_eq!(found, expected, "{block}");
+    }
+    assert!(left_out > 0);
+    for (name, value, code) in [
+        ("withLog", json!("yes"), -32602),
+        ("withLogs", json!(true), -32000),
+    ] {
+        let wrong = json!({ "tracer": "callTracer", "tracerConfig": { name: value } });
+        served.refuses("debug_traceBlockByNumber", json!(["0x5", wrong]), code);
+    }
 }
 
 /// The flat traces of a transaction are its call tree in the order of the calls.
