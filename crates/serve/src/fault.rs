@@ -49,6 +49,11 @@ impl From<txgraph::Error> for Fault {
 }
 
 impl Fault {
+    /// Blocks or parts of them that the node does not have stored. In words.
+    pub(crate) fn missing(what: impl Into<String>) -> Self {
+        Self::Source(txgraph::Error::new(ErrorKind::Unavailable, what))
+    }
+
     /// Whether blocks or their parts are missing.
     pub(crate) const fn is_missing(&self) -> bool {
         matches!(self, Self::Source(error) if matches!(error.kind, ErrorKind::Unavailable))

@@ -60,8 +60,11 @@ pub(super) fn token_balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let (token, holder) = (query.address("contractaddress")?, query.address("address")?);
     let block = query.tag(ask)?;
     let (_, found) = ask.source.balances(Some(block), &[(holder, Some(token))])?;
-    // As Etherscan, for a contract that does not answer.
-    let balance = found.first().copied().flatten().unwrap_or_default();
+    let balance = found.first().copied().flatten().ok_or_else(|| {
+        Fault::NotHere(format!(
+            "{token:#x} is not a token: it does not answer balanceOf"
+        ))
+    })?;
     Ok(Reply::Value(text(balance)))
 }
 
@@ -126,6 +129,12 @@ fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {
 
 pub(super) fn funded_by(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let wanted = query.address("address")?;
+    let allocated = ask.source.balances(Some(0), &[(wanted, None)])?.1;
+    if allocated.into_iter().flatten().any(|it| !it.is_zero()) {
+        return Err(Fault::NotHere(
+            "the genesis funded this address, no transaction did".to_owned(),
+        ));
+    }
     let transfers = ask.source.transfers().native().internal().address(wanted);
     let transfers = transfers.direction(Direction::In);
     let transfers = transfers.blocks(BlockSpec::through(0, ask.tip.number));

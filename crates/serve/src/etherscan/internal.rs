@@ -104,7 +104,9 @@ fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value>
 }
 
 fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
-    let (replay, place) = rpc::found(ask, hash, Trace::Call)?;
+    let Some((replay, place)) = rpc::one(ask, hash, Trace::Call)? else {
+        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+    };
     let time = ask.source.header(place.block)?.timestamp;
     let mut rows = Vec::new();
     for step in steps(&replay).into_iter().skip(1) {

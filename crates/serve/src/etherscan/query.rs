@@ -12,6 +12,9 @@ use txgraph::Order;
 /// The most rows that all pages of a query have.
 const WINDOW: u64 = 10_000;
 
+/// Clients write this or a larger number for a range without an end.
+const NO_END: u64 = 99_999_999;
+
 /// The parameters of a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
@@ -80,9 +83,10 @@ impl Query {
         }
     }
 
-    /// A hash, if the parameter is given.
+    /// A hash, if the parameter is given, also if it is empty.
     pub(super) fn hash(&self, name: &str) -> Answer<Option<B256>> {
-        let parsed = self.get(name).map(|text| match text.len() {
+        let given = self.values.get(name).map(|text| text.trim());
+        let parsed = given.map(|text| match text.len() {
             66 if text.starts_with("0x") => text.parse().ok(),
             _ => None,
         });
@@ -116,7 +120,8 @@ impl Query {
         }
     }
 
-    /// The first and the last block, up to the newest one; `None` if there is none between them.
+    /// The first and the last block; `None` if there is none between them. Blocks above the newest one
+    /// are missing.
     pub(super) fn blocks(
         &self,
         ask: &Ask<'_>,
@@ -124,7 +129,6 @@ impl Query {
     ) -> Answer<Option<(u64, u64)>> {
         let number = |name: &str| -> Answer<Option<u64>> {
             match self.get(name) {
-                // Clients write any large number, or the tag, for "to the end".
                 Some(text) if text.eq_ignore_ascii_case("latest") => Ok(Some(ask.tip.number)),
                 Some(text) if text.starts_with("0x") => {
                     let number = u64::from_str_radix(text.trim_start_matches("0x"), 16);
@@ -134,9 +138,16 @@ impl Query {
                 _ => self.number(name),
             }
         };
+        let tip = ask.tip.number;
         let first = number(first)?.unwrap_or(0);
-        let last = number(last)?.unwrap_or(u64::MAX).min(ask.tip.number);
-        Ok((first <= last).then_some((first, last)))
+        let last = number(last)?.unwrap_or(NO_END);
+        let is_stored = first <= tip && (last <= tip || last >= NO_END);
+        match is_stored {
+            true => Ok((first <= last).then_some((first, last.min(tip)))),
+            false => Err(Fault::missing(format!(
+                "blocks above {tip} are missing: it is the newest block that the node has stored"
+            ))),
+        }
     }
 
     /// Which rows are wanted: by default the first `rows`.

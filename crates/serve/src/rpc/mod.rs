@@ -8,7 +8,7 @@ mod state;
 mod trace;
 
 pub(crate) use ots::creation;
-pub(crate) use trace::{at, found, replayed};
+pub(crate) use trace::{at, one, replayed};
 
 use params::Params;
 

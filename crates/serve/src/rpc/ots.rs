@@ -217,12 +217,12 @@ pub(crate) fn creation(ask: &Ask<'_>, contract: Address) -> Answer<Option<Creati
         return Ok(None);
     }
     let Some(creation) = ask.source.creation_of(contract)? else {
-        return Err(Fault::NotHere(format!(
+        return Err(Fault::missing(format!(
             "{contract} was created before the first block whose changes the node keeps"
         )));
     };
     match (creation.by, &creation.without_creator) {
-        (None, Some(why)) => Err(Fault::NotHere(why.clone())),
+        (None, Some(why)) => Err(Fault::missing(why.clone())),
         _ => Ok(Some(creation)),
     }
 }

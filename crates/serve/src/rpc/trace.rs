@@ -73,7 +73,7 @@ pub(crate) fn replayed(query: Replay<'_>) -> Answer<TransactionReplay> {
 }
 
 /// Replays one transaction, which the chain has.
-pub(crate) fn found(
+pub(super) fn found(
     ask: &Ask<'_>,
     hash: B256,
     trace: Trace,
@@ -82,7 +82,11 @@ pub(crate) fn found(
 }
 
 /// Replays one transaction; `None` if the chain does not have it.
-fn one(ask: &Ask<'_>, hash: B256, trace: Trace) -> Answer<Option<(TransactionReplay, TracePlace)>> {
+pub(crate) fn one(
+    ask: &Ask<'_>,
+    hash: B256,
+    trace: Trace,
+) -> Answer<Option<(TransactionReplay, TracePlace)>> {
     let Some((block, index)) = ask.find_transaction(hash)? else {
         return Ok(None);
     };

@@ -252,6 +252,7 @@ fn blocks_above_the_newest_are_asked_as_a_whole() {
     ));
     assert_eq!(list["message"], "NOTOK", "{list}");
     let logs = served.query("module=logs&action=getLogs&fromBlock=0&toBlock=41");
+    assert_eq!(logs["message"], "NOTOK", "{logs}");
     assert_eq!(node.calls().len(), count, "{logs}");
 }
 

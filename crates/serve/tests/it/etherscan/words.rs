@@ -37,6 +37,55 @@ fn all_fields_are_text() {
     assert!(creations > 0);
 }
 
+/// Asserts that a query is refused because the node does not have what it needs.
+#[track_caller]
+fn missing(served: &Served, query: &str, words: &str) {
+    let response = served.get(&format!("/api?{query}"));
+    let found = response.json();
+    assert_eq!(found["message"], "NOTOK", "{query}: {found}");
+    let why = found["result"].as_str().unwrap();
+    assert!(why.starts_with(words), "{query}: {why}");
+    assert_eq!(response.headers["x-txgraph-incomplete"], "1", "{query}");
+}
+
+/// What is not here is not answered with nothing, or with everything.
+#[test]
+fn empty_and_unknown_values_are_not_guessed() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    missing(
+        &served,
+        "module=logs&action=getLogs&fromBlock=41&toBlock=latest",
+        "blocks above 40",
+    );
+    missing(
+        &served,
+        "module=logs&action=getLogs&fromBlock=0&toBlock=41",
+        "blocks above 40",
+    );
+    let list = "module=account&action=txlistinternal";
+    let unknown = served.query(&format!("{list}&txhash=0x{:064x}", 1));
+    let none = json!({ "status": "0", "message": "No transactions found", "result": [] });
+    assert_eq!(unknown, none);
+    let refused = |query: &str| {
+        let found = served.query(query);
+        assert_eq!(found["message"], "NOTOK", "{query}: {found}");
+        found["result"].as_str().unwrap().to_owned()
+    };
+    let empty = refused(&format!("{list}&txhash="));
+    assert_eq!(empty, "Error! Invalid transaction hash format");
+    let deployer = fixture.truth["accounts"]["deployer"].as_str().unwrap();
+    let contract = fixture.truth["contracts"]["disperse"].as_str().unwrap();
+    let no_token = refused(&format!(
+        "module=account&action=tokenbalance&contractaddress={contract}&address={deployer}"
+    ));
+    assert!(no_token.ends_with("is not a token: it does not answer balanceOf"));
+    let funded = refused(&format!(
+        "module=account&action=fundedby&address={deployer}"
+    ));
+    assert!(funded.starts_with("the genesis funded"), "{funded}");
+}
+
 /// The words that clients look for when there is nothing, or when something is wrong.
 #[test]
 fn words_are_those_of_etherscan() {
@@ -53,11 +102,19 @@ fn words_are_those_of_etherscan() {
         let found = served.query(&format!("module=account&action={action}&address={address}"));
         let none = json!({ "status": "0", "message": "No transactions found", "result": [] });
         assert_eq!(found, none, "{action}");
+        for end in ["endblock=40", "endblock=99999999", "endblock=latest"] {
+            let query = format!("module=account&action={action}&address={address}&{end}");
+            assert_eq!(served.query(&query), none, "{query}");
+        }
         // Above the newest block.
-        let found = served.query(&format!(
-            "module=account&action={action}&address={address}&startblock=41"
-        ));
-        assert_eq!(found, none, "{action}");
+        for range in [
+            "startblock=41",
+            "startblock=30&endblock=41",
+            "startblock=41&endblock=0x5f5e0ff",
+        ] {
+            let query = format!("module=account&action={action}&address={address}&{range}");
+            missing(&served, &query, "blocks above 40 are missing");
+        }
         let wrong = served.query(&format!("module=account&action={action}&address=0x12"));
         let words =
             json!({ "status": "0", "message": "NOTOK", "result": "Error! Invalid address format" });
