@@ -80,28 +80,60 @@ impl Access {
             || self.hosts.iter().any(|known| known == name)
     }
 
-    /// Checks the token, if there is one.
-    pub(crate) fn check_token(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+    /// Looks for the token in the headers, in the URL, and in a form that was sent.
+    pub(crate) fn token(&self, uri: &Uri, headers: &HeaderMap, form: &[u8]) -> Token {
         let Some(token) = &self.token else {
-            return Ok(());
+            return Token::Right;
+        };
+        let mut found = Token::Missing;
+        let mut look_at = |given: &str| {
+            if given.is_empty() {
+                return;
+            }
+            found = match (found, is_same(given, token)) {
+                (Token::Right, _) | (_, true) => Token::Right,
+                _ => Token::Wrong,
+            };
         };
         let bearer = headers.get(header::AUTHORIZATION);
-        let bearer = bearer.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        let mut given = bearer.is_some_and(|given| is_same(given.trim(), token));
+        let bearer = bearer.and_then(|value| value.to_str().ok()?.split_once(' '));
+        if let Some((scheme, given)) = bearer
+            && scheme.eq_ignore_ascii_case("bearer")
+        {
+            look_at(given.trim());
+        }
         let query = uri.query().unwrap_or_default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        for (name, value) in
+            form_urlencoded::parse(query.as_bytes()).chain(form_urlencoded::parse(form))
+        {
             if name.eq_ignore_ascii_case("apikey") || name.eq_ignore_ascii_case("token") {
-                given |= is_same(&value, token);
+                look_at(&value);
             }
         }
-        match given {
-            true => Ok(()),
-            false => Err((
+        found
+    }
+
+    /// Checks the token, if there is one.
+    pub(crate) fn check_token(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+        match self.token(uri, headers, b"") {
+            Token::Right => Ok(()),
+            Token::Wrong | Token::Missing => Err((
                 StatusCode::UNAUTHORIZED,
                 "the token is missing or wrong (Authorization: Bearer …, or apikey=… in the URL)",
             )),
         }
     }
+}
+
+/// Whether a request has the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// It has the token, or none is needed.
+    Right,
+    /// It has another one.
+    Wrong,
+    /// It has none.
+    Missing,
 }
 
 /// Whether a text is a colon and a port.
@@ -205,5 +237,11 @@ mod tests {
         assert!(!check("/", &none) && !check("/?apikey=secre", &none));
         assert!(!check("/?apikey=secret1", &none) && !check("/?other=secret", &none));
         assert!(!check("/", &headers(&[("authorization", "Basic secret")])));
+        assert!(check("/", &headers(&[("authorization", "bearer secret")])));
+        let form = |form: &[u8]| access.token(&Uri::from_static("/api"), &none, form);
+        assert_eq!(form(b"module=x&apikey=secret"), Token::Right);
+        assert_eq!(form(b"apikey=secre"), Token::Wrong);
+        assert_eq!(form(b"apikey="), Token::Missing);
+        assert_eq!(form(b"module=x"), Token::Missing);
     }
 }

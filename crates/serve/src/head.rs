@@ -72,10 +72,10 @@ impl Head {
         })
     }
 
-    /// Passes a call with this `id` on, until `deadline`.
+    /// Passes a call with this `id`, as JSON, on, until `deadline`.
     pub(crate) fn ask(
         &self,
-        id: &Value,
+        id: &str,
         method: &str,
         params: &Value,
         deadline: Instant,

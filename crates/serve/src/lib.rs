@@ -21,7 +21,7 @@
 //! connection.
 //!
 //! Modules, each using only those before it: settings, fault, calls, json, metrics, index, head, ask, paging,
-//! frames, rpc, etherscan, api, page, workers, access, routes, server.
+//! frames, rpc, etherscan, api, tags, page, workers, access, routes, server.
 
 mod access;
 mod api;
@@ -40,6 +40,7 @@ mod routes;
 mod rpc;
 mod server;
 mod settings;
+mod tags;
 mod workers;
 
 pub use etherscan::ACTIONS;

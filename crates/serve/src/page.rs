@@ -1,8 +1,9 @@
 //! The page for browsers. Its files are in the binary, so it needs nothing from elsewhere.
 
+use crate::tags;
 use alloy_primitives::keccak256;
 use axum::{
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use std::sync::LazyLock;
@@ -50,33 +51,24 @@ pub(crate) const PATHS: [&str; 4] = [FILES[0].path, FILES[1].path, FILES[2].path
 /// Whether a request is for a file of the page. The files have no data of the node, so they need no token:
 /// the page asks for it.
 pub(crate) fn is_file(method: &Method, path: &str) -> bool {
-    [Method::GET, Method::HEAD].contains(method) && PATHS.contains(&path)
+    tags::is_read(method) && PATHS.contains(&path)
 }
 
-/// A file, or the statement that the browser has it already.
-pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Response {
+/// A file with its tag.
+pub(crate) fn answer(path: &str) -> Response {
     static TAGS: LazyLock<[String; 4]> =
         LazyLock::new(|| FILES.map(|file| format!("\"{:x}\"", keccak256(file.body))));
     let Some(at) = PATHS.iter().position(|known| *known == path) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let (file, tag) = (&FILES[at], &TAGS[at]);
-    let known = headers.get(header::IF_NONE_MATCH);
-    let is_known = known
-        .and_then(|known| known.to_str().ok())
-        .is_some_and(|known| known.split(',').any(|known| known.trim() == tag));
-    let mut response = match is_known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => ([(header::CONTENT_TYPE, file.kind)], file.body).into_response(),
-    };
+    let mut response = ([(header::CONTENT_TYPE, file.kind)], file.body).into_response();
     let headers = response.headers_mut();
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(POLICY),
     );
-    if let Ok(tag) = HeaderValue::from_str(tag) {
-        headers.insert(header::ETAG, tag);
-    }
+    tags::add(&mut response, tag);
     response
 }
 
@@ -111,24 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_known_is_not_sent_again() {
-        for path in PATHS {
-            let first = answer(path, &HeaderMap::new());
-            assert_eq!(first.status(), StatusCode::OK);
-            let mut headers = HeaderMap::new();
-            headers.insert(header::IF_NONE_MATCH, first.headers()[header::ETAG].clone());
-            assert_eq!(answer(path, &headers).status(), StatusCode::NOT_MODIFIED);
-        }
-        let tags =
-            PATHS.map(|path| answer(path, &HeaderMap::new()).headers()[header::ETAG].clone());
+    fn every_file_has_a_tag_of_its_own() {
+        let tags = PATHS.map(|path| answer(path).headers()[header::ETAG].clone());
         assert!(
             tags.iter()
                 .enumerate()
                 .all(|(at, tag)| !tags[..at].contains(tag))
         );
-        assert_eq!(
-            answer("/other", &HeaderMap::new()).status(),
-            StatusCode::NOT_FOUND
-        );
+        assert_eq!(answer("/other").status(), StatusCode::NOT_FOUND);
     }
 }

@@ -1,10 +1,10 @@
 //! Paths, and what is answered there.
 
 use crate::{
-    access::{Access, Refused},
+    access::{Access, Refused, Token},
     api,
     ask::{Anchor, Ask},
-    calls::{self, id_of, invalid, joined, refusal, too_large, with_passed},
+    calls::{self, Call, invalid, joined, refusal, too_large, with_passed},
     etherscan::{self, Document, Query},
     fault::{Answer, Fault},
     head::Head,
@@ -12,6 +12,7 @@ use crate::{
     page,
     rpc::{self, Found},
     settings::{AccessLog, Limits, Names},
+    tags::{self, Held, tag},
     workers::{Pool, Workers},
 };
 use axum::{
@@ -26,8 +27,8 @@ use axum::{
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
-    sync::{Arc, LazyLock, atomic::Ordering},
-    time::{Instant, SystemTime},
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
 };
 use tokio::time::timeout;
 use txgraph::CancelFlag;
@@ -86,12 +87,15 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let peer = request.extensions().get::<Peer>().copied();
+    let held = Held::of(&method, request.headers());
     let (uri, headers) = (request.uri(), request.headers());
     let allowed = app
         .access
         .check_host(uri, headers)
         .and_then(|()| match path.as_str() {
             "/health" => Ok(()),
+            // Clients of Etherscan also send it in a form, which is read later.
+            "/api" | "/v2/api" => Ok(()),
             path if page::is_file(&method, path) => Ok(()),
             _ => app.access.check_token(uri, headers),
         });
@@ -99,6 +103,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         Ok(()) => next.run(request).await,
         Err(refused) => refuse(refused),
     };
+    held.spare(&mut response);
     let headers = response.headers_mut();
     let mut set = |name, value| {
         // The page has a policy of its own.
@@ -132,7 +137,12 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
 }
 
 fn refuse((status, why): Refused) -> Response {
-    (status, [(header::CONTENT_TYPE, TEXT)], format!("{why}\n")).into_response()
+    let mut response = (status, [(header::CONTENT_TYPE, TEXT)], format!("{why}\n")).into_response();
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer");
+        (response.headers_mut()).insert(header::WWW_AUTHENTICATE, scheme);
+    }
+    response
 }
 
 fn document(status: StatusCode, body: Vec<u8>) -> Response {
@@ -153,7 +163,7 @@ fn anchored(response: &mut Response, app: &App, anchor: Option<Anchor>, passed: 
 }
 
 async fn page(request: Request) -> Response {
-    page::answer(request.uri().path(), request.headers())
+    page::answer(request.uri().path())
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {
@@ -208,37 +218,16 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
         Ok(body) => body,
         Err(refused) => return refuse(refused),
     };
-    let parsed: Result<Value, _> = serde_json::from_slice(&body);
+    let (calls, is_batch) = match Call::read(&app.limits, &body) {
+        Ok(read) => read,
+        Err(response) => return document(StatusCode::OK, response.into_bytes()),
+    };
     drop(body);
-    let (calls, is_batch) = match parsed {
-        Ok(Value::Array(all)) if all.is_empty() => (Err(invalid("empty batch")), true),
-        Ok(Value::Array(all)) if all.len() > app.limits.batch => {
-            let most = app.limits.batch;
-            let why = format!("batch too large: at most {most} requests");
-            (Err(invalid(&why)), true)
-        }
-        Ok(Value::Array(all)) => (Ok(all), true),
-        Ok(one) => (Ok(vec![one]), false),
-        Err(error) => {
-            let error = json!({ "code": -32700, "message": format!("parse error: {error}") });
-            (Err(error), false)
-        }
-    };
-    let calls = match calls {
-        Ok(calls) => calls,
-        Err(error) => {
-            let body = calls::error(&Value::Null, &error);
-            return document(StatusCode::OK, body.to_string().into_bytes());
-        }
-    };
     let asked = match (calls.first(), calls.len()) {
-        (Some(one), 1) => {
-            let method = one.get("method").and_then(Value::as_str).unwrap_or("-");
-            rpc::known(method).unwrap_or("other").to_owned()
-        }
+        (Some(one), 1) => rpc::known(one.method()).unwrap_or("other").to_owned(),
         (_, count) => format!("batch({count})"),
     };
-    let calls: Arc<[Value]> = calls.into();
+    let calls: Arc<[Call]> = calls.into();
     let deadline = Instant::now() + app.limits.time;
     let (shared, all) = (app.clone(), calls.clone());
     let worked = app.workers.run(move |source, deadline| {
@@ -259,9 +248,8 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
             (with_passed(&calls, parts, done), passed, is_busy)
         }
         Err(fault) => {
-            let texts = calls.iter().map(|call| refusal(&id_of(call), &fault));
-            let texts = texts.map(|text| text.to_string()).collect();
-            (texts, 0, matches!(fault, Fault::Busy))
+            let texts = calls.iter().map(|call| refusal(call.id(), &fault));
+            (texts.collect(), 0, matches!(fault, Fault::Busy))
         }
     };
     let status = match is_busy {
@@ -278,7 +266,7 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
 /// Passes the calls on that have no part here. Returns their responses, in order.
 async fn pass(
     app: &Arc<App>,
-    calls: &Arc<[Value]>,
+    calls: &Arc<[Call]>,
     parts: &[Option<String>],
     deadline: Instant,
 ) -> Answer<Vec<String>> {
@@ -291,7 +279,7 @@ async fn pass(
         let mut left = shared.limits.answer_bytes;
         // What was answered before the time ended is not lost: it may have been a transaction.
         let texts = wanted.map(|call| match left {
-            _ if stop.is_canceled() => refusal(&id_of(call), &Fault::Late).to_string(),
+            _ if stop.is_canceled() => refusal(call.id(), &Fault::Late),
             0 => too_large(&shared.limits, call),
             _ => {
                 let text = passed_on(&shared, call, deadline);
@@ -309,23 +297,19 @@ async fn pass(
 }
 
 /// The response of the node to a call; empty for a notification.
-fn passed_on(app: &App, call: &Value, deadline: Instant) -> String {
-    let id = id_of(call);
-    let method = call.get("method").and_then(Value::as_str);
-    let method = method.unwrap_or_default();
-    let params = call.get("params").unwrap_or(&Value::Null);
-    let answer = ask_head(app, &id, method, params, deadline);
-    match (call.get("id"), answer) {
-        (None, _) => String::new(),
-        (_, Ok(text)) => text,
-        (_, Err(fault)) => refusal(&id, &fault).to_string(),
+fn passed_on(app: &App, call: &Call, deadline: Instant) -> String {
+    let answer = ask_head(app, call.id(), call.method(), call.params(), deadline);
+    match answer {
+        _ if call.is_notification() => String::new(),
+        Ok(text) => text,
+        Err(fault) => refusal(call.id(), &fault),
     }
 }
 
 /// Asks the server of the node, and counts the call.
 fn ask_head(
     app: &App,
-    id: &Value,
+    id: &str,
     method: &str,
     params: &Value,
     deadline: Instant,
@@ -345,7 +329,7 @@ fn ask_head(
 fn parts(
     app: &App,
     ask: &Ask<'_>,
-    calls: &[Value],
+    calls: &[Call],
     deadline: Instant,
 ) -> Answer<Vec<Option<String>>> {
     let (mut all, mut bytes) = (Vec::with_capacity(calls.len()), 0);
@@ -363,18 +347,15 @@ fn parts(
 }
 
 /// Answers one call.
-fn part(app: &App, ask: &Ask<'_>, call: &Value, deadline: Instant) -> Answer<Option<String>> {
-    let id = id_of(call);
-    let is_version_2 = call.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
-    let method = call.get("method").and_then(Value::as_str);
-    let (true, Some(method)) = (is_version_2, method) else {
-        let response = calls::error(&id, &invalid("invalid request"));
-        return Ok(Some(response.to_string()));
-    };
-    let params = call.get("params").unwrap_or(&Value::Null);
+fn part(app: &App, ask: &Ask<'_>, call: &Call, deadline: Instant) -> Answer<Option<String>> {
+    let (id, method) = (call.id(), call.method());
+    if !call.is_valid() {
+        let response = calls::error(id, &invalid("invalid request"));
+        return Ok(Some(response));
+    }
     let found = match Instant::now() >= deadline || ask.source.is_interrupted() {
         true => Err(Fault::Late),
-        false => rpc::answer(ask, method, params),
+        false => rpc::answer(ask, method, call.params()),
     };
     let found = match found {
         Ok(Found::Pass) => return Ok(None),
@@ -387,35 +368,44 @@ fn part(app: &App, ask: &Ask<'_>, call: &Value, deadline: Instant) -> Answer<Opt
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
             return Err(Fault::Source(error));
         }
-        _ if call.get("id").is_none() => String::new(),
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
-        Err(fault) => refusal(&id, &fault).to_string(),
+        _ if call.is_notification() => String::new(),
+        Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"),
+        Err(fault) => refusal(id, &fault),
     }))
 }
 
 async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let is_get = parts.method == Method::GET;
+    let is_read = tags::is_read(&parts.method);
     let form = has_content_type(&parts.headers, "application/x-www-form-urlencoded");
-    let body = match form && !is_get {
+    let body = match form && !is_read {
         true => match read_body(&app, body).await {
             Ok(body) => body,
             Err(refused) => return refuse(refused),
         },
         false => Vec::new(),
     };
+    let token = app.access.token(&parts.uri, &parts.headers, &body);
+    let refused = match token {
+        Token::Right => None,
+        Token::Wrong => Some("Invalid API Key"),
+        Token::Missing => Some("Missing/Invalid API Key"),
+    };
+    if let Some(why) = refused {
+        let body = etherscan::refusal(&Fault::Params(why.to_owned()));
+        return document(StatusCode::OK, body.to_string().into_bytes());
+    }
     let query = Query::parse(parts.uri.query().unwrap_or_default(), &body);
     let needs_chain = parts.uri.path() == "/v2/api";
     let name = etherscan::known(&query);
-    let has_tag = parts.headers.get(header::IF_NONE_MATCH).filter(|_| is_get);
-    let has_tag = has_tag.and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+    let held = Held::of(&parts.method, &parts.headers);
     let deadline = Instant::now() + app.limits.time;
-    let shared = app.clone();
+    let (shared, uri) = (app.clone(), parts.uri.clone());
     let worked = app.workers.run(move |source, _| {
         let head = shared.head.as_deref();
         Ask::consistent(source, head, &shared.limits, |ask| {
             // The document of a settled answer, and nothing else, gets a tag.
-            if has_tag.as_deref() == Some(tag(&ask.tip).as_str()) {
+            if held.has(&tag(&ask.tip, &uri, JSON)) {
                 return Ok(None);
             }
             etherscan::answer(ask, &query, needs_chain).map(Some)
@@ -436,8 +426,10 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
                 Err(_) => false,
             };
             app.metrics.call(name.unwrap_or("other"), is_answered);
-            let anchor_tag = anchor.filter(|_| is_answered && is_get);
-            let mut response = documented(here, anchor_tag);
+            let mut response = documented(here);
+            if let Some(anchor) = anchor.filter(|_| is_answered && is_read) {
+                tags::add(&mut response, &tag(&anchor, &parts.uri, JSON));
+            }
             anchored(&mut response, &app, anchor, 0);
             response
         }
@@ -456,13 +448,13 @@ async fn pass_action(
     deadline: Instant,
 ) -> String {
     let shared = app.clone();
-    let work = move |_| ask_head(&shared, &1.into(), method, &params, deadline);
+    let work = move |_| ask_head(&shared, "1", method, &params, deadline);
     let answer = app.passing.run(deadline, work).await;
-    answer.unwrap_or_else(|fault| refusal(&1.into(), &fault).to_string())
+    answer.unwrap_or_else(|fault| refusal("1", &fault))
 }
 
-/// The response with a document from the disk, which gets a tag if it is settled.
-fn documented(answer: Answer<Option<Document>>, settled: Option<Anchor>) -> Response {
+/// The response with a document from the disk.
+fn documented(answer: Answer<Option<Document>>) -> Response {
     match answer {
         Ok(Some(Document::Here {
             body, is_missing, ..
@@ -472,7 +464,6 @@ fn documented(answer: Answer<Option<Document>>, settled: Option<Anchor>) -> Resp
                 let headers = response.headers_mut();
                 headers.insert(INCOMPLETE, HeaderValue::from_static("1"));
             }
-            tagged(&mut response, settled);
             response
         }
         Ok(_) => StatusCode::NOT_MODIFIED.into_response(),
@@ -484,25 +475,25 @@ fn documented(answer: Answer<Option<Document>>, settled: Option<Anchor>) -> Resp
 }
 
 /// Answers the API of this project.
-async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
+async fn own(
+    State(app): State<Arc<App>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let (path, query) = (uri.path(), uri.query());
     let name = api::known(path);
-    let header = |name| {
-        let value = headers.get(name);
-        value.and_then(|value: &HeaderValue| value.to_str().ok())
-    };
-    let accept = header(header::ACCEPT).unwrap_or_default();
-    let asked = api::read(path, query.unwrap_or_default(), accept);
+    let accept = headers.get(header::ACCEPT);
+    let accept = accept.and_then(|value| value.to_str().ok());
+    let asked = api::read(path, query.unwrap_or_default(), accept.unwrap_or_default());
     let media_type = asked.as_ref().map_or(JSON, api::Request::media_type);
-    // Documents of other types have other tags.
-    let has_tag = header(header::IF_NONE_MATCH).filter(|_| media_type == JSON);
-    let has_tag = has_tag.map(str::to_owned);
-    let shared = app.clone();
+    let held = Held::of(&method, &headers);
+    let (shared, asked_uri) = (app.clone(), uri.clone());
     let worked = match asked {
         Ok(asked) => {
             let worked = app.workers.run(move |source, _| {
                 Ask::consistent(source, None, &shared.limits, |ask| {
-                    match has_tag.as_deref() == Some(tag(&ask.tip).as_str()) {
+                    match held.has(&tag(&ask.tip, &asked_uri, media_type)) {
                         true => Ok(None),
                         false => api::answer(ask, &shared.names, &asked).map(Some),
                     }
@@ -533,10 +524,11 @@ async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Respo
     };
     // An answer stays the same as long as the newest block does.
     let is_settled = [StatusCode::OK, StatusCode::NOT_MODIFIED].contains(&response.status());
-    tagged(
-        &mut response,
-        anchor.filter(|_| is_settled && media_type == JSON),
-    );
+    if let Some(anchor) = anchor.filter(|_| is_settled) {
+        tags::add(&mut response, &tag(&anchor, &uri, media_type));
+    }
+    let varying = HeaderValue::from_static("accept");
+    response.headers_mut().insert(header::VARY, varying);
     anchored(&mut response, &app, anchor, 0);
     response
         .extensions_mut()
@@ -547,22 +539,4 @@ async fn own(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Respo
 /// An answer and its block, or the fault because of which there was no work.
 fn flattened<T>(worked: Answer<(Option<Anchor>, Answer<T>)>) -> (Option<Anchor>, Answer<T>) {
     worked.unwrap_or_else(|fault| (None, Err(fault)))
-}
-
-/// Adds the tag of a settled answer.
-fn tagged(response: &mut Response, settled: Option<Anchor>) {
-    if let Some(anchor) = settled
-        && let Ok(value) = HeaderValue::from_str(&tag(&anchor))
-    {
-        response.headers_mut().insert(header::ETAG, value);
-    }
-}
-
-/// The tag of answers about a block. Another process may have other labels, or another version.
-fn tag(anchor: &Anchor) -> String {
-    static STARTED: LazyLock<u128> = LazyLock::new(|| {
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        time.map_or(0, |time| time.as_nanos())
-    });
-    format!("\"{}-{:x}\"", anchor.hash, *STARTED)
 }

@@ -86,7 +86,7 @@ pub(crate) fn read(path: &str, query: &str, accept: &str) -> Answer<Request> {
     })?;
     let given = Given::parse(endpoint, query)?;
     let form = match endpoint.path {
-        GRAPH if accept.contains(openapi::ARROW) => Form::Arrow,
+        GRAPH if accepts(accept, openapi::ARROW) => Form::Arrow,
         _ if given.knows("format") => match given.word("format") {
             "json" => Form::File(AnalysisFormat::Json),
             "csv" => Form::File(AnalysisFormat::Table(TableFormat::Csv)),
@@ -98,6 +98,22 @@ pub(crate) fn read(path: &str, query: &str, accept: &str) -> Answer<Request> {
         path: endpoint.path,
         given,
         form,
+    })
+}
+
+/// Whether a header `Accept` names a media type, and does not refuse it with `q=0`.
+fn accepts(header: &str, media_type: &str) -> bool {
+    header.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_named = (parts.next()).is_some_and(|name| name.eq_ignore_ascii_case(media_type));
+        is_named
+            && parts.all(|part| match part.split_once('=') {
+                Some((name, weight)) if name.trim().eq_ignore_ascii_case("q") => weight
+                    .trim()
+                    .parse::<f32>()
+                    .is_ok_and(|weight| weight > 0.0),
+                _ => true,
+            })
     })
 }
 
@@ -205,6 +221,15 @@ fn hint(path: &str, hint: &Hint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn media_types_are_accepted_by_name_and_weight() {
+        let arrow = |header: &str| accepts(header, openapi::ARROW);
+        let name = openapi::ARROW;
+        assert!(arrow(name) && arrow(&format!("text/html, {name};q=0.1")));
+        assert!(!arrow("") && !arrow("*/*") && !arrow(&format!("{name}s")));
+        assert!(!arrow(&format!("{name}; q=0")) && !arrow(&format!("{name};q=0.000, */*")));
+    }
 
     #[test]
     fn endpoints_are_ascending() {

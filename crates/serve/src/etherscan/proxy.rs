@@ -3,7 +3,6 @@
 use super::{Document, query::Query};
 use crate::{
     ask::Ask,
-    calls::refusal,
     fault::{Answer, Fault},
     rpc::{self, Found},
 };
@@ -26,7 +25,7 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
             Err(Fault::Source(error))
         }
         Err(fault) => Ok(Document::Here {
-            body: refusal(&1.into(), &fault),
+            body: json!({ "jsonrpc": "2.0", "id": 1, "error": fault.error() }),
             is_missing: fault.is_missing(),
             is_settled: false,
         }),

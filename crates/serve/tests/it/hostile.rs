@@ -58,19 +58,28 @@ fn a_token_is_needed_where_there_is_one() {
             ..settings()
         },
     );
-    assert_eq!(
-        served
-            .get("/api?module=proxy&action=eth_blockNumber")
-            .status,
-        401
+    let refused = |path: &str| served.query(path)["result"].clone();
+    let action = "module=proxy&action=eth_blockNumber";
+    assert_eq!(refused(action), "Missing/Invalid API Key");
+    assert_eq!(refused(&format!("{action}&apikey=x")), "Invalid API Key");
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    let form = format!("{action}&apikey=a+long+secret");
+    let posted = served.send(
+        "POST",
+        "/v2/api",
+        &[kind],
+        &format!("{form}&chainid=735703"),
     );
-    assert_eq!(served.get("/metrics").status, 401);
+    assert_eq!(posted.json()["result"], "0x28");
+    let metrics = served.get("/metrics");
+    assert_eq!(metrics.status, 401);
+    assert_eq!(metrics.headers["www-authenticate"], "Bearer");
     assert_eq!(served.get("/health").status, 200);
     let query = "/api?module=proxy&action=eth_blockNumber&ApiKey=a%20long%20secret";
     assert_eq!(served.get(query).status, 200);
     let headers = [
         ("content-type", "application/json"),
-        ("authorization", "Bearer a long secret"),
+        ("authorization", "bearer a long secret"),
     ];
     assert_eq!(served.send("POST", "/", &headers, REQUEST).status, 200);
 }
@@ -129,6 +138,18 @@ fn malformed_requests_are_errors_of_json_rpc() {
         (r#"{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600),
         (
+            r#"{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":[1],"method":"eth_chainId"}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":true,"method":"eth_chainId"}"#,
+            -32600,
+        ),
+        (
             r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainIdx"}"#,
             -32601,
         ),
@@ -159,6 +180,28 @@ fn malformed_requests_are_errors_of_json_rpc() {
     ] {
         let answer = served.post(body).json();
         assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+    }
+    // Identifiers come back as they were sent.
+    for id in [
+        "18446744073709551616",
+        "-1",
+        "1.50",
+        "1e400",
+        "\"\\u0041\"",
+        "null",
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#);
+        let batch = format!("[7,{body}]");
+        let expected = match id {
+            // No number of JSON that can be read.
+            "1e400" => "null",
+            "\"\\u0041\"" => "\"A\"",
+            id => id,
+        };
+        for body in [body, batch] {
+            let answer = served.post(&body).body;
+            assert!(answer.contains(&format!("\"id\":{expected},")), "{answer}");
+        }
     }
     // Nesting that would overflow a stack.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

@@ -373,8 +373,24 @@ fn answers_state_their_block() {
     assert!(tag.starts_with(&format!("\"{hash}-")), "{tag}");
     let again = served.send("GET", path, &[("if-none-match", &tag)], "");
     assert_eq!((again.status, again.body.as_str()), (304, ""));
+    assert_eq!(again.headers["etag"], tag);
+    let many = format!("\"0x00\", W/{tag}");
+    for held in [many.as_str(), "*"] {
+        let again = served.send("GET", path, &[("if-none-match", held)], "");
+        assert_eq!((again.status, again.body.as_str()), (304, ""), "{held}");
+    }
     let other = served.send("GET", path, &[("if-none-match", "\"0x00\"")], "");
     assert_eq!(other.status, 200);
+    assert_eq!(served.send("HEAD", path, &[], "").headers["etag"], tag);
+    // Documents at other URLs have other tags, and what is not found has none.
+    let elsewhere = "/api?module=block&action=getblocknobytime&timestamp=9999999999&closest=before";
+    let elsewhere = served.send("GET", elsewhere, &[("if-none-match", &tag)], "");
+    assert_eq!(elsewhere.status, 200);
+    let unknown = format!("/v1/transaction?hash=0x{:064x}", 1);
+    for held in [tag.as_str(), "*"] {
+        let unknown = served.send("GET", &unknown, &[("if-none-match", held)], "");
+        assert_eq!(unknown.status, 404);
+    }
     // An error is no document to be kept.
     let wrong = served.get("/api?module=account&action=balance&address=0x12");
     assert_eq!(wrong.headers.get("etag"), None);
