@@ -53,6 +53,8 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
     let is_contract = state.map(|it| it.code_bytes > 0 && it.delegate.is_none());
     found.put("is_contract", is_contract);
     found.put("delegate", state.and_then(|it| it.delegate).map(address));
+    // The state is of this block, whichever blocks have the transfers.
+    found.put("block", state.map(|it| it.block));
     found.put("nonce", state.map(|it| it.account.nonce));
     found.put("balance", state.map(|it| it.account.balance.to_string()));
     let balances = profile.balances.iter();
@@ -112,6 +114,18 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
     }
     found.put("creator", creator);
     found.put("funder", funder.map(transfer));
+    match (profile.balance_before, &profile.without_balance_before) {
+        (Some((0, balance)), _) if !balance.is_zero() => {
+            found.lacks("the genesis funded it, so no transfer was the first funding");
+        }
+        (Some((block, balance)), _) if !balance.is_zero() => found.lacks(format!(
+            "the first funding is not in these blocks: it had coins at the end of block {block}"
+        )),
+        (None, Some(why)) => {
+            found.lacks(format!("what it had before these blocks: not known: {why}"));
+        }
+        _ => {}
+    }
     let sides = [&profile.received, &profile.sent];
     let firsts = sides.iter().filter_map(|side| side.first.as_ref());
     let lasts = sides.iter().filter_map(|side| side.last.as_ref());

@@ -44,8 +44,8 @@ pub(super) enum Kind {
     Token,
     /// A decimal number of the smallest unit.
     Amount,
-    /// A number with a default, and the largest one.
-    Number { default: u64, most: u64 },
+    /// A number with the smallest and the largest one, and a default.
+    Number { least: u64, default: u64, most: u64 },
     /// `true` or `false`, which is the default.
     Flag,
     /// One of these, of which the first is the default.
@@ -66,13 +66,18 @@ impl Parameter {
         }
     }
 
-    /// A number with its default and its largest value.
+    /// A number with its smallest value, its default and its largest value.
     pub(super) const fn number(
         name: &'static str,
-        [default, most]: [u64; 2],
+        [least, default, most]: [u64; 3],
         about: &'static str,
     ) -> Self {
-        Self::new(name, Kind::Number { default, most }, about)
+        let kind = Kind::Number {
+            least,
+            default,
+            most,
+        };
+        Self::new(name, kind, about)
     }
 
     /// A parameter that is set or not.
@@ -113,8 +118,12 @@ impl Kind {
             Self::Hash => json!({ "type": "string", "pattern": "^0x[0-9a-fA-F]{64}$" }),
             Self::Token => json!({ "type": "string", "pattern": "^(native|0x[0-9a-fA-F]{40})$" }),
             Self::Amount => json!({ "type": "string", "pattern": "^[0-9]+$" }),
-            Self::Number { default, most } => {
-                json!({ "type": "integer", "minimum": 0, "maximum": most, "default": default })
+            Self::Number {
+                least,
+                default,
+                most,
+            } => {
+                json!({ "type": "integer", "minimum": least, "maximum": most, "default": default })
             }
             Self::Flag => json!({ "type": "boolean", "default": false }),
             Self::Word(words) => json!({ "type": "string", "enum": words, "default": words[0] }),

@@ -249,9 +249,11 @@ fn read(parameter: &Parameter, text: &str) -> Answer<Value> {
             let why = || wrong("not a whole number in the smallest unit".to_owned());
             Value::Amount(amount.ok_or_else(why)?)
         }
-        Kind::Number { most, .. } => {
-            let number = text.parse().ok().filter(|number| *number <= most);
-            Value::Number(number.ok_or_else(|| wrong(format!("not a number from 0 to {most}")))?)
+        Kind::Number { least, most, .. } => {
+            let number = text.parse().ok();
+            let number = number.filter(|number| (least..=most).contains(number));
+            let why = || wrong(format!("not a number from {least} to {most}"));
+            Value::Number(number.ok_or_else(why)?)
         }
         Kind::Flag => Value::Flag(match text {
             "true" | "1" => true,

@@ -57,6 +57,12 @@ pub(super) fn info(question: &Question<'_>) -> Reply {
         };
         found.lacks(format!("the node keeps the receipts of {kept} only"));
     }
+    let states = &info.account_state;
+    if states.first().is_some_and(|range| range.first > 0) {
+        let kept: Vec<_> = states.iter().map(ToString::to_string).collect();
+        let kept = kept.join(", ");
+        found.lacks(format!("the node keeps the state of blocks {kept} only"));
+    }
     found.command(question.command("info --json"));
     Ok(found)
 }

@@ -32,9 +32,13 @@ pub(super) fn search(question: &Question<'_>) -> Reply {
         } else if let Some((block, index)) = ask.find_transaction(hash)? {
             add("transaction", value, format!("transaction {block}:{index}"));
         }
-    } else if let Ok(number) = text.parse::<u64>() {
-        if number <= ask.tip.number {
-            add("block", number.to_string(), format!("block {number}"));
+    } else if let Some(number) = block_number(text) {
+        let tip = ask.tip.number;
+        match number <= tip {
+            true => add("block", number.to_string(), format!("block {number}")),
+            false => found.lacks(format!(
+                "block {number} is above {tip}, the newest block that the node has stored"
+            )),
         }
     } else if let Ok(address) = parse_address(text, Checksum::Verify) {
         results.extend(of_address(question, address)?);
@@ -63,6 +67,15 @@ pub(super) fn search(question: &Question<'_>) -> Reply {
     }
     found.put("results", results);
     Ok(found)
+}
+
+/// A number in decimal digits, or in hexadecimal ones after `0x`. An address is none.
+fn block_number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) if digits.len() > 16 => None,
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
 }
 
 /// An address, and the token that it is.

@@ -61,6 +61,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("is_contract", "boolean?"),
             ("contract", "Contract?"),
             ("delegate", "hex?"),
+            ("block", "integer?"),
             ("nonce", "integer?"),
             ("balance", "decimal?"),
             ("balances", "Balance[]"),
@@ -124,14 +125,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 .repeated(),
             Parameter::number(
                 "hops",
-                [1, 4],
+                [0, 1, 4],
                 "how far from each; 1 are direct counterparties",
             ),
             TOKEN,
             BLOCKS,
             INTERNAL,
             PARTIAL,
-            Parameter::number("limit", [100, LIST_MAX], "the number of addresses"),
+            Parameter::number("limit", [0, 100, LIST_MAX], "the number of addresses"),
         ],
         answer: &[("addresses", "CommonAddress[]"), ("more", "integer")],
     },
@@ -140,7 +141,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         summary: "The graph around some addresses, with a place for each vertex",
         parameters: &[
             ROOT,
-            Parameter::number("hops", [1, 20], "how far to follow"),
+            Parameter::number("hops", [0, 1, 20], "how far to follow"),
             Parameter::new(
                 "direction",
                 Kind::Word(DIRECTION),
@@ -161,12 +162,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ),
             Parameter::number(
                 "max_edges",
-                [5_000, EDGES_MAX],
+                [0, 5_000, EDGES_MAX],
                 "the number of transfers, before they are merged",
             ),
             Parameter::number(
                 "max_degree",
-                [500, EDGES_MAX],
+                [0, 500, EDGES_MAX],
                 "addresses with more counterparties are hubs, which are not followed",
             ),
         ],
@@ -215,7 +216,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             MIN,
             INTERNAL,
             PARTIAL,
-            Parameter::number("limit", [50, LIST_MAX], "the number of edges"),
+            Parameter::number("limit", [0, 50, LIST_MAX], "the number of edges"),
         ],
         answer: &[
             ("address", "hex"),
@@ -237,7 +238,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[
             Parameter::new("from", Kind::Address, "where the tokens come from").required(),
             Parameter::new("to", Kind::Address, "where they arrive").required(),
-            Parameter::number("hops", [6, 50], "the transfers of the longest route"),
+            Parameter::number("hops", [1, 6, 50], "the transfers of the longest route"),
             Parameter::flag(
                 "any_order",
                 "also routes whose transfers happened in another order",
@@ -252,12 +253,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ),
             Parameter::number(
                 "routes",
-                [1, ROUTES_MAX as u64],
+                [1, 1, ROUTES_MAX as u64],
                 "how many of the shortest and of the earliest routes",
             ),
             Parameter::number(
                 "max_degree",
-                [0, EDGES_MAX],
+                [0, 0, EDGES_MAX],
                 "no routes through addresses with more counterparties; 0: through all",
             ),
             TOKEN,
@@ -287,7 +288,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             MIN,
             INTERNAL,
             PARTIAL,
-            Parameter::number("limit", [10, 1_000], "the findings of each pattern"),
+            Parameter::number("limit", [0, 10, 1_000], "the findings of each pattern"),
         ],
         answer: &[
             ("measure", "string"),
@@ -315,7 +316,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::new("address", Kind::Address, "the account").required(),
             Parameter::number(
                 "year",
-                [0, 9_999],
+                [0, 0, 9_999],
                 "only the blocks of a year (UTC), instead of `blocks`; 0: none",
             ),
             BLOCKS,
@@ -347,7 +348,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::new("token", Kind::Address, "the contract").required(),
             BLOCKS,
             PARTIAL,
-            Parameter::number("limit", [50, LIST_MAX], "the number of holders"),
+            Parameter::number("limit", [0, 50, LIST_MAX], "the number of holders"),
         ],
         answer: &[
             ("token", "Token"),
@@ -371,14 +372,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 "swaps",
                 "follow tokens into those that they are swapped for",
             ),
-            Parameter::number("hops", [0, 50], "how far to follow; 0: to the end"),
+            Parameter::number("hops", [0, 0, 50], "how far to follow; 0: to the end"),
             TOKEN,
             BLOCKS,
             INTERNAL,
             PARTIAL,
             Parameter::number(
                 "max_edges",
-                [EDGES_MAX, EDGES_MAX],
+                [0, EDGES_MAX, EDGES_MAX],
                 "the number of transfers that are followed",
             ),
         ],
@@ -443,8 +444,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
                 Kind::Word(&["oldest", "newest"]),
                 "which come first",
             ),
-            Parameter::number("limit", [100, LIST_MAX], "the number of transfers"),
-            Parameter::number("offset", [0, 100_000], "the number of transfers to skip"),
+            Parameter::number("limit", [0, 100, LIST_MAX], "the number of transfers"),
+            Parameter::number("offset", [0, 0, 100_000], "the number of transfers to skip"),
         ],
         answer: &[
             ("transfers", "Transfer[]"),

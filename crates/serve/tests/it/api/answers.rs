@@ -275,6 +275,7 @@ fn graphs_are_also_arrow_streams() {
     let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
     assert!(head.contains("content-type: application/vnd.apache.arrow.stream"));
     let body = &bytes[end + 4..];
+    assert!(head.contains("vary: accept") && head.contains("etag: "));
     // A stream begins with the marker of a message, and ends with an empty one.
     assert_eq!(body[..4], [0xff; 4]);
     assert_eq!(body[body.len() - 8..], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
@@ -498,6 +499,15 @@ fn addresses_and_tokens_are_what_the_chain_says() {
             assert_eq!(it["amount"], served.query(&query)["result"]);
         }
     }
+    // The state is of the newest block, which the answer names.
+    let older = get(&served, &format!("address?address={BUSY}&blocks=:20"));
+    assert_eq!(older["block"], 40);
+    let deployer = fixture.truth["accounts"]["deployer"].as_str().unwrap();
+    let funded = get(&served, &format!("address?address={deployer}"));
+    assert_eq!(funded["funder"], Value::Null);
+    assert!(rows(&funded, "incomplete").contains(&json!(
+        "the genesis funded it, so no transfer was the first funding"
+    )));
     let contract = get(&served, &format!("address?address={usd6}"));
     assert_eq!(contract["is_contract"], true);
     let creator = served.result("ots_getContractCreator", json!([usd6]));
@@ -561,35 +571,14 @@ fn searches_find_what_users_type() {
     assert_eq!(kinds(hash), one("block", hash));
     assert_eq!(kinds(transaction), one("transaction", transaction));
     assert_eq!(kinds("20"), one("block", "20"));
+    assert_eq!(kinds("0x14"), one("block", "20"));
     assert_eq!(kinds("99999999"), []);
+    let above = get(&served, "search?q=41");
+    let why = above["incomplete"][0].as_str().unwrap();
+    assert!(why.starts_with("block 41 is above 40"), "{why}");
     assert_eq!(kinds(BUSY), one("address", BUSY));
     let both = [one("address", &usd6), one("token", &usd6)].concat();
     assert_eq!(kinds(&usd6), both);
     assert_eq!(kinds("nothing"), []);
     assert_eq!(refused(&served, "search").0, 400);
-}
-
-#[test]
-fn what_is_missing_is_said() {
-    let Some(fixture) = fixtures::fixture("pruned/long-v2-full") else {
-        return;
-    };
-    let served = Served::new(&fixture);
-    let info = get(&served, "info");
-    assert!(!rows(&info, "incomplete").is_empty(), "{info}");
-    let first = info["blocks"][0].as_u64().unwrap();
-    assert!(first > 1);
-    let (status, code, _) = refused(&served, "transfers?limit=1");
-    assert_eq!((status, code.as_str()), (422, "incomplete"));
-    let body = served.get("/v1/transfers?limit=1").json();
-    let hint = body["error"]["hint"].as_str().unwrap();
-    assert!(hint.contains("partial=true"), "{hint}");
-    let partial = get(&served, "transfers?limit=1&partial=true");
-    assert!(!rows(&partial, "incomplete").is_empty(), "{partial}");
-    // A remedy names parameters that the endpoint has.
-    let statement = served.get(&format!("/v1/statement?address={BUSY}"));
-    assert_eq!(statement.status, 422, "{}", statement.body);
-    let hint = statement.json()["error"]["hint"].clone();
-    let hint = hint.as_str().unwrap_or_default();
-    assert!(!hint.contains("partial"), "{hint}");
 }

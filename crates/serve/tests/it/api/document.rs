@@ -189,11 +189,19 @@ fn documented_parameters_are_accepted_and_others_refused_by_name() {
                 "any_token" => query.replace("&max_flow=true", ""),
                 _ => query.clone(),
             };
-            let asked = format!("{path}?{fitting}{more}&{name}={value}");
-            let response = served.get(&asked);
-            assert_eq!(response.status, 200, "{asked}: {}", response.body);
-            if let Some(most) = one["maximum"].as_u64() {
-                let query = format!("{short}?{query}&{name}={}", most + 1);
+            let least = one["minimum"].as_u64();
+            for value in [Some(value), least.map(|it| it.to_string())]
+                .into_iter()
+                .flatten()
+            {
+                let asked = format!("{path}?{fitting}{more}&{name}={value}");
+                let response = served.get(&asked);
+                assert_eq!(response.status, 200, "{asked}: {}", response.body);
+            }
+            let below = least.and_then(|it| it.checked_sub(1));
+            let above = one["maximum"].as_u64().map(|it| it + 1);
+            for wrong in [below, above].into_iter().flatten() {
+                let query = format!("{short}?{query}&{name}={wrong}");
                 let (status, code, message) = refused(&served, &query);
                 assert_eq!((status, code.as_str()), (400, "parameter"), "{query}");
                 assert!(message.contains(name), "{message}");

@@ -6,6 +6,7 @@ mod approvals;
 mod document;
 mod flows;
 mod hostile;
+mod missing;
 mod patterns;
 mod statement;
 mod written;
