@@ -64,13 +64,13 @@ enum Wanted {
     Any(Vec<Self>),
 }
 
-/// Whether two topics are joined by `or`, by their places.
-type Or = [[bool; 4]; 4];
+/// The places of topics that are joined by `or`, the lower one first.
+type Or = [(usize, usize)];
 
 impl Wanted {
     fn of(query: &Query) -> Answer<Self> {
         let mut topics = Vec::new();
-        let mut or = Or::default();
+        let mut or = Vec::new();
         for at in 0..4 {
             let name = format!("topic{at}");
             match query.get(&name) {
@@ -87,8 +87,9 @@ impl Wanted {
                     Some("or") => true,
                     Some(_) => return Err(Fault::Params(format!("Error! Invalid {name}"))),
                 };
-                or[before][at] = is_or;
-                or[at][before] = is_or;
+                if is_or {
+                    or.push((before, at));
+                }
             }
         }
         Self::joined(&topics, &or).ok_or_else(|| {
@@ -105,7 +106,7 @@ impl Wanted {
             return Some(Self::Topic(*at, *topic));
         }
         for is_or in [true, false] {
-            let groups = groups(topics, |a, b| or[a][b] == is_or);
+            let groups = groups(topics, |a, b| or.contains(&(a.min(b), a.max(b))) == is_or);
             if groups.len() != 1 {
                 let groups = groups.iter().map(|it| Self::joined(it, or));
                 let groups = groups.collect::<Option<_>>()?;

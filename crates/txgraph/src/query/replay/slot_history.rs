@@ -91,7 +91,7 @@ impl<'s> SlotHistory<'s> {
 
     fn read(&self) -> Result<SlotChanges<'s>> {
         let (source, address, slot) = (self.source, self.address, self.slot);
-        let blocks = resolve_one(&self.blocks, source, "a history")?;
+        let (blocks, cut) = resolve_one(&self.blocks, source, "a history")?;
         // The genesis is the state before block 1.
         let first = blocks.first.max(1).min(blocks.last);
         let blocks = BlockRange::from_to(first, blocks.last);
@@ -106,7 +106,7 @@ impl<'s> SlotHistory<'s> {
             slot,
         };
         let opening = reader.value(before)?;
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(cut);
         let mut changes = reader.changes(blocks, opening.value, &mut notes)?;
         changes.retain(|it| it.before != it.after || it.caveat.is_some());
         for change in &mut changes {
