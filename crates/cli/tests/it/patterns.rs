@@ -136,7 +136,7 @@ fn a_limit_is_stated() {
     let count = all["findings"].as_array().unwrap().len();
     assert!(listed < count);
     assert!(
-        page.contains(&format!("{listed} of {count} found")),
+        page.contains(&format!("{count} found, {listed} of them listed")),
         "{page}"
     );
 }

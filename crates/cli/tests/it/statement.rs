@@ -57,8 +57,9 @@ fn a_changed_note_is_found() {
     let json = sample.read_json("s.json");
     sample.ok("statement verify s.json --chain genesis.json");
     for (path, value, why) in [
-        ("/notes/0", "nothing is left out".into(), "the notes are ["),
-        ("/notes", serde_json::json!([]), "the notes are [] in"),
+        ("/notes/0", "nothing is left out".into(), "`notes` is ["),
+        ("/notes", serde_json::json!([]), "`notes` is [] in"),
+        ("/address", "0x00".into(), "`address` is \"0x00\" in"),
         (
             "/metadata/requested/0/last",
             40.into(),

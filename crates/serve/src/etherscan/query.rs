@@ -141,9 +141,12 @@ impl Query {
         let tip = ask.tip.number;
         let first = number(first)?.unwrap_or(0);
         let last = number(last)?.unwrap_or(NO_END);
-        let is_stored = first <= tip && (last <= tip || last >= NO_END);
-        match is_stored {
-            true => Ok((first <= last).then_some((first, last.min(tip)))),
+        let is_open = last >= NO_END;
+        // A client that has read all blocks asks for those from the next one on.
+        let is_next = first == tip + 1 && is_open;
+        let is_stored = first <= tip && (last <= tip || is_open);
+        match is_stored || is_next {
+            true => Ok((first <= last.min(tip)).then_some((first, last.min(tip)))),
             false => Err(Fault::missing(format!(
                 "blocks above {tip} are missing: it is the newest block that the node has stored"
             ))),

@@ -102,15 +102,20 @@ fn words_are_those_of_etherscan() {
         let found = served.query(&format!("module=account&action={action}&address={address}"));
         let none = json!({ "status": "0", "message": "No transactions found", "result": [] });
         assert_eq!(found, none, "{action}");
-        for end in ["endblock=40", "endblock=99999999", "endblock=latest"] {
+        for end in [
+            "endblock=40",
+            "endblock=99999999",
+            "endblock=latest",
+            "startblock=41",
+        ] {
             let query = format!("module=account&action={action}&address={address}&{end}");
             assert_eq!(served.query(&query), none, "{query}");
         }
         // Above the newest block.
         for range in [
-            "startblock=41",
+            "startblock=42",
             "startblock=30&endblock=41",
-            "startblock=41&endblock=0x5f5e0ff",
+            "startblock=41&endblock=0x5f5e0fe",
         ] {
             let query = format!("module=account&action={action}&address={address}&{range}");
             missing(&served, &query, "blocks above 40 are missing");
