@@ -186,7 +186,7 @@ fn sources_are_of_the_named_tokens() {
     assert_eq!(shown(&found).1, ["a:4 swapped", "a:2 held"]);
 }
 
-/// What a root gets for a token of its sources is not one of its sources, so it is followed there.
+/// A root can swap a token of its sources. The other token is no source, so it is followed there.
 #[test]
 fn a_root_that_swaps_is_followed_in_the_other_token() {
     let transfers = testing::transactions("x>r:1@U | r>p:4@T p>r:8@U | r>b:6@U | b>r:1@T");

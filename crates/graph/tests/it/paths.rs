@@ -43,7 +43,7 @@ fn text(route: Option<&Route>) -> Option<String> {
     )
 }
 
-/// What one user wraps is not what another one unwraps.
+/// One user's wrap is not another one's unwrap.
 #[test]
 fn wrapped_coins_are_passed_within_one_transaction() {
     for (text, is_one) in [

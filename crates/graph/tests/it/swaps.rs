@@ -124,7 +124,7 @@ fn a_swap_that_is_not_clear_is_followed_to_the_receivers() {
     );
 }
 
-/// What is asked backward from an address that gets a token.
+/// The request backward from an address that gets a token.
 fn back(transactions: &str, root: &str, token: &str) -> String {
     let all = testing::transactions(transactions);
     let mut asked = request(&all);

@@ -144,7 +144,7 @@ impl Wanted {
     }
 }
 
-/// Topics in groups, so that those of different groups are not joined.
+/// Topics in groups. No topics of two groups are joined.
 fn groups(
     topics: &[(usize, B256)],
     joined: impl Fn(usize, usize) -> bool,

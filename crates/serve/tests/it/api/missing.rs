@@ -1,4 +1,4 @@
-//! What a node no longer has is said.
+//! Answers say what a node no longer has.
 
 use super::{get, refused, rows};
 use crate::harness::Served;

@@ -48,7 +48,7 @@ fn missing(served: &Served, query: &str, words: &str) {
     assert_eq!(response.headers["x-txgraph-incomplete"], "1", "{query}");
 }
 
-/// What is not here is not answered with nothing, or with everything.
+/// Missing data is answered neither with nothing nor with everything.
 #[test]
 fn empty_and_unknown_values_are_not_guessed() {
     let fixture = small();

@@ -124,8 +124,8 @@ impl Call<'_> {
         self
     }
 
-    /// The limit also covers what a transaction pays before its first instruction, and init code is
-    /// as long as that of a transaction at most.
+    /// The limit also covers what a transaction pays before its first instruction, and init code has
+    /// the length limit of transactions.
     pub const fn of_transaction(mut self) -> Self {
         self.of_transaction = true;
         self
