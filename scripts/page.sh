@@ -50,5 +50,7 @@ for _ in $(seq 100); do
     kill -0 $server 2>/dev/null || die "the server ended: $(cat "$scratch/log")"
     sleep 0.1
 done
+"$txgraph" graph -q --datadir "$scratch/node" --root 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --hops 3 \
+    --token-list "$scratch/tokens.csv" -o "$scratch/picture.html"
 say "a browser at $url"
-(cd $page && CHROMIUM=$browser TXGRAPH_PAGE_URL=$url node test/run.mjs browser)
+(cd $page && CHROMIUM=$browser TXGRAPH_PAGE_URL=$url TXGRAPH_PICTURE=$scratch/picture.html node test/run.mjs browser)

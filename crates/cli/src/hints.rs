@@ -67,7 +67,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             "discard what was printed and ask again, or write to a file (-o), which is restarted"
         }
         Hint::NarrowGraph => {
-            "narrow the query (--hops, --min-value, --max-degree, --max-edges), or write \
+            "narrow the query (--hops, --follow-top, --min-value, --max-degree), fold leaves (--fold), or write \
              DOT, GraphML or GEXF and open it in Gephi"
         }
         Hint::GiveParameters(of) => {

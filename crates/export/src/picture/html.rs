@@ -12,12 +12,19 @@ use super::{
     style::VertexStyle,
     text::{Text, made},
 };
-use crate::{Metadata, Result, Written, json_text::push_json, options::GraphInput, output::Output};
+use crate::{
+    Metadata, Result, Written, json_text::push_json, options::GraphInput, output::Output,
+    xml::push_text,
+};
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+const SCRIPT: &str = concat!(
+    include_str!("page/scene.js"),
+    include_str!("page/paint.js"),
+    include_str!("page/page.js"),
+);
 
 pub(crate) fn write(input: GraphInput<'_>, mut output: Output) -> Result<Written> {
     let picture = Picture::drawable(input)?;
@@ -38,6 +45,11 @@ pub(crate) fn write(input: GraphInput<'_>, mut output: Output) -> Result<Written
             "" => {}
             "style" => output.put(STYLE.as_bytes())?,
             "script" => output.put(SCRIPT.as_bytes())?,
+            "title" => {
+                let mut title = Vec::new();
+                push_text(&mut title, &picture.title);
+                output.put(&title)?;
+            }
             _ => output.put(&data)?,
         }
     }

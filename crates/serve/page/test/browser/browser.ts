@@ -43,7 +43,7 @@ export async function close(): Promise<void> {
   browser = null;
 }
 
-/** Runs a test at a path of the page. */
+/** Runs a test at a path of the page, or at a file. */
 export async function at(
   path: string,
   options: BrowserContextOptions,
@@ -63,7 +63,7 @@ export async function at(
   });
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(BASE) && !/^(blob|data):/.test(url)) faults.push(`request to ${url}`);
+    if (!url.startsWith(BASE) && url !== path && !/^(blob|data):/.test(url)) faults.push(`request to ${url}`);
   });
   page.on("dialog", (dialog) => {
     faults.push(`dialog: ${dialog.message()}`);
@@ -71,7 +71,7 @@ export async function at(
   });
   await prepare?.(page);
   try {
-    await page.goto(`${BASE}/${path}`);
+    await page.goto(path.startsWith("file:") ? path : `${BASE}/${path}`);
     await test(page);
     assert.deepEqual(faults, []);
   } catch (error) {
