@@ -9,7 +9,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|other| other)
 }
 
-/// The exception for a question to a node that was closed.
+/// The exception for a query to a node that was closed.
 pub(crate) fn closed(py: Python<'_>) -> PyErr {
     let class = py.import("txgraph._errors");
     let class = class.and_then(|module| module.getattr("Closed"));

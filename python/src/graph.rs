@@ -37,7 +37,7 @@ impl Graph {
         outputs: impl FnOnce(GraphOutputs) -> GraphOutputs + Send + 'static,
         done: impl FnOnce(Vec<Written>) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let query = options::question::<GraphQuery>(json).map_err(|error| raise(py, &error))?;
+        let query = options::query::<GraphQuery>(json).map_err(|error| raise(py, &error))?;
         let graph = self.graph.clone();
         self.session.run(py, move |source| {
             let outputs = outputs(query.outputs(source)?);

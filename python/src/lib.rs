@@ -1,6 +1,6 @@
 //! The native part of the Python package `txgraph`.
 //!
-//! Questions come as JSON with the options of the command line, and are read by
+//! Queries come as JSON with the options of the command line, and are read by
 //! [`txgraph::parse`]. Answers are tables in memory in the columns of Arrow IPC, and graphs. The
 //! Python files next to this crate add the interface that people use.
 

@@ -1,4 +1,4 @@
-//! A source that is open, and the questions to it.
+//! A source that is open, and the queries to it.
 
 use crate::{
     errors::{raise, warn},
@@ -145,7 +145,7 @@ impl Node {
         self.session.run(py, |source| to_json(&source.info()?))
     }
 
-    /// The schema of a question for transfers.
+    /// The schema of a query for transfers.
     fn transfers_schema<'py>(
         &self,
         py: Python<'py>,
@@ -154,12 +154,12 @@ impl Node {
         schema_capsule(py, &self.columns(py, options)?)
     }
 
-    /// The names of the columns of a question for transfers.
+    /// The names of the columns of a query for transfers.
     fn transfers_columns(&self, py: Python<'_>, options: &str) -> PyResult<Vec<String>> {
         Ok(names(&self.columns(py, options)?))
     }
 
-    /// All transfers of a question.
+    /// All transfers of a query.
     fn transfers(&self, py: Python<'_>, options: &str) -> PyResult<Table> {
         let query = self.transfers_query(py, options)?;
         self.session.run(py, move |source| {
@@ -171,13 +171,13 @@ impl Node {
         })
     }
 
-    /// The transfers of a question as they are read.
+    /// The transfers of a query as they are read.
     fn batches(&self, py: Python<'_>, options: &str) -> PyResult<Batches> {
         let query = self.transfers_query(py, options)?;
         Batches::start(py, &self.session, query)
     }
 
-    /// The blocks of a question for transfers: first and last of each range.
+    /// The blocks of a query for transfers: first and last of each range.
     fn blocks(&self, py: Python<'_>, options: &str) -> PyResult<Vec<(u64, u64)>> {
         let query = self.transfers_query(py, options)?;
         self.session.run(py, move |source| {
@@ -189,7 +189,7 @@ impl Node {
 
     /// The graph around some addresses.
     fn graph(&self, py: Python<'_>, options: &str) -> PyResult<Graph> {
-        let query = options::question::<GraphQuery>(options).map_err(|error| raise(py, &error))?;
+        let query = options::query::<GraphQuery>(options).map_err(|error| raise(py, &error))?;
         let (graph, labels) = self.session.run(py, move |source| {
             let (prepared, _) = query.on(source)?;
             let labels = prepared.request().labels.clone();
@@ -203,8 +203,7 @@ impl Node {
 
     /// A measure: its tables by name, the main one first, and the whole result as JSON.
     fn analyze(&self, py: Python<'_>, options: &str) -> PyResult<(Vec<(String, Table)>, String)> {
-        let query =
-            options::question::<AnalyzeQuery>(options).map_err(|error| raise(py, &error))?;
+        let query = options::query::<AnalyzeQuery>(options).map_err(|error| raise(py, &error))?;
         self.session.run(py, move |source| {
             // A format for data: human-readable tables are cut.
             let query = AnalyzeQuery {
@@ -314,7 +313,7 @@ impl Node {
 }
 
 impl Node {
-    /// The columns of a question for transfers, without reading any.
+    /// The columns of a query for transfers, without reading any.
     fn columns(&self, py: Python<'_>, options: &str) -> PyResult<SchemaRef> {
         let query = self.transfers_query(py, options)?;
         self.session.run(py, move |source| {
@@ -327,7 +326,7 @@ impl Node {
     }
 
     fn transfers_query(&self, py: Python<'_>, options: &str) -> PyResult<TransfersQuery> {
-        let query = options::question(options).map_err(|error| raise(py, &error));
+        let query = options::query(options).map_err(|error| raise(py, &error));
         query.map(|mut query: TransfersQuery| {
             ColumnChoice::with_exact_numbers(&mut query.columns);
             query

@@ -13,8 +13,8 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|error| Error::usage(error.to_string()))
 }
 
-/// Reads the options of a question. Those that it does not have are refused.
-pub(crate) fn question<T: Options>(json: &str) -> Result<T> {
+/// Reads the options of a query. Those that it does not have are refused.
+pub(crate) fn query<T: Options>(json: &str) -> Result<T> {
     T::from_table(&read::<Value>(json)?)
 }
 

@@ -1,4 +1,4 @@
-//! An open source and the questions that run on it: off the interpreter's lock, observed by
+//! An open source and the queries that run on it: off the interpreter's lock, observed by
 //! signals and progress.
 
 use crate::errors::{closed, raise};
@@ -87,7 +87,7 @@ impl Session {
         &self.gate.flag
     }
 
-    /// Counts one more question. New questions wait until those that were stopped have ended.
+    /// Counts one more query. New queries wait until those that were stopped have ended.
     pub(crate) fn ticket(&self, py: Python<'_>) -> PyResult<Ticket> {
         self.gate.begin(py)
     }
@@ -151,7 +151,7 @@ impl Session {
 }
 
 fn ended() -> Error {
-    Error::new(ErrorKind::Failed, "the question ended without an answer")
+    Error::new(ErrorKind::Failed, "the query ended without an answer")
 }
 
 /// Runs `ask` on a thread of its own.
@@ -174,7 +174,7 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread.map(drop).map_err(|error| {
         Error::new(
             ErrorKind::Failed,
-            format!("cannot start a thread for the question: {error}"),
+            format!("cannot start a thread for the query: {error}"),
         )
     })
 }
@@ -198,7 +198,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "panic".to_owned())
 }
 
-/// Counts the questions that run. All are stopped together; the flag is on until they have ended.
+/// Counts the queries that run. All are stopped together; the flag is on until they have ended.
 #[derive(Default)]
 struct Gate {
     flag: CancelFlag,
@@ -214,7 +214,7 @@ impl Gate {
         Ok(Ticket(self.clone()))
     }
 
-    /// Counts one more question, unless others are still being stopped after a moment.
+    /// Counts one more query, unless others are still being stopped after a moment.
     fn enter(&self) -> bool {
         let mut running = locked(&self.running);
         if self.flag.is_canceled() && *running > 0 {
@@ -232,7 +232,7 @@ impl Gate {
     }
 
     fn cancel(&self) {
-        // Under the lock, so that a question that begins now is not stopped.
+        // Under the lock, so that a query that begins now is not stopped.
         let running = locked(&self.running);
         if *running > 0 {
             self.flag.cancel();
@@ -240,7 +240,7 @@ impl Gate {
     }
 }
 
-/// A question that runs, until it is dropped.
+/// A query that runs, until it is dropped.
 pub(crate) struct Ticket(Arc<Gate>);
 
 impl Drop for Ticket {

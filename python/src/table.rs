@@ -43,7 +43,7 @@ pub(crate) fn stream_capsule<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
 }
 
-/// The table that a question filled.
+/// The table that a query filled.
 pub(crate) fn collected(collector: &ArrowCollector) -> Result<Table> {
     let table = collector.take();
     let table = table.ok_or_else(|| Error::new(ErrorKind::Failed, "the answer has no columns"))?;

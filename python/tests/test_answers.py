@@ -162,7 +162,7 @@ def test_traces_equal(any_chain, command_line, tmp_path, method):
     assert pa.table(through_swaps.swaps).num_rows == 2 * len(found["swaps"])
 
 
-def test_saved_questions_equal(node, chain, command_line, tmp_path):
+def test_saved_queries_equal(node, chain, command_line, tmp_path):
     path = tmp_path / "q.arrow"
     command_line(
         chain, "query", "who-funded", "--set", f"root={ROOT}", "--set", "max-degree=5",

@@ -116,16 +116,16 @@ def test_files_are_written_once(peel, tmp_path):
 
 def test_graphsense_reads_its_save_files(node, scenario, tmp_path):
     planted = scenario("peel-chain-token")
-    question = {"token": planted["token"], "hops": "all", "direction": "both"}
+    query = {"token": planted["token"], "hops": "all", "direction": "both"}
     path = tmp_path / "g.gs"
     with pytest.raises(txgraph.UsageError, match="not for chain 735703"):
-        node.graph(planted["root"], **question).write(path)
+        node.graph(planted["root"], **query).write(path)
     # The same transfers, as a table of mainnet.
     table = tmp_path / "token_transfers.csv"
     transfers = node.transfers(standard=["erc20", "erc721"], columns="etl")
     pyarrow.csv.write_csv(transfers.to_arrow(), table)
     mainnet = txgraph.open(f"etl:{table}", chain_id=1)
-    graph = mainnet.graph(planted["root"], **question)
+    graph = mainnet.graph(planted["root"], **query)
     assert graph.write(path) == []
 
     payload = gs_files.decode_gs(path)
@@ -157,7 +157,7 @@ def test_limits_are_part_of_the_answer(node, scenario):
     assert "cut short" in repr(graph)
 
 
-def test_saved_questions_answer_with_their_kind(node, scenario):
+def test_saved_queries_answer_with_their_kind(node, scenario):
     names = {it["name"] for it in txgraph.queries()}
     assert {"who-funded", "cycles", "trace-token-out"} <= names
     planted = scenario("wash-cycle")

@@ -1,4 +1,4 @@
-"""Ctrl-C, progress, and other threads, while a question runs."""
+"""Ctrl-C, progress, and other threads, while a query runs."""
 
 import http.server
 import json
@@ -11,7 +11,7 @@ import time
 
 import pyarrow as pa
 import pytest
-from questions import PROMPT, wait_until_idle
+from queries import PROMPT, wait_until_idle
 
 import txgraph
 
@@ -75,7 +75,7 @@ def ask_silent(server):
         return node.transfers("1:1000").collect()
 
 
-def test_a_signal_ends_a_question(silent):
+def test_a_signal_ends_a_query(silent):
     assert interrupted(silent, lambda: ask_silent(silent)) < PROMPT
 
 
@@ -161,7 +161,7 @@ def test_other_threads_keep_running(silent):
     assert counted[0] > before + 50
 
 
-def test_questions_of_several_threads(node):
+def test_queries_of_several_threads(node):
     expected = pa.table(node.transfers())
     found = []
     threads = [
@@ -204,7 +204,7 @@ def test_progress_is_reported(chain):
         assert reports
 
 
-def test_a_callback_that_fails_ends_the_question(chain):
+def test_a_callback_that_fails_ends_the_query(chain):
     def fail(*_):
         raise ZeroDivisionError
 

@@ -147,9 +147,9 @@ def test_parameters_that_columns_replaced(node, options, columns):
         assert str(caught.value).endswith(f"columns: {columns}")
 
 
-def test_other_wrong_questions(node):
+def test_other_wrong_queries(node):
     for ask, kind in [
-        (lambda: node.query("no-such-question"), txgraph.UsageError),
+        (lambda: node.query("no-such-query"), txgraph.UsageError),
         (lambda: node.query("who-funded"), txgraph.UsageError),
         (lambda: node.query("who-funded", rot=ROOT), txgraph.UsageError),
         (lambda: node.analyze("size"), txgraph.UsageError),
@@ -232,7 +232,7 @@ def test_errors_have_one_base():
     assert txgraph.Unavailable("x").missing == []
 
 
-def test_the_end_of_the_interpreter_during_a_question(chain):
+def test_the_end_of_the_interpreter_during_a_query(chain):
     """Threads that still read do not crash the end of the program."""
     program = (
         "import txgraph, sys\n"

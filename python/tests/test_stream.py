@@ -9,7 +9,7 @@ import duckdb
 import polars
 import pyarrow as pa
 import pytest
-from questions import PROMPT, running, wait_until_idle
+from queries import PROMPT, running, wait_until_idle
 
 import txgraph
 

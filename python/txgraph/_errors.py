@@ -14,7 +14,7 @@ class Gap(NamedTuple):
 
 
 class Error(Exception):
-    """A question that failed. ``str`` of it says what failed and where."""
+    """A query that failed. ``str`` of it says what failed and where."""
 
     #: What to do about it, if that is known.
     advice: Optional[str] = None
@@ -30,11 +30,11 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """The question or a setting is wrong."""
+    """The query or a setting is wrong."""
 
 
 class UnsupportedError(Error):
-    """The source cannot do what the question needs."""
+    """The source cannot do what the query needs."""
 
 
 class Unavailable(Error):
@@ -51,7 +51,7 @@ class Reorged(Error):
 
 
 class Interrupted(Error):
-    """The question was stopped: by a signal, by another thread, or because the node was closed."""
+    """The query was stopped: by a signal, by another thread, or because the node was closed."""
 
 
 class Closed(Error):

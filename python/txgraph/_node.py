@@ -1,4 +1,4 @@
-"""A source that is open, and the questions to it."""
+"""A source that is open, and the queries to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Node:
     """A source that is open: a node, or anything else with transfers. Made by :func:`open`.
 
     It opens the data directory read-only, next to the running node. Use it as a context manager,
-    or close it. Questions do not hold the interpreter's lock, and Ctrl-C ends them.
+    or close it. Queries do not hold the interpreter's lock, and Ctrl-C ends them.
     """
 
     def __init__(self, native: _native.Node) -> None:
@@ -271,7 +271,7 @@ class Node:
         """Asks a saved query by its name, or by the path of its file. :func:`queries` lists
         them. Names of parameters with ``-`` are written with ``_``.
 
-        :returns: what the question is about: transfers, a graph, or a measure
+        :returns: what the query is about: transfers, a graph, or a measure
         """
         pairs: List[Tuple[str, str]] = []
         for key, value in params.items():

@@ -108,7 +108,7 @@ def given(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def dump(options: Mapping[str, Any]) -> str:
-    """A question as JSON, with the names of the command line."""
+    """A query as JSON, with the names of the command line."""
     return json.dumps({name.replace("_", "-"): value for name, value in given(options).items()})
 
 
@@ -118,7 +118,7 @@ _FLAGS = ("allow_partial", "with_internal")
 
 
 def selection(given: Dict[str, Any]) -> Dict[str, Any]:
-    """Options that every question about transfers has, from the parameters of its method."""
+    """Options that every query about transfers has, from the parameters of its method."""
     return {
         "blocks": blocks(given["blocks"]),
         **{name: None if given[name] is None else text(name, given[name]) for name in _TEXTS},

@@ -9,7 +9,7 @@ Callback = Callable[[int, int, int, str], Any]
 
 
 class Bar:
-    """A bar of tqdm, which begins again with every question."""
+    """A bar of tqdm, which begins again with every query."""
 
     def __init__(self) -> None:
         from tqdm.auto import tqdm

@@ -54,7 +54,7 @@ class Table(ArrowTable):
 
     @property
     def metadata(self) -> Optional[Dict[str, Any]]:
-        """The source and the coverage of the answer: question, chain, blocks, gaps, counts."""
+        """The source and the coverage of the answer: query, chain, blocks, gaps, counts."""
         text = self._native.metadata
         return None if text is None else json.loads(text)
 
@@ -99,7 +99,7 @@ class Stream(ArrowTable):
 
 
 class Transfers(ArrowTable):
-    """A question for transfers. Nothing is read before an answer is asked for.
+    """A query for transfers. Nothing is read before an answer is asked for.
 
     Hand it to a library: ``polars.DataFrame(t)``, ``pyarrow.table(t)``,
     ``duckdb.sql("from t")``. Each reads the blocks again, and gets all rows or an exception;
@@ -151,7 +151,7 @@ class Transfers(ArrowTable):
         return self._node.batches(self._options)
 
     def stream(self) -> Stream:
-        """The same question for libraries that take rows as they are read, in constant memory:
+        """The same query for libraries that take rows as they are read, in constant memory:
         ``s = t.stream()``, then ``duckdb.sql("select kind, count(*) from s group by kind")``."""
         return Stream(self)
 

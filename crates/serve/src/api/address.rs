@@ -2,7 +2,7 @@
 
 use super::{
     named::{Contracts, Edge, label, labels, position, token_id, tokens, transfer, transfers},
-    question::{Found, Question, Reply, hex},
+    query::{Found, Query, Reply, hex},
 };
 use crate::{
     fault::{Answer, Fault},
@@ -16,13 +16,13 @@ use txgraph::{Address, Direction, Order, Transfer, number};
 const BALANCES_MAX: usize = 10;
 
 /// `/v1/address`.
-pub(super) fn profile(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn profile(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let of = given.required_address("address")?;
-    let selection = question.selection();
-    let mut profile = question.ask.source.profile(of).top(0);
+    let selection = query.selection();
+    let mut profile = query.ask.source.profile(of).top(0);
     // All parts are about one block.
-    profile = profile.block(question.ask.tip.number);
+    profile = profile.block(query.ask.tip.number);
     for blocks in selection.blocks {
         profile = profile.blocks(blocks);
     }
@@ -49,7 +49,7 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
     }
     let state = profile.state.as_ref();
     found.put("address", address(of));
-    found.put("label", label(question, of));
+    found.put("label", label(query, of));
     let is_contract = state.map(|it| it.code_bytes > 0 && it.delegate.is_none());
     found.put("is_contract", is_contract);
     found.put("delegate", state.and_then(|it| it.delegate).map(address));
@@ -70,7 +70,7 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
         .collect();
     let itself = contract.and_then(|it| it.total_supply).map(|_| of);
     let shown = shown.chain(contract.iter().flat_map(|it| it.tokens(of)).map(Some));
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     let balances = held.iter().map(|(token, amount)| {
         json!({
             "token": tokens[token_id(*token)],
@@ -141,33 +141,33 @@ pub(super) fn profile(question: &Question<'_>) -> Reply {
     if !profile.request.filter.internal {
         found.lacks("transfers inside of transactions were not read");
     }
-    let mut command = question.command(&format!("address {}", hex(of)));
+    let mut command = query.command(&format!("address {}", hex(of)));
     command.word("--json");
     found.command(command);
     Ok(found)
 }
 
 /// The direction that a request names.
-pub(super) fn direction(question: &Question<'_>) -> Answer<Direction> {
-    let word = question.given.word("direction");
+pub(super) fn direction(query: &Query<'_>) -> Answer<Direction> {
+    let word = query.given.word("direction");
     word.parse()
         .map_err(|_| Fault::Params(format!("`direction`: {word}")))
 }
 
 /// `/v1/neighbors`.
-pub(super) fn neighbors(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn neighbors(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let of = given.required_address("address")?;
-    let direction = direction(question)?;
+    let direction = direction(query)?;
     let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
-    let neighbors = question.ask.source.neighbors(of);
-    let neighbors = neighbors.select(question.selection()).direction(direction);
+    let neighbors = query.ask.source.neighbors(of);
+    let neighbors = neighbors.select(query.selection()).direction(direction);
     let answer = neighbors.limit(limit).run()?;
     let mut found = Found::default();
     found.put("address", address(of));
     found.put("direction", direction.as_str());
     let ends = answer.edges.iter().flat_map(|edge| [edge.from, edge.to]);
-    let contracts = Contracts::read(question, ends, &mut found)?;
+    let contracts = Contracts::read(query, ends, &mut found)?;
     let edges = answer.edges.iter().map(|edge| {
         let edge = Edge {
             from: edge.from,
@@ -178,7 +178,7 @@ pub(super) fn neighbors(question: &Question<'_>) -> Reply {
             first: &edge.first,
             last: &edge.last,
         };
-        edge.value(question, &contracts)
+        edge.value(query, &contracts)
     });
     found.put("edges", edges.collect::<Answer<Vec<_>>>()?);
     found.put("more", answer.more);
@@ -187,13 +187,13 @@ pub(super) fn neighbors(question: &Question<'_>) -> Reply {
         found.lacks_rows(format!("{more} fewer transfers"));
     }
     let shown = answer.edges.iter().map(|edge| edge.asset.token_address);
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&answer.scan);
     if !given.flag("internal") {
         found.lacks("transfers inside of transactions were not read");
     }
-    let mut command = question.command(&format!("analyze pairs -r {}", hex(of)));
+    let mut command = query.command(&format!("analyze pairs -r {}", hex(of)));
     command.option("-d", direction.as_str());
     command.option("--order", "count");
     if of.is_zero() {
@@ -205,11 +205,11 @@ pub(super) fn neighbors(question: &Question<'_>) -> Reply {
 }
 
 /// `/v1/transfers`.
-pub(super) fn list(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn list(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let (from, to) = (given.address("from"), given.address("to"));
     let addresses = given.addresses("address");
-    let direction = direction(question)?;
+    let direction = direction(query)?;
     if !addresses.is_empty() && (from.is_some() || to.is_some()) {
         return Err(Fault::Params(
             "`address` excludes `from` and `to`: name one or the others".to_owned(),
@@ -218,10 +218,10 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
     if addresses.is_empty() && direction != Direction::Both {
         return Err(Fault::Params("`direction` needs `address`".to_owned()));
     }
-    let mut query = question.ask.source.transfers().select(question.selection());
-    let mut command = question.command("transfers");
+    let mut list = query.ask.source.transfers().select(query.selection());
+    let mut command = query.command("transfers");
     let mut touch = |of: txgraph::Address, direction: Direction| {
-        query = query.clone().address(of).direction(direction);
+        list = list.clone().address(of).direction(direction);
         command.option("-a", &hex(of));
     };
     match (from, to) {
@@ -251,10 +251,10 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
         },
     };
     let skip = page.skip;
-    let page = page.read(query, wanted)?;
+    let page = page.read(list, wanted)?;
     let (rows, more) = (page.transfers, page.more);
     let mut found = Found::default();
-    found.put("transfers", transfers(question, &rows)?);
+    found.put("transfers", transfers(query, &rows)?);
     found.put("more", more);
     if more {
         found.lacks_rows("there are more transfers: ask with a larger `offset`");
@@ -267,9 +267,9 @@ pub(super) fn list(question: &Question<'_>) -> Reply {
         ));
     }
     let ends = rows.iter().flat_map(|it| [it.from_address, it.to_address]);
-    found.put("labels", labels(question, ends));
+    found.put("labels", labels(query, ends));
     let shown = rows.iter().map(|it| it.token_address);
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&page.scan);
     if !given.flag("internal") {

@@ -2,22 +2,22 @@
 
 use super::{
     named::{labels, tokens},
-    question::{Command, Found, Question, Reply, hex},
+    query::{Command, Found, Query, Reply, hex},
     written::{ROW_BYTES, fields, written},
 };
 use crate::fault::Answer;
 use txgraph::{AnalysisFormat, OpenApprovals};
 
 /// Answers.
-pub(super) fn answer(question: &Question<'_>) -> Reply {
-    let (open, command) = read(question)?;
+pub(super) fn answer(query: &Query<'_>) -> Reply {
+    let (open, command) = read(query)?;
     let mut found = Found::of(fields(|outputs| open.write(outputs))?);
     found.put("block", open.block);
     found.put("granted", open.granted);
     let parties = open.approvals.iter().flat_map(|it| [it.owner, it.spender]);
-    found.put("labels", labels(question, parties));
+    found.put("labels", labels(query, parties));
     let shown = open.approvals.iter().map(|it| Some(it.token));
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     for note in &open.notes {
         found.lacks(note.clone());
@@ -27,26 +27,26 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
 }
 
 /// Answers with a file.
-pub(super) fn file(question: &Question<'_>, format: AnalysisFormat) -> Answer<Vec<u8>> {
-    let (open, _) = read(question)?;
+pub(super) fn file(query: &Query<'_>, format: AnalysisFormat) -> Answer<Vec<u8>> {
+    let (open, _) = read(query)?;
     written(format, None, |outputs| open.write(outputs))
 }
 
-fn read<'s>(question: &Question<'s>) -> Answer<(OpenApprovals<'s>, Command)> {
-    let of = question.given.required_address("address")?;
-    let mut asked = question.ask.source.approvals(of);
-    let mut command = question.command(&format!("approvals {}", hex(of)));
-    if question.given.flag("as_spender") {
+fn read<'s>(query: &Query<'s>) -> Answer<(OpenApprovals<'s>, Command)> {
+    let of = query.given.required_address("address")?;
+    let mut asked = query.ask.source.approvals(of);
+    let mut command = query.command(&format!("approvals {}", hex(of)));
+    if query.given.flag("as_spender") {
         asked = asked.as_spender();
         command.word("--as-spender");
     }
-    for blocks in question.blocks() {
+    for blocks in query.blocks() {
         asked = asked.blocks(blocks);
     }
     command.option("-f", "json");
-    let open = asked.max_approvals(question.ask.limits.rows).run()?;
+    let open = asked.max_approvals(query.ask.limits.rows).run()?;
     for _ in &open.approvals {
-        question.ask.count(ROW_BYTES)?;
+        query.ask.count(ROW_BYTES)?;
     }
     Ok((open, command))
 }

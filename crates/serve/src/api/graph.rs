@@ -3,7 +3,7 @@
 use super::{
     address::direction,
     named::{Contracts, Edge, label_of, tokens},
-    question::{Found, Question, Reply, hex},
+    query::{Found, Query, Reply, hex},
 };
 use crate::{
     fault::{Answer, Fault},
@@ -17,51 +17,45 @@ use txgraph::{
 };
 
 /// A search with the parameters that endpoints of graphs share.
-pub(super) fn search<'s>(
-    question: &Question<'s>,
-    roots: &[txgraph::Address],
-) -> Option<Search<'s>> {
+pub(super) fn search<'s>(query: &Query<'s>, roots: &[txgraph::Address]) -> Option<Search<'s>> {
     let (first, others) = roots.split_first()?;
-    let mut search = question.ask.source.search(*first);
+    let mut search = query.ask.source.search(*first);
     for root in others {
         search = search.root(*root);
     }
-    Some(search.select(question.selection()))
+    Some(search.select(query.selection()))
 }
 
 /// The number of a parameter, as the library counts it.
-pub(super) fn count(question: &Question<'_>, name: &str) -> u32 {
-    u32::try_from(question.given.number(name)).unwrap_or(u32::MAX)
+pub(super) fn count(query: &Query<'_>, name: &str) -> u32 {
+    u32::try_from(query.given.number(name)).unwrap_or(u32::MAX)
 }
 
 /// Answers.
-pub(super) fn graph(question: &Question<'_>) -> Reply {
-    let (result, command) = run(question)?;
+pub(super) fn graph(query: &Query<'_>) -> Reply {
+    let (result, command) = run(query)?;
     let mut found = Found::default();
     found.command(command);
     let edges = result.merged_edges()?;
     let places = cells(&result, &edges);
     let addresses = result.graph.node_weights().map(|vertex| vertex.address);
-    let contracts = Contracts::read(question, addresses, &mut found)?;
-    found.put(
-        "vertices",
-        vertices(question, &result, &places, &contracts)?,
-    );
-    found.put("edges", merged(question, &result, &edges, &contracts)?);
+    let contracts = Contracts::read(query, addresses, &mut found)?;
+    found.put("vertices", vertices(query, &result, &places, &contracts)?);
+    found.put("edges", merged(query, &result, &edges, &contracts)?);
     let shown = edges.iter().map(|edge| edge.asset.token_address);
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&result.scan);
     found.limits(&result.limits);
-    if !question.given.flag("internal") {
+    if !query.given.flag("internal") {
         found.lacks("transfers inside of transactions were not read");
     }
     Ok(found)
 }
 
 /// The merged edges as a stream of Arrow IPC, in the columns of the command line.
-pub(super) fn arrow(question: &Question<'_>) -> Answer<Vec<u8>> {
-    let (result, _) = run(question)?;
+pub(super) fn arrow(query: &Query<'_>) -> Answer<Vec<u8>> {
+    let (result, _) = run(query)?;
     let (collector, target) = ArrowCollector::new();
     let outputs = GraphOutputs {
         files: vec![(TableFormat::Ipc.into(), target)],
@@ -80,19 +74,17 @@ pub(super) fn arrow(question: &Question<'_>) -> Answer<Vec<u8>> {
 }
 
 /// Searches. Also returns the command line that does.
-pub(super) fn run<'s>(
-    question: &Question<'s>,
-) -> Answer<(GraphResult<'s>, super::question::Command)> {
-    let given = question.given;
+pub(super) fn run<'s>(query: &Query<'s>) -> Answer<(GraphResult<'s>, super::query::Command)> {
+    let given = query.given;
     let roots = given.addresses("root");
-    let direction = direction(question)?;
+    let direction = direction(query)?;
     let missing = || Fault::Params("`root` is missing".to_owned());
-    let mut search = search(question, &roots).ok_or_else(missing)?;
-    let (hops, degree) = (count(question, "hops"), count(question, "max_degree"));
+    let mut search = search(query, &roots).ok_or_else(missing)?;
+    let (hops, degree) = (count(query, "hops"), count(query, "max_degree"));
     let edges = given.number("max_edges");
     search = search.hops(hops).direction(direction);
     search = search.max_edges(edges).max_degree(degree);
-    let mut command = question.command("graph");
+    let mut command = query.command("graph");
     for root in &roots {
         command.option("-r", &hex(*root));
     }
@@ -114,20 +106,20 @@ pub(super) fn run<'s>(
 }
 
 fn vertices(
-    question: &Question<'_>,
+    query: &Query<'_>,
     result: &GraphResult<'_>,
     places: &[Cell],
     contracts: &Contracts,
 ) -> Answer<Value> {
     let rows = result.graph.node_indices().zip(places).map(|(id, place)| {
-        question.ask.count(300)?;
+        query.ask.count(300)?;
         let vertex = &result.graph[id];
         Ok(json!({
             "address": address(vertex.address),
             "column": place.column,
             "row": place.row,
             "depth": vertex.hop,
-            "label": label_of(&question.names.labels.get(vertex.address)),
+            "label": label_of(&query.names.labels.get(vertex.address)),
             "is_contract": contracts.get(vertex.address),
             "marks": marks(result, id),
         }))
@@ -150,7 +142,7 @@ fn marks(result: &GraphResult<'_>, id: VertexId) -> Vec<&'static str> {
 
 /// The merged edges, with the first and the last transfer of each.
 fn merged(
-    question: &Question<'_>,
+    query: &Query<'_>,
     result: &GraphResult<'_>,
     edges: &[MergedEdge],
     contracts: &Contracts,
@@ -174,7 +166,7 @@ fn merged(
             first: &all[*first].weight.transfer,
             last: &all[*last].weight.transfer,
         };
-        Some(edge.value(question, contracts))
+        Some(edge.value(query, contracts))
     });
     rows.collect::<Answer<Vec<_>>>().map(Value::from)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     named::{labels, unless_ended},
-    question::{Found, Question, Reply},
+    query::{Found, Query, Reply},
 };
 use crate::{
     ask::Ask,
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use txgraph::{COIN_DECIMALS, Capability, NodeBlock, StoredTransaction};
 
 /// `/v1/info`.
-pub(super) fn info(question: &Question<'_>) -> Reply {
-    let ask = question.ask;
+pub(super) fn info(query: &Query<'_>) -> Reply {
+    let ask = query.ask;
     let source = ask.source;
     let mut found = Found::default();
     let chain = source.chain()?;
@@ -63,16 +63,16 @@ pub(super) fn info(question: &Question<'_>) -> Reply {
         let kept = kept.join(", ");
         found.lacks(format!("the node keeps the state of blocks {kept} only"));
     }
-    found.command(question.command("info --json"));
+    found.command(query.command("info --json"));
     Ok(found)
 }
 
 /// `/v1/labels`.
-pub(super) fn of_addresses(question: &Question<'_>) -> Reply {
+pub(super) fn of_addresses(query: &Query<'_>) -> Reply {
     let mut found = Found::default();
-    let all = question.given.addresses("address");
-    found.put("labels", labels(question, all));
-    for warning in question.names.labels.warnings() {
+    let all = query.given.addresses("address");
+    found.put("labels", labels(query, all));
+    for warning in query.names.labels.warnings() {
         found.lacks(warning.clone());
     }
     Ok(found)
@@ -95,9 +95,9 @@ pub(super) fn block_number(ask: &Ask<'_>, text: &str) -> Answer<u64> {
 }
 
 /// `/v1/block`.
-pub(super) fn block(question: &Question<'_>) -> Reply {
-    let ask = question.ask;
-    let number = block_number(ask, question.given.text("block"))?;
+pub(super) fn block(query: &Query<'_>) -> Reply {
+    let ask = query.ask;
+    let number = block_number(ask, query.given.text("block"))?;
     let mut found = Found::default();
     let whole = ask.source.block(number, true).map_err(Fault::from);
     let block = match unless_ended(whole, "what succeeded", &mut found)? {

@@ -13,7 +13,7 @@ mod named;
 mod objects;
 mod openapi;
 mod patterns;
-mod question;
+mod query;
 mod relations;
 mod search;
 mod statement;
@@ -28,7 +28,7 @@ use crate::{
     settings::Names,
 };
 use given::Given;
-use question::Question;
+use query::Query;
 use serde_json::{Value, json};
 use table::ENDPOINTS;
 use txgraph::{AnalysisFormat, ErrorKind, Hint, TableFormat};
@@ -119,38 +119,38 @@ fn accepts(header: &str, media_type: &str) -> bool {
 
 /// Answers a request with a document.
 pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<Vec<u8>> {
-    let question = Question {
+    let query = Query {
         ask,
         names,
         given: &request.given,
     };
     let file = match (request.path, request.form) {
         (_, Form::Answer) => None,
-        (GRAPH, _) => Some(graph::arrow(&question)?),
-        (APPROVALS, Form::File(format)) => Some(approvals::file(&question, format)?),
-        (STATEMENT, Form::File(format)) => Some(statement::file(&question, format)?),
+        (GRAPH, _) => Some(graph::arrow(&query)?),
+        (APPROVALS, Form::File(format)) => Some(approvals::file(&query, format)?),
+        (STATEMENT, Form::File(format)) => Some(statement::file(&query, format)?),
         _ => None,
     };
     if let Some(file) = file {
         return limited(ask, file);
     }
     let found = match request.path {
-        "/v1/address" => address::profile(&question)?,
-        APPROVALS => approvals::answer(&question)?,
-        "/v1/block" => info::block(&question)?,
-        "/v1/common" => relations::common(&question)?,
-        GRAPH => graph::graph(&question)?,
-        "/v1/info" => info::info(&question)?,
-        "/v1/labels" => info::of_addresses(&question)?,
-        "/v1/neighbors" => address::neighbors(&question)?,
-        "/v1/path" => relations::path(&question)?,
-        "/v1/patterns" => patterns::answer(&question)?,
-        "/v1/search" => search::search(&question)?,
-        STATEMENT => statement::answer(&question)?,
-        "/v1/token" => token::token(&question)?,
-        "/v1/trace" => relations::trace(&question)?,
-        "/v1/transaction" => transaction::transaction(&question)?,
-        "/v1/transfers" => address::list(&question)?,
+        "/v1/address" => address::profile(&query)?,
+        APPROVALS => approvals::answer(&query)?,
+        "/v1/block" => info::block(&query)?,
+        "/v1/common" => relations::common(&query)?,
+        GRAPH => graph::graph(&query)?,
+        "/v1/info" => info::info(&query)?,
+        "/v1/labels" => info::of_addresses(&query)?,
+        "/v1/neighbors" => address::neighbors(&query)?,
+        "/v1/path" => relations::path(&query)?,
+        "/v1/patterns" => patterns::answer(&query)?,
+        "/v1/search" => search::search(&query)?,
+        STATEMENT => statement::answer(&query)?,
+        "/v1/token" => token::token(&query)?,
+        "/v1/trace" => relations::trace(&query)?,
+        "/v1/transaction" => transaction::transaction(&query)?,
+        "/v1/transfers" => address::list(&query)?,
         _ => return Ok(openapi::document().to_string().into_bytes()),
     };
     limited(ask, found.into_value().to_string().into_bytes())

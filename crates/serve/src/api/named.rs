@@ -1,6 +1,6 @@
 //! Addresses, tokens and transfers with their names, as JSON.
 
-use super::question::{Found, Question, hex};
+use super::query::{Found, Query, hex};
 use crate::{
     fault::{Answer, Fault},
     json::{address, data},
@@ -27,8 +27,8 @@ pub(super) fn token_id(token: Option<Address>) -> String {
 }
 
 /// The label of an address; `null` without one.
-pub(super) fn label(question: &Question<'_>, of: Address) -> Value {
-    label_of(&question.names.labels.get(of))
+pub(super) fn label(query: &Query<'_>, of: Address) -> Value {
+    label_of(&query.names.labels.get(of))
 }
 
 /// The first label with a name.
@@ -48,11 +48,11 @@ pub(super) fn label_of(labels: &LabelSet) -> Value {
 }
 
 /// The labels of those addresses that have one, by address.
-pub(super) fn labels(question: &Question<'_>, of: impl IntoIterator<Item = Address>) -> Value {
+pub(super) fn labels(query: &Query<'_>, of: impl IntoIterator<Item = Address>) -> Value {
     let all: BTreeSet<_> = of.into_iter().collect();
     let mut map = Map::new();
     for of in all {
-        let label = label(question, of);
+        let label = label(query, of);
         if !label.is_null() {
             map.insert(hex(of), label);
         }
@@ -62,25 +62,25 @@ pub(super) fn labels(question: &Question<'_>, of: impl IntoIterator<Item = Addre
 
 /// The tokens of an answer, by id: symbols and decimals of lists, else what the contracts claim.
 pub(super) fn tokens(
-    question: &Question<'_>,
+    query: &Query<'_>,
     of: impl IntoIterator<Item = Option<Address>>,
     found: &mut Found,
 ) -> Answer<Value> {
-    Ok(listed_tokens(question, of, found)?.1)
+    Ok(listed_tokens(query, of, found)?.1)
 }
 
 /// The same, with the list that formats their amounts.
 pub(super) fn listed_tokens(
-    question: &Question<'_>,
+    query: &Query<'_>,
     of: impl IntoIterator<Item = Option<Address>>,
     found: &mut Found,
 ) -> Answer<(TokenList, Value)> {
     let all: BTreeSet<_> = of.into_iter().collect();
-    let source = question.ask.source;
+    let source = query.ask.source;
     let chain_id = source.chain()?.chain_id;
-    let mut list = question.names.tokens.clone();
+    let mut list = query.names.tokens.clone();
     let contracts = all.iter().filter_map(|token| *token).take(TOKENS_MAX);
-    let blocks = BlockRange::one(question.ask.tip.number).into();
+    let blocks = BlockRange::one(query.ask.tip.number).into();
     let sources = source.name_tokens(&mut list, contracts, &blocks)?;
     if sources.state.is_some_and(|state| state.block.is_none()) {
         found.lacks("tokens that no list has were not asked for their symbols: there is no state");
@@ -121,8 +121,8 @@ fn coin(symbol: &str) -> Value {
 }
 
 /// The names that a contract gives itself; `None` if it does not answer as a token, or there is no state.
-pub(super) fn token_names(question: &Question<'_>, token: Address) -> Answer<Option<TokenNames>> {
-    match question.ask.source.token(token).run() {
+pub(super) fn token_names(query: &Query<'_>, token: Address) -> Answer<Option<TokenNames>> {
+    match query.ask.source.token(token).run() {
         Ok(names) => Ok(names
             .into_values()
             .next()
@@ -138,13 +138,13 @@ pub(super) struct Contracts(Option<BTreeMap<Address, bool>>);
 impl Contracts {
     /// Looks addresses up.
     pub(super) fn read(
-        question: &Question<'_>,
+        query: &Query<'_>,
         of: impl IntoIterator<Item = Address>,
         found: &mut Found,
     ) -> Answer<Self> {
         let all: BTreeSet<_> = of.into_iter().collect();
         let asked: Vec<_> = all.iter().copied().take(ADDRESSES_MAX).collect();
-        let contracts = match question.ask.source.contracts_among(&asked, None) {
+        let contracts = match query.ask.source.contracts_among(&asked, None) {
             Ok(contracts) => contracts,
             Err(error) if matches!(error.kind, ErrorKind::Interrupted | ErrorKind::Reorged) => {
                 return Err(error.into());
@@ -205,9 +205,9 @@ pub(super) fn transfer(it: &Transfer) -> Value {
 }
 
 /// Transfers, counted as rows of the answer.
-pub(super) fn transfers(question: &Question<'_>, all: &[Transfer]) -> Answer<Value> {
+pub(super) fn transfers(query: &Query<'_>, all: &[Transfer]) -> Answer<Value> {
     let rows = all.iter().map(|it| {
-        question.ask.count(500)?;
+        query.ask.count(500)?;
         Ok(transfer(it))
     });
     rows.collect::<Answer<Vec<_>>>().map(Value::from)
@@ -226,8 +226,8 @@ pub(super) struct Edge<'a> {
 
 impl Edge<'_> {
     /// The edge with the names of its ends.
-    pub(super) fn value(&self, question: &Question<'_>, contracts: &Contracts) -> Answer<Value> {
-        question.ask.count(1_000)?;
+    pub(super) fn value(&self, query: &Query<'_>, contracts: &Contracts) -> Answer<Value> {
+        query.ask.count(1_000)?;
         Ok(json!({
             "from": address(self.from),
             "to": address(self.to),
@@ -237,8 +237,8 @@ impl Edge<'_> {
             "amount": self.sum.to_string(),
             "first": position(self.first),
             "last": position(self.last),
-            "from_label": label(question, self.from),
-            "to_label": label(question, self.to),
+            "from_label": label(query, self.from),
+            "to_label": label(query, self.to),
             "from_contract": contracts.get(self.from),
             "to_contract": contracts.get(self.to),
         }))

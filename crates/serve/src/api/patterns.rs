@@ -2,7 +2,7 @@
 
 use super::{
     named::{labels, tokens},
-    question::{Found, Question, Reply},
+    query::{Found, Query, Reply},
 };
 use txgraph::{Address, Measure, number};
 
@@ -10,11 +10,11 @@ use txgraph::{Address, Measure, number};
 const TRANSFERS_MAX: u64 = 1_000_000;
 
 /// Answers.
-pub(super) fn answer(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn answer(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
-    let analyze = question.ask.source.analyze(Measure::Patterns);
-    let analyze = analyze.select(question.selection()).limit(limit);
+    let analyze = query.ask.source.analyze(Measure::Patterns);
+    let analyze = analyze.select(query.selection()).limit(limit);
     let analysis = analyze.max_transfers(TRANSFERS_MAX).run()?;
     let findings = analysis.result["findings"].as_array();
     let findings = findings.map_or(&[][..], Vec::as_slice);
@@ -23,7 +23,7 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
         .flat_map(|it| it["evidence"].as_array())
         .flatten()
     {
-        question.ask.count(400)?;
+        query.ask.count(400)?;
     }
     let mut found = Found::default();
     let rules = analysis.result["rules"].as_array().into_iter().flatten();
@@ -44,9 +44,9 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
         .iter()
         .flat_map(|it| [&it["address"], &it["other_address"]]);
     let ends: Vec<Address> = ends.filter_map(|it| it.as_str()?.parse().ok()).collect();
-    found.put("labels", labels(question, ends));
+    found.put("labels", labels(query, ends));
     let shown = analysis.shown_tokens().into_iter().map(Some);
-    let tokens = tokens(question, shown.chain([None]), &mut found)?;
+    let tokens = tokens(query, shown.chain([None]), &mut found)?;
     found.put("measure", analysis.measure.as_str());
     found.put("notes", analysis.notes);
     found.put("result", analysis.result);
@@ -55,7 +55,7 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
     if !given.flag("internal") && given.wants_coins() {
         found.lacks("coins that move inside of transactions were not read");
     }
-    let mut command = question.command("analyze patterns");
+    let mut command = query.command("analyze patterns");
     command.option("--limit", &limit.to_string());
     command.option("-f", "json");
     found.command(command);

@@ -3,7 +3,7 @@
 use super::{
     graph::{count, search},
     named::{label, listed_tokens, tokens, transfers},
-    question::{Found, Question, Reply, hex},
+    query::{Found, Query, Reply, hex},
     table::EDGES_MAX,
 };
 use crate::{
@@ -22,16 +22,16 @@ fn missing(name: &str) -> Fault {
 }
 
 /// `/v1/path`.
-pub(super) fn path(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn path(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let (from, to) = (
         given.required_address("from")?,
         given.required_address("to")?,
     );
-    let (hops, degree) = (count(question, "hops"), count(question, "max_degree"));
-    let mut search = search(question, &[from]).ok_or_else(|| missing("from"))?;
+    let (hops, degree) = (count(query, "hops"), count(query, "max_degree"));
+    let mut search = search(query, &[from]).ok_or_else(|| missing("from"))?;
     search = search.hops(hops);
-    let mut command = question.command(&format!("path {} {}", hex(from), hex(to)));
+    let mut command = query.command(&format!("path {} {}", hex(from), hex(to)));
     command.option("-n", &hops.to_string());
     if degree > 0 {
         search = search.max_degree(degree);
@@ -63,10 +63,10 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
     command.word("--json");
     let search = search.prepare()?;
     let mut found = match max_flow {
-        true => flows(question, &search.flows_to(to)?)?,
+        true => flows(query, &search.flows_to(to)?)?,
         false => {
             let paths = search.paths_to(to, continuation, asked)?;
-            routes(question, &paths, continuation, asked)?
+            routes(query, &paths, continuation, asked)?
         }
     };
     if !given.flag("internal") && given.wants_coins() {
@@ -78,7 +78,7 @@ pub(super) fn path(question: &Question<'_>) -> Reply {
 
 /// The routes of `/v1/path`.
 fn routes(
-    question: &Question<'_>,
+    query: &Query<'_>,
     paths: &TransferPaths,
     continuation: Continuation,
     asked: usize,
@@ -88,14 +88,14 @@ fn routes(
     let all = paths.shortest.iter().chain(&paths.earliest);
     let steps = all.flat_map(|route| &route.transfers);
     let shown: Vec<_> = steps.map(|it| it.token_address).collect();
-    let (list, tokens) = listed_tokens(question, shown, &mut found)?;
-    let chain_id = question.ask.source.chain()?.chain_id;
+    let (list, tokens) = listed_tokens(query, shown, &mut found)?;
+    let chain_id = query.ask.source.chain()?.chain_id;
     let amount = |asset: &Asset, amount: U256| list.format_amount(chain_id, asset, widen(amount));
     let remarks = |route: &Route| route_remarks(route, paths.internal, amount);
     let hints = match shortest {
         Some(route) => remarks(route),
         None => unsearched(
-            question,
+            query,
             "no route",
             match continuation {
                 Continuation::AnyToken => None,
@@ -106,7 +106,7 @@ fn routes(
             },
         ),
     };
-    let transfers = |route: &Route| transfers(question, &route.transfers);
+    let transfers = |route: &Route| transfers(query, &route.transfers);
     found.put("found", shortest.is_some());
     found.put("transfers", shortest.map_or(Ok(json!([])), transfers)?);
     found.put("earliest", earliest.map(transfers).transpose()?);
@@ -132,18 +132,18 @@ fn routes(
 }
 
 /// The answer of `/v1/path` about amounts.
-fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
+fn flows(query: &Query<'_>, all: &TransferFlows) -> Answer<Found> {
     let mut found = Found::default();
     let transfers = (all.flows.iter()).map(|flow| flow.cut.len() + flow.parts.len());
     for _ in 0..transfers.sum() {
-        question.ask.count(500)?;
+        query.ask.count(500)?;
     }
     let swaps = "swaps were not followed";
     let hints = match all.flows.is_empty() {
-        true => unsearched(question, "no amount", Some(swaps)),
+        true => unsearched(query, "no amount", Some(swaps)),
         // More can have gone another way.
         false => {
-            let hops = count(question, "hops");
+            let hops = count(query, "hops");
             let longest = number(hops.into(), "transfer", "transfers");
             let longer = format!("routes of more than {longest} were not searched");
             vec![longer, swaps.to_owned()]
@@ -158,7 +158,7 @@ fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
     found.put("earliest_routes", json!([]));
     found.put("flows", flows_as_json(&all.flows));
     let shown = all.flows.iter().map(|flow| flow.asset.token_address);
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&all.scan);
     found.limits(&all.limits);
@@ -166,12 +166,12 @@ fn flows(question: &Question<'_>, all: &TransferFlows) -> Answer<Found> {
 }
 
 /// Says that nothing was found, and what was not searched: changes of the token, and more.
-fn unsearched(question: &Question<'_>, nothing: &str, changes: Option<&str>) -> Vec<String> {
-    let order = match question.given.flag("any_order") {
+fn unsearched(query: &Query<'_>, nothing: &str, changes: Option<&str>) -> Vec<String> {
+    let order = match query.given.flag("any_order") {
         true => "",
         false => ", each after the one before (`any_order=true` finds others)",
     };
-    let longest = number(count(question, "hops").into(), "transfer", "transfers");
+    let longest = number(count(query, "hops").into(), "transfer", "transfers");
     let mut hints = vec![format!("{nothing} within {longest}{order}")];
     hints.extend(changes.map(str::to_owned));
     hints.push("the other direction was not searched".to_owned());
@@ -179,31 +179,31 @@ fn unsearched(question: &Question<'_>, nothing: &str, changes: Option<&str>) -> 
 }
 
 /// `/v1/common`.
-pub(super) fn common(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn common(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let addresses = given.addresses("address");
     if addresses.len() < 2 {
         return Err(Fault::Params("`address`: give two or more".to_owned()));
     }
     let mut found = Found::default();
-    let hops = count(question, "hops").max(1);
+    let hops = count(query, "hops").max(1);
     let all = match hops {
         1 => {
-            let mut command = question.command("common");
+            let mut command = query.command("common");
             for address in &addresses {
                 command.word(&hex(*address));
             }
             command.word("--json");
             found.command(command);
-            direct(question, &addresses, &mut found)?
+            direct(query, &addresses, &mut found)?
         }
-        hops => within(question, &addresses, hops, &mut found)?,
+        hops => within(query, &addresses, hops, &mut found)?,
     };
     let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
     let more = all.len().saturating_sub(limit);
     let rows = all.iter().take(limit).map(|(of, depths)| {
-        question.ask.count(200)?;
-        Ok(json!({ "address": address(*of), "depths": depths, "label": label(question, *of) }))
+        query.ask.count(200)?;
+        Ok(json!({ "address": address(*of), "depths": depths, "label": label(query, *of) }))
     });
     found.put("addresses", rows.collect::<Answer<Vec<_>>>()?);
     found.put("more", more);
@@ -224,12 +224,8 @@ pub(super) fn common(question: &Question<'_>) -> Reply {
 type Reached = (Address, Vec<u32>);
 
 /// The counterparties in common, those with the most transfers first.
-fn direct(
-    question: &Question<'_>,
-    addresses: &[Address],
-    found: &mut Found,
-) -> Answer<Vec<Reached>> {
-    let search = search(question, addresses).ok_or_else(|| missing("address"))?;
+fn direct(query: &Query<'_>, addresses: &[Address], found: &mut Found) -> Answer<Vec<Reached>> {
+    let search = search(query, addresses).ok_or_else(|| missing("address"))?;
     let common = search.prepare()?.common_counterparties()?;
     found.scan(&common.scan);
     found.limits(&common.limits);
@@ -241,14 +237,14 @@ fn direct(
 
 /// The addresses within some hops of each, the nearest first.
 fn within(
-    question: &Question<'_>,
+    query: &Query<'_>,
     addresses: &[Address],
     hops: u32,
     found: &mut Found,
 ) -> Answer<Vec<Reached>> {
     let mut depths: BTreeMap<Address, Vec<u32>> = BTreeMap::new();
     for (number, of) in addresses.iter().enumerate() {
-        let search = search(question, &[*of]).ok_or_else(|| missing("address"))?;
+        let search = search(query, &[*of]).ok_or_else(|| missing("address"))?;
         let search = search.hops(hops).direction(Direction::Both);
         let graph = search.max_edges(EDGES_MAX).run()?;
         found.scan(&graph.scan);
@@ -270,19 +266,19 @@ fn within(
 }
 
 /// `/v1/trace`.
-pub(super) fn trace(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn trace(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let word = given.word("method");
     let method: TaintMethod = word
         .parse()
         .map_err(|_| Fault::Params(format!("`method`: {word}")))?;
     let roots = given.addresses("root");
     let edges = given.number("max_edges");
-    let mut analyze = question.ask.source.analyze(Measure::Taint).method(method);
-    analyze = analyze.select(question.selection()).max_edges(edges);
+    let mut analyze = query.ask.source.analyze(Measure::Taint).method(method);
+    analyze = analyze.select(query.selection()).max_edges(edges);
     let swaps = given.flag("swaps");
     analyze = analyze.through_swaps(swaps);
-    let mut command = question.command("analyze taint");
+    let mut command = query.command("analyze taint");
     for root in &roots {
         analyze = analyze.root(*root);
         command.option("-r", &hex(*root));
@@ -292,7 +288,7 @@ pub(super) fn trace(question: &Question<'_>) -> Reply {
         command.word("--through-swaps");
     }
     command.option("--max-edges", &edges.to_string());
-    let hops = count(question, "hops");
+    let hops = count(query, "hops");
     if hops > 0 {
         analyze = analyze.hops(Hops::Number(hops));
         command.option("-n", &hops.to_string());
@@ -305,7 +301,7 @@ pub(super) fn trace(question: &Question<'_>) -> Reply {
     found.put("notes", analysis.notes.clone());
     let shown = analysis.shown_tokens().into_iter().map(Some);
     let shown: Vec<_> = shown.chain([None]).collect();
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("result", analysis.result);
     found.put("tokens", tokens);
     found.scan(&analysis.graph.scan);

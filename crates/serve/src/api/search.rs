@@ -3,7 +3,7 @@
 use super::{
     given::hash,
     named::{label_of, token_names},
-    question::{Found, Question, Reply, hex},
+    query::{Found, Query, Reply, hex},
 };
 use crate::fault::Answer;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use txgraph::{
 const RESULTS_MAX: usize = 20;
 
 /// Answers.
-pub(super) fn search(question: &Question<'_>) -> Reply {
-    let ask = question.ask;
-    let text = question.given.text("q");
+pub(super) fn search(query: &Query<'_>) -> Reply {
+    let ask = query.ask;
+    let text = query.given.text("q");
     let mut found = Found::default();
     let mut results = Vec::new();
     let mut add = |kind: &str, value: String, text: String| {
@@ -41,16 +41,16 @@ pub(super) fn search(question: &Question<'_>) -> Reply {
             )),
         }
     } else if let Ok(address) = parse_address(text, Checksum::Verify) {
-        results.extend(of_address(question, address)?);
+        results.extend(of_address(query, address)?);
     } else {
         let chain_id = ask.source.chain()?.chain_id;
-        let tokens = question.names.tokens.with_symbol(chain_id, text);
+        let tokens = query.names.tokens.with_symbol(chain_id, text);
         for token in tokens {
-            let symbol = question.names.tokens.symbol(chain_id, token);
+            let symbol = query.names.tokens.symbol(chain_id, token);
             let symbol = symbol.unwrap_or(text);
             add("token", hex(token), printable(symbol).into_owned());
         }
-        let labels = question.names.labels.named_like(text);
+        let labels = query.names.labels.named_like(text);
         for (address, labels) in labels.take(RESULTS_MAX + 1) {
             let label = label_of(labels);
             let name = label["name"].as_str().unwrap_or_default();
@@ -79,11 +79,11 @@ fn block_number(text: &str) -> Option<u64> {
 }
 
 /// An address, and the token that it is.
-fn of_address(question: &Question<'_>, address: Address) -> Answer<Vec<Value>> {
-    let label = super::named::label(question, address);
+fn of_address(query: &Query<'_>, address: Address) -> Answer<Vec<Value>> {
+    let label = super::named::label(query, address);
     let name = label["name"].as_str().unwrap_or("address");
     let mut results = vec![json!({ "kind": "address", "value": hex(address), "text": name })];
-    if let Some(names) = token_names(question, address)?
+    if let Some(names) = token_names(query, address)?
         && let Some(symbol) = names.symbol
     {
         let text = printable(&symbol);

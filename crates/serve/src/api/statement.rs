@@ -2,21 +2,21 @@
 
 use super::{
     named::{labels, listed_tokens, tokens},
-    question::{Command, Found, Question, Reply, hex},
+    query::{Command, Found, Query, Reply, hex},
     written::{ROW_BYTES, fields, written},
 };
 use crate::fault::{Answer, Fault};
 use txgraph::{AccountStatement, AnalysisFormat};
 
 /// Answers.
-pub(super) fn answer(question: &Question<'_>) -> Reply {
-    let (statement, mut command) = read(question)?;
+pub(super) fn answer(query: &Query<'_>) -> Reply {
+    let (statement, mut command) = read(query)?;
     command.option("-f", "json");
     let mut found = Found::of(fields(|outputs| statement.write(outputs))?);
     let parties = statement.rows.iter().filter_map(|row| row.counterparty);
-    found.put("labels", labels(question, parties));
+    found.put("labels", labels(query, parties));
     let shown = statement.balances.iter().map(|it| it.asset.token_address);
-    let tokens = tokens(question, shown, &mut found)?;
+    let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     for note in &statement.notes {
         found.lacks(note.clone());
@@ -27,26 +27,26 @@ pub(super) fn answer(question: &Question<'_>) -> Reply {
 }
 
 /// Answers with a file.
-pub(super) fn file(question: &Question<'_>, format: AnalysisFormat) -> Answer<Vec<u8>> {
-    let (mut statement, _) = read(question)?;
-    let table = question.given.word("table");
+pub(super) fn file(query: &Query<'_>, format: AnalysisFormat) -> Answer<Vec<u8>> {
+    let (mut statement, _) = read(query)?;
+    let table = query.given.word("table");
     if table == "koinly" || table == "rotki" {
         let shown = statement.balances.iter().map(|it| it.asset.token_address);
         let shown: Vec<_> = shown.collect();
-        let (list, _) = listed_tokens(question, shown, &mut Found::default())?;
+        let (list, _) = listed_tokens(query, shown, &mut Found::default())?;
         statement.add_accounting(&list)?;
     }
     written(format, Some(table), |outputs| statement.write(outputs))
 }
 
-fn read<'s>(question: &Question<'s>) -> Answer<(AccountStatement<'s>, Command)> {
-    let given = question.given;
+fn read<'s>(query: &Query<'s>) -> Answer<(AccountStatement<'s>, Command)> {
+    let given = query.given;
     let of = given.required_address("address")?;
-    let mut asked = question.ask.source.statement(of);
-    let mut command = question.command(&format!("statement {}", hex(of)));
+    let mut asked = query.ask.source.statement(of);
+    let mut command = query.command(&format!("statement {}", hex(of)));
     match (given.number("year"), given.blocks()) {
         (0, _) => {
-            for blocks in question.blocks() {
+            for blocks in query.blocks() {
                 asked = asked.blocks(blocks);
             }
         }
@@ -64,9 +64,9 @@ fn read<'s>(question: &Question<'s>) -> Answer<(AccountStatement<'s>, Command)> 
     if given.flag("internal") {
         asked = asked.every_block();
     }
-    let statement = asked.max_transfers(question.ask.limits.rows).run()?;
+    let statement = asked.max_transfers(query.ask.limits.rows).run()?;
     for _ in 0..statement.rows.len() + statement.balances.len() {
-        question.ask.count(ROW_BYTES)?;
+        query.ask.count(ROW_BYTES)?;
     }
     Ok((statement, command))
 }

@@ -2,21 +2,21 @@
 
 use super::{
     named::{label, token_id, token_names, tokens, unless_ended},
-    question::{Found, Question, Reply, hex},
+    query::{Found, Query, Reply, hex},
 };
 use crate::{fault::Fault, json::address};
 use serde_json::{Value, json};
 use txgraph::{Selection, TokenStandard, U256, number, printable};
 
 /// Answers.
-pub(super) fn token(question: &Question<'_>) -> Reply {
-    let given = question.given;
+pub(super) fn token(query: &Query<'_>) -> Reply {
+    let given = query.given;
     let of = given.required_address("token")?;
     let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
     let mut found = Found::default();
-    let mut shown = tokens(question, [Some(of)], &mut found)?;
+    let mut shown = tokens(query, [Some(of)], &mut found)?;
     let mut shown = shown[token_id(Some(of))].take();
-    if let Some(names) = token_names(question, of)?
+    if let Some(names) = token_names(query, of)?
         && let (Value::Object(fields), Some(name)) = (&mut shown, names.name)
     {
         fields.insert("name".to_owned(), printable(&name).into());
@@ -26,8 +26,8 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
         blocks,
         allow_partial,
         ..
-    } = question.selection();
-    let mut holders = question.ask.source.holders(of).limit(limit);
+    } = query.selection();
+    let mut holders = query.ask.source.holders(of).limit(limit);
     for blocks in blocks {
         holders = holders.blocks(blocks);
     }
@@ -40,8 +40,8 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
     if is_whole && answer.standard != Some(TokenStandard::Erc1155) && !held.is_empty() {
         // What the token itself says counts more.
         let asked: Vec<_> = held.iter().map(|(holder, _)| (*holder, Some(of))).collect();
-        let tip = question.ask.tip.number;
-        let balances = question.ask.source.balances(Some(tip), &asked);
+        let tip = query.ask.tip.number;
+        let balances = query.ask.source.balances(Some(tip), &asked);
         let balances = balances.map_err(Fault::from);
         let balances = unless_ended(balances, "what the token says of its holders", &mut found)?;
         if let Some((_, balances)) = balances {
@@ -65,11 +65,11 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
     found.put("standard", answer.standard.map(TokenStandard::as_str));
     found.put("transfers", answer.transfers);
     let rows = held.iter().map(|(holder, amount): &(_, U256)| {
-        question.ask.count(200)?;
+        query.ask.count(200)?;
         Ok(json!({
             "address": address(*holder),
             "amount": amount.to_string(),
-            "label": label(question, *holder),
+            "label": label(query, *holder),
         }))
     });
     found.put("holders", rows.collect::<Result<Vec<_>, Fault>>()?);
@@ -89,7 +89,7 @@ pub(super) fn token(question: &Question<'_>) -> Reply {
     }
     found.scan(&answer.scan);
     // The transfers that amounts are computed from.
-    let mut command = question.command("transfers");
+    let mut command = query.command("transfers");
     command.option("-t", &hex(of));
     command.option("-f", "jsonl");
     found.command(command);

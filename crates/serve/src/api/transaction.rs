@@ -2,7 +2,7 @@
 
 use super::{
     named::{labels, token_id, tokens, transfers, unless_ended},
-    question::{Found, Question, Reply},
+    query::{Found, Query, Reply},
 };
 use crate::{
     ask::Ask,
@@ -18,9 +18,9 @@ use txgraph::{
 };
 
 /// Answers.
-pub(super) fn transaction(question: &Question<'_>) -> Reply {
-    let ask = question.ask;
-    let hash = question.given.hash("hash").unwrap_or_default();
+pub(super) fn transaction(query: &Query<'_>) -> Reply {
+    let ask = query.ask;
+    let hash = query.given.hash("hash").unwrap_or_default();
     let Some(place) = ask.find_transaction(hash)? else {
         let tip = ask.tip.number;
         return Err(Fault::NotHere(format!(
@@ -34,9 +34,9 @@ pub(super) fn transaction(question: &Question<'_>) -> Reply {
     let name = TransactionName::Position { block, index };
     let summary = ask.source.transaction(name)?;
     let mut found = Found::default();
-    let functions = &question.names.functions;
+    let functions = &query.names.functions;
     facts(&summary, &stored, functions, &mut found);
-    found.put("transfers", transfers(question, &summary.transfers)?);
+    found.put("transfers", transfers(query, &summary.transfers)?);
     if let Some(why) = &summary.without_internal {
         found.lacks(format!(
             "transfers inside of the transaction are not known: {why}"
@@ -62,11 +62,11 @@ pub(super) fn transaction(question: &Question<'_>) -> Reply {
     let ends = moved.flat_map(|it| [it.from_address, it.to_address]);
     let ends = ends.chain([summary.sender]);
     let ends = ends.chain(summary.to).chain(summary.created);
-    found.put("labels", labels(question, ends));
+    found.put("labels", labels(query, ends));
     let shown = summary.transfers.iter().map(|it| it.token_address);
-    let tokens = tokens(question, shown.chain([None]), &mut found)?;
+    let tokens = tokens(query, shown.chain([None]), &mut found)?;
     found.put("tokens", tokens);
-    let mut command = question.command(&format!("tx {hash:#x}"));
+    let mut command = query.command(&format!("tx {hash:#x}"));
     if is_traced {
         command.word("--trace");
     }

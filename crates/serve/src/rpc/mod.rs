@@ -74,7 +74,7 @@ pub(crate) fn known(method: &str) -> Option<&'static str> {
 
 /// How the names of methods begin that only ask, or that send a signed transaction. A node may answer
 /// those that have no answer here. All others change the node, use its keys, or write its files.
-const QUESTIONS: &[&str] = &[
+const PASSED: &[&str] = &[
     "debug_accountRange",
     "debug_chainConfig",
     "debug_codeByHash",
@@ -224,7 +224,7 @@ fn unknown(method: &str) -> Fault {
 
 /// Whether the server of the node may answer a method that has no answer here.
 fn may_pass(method: &str) -> bool {
-    QUESTIONS.iter().any(|begin| method.starts_with(begin)) && !EXCEPT.contains(&method)
+    PASSED.iter().any(|begin| method.starts_with(begin)) && !EXCEPT.contains(&method)
 }
 
 #[cfg(test)]
@@ -239,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn only_questions_are_passed_on() {
-        assert!(QUESTIONS.is_sorted() && EXCEPT.is_sorted());
+    fn only_reads_are_passed_on() {
+        assert!(PASSED.is_sorted() && EXCEPT.is_sorted());
         for method in [
             "debug_executionWitness",
             "debug_getRawHeader",

@@ -44,7 +44,7 @@ fn is_from(response: &Response, passed: usize, is_from_disk: bool) -> bool {
 }
 
 #[test]
-fn other_questions_are_passed_on_as_they_are() {
+fn other_requests_are_passed_on_as_they_are() {
     let node = Node::echo();
     let served = with_head(&node);
     let asked = [

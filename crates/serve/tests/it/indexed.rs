@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use txgraph_testkit::fixtures::{self, Fixture};
 
 /// Requests whose answers an index may give.
-struct Questions {
+struct Requests {
     /// Queries of Etherscan's interface.
     queries: Vec<String>,
     /// Methods with parameters.
     calls: Vec<(&'static str, Value)>,
 }
 
-impl Questions {
+impl Requests {
     fn of(fixture: &Fixture, most: usize) -> Self {
         let chain = Chain::of(fixture);
         let tip = fixture.tip().unwrap();
@@ -108,8 +108,8 @@ fn inside(call: &Value, names: &mut BTreeSet<String>) {
 }
 
 fn compare(fixture: &Fixture, most: usize) {
-    let questions = Questions::of(fixture, most);
-    let expected = questions.ask(&Served::new(fixture));
+    let requests = Requests::of(fixture, most);
+    let expected = requests.ask(&Served::new(fixture));
     let tip = fixture.tip().unwrap();
     for contents in [
         (true, true, None),
@@ -126,9 +126,9 @@ fn compare(fixture: &Fixture, most: usize) {
                 last_block,
             },
         );
-        let found = questions.ask(&served);
+        let found = requests.ask(&served);
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert_eq!(found, expected, "{contents:?}: {}", questions.name(at));
+            assert_eq!(found, expected, "{contents:?}: {}", requests.name(at));
         }
         assert_eq!(found.len(), expected.len());
     }

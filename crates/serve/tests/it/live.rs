@@ -22,7 +22,7 @@ use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_serve::Settings;
 use txgraph_testkit::{fixtures, random::Xorshift};
 
-/// Blocks before the first question.
+/// Blocks before the first request.
 const FIRST: u64 = 60;
 /// The duration of an ordinary run.
 const SECONDS: u64 = 4;

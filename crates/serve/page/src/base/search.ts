@@ -9,7 +9,7 @@ import type { Found, SearchAnswer } from "./types.ts";
 /** Milliseconds without a key before the server is asked. */
 const PAUSE = 160;
 
-/** What a text names for certain, without a question to the server. */
+/** What a text names for certain, without a request to the server. */
 export function evident(text: string): Found | null {
   const value = text.trim().toLowerCase();
   if (isAddress(value)) return { kind: "address", value, text: "address" };

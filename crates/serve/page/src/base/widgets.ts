@@ -171,7 +171,7 @@ const JUMP = "jump";
 /** Milliseconds in view after which a section asks. Those before it may still grow. */
 const PAUSE = 400;
 
-/** A section whose content is asked for when it comes into view. Who leaves the page ends the question. */
+/** A section whose content is asked for when it comes into view. Who leaves the page ends the request. */
 export function lazyCard(title: string, load: (signal: AbortSignal) => Promise<(Node | string | null)[]>): HTMLElement {
   const box = h("div", { class: "list" }, h("p", { class: "loading" }, "Loading…"));
   const section = card(title, box);

@@ -63,7 +63,7 @@ export function merge(transfers: Transfer[]): Edge[] {
 export const edgeKey = (edge: { from: string; to: string; token: string }): string =>
   `${edge.from}>${edge.to}>${edge.token}`;
 
-/** Addresses that one question for labels names. */
+/** Addresses that one request for labels names. */
 const LABELS_MAX = 100;
 
 /** Edges with the labels of their ends. */

@@ -23,7 +23,7 @@ import { keepRecipe, keptRecipe, type Named, startOf, tokenOf } from "./start.ts
 import type { Selection } from "./pointer.ts";
 import { describe, titleOf } from "./words.ts";
 
-/** Blocks that are replayed without a question. */
+/** Blocks that are replayed without being asked for. */
 const REPLAYED_MAX = 20_000;
 
 /** An answer that is kept, unless it failed. */

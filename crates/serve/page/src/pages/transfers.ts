@@ -52,10 +52,10 @@ export function shortColumns(tokens: Tokens): Column<Transfer>[] {
   ];
 }
 
-/** Transfers that a question finds, with a button for more. */
+/** Transfers that a query finds, with a button for more. */
 export function transferList(
   caption: string,
-  question: Parameters,
+  query: Parameters,
   about: string | null,
   columns = (tokens: Tokens, labels: Labels) => transferColumns(tokens, labels, about),
 ): HTMLElement {
@@ -66,7 +66,7 @@ export function transferList(
   const more = async (): Promise<void> => {
     try {
       const answer = await ask<TransfersAnswer>("transfers", {
-        ...question,
+        ...query,
         order: "newest",
         limit: PAGE,
         offset: rows.length,

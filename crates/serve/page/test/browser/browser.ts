@@ -99,7 +99,7 @@ export async function counts(page: Page): Promise<[number, number]> {
 /** A section of a page by its title. */
 export const section = (page: Page, title: string): Locator => page.locator(`.card:has(h2:text-is('${title}'))`);
 
-/** Answers questions to a path with a document. */
+/** Answers requests to a path with a document. */
 export const answering =
   (path: RegExp, status: number, json: object) =>
   async (page: Page): Promise<void> =>

@@ -202,7 +202,7 @@ test("a path between two addresses", () =>
     await page.waitForSelector("[role=alert]:has-text('no path')");
   }));
 
-test("a case is saved and opened again, with notes and without questions", () =>
+test("a case is saved and opened again, with notes and without requests", () =>
   at(graph(MIXER), {}, async (page) => {
     await settled(page);
     await page.fill("#note", "pays in <b>one</b> ether");

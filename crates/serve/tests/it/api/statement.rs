@@ -61,7 +61,7 @@ fn statements_are_those_of_the_library() {
 }
 
 #[test]
-fn wrong_questions_are_refused_and_large_answers_bounded() {
+fn wrong_requests_are_refused_and_large_answers_bounded() {
     let served = Served::new(&small());
     for (query, status, why) in [
         (

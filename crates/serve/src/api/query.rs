@@ -10,14 +10,14 @@ use txgraph::{
 /// Gaps that are listed.
 const GAPS_MAX: usize = 10;
 
-/// A request.
-pub(super) struct Question<'a> {
+/// A query: the parameters of a request, and what answers them.
+pub(super) struct Query<'a> {
     pub(super) ask: &'a Ask<'a>,
     pub(super) names: &'a Names,
     pub(super) given: &'a Given,
 }
 
-impl Question<'_> {
+impl Query<'_> {
     /// Which blocks are asked for: all up to the one that the answer is about, unless a range is named.
     pub(super) fn blocks(&self) -> Vec<BlockSpec> {
         let tip = self.ask.tip.number;

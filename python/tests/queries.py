@@ -10,7 +10,7 @@ PROMPT = float(os.environ.get("TXGRAPH_PROMPT", 10))
 
 
 def running():
-    """The number of questions that run: each has a thread with a name of its own."""
+    """The number of queries that run: each has a thread with a name of its own."""
     names = [read(task / "comm") for task in pathlib.Path("/proc/self/task").iterdir()]
     return names.count("txgraph-ask")
 
@@ -24,8 +24,8 @@ def read(path):
 
 
 def wait_until_idle():
-    """Fails when questions still run after a minute."""
+    """Fails when queries still run after a minute."""
     end = time.monotonic() + 60
     while running():
-        assert time.monotonic() < end, f"{running()} questions still run"
+        assert time.monotonic() < end, f"{running()} queries still run"
         time.sleep(0.05)
