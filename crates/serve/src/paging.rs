@@ -2,7 +2,7 @@
 
 use crate::fault::Answer;
 use std::{collections::VecDeque, ops::ControlFlow};
-use txgraph::{Order, ScanReport, Transfer, Transfers};
+use txgraph::{Order, PreparedTransfers, ScanReport, Transfer};
 
 /// The rows of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Page {
     /// Reads the wanted transfers. Not more than the page and those before it are kept.
     pub(crate) fn read(
         self,
-        transfers: Transfers<'_>,
+        transfers: &PreparedTransfers<'_>,
         wanted: impl Fn(&Transfer) -> bool,
     ) -> Answer<PageTransfers> {
         let mut kept = VecDeque::new();

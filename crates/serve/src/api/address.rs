@@ -251,7 +251,7 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
         },
     };
     let skip = page.skip;
-    let page = page.read(list, wanted)?;
+    let page = page.read(&list.prepare()?, wanted)?;
     let (rows, more) = (page.transfers, page.more);
     let mut found = Found::default();
     found.put("transfers", transfers(query, &rows)?);

@@ -109,7 +109,8 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let transfers = ask.source.transfers().native().kind(Kind::Withdrawal);
     let transfers = transfers.address(receiver).direction(Direction::In);
     let transfers = transfers.blocks(BlockSpec::through(first, last));
-    let found = page.read(transfers, |_| true)?.transfers;
+    let transfers = transfers.prepare()?.numbers_only();
+    let found = page.read(&transfers, |_| true)?.transfers;
     let mut blocks: BTreeMap<u64, NodeBlock> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
     for transfer in found {
@@ -134,7 +135,7 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
             "address": address(withdrawal.address),
             "amount": text(withdrawal.amount),
             "blockNumber": text(number),
-            "timestamp": text(transfer.block_timestamp.map_or(0, txgraph::BlockTime::seconds)),
+            "timestamp": text(block.map_or(0, |block| block.header.timestamp)),
         }));
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))

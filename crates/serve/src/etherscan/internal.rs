@@ -33,7 +33,7 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     if let Some(wanted) = wanted {
         transfers = transfers.address(wanted).direction(Direction::Both);
     }
-    let found = page.read(transfers, |_| true)?.transfers;
+    let found = page.read(&transfers.prepare()?, |_| true)?.transfers;
     let mut replayed: BTreeMap<(u64, u32), TransactionReplay> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
     for transfer in &found {

@@ -52,7 +52,9 @@ pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Repl
     if let Some(token) = token {
         transfers = transfers.token(token);
     }
-    let found = page.read(transfers, |_| true)?.transfers;
+    // The rows have the hashes and times of their transactions.
+    let transfers = transfers.prepare()?.numbers_only();
+    let found = page.read(&transfers, |_| true)?.transfers;
     let places: BTreeSet<_> = found.iter().map(Transfer::transaction).collect();
     let transactions = ask.source.transactions_at(&places)?;
     let names = names(ask, &found)?;

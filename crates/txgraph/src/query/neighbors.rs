@@ -95,16 +95,12 @@ impl Neighbors<'_> {
             .select(self.selection)
             .address(self.address)
             .direction(self.direction);
-        let question = transfers.prepare()?;
-        let request = ScanRequest {
-            with_times: false,
-            with_hashes: false,
-            ..question.request().clone()
-        };
+        let query = transfers.prepare()?.numbers_only();
+        let request = query.request();
         let from = self.source.transfer_source(&request.filter)?;
         let mut found = retry_on_reorg(self.source, || {
-            let (edges, more, report) = merged(&*from, &request, self.limit)?;
-            let edges = placed(&*from, &request, &edges)?;
+            let (edges, more, report) = merged(&*from, request, self.limit)?;
+            let edges = placed(&*from, request, &edges)?;
             // The second scan read only some of the blocks: the last block of the first one shows
             // whether both are of one chain.
             check_last(&*from, &report)?;
@@ -114,7 +110,7 @@ impl Neighbors<'_> {
                 scan: report,
             })
         })?;
-        found.scan.caveats.extend(question.cut().map(str::to_owned));
+        found.scan.caveats.extend(query.cut().map(str::to_owned));
         self.source.check_interrupted()?;
         Ok(found)
     }

@@ -224,6 +224,14 @@ impl<'s> PreparedTransfers<'s> {
         query
     }
 
+    /// Leaves out the hashes of transactions and the times of blocks. To find them takes most of the
+    /// time of a query to an index. [`Transfer::transaction`] still has its number.
+    pub const fn numbers_only(mut self) -> Self {
+        self.request.with_times = false;
+        self.request.with_hashes = false;
+        self
+    }
+
     /// The blocks.
     pub const fn blocks(&self) -> &BlockRanges {
         &self.request.blocks
