@@ -1,17 +1,19 @@
 //! Writes executed blocks completely, with state, change sets and history.
 
 use super::{
-    Changed, Error, ExecutedBlock, FirstAccount, Tip,
+    Error, ExecutedBlock, FirstAccount, Tip,
     config::{Layout, Storage},
-    encode::{self, Account},
+    encode::{self, Account, StoredRow},
     error::Io,
-    executed::genesis_file,
+    header::specification,
     histories::Histories,
+    jar::Segment,
     masking,
-    segments::{self, Segments},
+    segments::{self, Pruned, Segments},
     tables::{Changes, Frontier, StateRows, Tables},
 };
-use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B256, U256, keccak256};
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
@@ -22,12 +24,18 @@ use std::{
 /// The prune segments of senders, receipts, logs of contracts, and bodies (reth
 /// `crates/prune/types/src/segment.rs`).
 const PRUNED_WITH_BODIES: [u8; 4] = [0, 2, 3, 9];
+/// The prune segments of receipts and logs of contracts.
+const PRUNED_WITH_RECEIPTS: [u8; 2] = [2, 3];
 
 /// A data directory whose blocks are executed by the caller.
 ///
-/// Appends and unwinds like [`Appender`](super::Appender). In layout v1 the history
-/// indices are written too. In v2 they would be in RocksDB, so their stages are at block
-/// 0. There are no tries.
+/// Files and tables change in the order of reth (`DatabaseProvider::commit` and `commit_unwind` in
+/// `crates/storage/provider/src/providers/database/provider.rs`). Forward, static files change
+/// first and MDBX last; backward, MDBX first, then static files. Readers in other processes may
+/// have the directory open at the same time.
+///
+/// In layout v1 the history indices are written too. In v2 they would be in RocksDB, so their
+/// stages are at block 0. There are no tries.
 ///
 /// With `masking_blocks` ([`Storage`]), hashed state stays behind the blocks. Plain state, which
 /// only layout v1 has, is always at the tip.
@@ -49,13 +57,26 @@ pub struct BlockWriter {
     finalized: u64,
     /// The block up to which hashed state is written. `None` before the first block.
     state: Option<u64>,
+    uncommitted: Uncommitted,
     pause: Duration,
 }
 
+/// A block that can be unwound.
 #[derive(Debug)]
-struct Recent {
-    block: ExecutedBlock,
-    tip: Tip,
+pub(super) struct Recent {
+    pub(super) block: ExecutedBlock,
+    pub(super) tip: Tip,
+    tx_hashes: Vec<B256>,
+}
+
+/// Rows that the next commit writes after the rows of its blocks.
+#[derive(Debug, Default)]
+struct Uncommitted {
+    /// Hashed state up to [`BlockWriter::state`].
+    accounts: BTreeMap<Address, Option<Account>>,
+    slots: BTreeMap<(Address, B256), U256>,
+    /// In layout v1, hashes of transactions with their numbers.
+    lookup: Vec<(B256, u64)>,
 }
 
 impl BlockWriter {
@@ -72,16 +93,35 @@ impl BlockWriter {
             Layout::V1 => StateRows::Indexed,
             Layout::V2 => StateRows::Changes,
         };
-        let mut writer = Self::begin(folder, storage, rows, Tip::default())?;
+        let genesis = specification(chain_id, header.gas_limit, accounts);
+        Self::begin(
+            folder,
+            storage,
+            rows,
+            &genesis,
+            ExecutedBlock::first(header, accounts),
+        )
+    }
+
+    /// Creates a data directory with block 0, which creates all accounts of the start, and
+    /// `genesis.json`.
+    pub(super) fn begin(
+        folder: &Path,
+        storage: Storage,
+        rows: StateRows,
+        genesis: &Value,
+        block: ExecutedBlock,
+    ) -> Result<Self, Error> {
+        let mut writer = Self::empty(folder, storage, rows, Tip::default())?;
         let file = folder.join("genesis.json");
-        let json = serde_json::to_vec_pretty(&genesis_file(chain_id, header.gas_limit, accounts));
-        let json = json.map_err(|e| Error::Config(e.to_string()))?;
+        let json = serde_json::to_vec_pretty(genesis).map_err(|e| Error::Config(e.to_string()))?;
         std::fs::write(&file, json).io(&file, "write")?;
 
-        let changes = writer.tables.begin()?;
-        writer.tables.identify(&changes, header.timestamp)?;
-        writer.write(&changes, first_block(header, accounts))?;
-        writer.finish(changes, 1, 0)?;
+        let changes = writer.begin_commit()?;
+        writer.tables.identify(&changes, block.header.timestamp)?;
+        writer.write(&changes, block, [].iter())?;
+        writer.settle(0);
+        writer.commit(changes)?;
         Ok(writer)
     }
 
@@ -112,17 +152,17 @@ impl BlockWriter {
             transactions: first_tx,
         };
         let (number, timestamp) = (first.number, first.timestamp);
-        let mut writer = Self::begin(folder, storage, StateRows::None, before)?;
+        let mut writer = Self::empty(folder, storage, StateRows::None, before)?;
         writer.finalized = number;
-        let changes = writer.tables.begin()?;
+        let changes = writer.begin_commit()?;
         writer.tables.identify(&changes, timestamp)?;
         writer.append_in(changes, blocks, 0)?;
         Ok(writer)
     }
 
     /// Creates the files of a directory without blocks. `before` is the block before the first.
-    fn begin(folder: &Path, storage: Storage, rows: StateRows, before: Tip) -> Result<Self, Error> {
-        super::appender::check_empty(folder)?;
+    fn empty(folder: &Path, storage: Storage, rows: StateRows, before: Tip) -> Result<Self, Error> {
+        check_empty(folder)?;
         let files = folder.join("static_files");
         std::fs::create_dir_all(&files).io(&files, "create")?;
         let Storage {
@@ -142,6 +182,7 @@ impl BlockWriter {
             recent: VecDeque::new(),
             finalized: 0,
             state: None,
+            uncommitted: Uncommitted::default(),
             pause: Duration::ZERO,
         })
     }
@@ -162,14 +203,15 @@ impl BlockWriter {
         self.finalized
     }
 
-    /// Sets a pause between the static files and MDBX in every commit.
+    /// Sets a pause between the static files and MDBX in every commit, so that readers are more
+    /// likely to see the state in between.
     pub fn set_pause(&mut self, pause: Duration) {
         self.pause = pause;
     }
 
     /// Appends consecutive blocks after the tip, in one commit.
     pub fn append(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
-        let changes = self.tables.begin()?;
+        let changes = self.begin_commit()?;
         let masking = match self.rows {
             StateRows::None => 0,
             _ => self.storage.masking_blocks,
@@ -179,7 +221,7 @@ impl BlockWriter {
 
     /// Appends blocks, if any, and writes all state, as a node does when it is stopped.
     pub fn flush(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
-        let changes = self.tables.begin()?;
+        let changes = self.begin_commit()?;
         self.append_in(changes, blocks, 0)
     }
 
@@ -189,7 +231,6 @@ impl BlockWriter {
         blocks: Vec<ExecutedBlock>,
         masking: u64,
     ) -> Result<Tip, Error> {
-        let count = blocks.len();
         for block in blocks {
             let number = block.header.number;
             if block.header.parent_hash != self.tip.hash {
@@ -200,9 +241,11 @@ impl BlockWriter {
                 let problem = format!("block {number} changes state in a directory without state");
                 return Err(Error::Impossible(problem));
             }
-            self.write(&changes, block)?;
+            let rows = block.rows();
+            self.write(&changes, block, rows.iter())?;
         }
-        self.finish(changes, count, masking)?;
+        self.settle(masking);
+        self.commit(changes)?;
         Ok(self.tip)
     }
 
@@ -251,17 +294,34 @@ impl BlockWriter {
     /// `below`, like the pruner of a v2 node. Returns the last pruned block if a file was
     /// deleted. Never deletes the newest file.
     pub fn prune_bodies(&mut self, below: u64) -> Result<Option<u64>, Error> {
+        self.prune(below, &PRUNED_WITH_BODIES, Segments::prune_bodies)
+    }
+
+    /// The same for the receipts files alone.
+    pub fn prune_receipts(&mut self, below: u64) -> Result<Option<u64>, Error> {
+        self.prune(below, &PRUNED_WITH_RECEIPTS, |segments, below| {
+            segments.receipts.prune(below)
+        })
+    }
+
+    /// Deletes files, and records that in the checkpoints of these prune segments.
+    fn prune(
+        &mut self,
+        below: u64,
+        pruned: &[u8],
+        delete: impl FnOnce(&mut Segments, u64) -> Result<Pruned, Error>,
+    ) -> Result<Option<u64>, Error> {
         if self.storage.layout == Layout::V1 {
             let why = "pruning static receipts in v1, where pruned receipts live in MDBX";
             return Err(Error::Impossible(why.to_owned()));
         }
-        let Some((block, tx)) = self.segments.prune_bodies(below)? else {
+        let Some((block, tx)) = delete(&mut self.segments, below)? else {
             return Ok(None);
         };
         let changes = self.tables.begin()?;
         let checkpoint = encode::prune_checkpoint(block, tx, below);
-        for segment in PRUNED_WITH_BODIES {
-            changes.put("PruneCheckpoints", &[segment], &checkpoint)?;
+        for segment in pruned {
+            changes.put("PruneCheckpoints", &[*segment], &checkpoint)?;
         }
         changes.commit()?;
         Ok(Some(block))
@@ -269,25 +329,37 @@ impl BlockWriter {
 
     /// Flushes everything to the disk.
     pub fn sync(&mut self) -> Result<(), Error> {
-        self.segments.all().try_for_each(|segment| segment.sync())?;
+        self.segments.all().try_for_each(Segment::sync)?;
         self.tables.sync()
     }
 
-    /// Writes everything except the current state, and does not commit.
-    fn write(&mut self, changes: &Changes, block: ExecutedBlock) -> Result<(), Error> {
+    /// Begins a commit: blocks are [written](Self::write), [settled](Self::settle), and
+    /// [committed](Self::commit).
+    pub(super) fn begin_commit(&self) -> Result<Changes, Error> {
+        self.tables.begin()
+    }
+
+    /// Writes everything of the next block except the current state. `stored` are the rows of its
+    /// transactions.
+    pub(super) fn write<'a>(
+        &mut self,
+        changes: &Changes,
+        block: ExecutedBlock,
+        stored: impl Iterator<Item = &'a StoredRow> + Clone,
+    ) -> Result<(), Error> {
         let (number, first_tx) = (block.header.number, self.tip.transactions);
         let hash = block.header.hash_slow();
         self.segments.begin_block(changes, &block.header, hash)?;
-        let stored = block.rows();
         let transactions = self.segments.write_body(
             changes,
             number,
             first_tx,
-            stored.iter(),
+            stored.clone(),
             &block.withdrawals,
         )?;
-        let lookup = stored.iter().map(|row| row.hash).zip(first_tx..).collect();
-        segments::write_lookup(changes, self.storage.layout, lookup)?;
+        let tx_hashes: Vec<_> = stored.map(|row| row.hash).collect();
+        let lookup = tx_hashes.iter().copied().zip(first_tx..);
+        self.uncommitted.lookup.extend(lookup);
         for (hash, code) in &block.codes {
             let delegation = code.starts_with(&[0xef, 0x01, 0x00]);
             let row = encode::bytecode(code, delegation);
@@ -300,8 +372,11 @@ impl BlockWriter {
             timestamp: block.header.timestamp,
             transactions,
         };
-        let tip = self.tip;
-        self.recent.push_back(Recent { block, tip });
+        self.recent.push_back(Recent {
+            block,
+            tip: self.tip,
+            tx_hashes,
+        });
         Ok(())
     }
 
@@ -331,40 +406,57 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Commits the newest `count` blocks: files first, then tables. Hashed state stays
-    /// `masking` blocks behind.
-    fn finish(&mut self, changes: Changes, count: usize, masking: u64) -> Result<(), Error> {
-        self.segments
-            .all()
-            .try_for_each(|segment| segment.commit())?;
+    /// Takes over hashed state up to `masking` blocks before the newest block, as far as a node
+    /// would write it, and forgets blocks that are final.
+    pub(super) fn settle(&mut self, masking: u64) {
+        let tip = self.tip.number;
+        let state = Some(tip.saturating_sub(masking)).max(self.state);
+        let written = state.unwrap_or(0);
+        let behind = || self.behind().map(|it| (it.tip.number, &it.block));
+        let accounts = behind().map(|(number, it)| (number, &it.accounts));
+        let accounts = masking::written(accounts, written);
+        let slots = behind().map(|(number, it)| (number, &it.slots));
+        let slots = masking::written(slots, written);
+        self.uncommitted.accounts.extend(accounts);
+        self.uncommitted.slots.extend(slots);
+        self.state = state;
+        let finality = self.storage.finality;
+        self.finalized = self.finalized.max(tip.saturating_sub(finality));
+        // Keeps the finalized block itself, which may become the tip.
+        let oldest = self.finalized.min(written);
+        let old = self.recent.partition_point(|it| it.tip.number < oldest);
+        self.recent.drain(..old);
+    }
+
+    /// The blocks whose hashed state is not written.
+    pub(super) fn behind(&self) -> impl Iterator<Item = &Recent> {
+        let is_behind = |it: &&Recent| Some(it.tip.number) > self.state;
+        self.recent.iter().filter(is_behind)
+    }
+
+    /// The newest block, after the first was written.
+    pub(super) fn newest(&self) -> Option<&ExecutedBlock> {
+        self.recent.back().map(|it| &it.block)
+    }
+
+    /// Commits what was written: files first, then tables.
+    pub(super) fn commit(&mut self, changes: Changes) -> Result<(), Error> {
+        self.segments.all().try_for_each(Segment::commit)?;
         if !self.pause.is_zero() {
             thread::sleep(self.pause);
         }
-        let (mut accounts, mut slots) = (BTreeMap::new(), BTreeMap::new());
-        for Recent { block, .. } in self.recent.iter().skip(self.recent.len() - count) {
+        let Uncommitted {
+            mut accounts,
+            mut slots,
+            lookup,
+        } = std::mem::take(&mut self.uncommitted);
+        segments::write_lookup(&changes, self.storage.layout, lookup)?;
+        write_hashed(&changes, &accounts, &slots)?;
+        for Recent { block, .. } in self.behind() {
             accounts.extend(block.accounts.iter().map(|(key, it)| (*key, it.after)));
             slots.extend(block.slots.iter().map(|(key, it)| (*key, it.after)));
         }
         self.write_plain(&changes, &accounts, &slots)?;
-        let before = self.state;
-        let state = Some(self.tip.number.saturating_sub(masking)).max(before);
-        self.state = state;
-        let behind = || {
-            let blocks = self.recent.iter().map(|it| (it.tip.number, &it.block));
-            blocks.filter(move |(number, _)| Some(*number) > before)
-        };
-        let written = state.unwrap_or(0);
-        write_hashed(
-            &changes,
-            &masking::written(behind().map(|(number, it)| (number, &it.accounts)), written),
-            &masking::written(behind().map(|(number, it)| (number, &it.slots)), written),
-        )?;
-        let finality = self.storage.finality;
-        self.finalized = self.finalized.max(self.tip.number.saturating_sub(finality));
-        let oldest = self.finalized.min(written);
-        let kept = usize::try_from(self.tip.number - oldest + 1).unwrap_or(usize::MAX);
-        let old = self.recent.len().saturating_sub(kept);
-        self.recent.drain(..old);
         self.write_indices(&changes)?;
         self.write_checkpoints(&changes)?;
         changes.commit()
@@ -404,12 +496,15 @@ impl BlockWriter {
     }
 
     fn take_back(&mut self, changes: &Changes, gone: &Recent) -> Result<(), Error> {
-        let Recent { block, tip } = gone;
-        let hashes: Vec<_> = block.rows().iter().map(|row| row.hash).collect();
-        let first_tx = tip.transactions - hashes.len() as u64;
+        let Recent {
+            block,
+            tip,
+            tx_hashes,
+        } = gone;
+        let first_tx = tip.transactions - tx_hashes.len() as u64;
         let layout = self.storage.layout;
         let place = (tip.number, tip.hash);
-        Segments::take_back(changes, layout, place, first_tx, &hashes)?;
+        Segments::take_back(changes, layout, place, first_tx, tx_hashes)?;
         if layout == Layout::V2 {
             return Ok(());
         }
@@ -436,43 +531,20 @@ impl Drop for BlockWriter {
     }
 }
 
-fn slot_key(address: &Address, slot: &B256) -> Vec<u8> {
-    [address.as_slice(), slot.as_slice()].concat()
+/// Refuses a folder that is not empty.
+fn check_empty(folder: &Path) -> Result<(), Error> {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            Some(_) => Err(Error::Exists(folder.to_path_buf())),
+            None => Ok(()),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e).io(folder, "read"),
+    }
 }
 
-/// Block 0 creates all accounts of the start.
-fn first_block(
-    header: alloy_consensus::Header,
-    accounts: &BTreeMap<Address, FirstAccount>,
-) -> ExecutedBlock {
-    let mut block = ExecutedBlock {
-        header,
-        ..ExecutedBlock::default()
-    };
-    let mut codes: BTreeMap<B256, Bytes> = BTreeMap::new();
-    for (address, first) in accounts {
-        let code_hash = (!first.code.is_empty()).then(|| keccak256(&first.code));
-        codes.extend(code_hash.map(|hash| (hash, first.code.clone())));
-        let account = Account {
-            nonce: first.nonce,
-            balance: first.balance,
-            code_hash,
-        };
-        let changed = Changed {
-            before: None,
-            after: Some(account),
-        };
-        block.accounts.insert(*address, changed);
-        for (slot, value) in &first.storage {
-            let changed = Changed {
-                before: U256::ZERO,
-                after: *value,
-            };
-            block.slots.insert((*address, *slot), changed);
-        }
-    }
-    block.codes = codes.into_iter().collect();
-    block
+fn slot_key(address: &Address, slot: &B256) -> Vec<u8> {
+    [address.as_slice(), slot.as_slice()].concat()
 }
 
 fn write_hashed(
@@ -480,8 +552,12 @@ fn write_hashed(
     accounts: &BTreeMap<Address, Option<Account>>,
     slots: &BTreeMap<(Address, B256), U256>,
 ) -> Result<(), Error> {
-    for (address, account) in accounts {
-        let hashed = keccak256(address);
+    let mut rows: Vec<_> = accounts
+        .iter()
+        .map(|(address, account)| (keccak256(address), account))
+        .collect();
+    rows.sort_unstable_by_key(|row| row.0);
+    for (hashed, account) in rows {
         changes.put_account("HashedAccounts", hashed.as_slice(), account.as_ref())?;
     }
     for ((address, slot), value) in slots {

@@ -88,17 +88,25 @@ pub struct Storage {
     pub masking_blocks: u64,
 }
 
-impl From<Layout> for Storage {
-    /// The defaults of [`Config`].
-    fn from(layout: Layout) -> Self {
-        let config = Config::default();
+impl From<&Config> for Storage {
+    fn from(config: &Config) -> Self {
         Self {
-            layout,
+            layout: config.layout,
             blocks_per_file: config.blocks_per_file,
             durable: config.durable,
             finality: config.finality,
             wait_for_readers: config.wait_for_readers,
             masking_blocks: config.masking_blocks,
+        }
+    }
+}
+
+impl From<Layout> for Storage {
+    /// The defaults of [`Config`].
+    fn from(layout: Layout) -> Self {
+        Self {
+            layout,
+            ..Self::from(&Config::default())
         }
     }
 }

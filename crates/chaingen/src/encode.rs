@@ -3,9 +3,10 @@
 //! `crates/prune/types/src/checkpoint.rs`.
 
 use alloy_eips::eip4895::Withdrawal;
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use reth_codecs::Compact;
 use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
 
 /// An account in the state tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,19 @@ pub struct Account {
     pub balance: U256,
     /// Hash of the code; `None` without code.
     pub code_hash: Option<B256>,
+}
+
+/// An account of block 0.
+#[derive(Clone, Debug, Default)]
+pub struct FirstAccount {
+    /// Balance in wei.
+    pub balance: U256,
+    /// Nonce; contracts begin with one.
+    pub nonce: u64,
+    /// Code; empty for an account that is not a contract.
+    pub code: Bytes,
+    /// Slots that are not zero.
+    pub storage: BTreeMap<B256, U256>,
 }
 
 /// The stored form of a transaction.

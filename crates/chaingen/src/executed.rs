@@ -8,7 +8,7 @@
 use super::OpTransaction;
 use super::{
     Error,
-    encode::{Account, StoredRow, compact},
+    encode::{Account, FirstAccount, StoredRow, compact},
     header::{self, blob_params},
 };
 use alloy_consensus::{
@@ -16,9 +16,8 @@ use alloy_consensus::{
     transaction::SignerRecoverable,
 };
 use alloy_eips::{eip2718::Decodable2718, eip4895::Withdrawal};
-use alloy_primitives::{Address, B256, Bloom, Bytes, U256};
+use alloy_primitives::{Address, B256, Bloom, Bytes, U256, keccak256};
 use alloy_rlp::Decodable;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// A changed value.
@@ -105,6 +104,38 @@ impl ExecutedBlock {
         })
     }
 
+    /// Returns block 0, which creates all accounts of the start.
+    pub(super) fn first(header: Header, accounts: &BTreeMap<Address, FirstAccount>) -> Self {
+        let mut block = Self {
+            header,
+            ..Self::default()
+        };
+        let mut codes: BTreeMap<B256, Bytes> = BTreeMap::new();
+        for (address, first) in accounts {
+            let code_hash = (!first.code.is_empty()).then(|| keccak256(&first.code));
+            codes.extend(code_hash.map(|hash| (hash, first.code.clone())));
+            let account = Account {
+                nonce: first.nonce,
+                balance: first.balance,
+                code_hash,
+            };
+            let changed = Changed {
+                before: None,
+                after: Some(account),
+            };
+            block.accounts.insert(*address, changed);
+            for (slot, value) in &first.storage {
+                let changed = Changed {
+                    before: U256::ZERO,
+                    after: *value,
+                };
+                block.slots.insert((*address, *slot), changed);
+            }
+        }
+        block.codes = codes.into_iter().collect();
+        block
+    }
+
     /// The stored rows of every transaction.
     pub(super) fn rows(&self) -> Vec<StoredRow> {
         let rows = self.transactions.iter().map(|it| StoredRow {
@@ -159,19 +190,6 @@ pub(super) fn fill_roots(header: &mut Header, transactions: &[ExecutedTransactio
         .fold(Bloom::ZERO, |all, it| all | it.logs_bloom);
 }
 
-/// An account of block 0.
-#[derive(Clone, Debug, Default)]
-pub struct FirstAccount {
-    /// Balance in wei.
-    pub balance: U256,
-    /// Nonce; contracts begin with one.
-    pub nonce: u64,
-    /// Code; empty for an account that is not a contract.
-    pub code: Bytes,
-    /// Slots that are not zero.
-    pub storage: BTreeMap<B256, U256>,
-}
-
 /// Returns the header of block 0 with this state root.
 pub fn first_header(state_root: B256, gas_limit: u64) -> Header {
     header::first(state_root, gas_limit)
@@ -189,25 +207,4 @@ pub fn next_header(parent: &Header, parent_hash: B256) -> Header {
 pub fn blobs(header: &Header) -> (u64, U256) {
     let max = blob_params(header.number).max_blob_count;
     (max, header::blob_fee(header))
-}
-
-/// Returns `genesis.json` of a chain with these accounts.
-pub fn genesis_file(
-    chain_id: u64,
-    gas_limit: u64,
-    accounts: &BTreeMap<Address, FirstAccount>,
-) -> Value {
-    let alloc: Map<String, Value> = accounts
-        .iter()
-        .map(|(address, account)| {
-            let value = json!({
-                "balance": account.balance,
-                "nonce": format!("{:#x}", account.nonce),
-                "code": account.code,
-                "storage": account.storage,
-            });
-            (format!("{address:#x}"), value)
-        })
-        .collect();
-    header::specification_of(chain_id, gas_limit, alloc)
 }

@@ -1,51 +1,40 @@
 //! Headers, which depend on the parent block.
 
 use super::{
+    FirstAccount,
     block::Body,
     config::{self, Config, timestamp},
-    world::{CONTRACT_CODE, GenesisAccount, World},
 };
 use alloy_consensus::{
     EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Header, TrieAccount,
-    constants::KECCAK_EMPTY,
-    proofs::{calculate_withdrawals_root, state_root_unhashed},
+    proofs::{calculate_withdrawals_root, state_root_unhashed, storage_root_unhashed},
 };
 use alloy_eips::{
     eip1559::{BaseFeeParams, calc_next_block_base_fee},
     eip7685::EMPTY_REQUESTS_HASH,
     eip7840::BlobParams,
 };
-use alloy_primitives::{B256, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Base fee of the genesis block in wei.
 const GENESIS_BASE_FEE: u64 = 1_000_000_000;
 /// Extra data of the genesis block.
 const GENESIS_EXTRA: &[u8] = b"txgraph sample chain";
 
-/// Returns the header of block 0 with the state root of the genesis accounts.
-pub(super) fn genesis(world: &World) -> Header {
-    let accounts = world.genesis_accounts().into_iter().map(|account| {
-        let code_hash = if account.contract {
-            world.contract_code_hash
-        } else {
-            KECCAK_EMPTY
+/// Returns the state root of block 0.
+pub(super) fn state_root(accounts: &BTreeMap<Address, FirstAccount>) -> B256 {
+    state_root_unhashed(accounts.iter().map(|(address, first)| {
+        let storage = first.storage.iter().map(|(slot, value)| (*slot, *value));
+        let account = TrieAccount {
+            nonce: first.nonce,
+            balance: first.balance,
+            storage_root: storage_root_unhashed(storage),
+            code_hash: keccak256(&first.code),
         };
-        let GenesisAccount {
-            address, balance, ..
-        } = account;
-        let nonce = 0;
-        (
-            address,
-            TrieAccount {
-                nonce,
-                balance,
-                storage_root: EMPTY_ROOT_HASH,
-                code_hash,
-            },
-        )
-    });
-    first(state_root_unhashed(accounts), world.config.gas_limit())
+        (*address, account)
+    }))
 }
 
 /// Returns the header of a block 0 with this state root.
@@ -141,29 +130,21 @@ pub(super) fn blob_params(number: u64) -> BlobParams {
 }
 
 /// Returns `genesis.json`, the chain specification that a node reads.
-pub(super) fn specification(world: &World) -> Value {
-    let alloc: Map<String, Value> = world
-        .genesis_accounts()
-        .into_iter()
-        .map(
-            |GenesisAccount {
-                 address,
-                 balance,
-                 contract,
-             }| {
-                let mut account = json!({ "balance": format!("{balance:#x}") });
-                if contract {
-                    account["code"] = json!(Bytes::from_static(&CONTRACT_CODE));
-                }
-                (format!("{address:#x}"), account)
-            },
-        )
-        .collect();
-    specification_of(world.config.chain_id, world.config.gas_limit(), alloc)
-}
-
-/// Returns the [`specification`] of any chain with these forks.
-pub(super) fn specification_of(chain_id: u64, gas_limit: u64, alloc: Map<String, Value>) -> Value {
+pub(super) fn specification(
+    chain_id: u64,
+    gas_limit: u64,
+    accounts: &BTreeMap<Address, FirstAccount>,
+) -> Value {
+    let alloc = accounts.iter().map(|(address, account)| {
+        let value = json!({
+            "balance": account.balance,
+            "nonce": format!("{:#x}", account.nonce),
+            "code": account.code,
+            "storage": account.storage,
+        });
+        (format!("{address:#x}"), value)
+    });
+    let alloc: Map<String, Value> = alloc.collect();
     let hex = |number: u64| format!("{number:#x}");
     let mut config = json!({
         "chainId": chain_id,
@@ -213,7 +194,7 @@ pub(super) fn specification_of(chain_id: u64, gas_limit: u64, alloc: Map<String,
         "gasLimit": hex(gas_limit),
         "difficulty": "0x0",
         "mixHash": B256::ZERO,
-        "coinbase": alloy_primitives::Address::ZERO,
+        "coinbase": Address::ZERO,
         "baseFeePerGas": hex(GENESIS_BASE_FEE),
         "alloc": alloc,
     })

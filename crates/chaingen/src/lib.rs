@@ -19,7 +19,7 @@
 //!
 //! Modules, each using only those before it: csv, draw, hashes, ecdsa, encode, error, tip, contracts, jar, op,
 //! signers, config, tables, events, histories, segments, world, intent, scenarios, scene,
-//! anomalies, traffic, block, header, truth, executed, masking, state, appender, block_writer,
+//! anomalies, traffic, block, header, truth, executed, masking, state, block_writer, appender,
 //! live, execgen, sample, logged_sample, op_sample, op_recorded.
 
 mod anomalies;
@@ -70,12 +70,9 @@ pub use config::{CANCUN, Config, Layout, OSAKA, PRAGUE, Profile, SHANGHAI, Stora
 pub use contracts::{Token, TokenKind};
 pub use csv::{CSV_HEADER, write_csv};
 pub use draw::Draw;
-pub use encode::Account;
+pub use encode::{Account, FirstAccount};
 pub use error::Error;
-pub use executed::{
-    Changed, ExecutedBlock, ExecutedTransaction, FirstAccount, blobs, first_header, genesis_file,
-    next_header,
-};
+pub use executed::{Changed, ExecutedBlock, ExecutedTransaction, blobs, first_header, next_header};
 pub use live::{LiveNode, serve, serve_if_asked};
 #[cfg(feature = "op")]
 pub use op::{OpTransaction, op_receipt};

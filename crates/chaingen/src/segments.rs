@@ -12,6 +12,9 @@ use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256};
 use std::path::Path;
 
+/// The last deleted block, and its last transaction; `None` if no file was deleted.
+pub(super) type Pruned = Option<(u64, Option<u64>)>;
+
 /// The static files of a data directory.
 #[derive(Debug)]
 pub(super) struct Segments {
@@ -176,7 +179,7 @@ impl Segments {
 
     /// Deletes the transactions, receipts and senders files that contain only blocks below
     /// `block`, but never the newest file. Returns the last deleted block and transaction.
-    pub(super) fn prune_bodies(&mut self, block: u64) -> Result<Option<(u64, Option<u64>)>, Error> {
+    pub(super) fn prune_bodies(&mut self, block: u64) -> Result<Pruned, Error> {
         let bodies = [
             Some(&mut self.transactions),
             Some(&mut self.receipts),

@@ -114,33 +114,6 @@ impl Accounts {
         self.cache.extend(values);
     }
 
-    /// Writes the state of layout v1.
-    pub(super) fn write_plain<'a>(
-        &self,
-        changes: &Changes,
-        mut rows: impl Iterator<Item = (&'a Address, &'a Option<Account>)>,
-    ) -> Result<(), Error> {
-        if self.layout == Layout::V2 {
-            return Ok(());
-        }
-        rows.try_for_each(|(address, account)| {
-            changes.put_account("PlainAccountState", address.as_slice(), account.as_ref())
-        })
-    }
-
-    /// Writes hashed state.
-    pub(super) fn write_hashed(&self, changes: &Changes, rows: &Values) -> Result<(), Error> {
-        let mut rows: Vec<_> = rows
-            .iter()
-            .map(|(address, account)| (keccak256(address), account))
-            .collect();
-        rows.sort_unstable_by_key(|row| row.0);
-        for (hashed, account) in rows {
-            changes.put_account("HashedAccounts", hashed.as_slice(), account.as_ref())?;
-        }
-        Ok(())
-    }
-
     /// Forgets all accounts but these.
     pub(super) fn keep(&mut self, addresses: &BTreeSet<Address>) {
         self.cache.retain(|address, _| addresses.contains(address));

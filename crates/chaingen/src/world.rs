@@ -1,15 +1,16 @@
 //! Facts that all blocks of a chain share.
 
 use super::{
-    Error,
+    Error, FirstAccount,
     config::Config,
     contracts::{Contracts, Topics},
     signers::Population,
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use std::collections::BTreeMap;
 
 /// Code of every contract: it stops.
-pub(super) const CONTRACT_CODE: [u8; 1] = [0x00];
+const CONTRACT_CODE: [u8; 1] = [0x00];
 
 /// The constant part of a chain.
 #[derive(Debug)]
@@ -24,14 +25,6 @@ pub(super) struct World {
     pub(super) delegation_hash: B256,
     /// Init code of creations, which returns [`CONTRACT_CODE`].
     pub(super) init_code: Bytes,
-}
-
-/// An account of the genesis block.
-#[derive(Clone, Debug)]
-pub(super) struct GenesisAccount {
-    pub(super) address: Address,
-    pub(super) balance: U256,
-    pub(super) contract: bool,
 }
 
 impl World {
@@ -57,35 +50,25 @@ impl World {
         })
     }
 
-    /// Returns the accounts of the genesis block, sorted by address.
-    pub(super) fn genesis_accounts(&self) -> Vec<GenesisAccount> {
+    /// Returns the accounts of the genesis block.
+    pub(super) fn genesis_accounts(&self) -> BTreeMap<Address, FirstAccount> {
         let coins = |count: u64| U256::from(count) * U256::from(10).pow(U256::from(18));
-        let population = self
-            .population
-            .signers()
-            .iter()
-            .map(|signer| GenesisAccount {
-                address: signer.address,
-                balance: coins(1_000_000),
-                contract: false,
-            });
+        let account = |balance, code: &'static [u8]| FirstAccount {
+            balance,
+            code: Bytes::from_static(code),
+            ..FirstAccount::default()
+        };
+        let signers = self.population.signers().iter();
+        let signers = signers.map(|signer| (signer.address, account(coins(1_000_000), &[])));
         // The wrapped coin and the router pay out more than they receive.
         let rich = [self.contracts.wrapped().address, self.contracts.router];
-        let contracts = self
-            .contracts
-            .all()
-            .into_iter()
-            .map(|address| GenesisAccount {
-                address,
-                balance: if rich.contains(&address) {
-                    coins(1_000_000_000_000)
-                } else {
-                    U256::ZERO
-                },
-                contract: true,
-            });
-        let mut all: Vec<GenesisAccount> = population.chain(contracts).collect();
-        all.sort_by_key(|account| account.address);
-        all
+        let contracts = self.contracts.all().into_iter().map(|address| {
+            let balance = match rich.contains(&address) {
+                true => coins(1_000_000_000_000),
+                false => U256::ZERO,
+            };
+            (address, account(balance, &CONTRACT_CODE))
+        });
+        signers.chain(contracts).collect()
     }
 }

@@ -10,21 +10,13 @@ use super::{
 };
 use crate::{
     BlockWriter, Draw, ExecutedBlock, FirstAccount, Layout, SHANGHAI, Signer, Storage, Tip,
-    first_header,
+    first_header, header,
 };
-use alloy_consensus::{
-    Header, TrieAccount,
-    constants::{EMPTY_ROOT_HASH, KECCAK_EMPTY},
-    proofs::{state_root_unhashed, storage_root_unhashed},
-};
+use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{Address, B256, U256};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, VecDeque},
-    path::Path,
-    time::Duration,
-};
+use std::{collections::VecDeque, path::Path, time::Duration};
 
 /// Blocks per commit at most, in a chain without blocks in memory.
 const COMMIT_BLOCKS: u64 = 32;
@@ -151,7 +143,7 @@ impl Chain {
             };
             accounts.insert(*address, account);
         }
-        let header = first_header(root(&accounts), plan.gas_limit());
+        let header = first_header(header::state_root(&accounts), plan.gas_limit());
         let state = State::new(&accounts, header.hash_slow());
         let (storage, chain_id) = (plan.storage, plan.chain_id);
         let writer = BlockWriter::create(folder, storage, chain_id, header.clone(), &accounts)?;
@@ -301,27 +293,4 @@ fn withdrawals(number: u64, draw: &mut Draw) -> Vec<Withdrawal> {
             amount: draw.between(1, 20_000_000),
         })
         .collect()
-}
-
-/// Returns the state root of block 0.
-fn root(accounts: &BTreeMap<Address, FirstAccount>) -> B256 {
-    state_root_unhashed(accounts.iter().map(|(address, first)| {
-        let storage_root = if first.storage.is_empty() {
-            EMPTY_ROOT_HASH
-        } else {
-            storage_root_unhashed(first.storage.iter().map(|(slot, value)| (*slot, *value)))
-        };
-        let code_hash = if first.code.is_empty() {
-            KECCAK_EMPTY
-        } else {
-            keccak256(&first.code)
-        };
-        let account = TrieAccount {
-            nonce: first.nonce,
-            balance: first.balance,
-            storage_root,
-            code_hash,
-        };
-        (*address, account)
-    }))
 }
