@@ -22,7 +22,7 @@ use std::{
 use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths};
 use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, ScanReport, ScanRequest, Sink,
-    SourceError, Transfer, TransferFilter, TransferSource,
+    SourceError, Transfer, TransferFilter, TransferSource, Wrapper,
 };
 
 /// Answers requests with jobs on a cluster.
@@ -260,30 +260,16 @@ struct Hops<'a> {
     first: AtomicBool,
 }
 
-impl TransferSource for Hops<'_> {
-    fn chain(&self) -> &ChainInfo {
-        self.of.chain()
+impl<'a> Wrapper for Hops<'a> {
+    type Inner = ClusterSource<'a>;
+
+    fn inner(&self) -> &ClusterSource<'a> {
+        self.of
     }
 
     fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
         let first = self.first.swap(false, Ordering::Relaxed);
         self.of.answer(request, first, sink)
-    }
-
-    fn fill_hashes(
-        &self,
-        transfers: &mut [Transfer],
-        anchors: &[BlockAnchor],
-    ) -> Result<(), SourceError> {
-        self.of.fill_hashes(transfers, anchors)
-    }
-
-    fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
-        self.of.check_available(request)
-    }
-
-    fn canonical_hashes(&self, blocks: &[u64]) -> Result<Vec<Option<B256>>, SourceError> {
-        self.of.canonical_hashes(blocks)
     }
 }
 

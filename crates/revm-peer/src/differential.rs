@@ -14,10 +14,10 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
 use revm::{ExecuteEvm, bytecode::Bytecode, context::result::EVMError};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 use txgraph_evm::{
-    Account, AccountChange, CodeCache, DecodeAfter, Error, Evm, Fork, FrameEnd, Inspector,
-    MemoryState, MemoryStateError, Outcome, State, StateSource, Status,
+    Account, CodeCache, DecodeAfter, Error, Evm, Fork, FrameEnd, Inspector, MemoryState,
+    MemoryStateError, Outcome, State, StateSource, Status,
 };
 
 /// The results of a case.
@@ -25,8 +25,8 @@ use txgraph_evm::{
 pub struct CaseResult {
     /// Result of each transaction; `None` if it was invalid.
     pub transactions: Vec<Option<TransactionResult>>,
-    /// State after the last transaction.
-    pub world: World,
+    /// State after the last transaction, without code: accounts have its hash.
+    pub state: MemoryState,
 }
 
 /// The parts of a transaction's result on which both engines must agree.
@@ -43,9 +43,6 @@ pub struct TransactionResult {
     /// Return data, or data of a revert.
     pub output: Bytes,
 }
-
-/// Balance, nonce, code hash and storage of all existing accounts.
-pub type World = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
 
 /// Facts of a case beyond its results, in which the forms of our interpreter must not differ.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -157,9 +154,12 @@ fn ours(evm: &mut Evm, case: &Case, steps: bool) -> (CaseResult, Evidence) {
             Err(Error::Source(error)) => panic!("{error}"),
         }
     });
+    let transactions = transactions.collect();
+    let mut after = case.state.clone();
+    after.apply(&state.changes());
     let result = CaseResult {
-        transactions: transactions.collect(),
-        world: changed(world_of(&case.state), state.changes()),
+        transactions,
+        state: without_code(after),
     };
     evidence.frames = frames.ended;
     (result, evidence)
@@ -190,9 +190,10 @@ pub fn theirs(case: &Case) -> CaseResult {
             commit(case.fork, state, address, account);
         }
     }
+    let after = evm.ctx.journaled_state.database.state.state;
     CaseResult {
         transactions,
-        world: world_of(&evm.ctx.journaled_state.database.state.state),
+        state: without_code(after),
     }
 }
 
@@ -286,34 +287,8 @@ fn commit(fork: Fork, state: &mut MemoryState, address: Address, account: revm::
     }
 }
 
-fn world_of(state: &MemoryState) -> World {
-    let accounts = state.accounts.iter();
-    accounts
-        .map(|(address, account)| {
-            let slots = state.storage.get(address).cloned().unwrap_or_default();
-            (
-                *address,
-                (account.balance, account.nonce, account.code_hash, slots),
-            )
-        })
-        .collect()
-}
-
-fn changed(mut world: World, changes: Vec<AccountChange>) -> World {
-    for change in changes {
-        let Some(present) = change.present else {
-            world.remove(&change.address);
-            continue;
-        };
-        let entry = world.entry(change.address).or_default();
-        (entry.0, entry.1, entry.2) = (present.balance, present.nonce, present.code_hash);
-        if change.storage_cleared {
-            entry.3.clear();
-        }
-        for slot in change.slots {
-            entry.3.insert(slot.key, slot.present);
-        }
-        entry.3.retain(|_, value| !value.is_zero());
-    }
-    world
+/// A state keeps code that no account has any more.
+fn without_code(mut state: MemoryState) -> MemoryState {
+    state.codes.clear();
+    state
 }
