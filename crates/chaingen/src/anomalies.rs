@@ -1,7 +1,7 @@
 //! Anomalous logs that break careless readers, with their intended transfers, if any.
 
 use super::{
-    contracts::{Token, TokenKind},
+    contracts::{TOPICS, Token, TokenKind},
     events::{Events, batch_data, word, words},
     intent::Intent,
     scene::Scene,
@@ -30,22 +30,21 @@ pub(super) fn anomalous(scene: &mut Scene<'_>) -> Intent {
 }
 
 fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Address, to: Address) {
-    let topics = &scene.world.topics;
     let draw = &mut *scene.draw;
     let value = draw.amount(70);
     let id = U256::from(draw.below(1000));
-    let (topic, from_word, to_word) = (topics.transfer, word(from), word(to));
+    let (topic, from_word, to_word) = (TOPICS.transfer, word(from), word(to));
     let value_word: B256 = value.into();
     let ends = [from, from, to];
     match draw.below(28) {
         // Valid transfers in spite of their form.
-        0 => events.erc20(topics, emitter, from, to, value, 0),
-        1 => events.erc20(topics, emitter, from, to, value, 1),
-        2 => events.erc20(topics, emitter, from, to, U256::MAX - id, 2),
-        3 => events.erc20(topics, emitter, from, to, U256::ZERO, 2),
-        4 => events.erc20(topics, emitter, from, from, value, 2),
-        5 => events.erc20(topics, emitter, Address::ZERO, Address::ZERO, value, 2),
-        6 => events.dirty_erc20(topics, emitter, (from, to), value, draw.word()),
+        0 => events.erc20(emitter, from, to, value, 0),
+        1 => events.erc20(emitter, from, to, value, 1),
+        2 => events.erc20(emitter, from, to, U256::MAX - id, 2),
+        3 => events.erc20(emitter, from, to, U256::ZERO, 2),
+        4 => events.erc20(emitter, from, from, value, 2),
+        5 => events.erc20(emitter, Address::ZERO, Address::ZERO, value, 2),
+        6 => events.dirty_erc20(emitter, (from, to), value, draw.word()),
         // Any contract may log transfers of other tokens, but only under its own address.
         7 => {
             let token = Token {
@@ -56,19 +55,19 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
                 address: scene.world.contracts.spoof,
                 ..token
             };
-            events.transfer(topics, spoof, from, to, value);
+            events.transfer(spoof, from, to, value);
         }
-        8 => events.erc721(topics, emitter, from, to, U256::MAX),
-        9 => events.single(topics, emitter, ends, (id, value), false),
-        10 => events.single(topics, emitter, ends, (id, U256::ZERO), true),
-        11 => events.batch(topics, emitter, ends, &[]),
+        8 => events.erc721(emitter, from, to, U256::MAX),
+        9 => events.single(emitter, ends, (id, value), false),
+        10 => events.single(emitter, ends, (id, U256::ZERO), true),
+        11 => events.batch(emitter, ends, &[]),
         12 => {
             let count = draw.between(1, 40);
             let items: Vec<_> = (0..count).map(|n| (U256::from(n), value)).collect();
-            events.batch(topics, emitter, ends, &items);
+            events.batch(emitter, ends, &items);
         }
-        13 => events.batch(topics, emitter, ends, &[(id, U256::MAX), (id, U256::MAX)]),
-        14 => events.duplicate_wrap(topics, emitter, to, value, draw.permille(500)),
+        13 => events.batch(emitter, ends, &[(id, U256::MAX), (id, U256::MAX)]),
+        14 => events.duplicate_wrap(emitter, to, value, draw.permille(500)),
         // Transfer logs of no standard.
         15 => events.malformed(emitter, &[topic, from_word, to_word], Vec::new()),
         16 => {
@@ -87,12 +86,12 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
         20 => events.malformed(emitter, &[topic, from_word], words(&[to_word])),
         // ERC-1155 logs of no standard.
         21 => {
-            let all = [topics.transfer_single, from_word, to_word];
+            let all = [TOPICS.transfer_single, from_word, to_word];
             let data = words(&[to_word, id.into(), value_word]);
             events.malformed_erc1155(emitter, &all, data);
         }
         22 => {
-            let all = [topics.transfer_batch, from_word, from_word, to_word];
+            let all = [TOPICS.transfer_batch, from_word, from_word, to_word];
             let data = batch_data(&[id, id], &[value]);
             events.malformed_erc1155(emitter, &all, data);
         }
@@ -101,18 +100,18 @@ fn one(scene: &mut Scene<'_>, events: &mut Events, emitter: Address, from: Addre
             let mut data = batch_data(&[id], &[value]);
             let (at, byte) = draw.pick(&[(0, 0x80), (31, 0xe0), (32, 0xff), (94, 1), (64, 0xff)]);
             data[at] = byte;
-            let all = [topics.transfer_batch, from_word, from_word, to_word];
+            let all = [TOPICS.transfer_batch, from_word, from_word, to_word];
             events.malformed_erc1155(emitter, &all, data);
         }
         24 => {
-            let all = [topics.transfer_single, from_word, from_word, to_word];
+            let all = [TOPICS.transfer_single, from_word, from_word, to_word];
             events.malformed_erc1155(emitter, &all, words(&[id.into()]));
         }
         // Other logs, which are not transfers.
         25 => events.log(emitter, &[], words(&[from_word, to_word, value_word])),
         26 => events.log(
             emitter,
-            &[topics.deposit, from_word],
+            &[TOPICS.deposit, from_word],
             words(&[value_word; 3]),
         ),
         _ => {

@@ -3,6 +3,7 @@
 use super::draw::{self, Draw};
 use alloy_primitives::{Address, B256, keccak256};
 use serde::Serialize;
+use std::sync::LazyLock;
 
 /// The form in which a fungible token logs transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -128,8 +129,7 @@ impl Contracts {
     }
 }
 
-/// The first topic of every event, computed from its declaration. Nothing comes from the
-/// decoder under test.
+/// The first topic of every event.
 #[derive(Debug)]
 pub(super) struct Topics {
     pub(super) transfer: B256,
@@ -142,17 +142,14 @@ pub(super) struct Topics {
     pub(super) swap: B256,
 }
 
-impl Topics {
-    pub(super) fn new() -> Self {
-        Self {
-            transfer: keccak256("Transfer(address,address,uint256)"),
-            transfer_single: keccak256("TransferSingle(address,address,address,uint256,uint256)"),
-            transfer_batch: keccak256("TransferBatch(address,address,address,uint256[],uint256[])"),
-            deposit: keccak256("Deposit(address,uint256)"),
-            withdrawal: keccak256("Withdrawal(address,uint256)"),
-            approval: keccak256("Approval(address,address,uint256)"),
-            sync: keccak256("Sync(uint112,uint112)"),
-            swap: keccak256("Swap(address,uint256,uint256,uint256,uint256,address)"),
-        }
-    }
-}
+/// Computed from the declarations of the events. Nothing comes from the decoder under test.
+pub(super) static TOPICS: LazyLock<Topics> = LazyLock::new(|| Topics {
+    transfer: keccak256("Transfer(address,address,uint256)"),
+    transfer_single: keccak256("TransferSingle(address,address,address,uint256,uint256)"),
+    transfer_batch: keccak256("TransferBatch(address,address,address,uint256[],uint256[])"),
+    deposit: keccak256("Deposit(address,uint256)"),
+    withdrawal: keccak256("Withdrawal(address,uint256)"),
+    approval: keccak256("Approval(address,address,uint256)"),
+    sync: keccak256("Sync(uint112,uint112)"),
+    swap: keccak256("Swap(address,uint256,uint256,uint256,uint256,address)"),
+});

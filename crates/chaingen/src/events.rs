@@ -3,7 +3,7 @@
 //! Every function appends one log and the transfers that it is intended to mean. The
 //! truth about a chain is the sum of these intentions. No decoder is involved.
 
-use super::contracts::{Token, TokenKind, Topics};
+use super::contracts::{TOPICS, Token, TokenKind};
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use txgraph_transfers::{Kind, TokenStandard};
 
@@ -93,14 +93,7 @@ impl Events {
     }
 
     /// Appends a fungible transfer in the form of the token.
-    pub(super) fn transfer(
-        &mut self,
-        topics: &Topics,
-        token: Token,
-        from: Address,
-        to: Address,
-        value: U256,
-    ) {
+    pub(super) fn transfer(&mut self, token: Token, from: Address, to: Address, value: U256) {
         let indexed = match token.kind {
             TokenKind::Standard | TokenKind::Wrapped | TokenKind::Fee => 2,
             TokenKind::SenderIndexed => 1,
@@ -109,24 +102,23 @@ impl Events {
         // The fee is a 64th, and is logged first.
         if token.kind == TokenKind::Fee && value > U256::from(64) && !from.is_zero() {
             let fee = value >> 6;
-            self.erc20(topics, token.address, from, token.address, fee, indexed);
-            self.erc20(topics, token.address, from, to, value - fee, indexed);
+            self.erc20(token.address, from, token.address, fee, indexed);
+            self.erc20(token.address, from, to, value - fee, indexed);
         } else {
-            self.erc20(topics, token.address, from, to, value, indexed);
+            self.erc20(token.address, from, to, value, indexed);
         }
     }
 
     /// Appends an ERC-20 transfer in which the first `indexed` addresses are indexed.
     pub(super) fn erc20(
         &mut self,
-        topics: &Topics,
         token: Address,
         from: Address,
         to: Address,
         value: U256,
         indexed: usize,
     ) {
-        let all = [topics.transfer, word(from), word(to), value.into()];
+        let all = [TOPICS.transfer, word(from), word(to), value.into()];
         self.log(token, &all[..1 + indexed], words(&all[1 + indexed..]));
         self.means(token, (from, to), value, TokenStandard::Erc20);
     }
@@ -134,7 +126,6 @@ impl Events {
     /// Appends an ERC-20 transfer with bits set above its addresses.
     pub(super) fn dirty_erc20(
         &mut self,
-        topics: &Topics,
         token: Address,
         (from, to): (Address, Address),
         value: U256,
@@ -146,24 +137,17 @@ impl Events {
             word[0] |= 1;
             word
         };
-        let all = [topics.transfer, soil(from), soil(to)];
+        let all = [TOPICS.transfer, soil(from), soil(to)];
         self.log(token, &all, value.to_be_bytes_vec());
         self.dirty += 1;
         self.means(token, (from, to), value, TokenStandard::Erc20);
     }
 
     /// Appends an ERC-721 transfer.
-    pub(super) fn erc721(
-        &mut self,
-        topics: &Topics,
-        token: Address,
-        from: Address,
-        to: Address,
-        id: U256,
-    ) {
+    pub(super) fn erc721(&mut self, token: Address, from: Address, to: Address, id: U256) {
         self.log(
             token,
-            &[topics.transfer, word(from), word(to), id.into()],
+            &[TOPICS.transfer, word(from), word(to), id.into()],
             Vec::new(),
         );
         self.means(token, (from, to), U256::ONE, TokenStandard::Erc721)
@@ -173,13 +157,12 @@ impl Events {
     /// Appends an ERC-1155 transfer of one item, with all addresses indexed or none.
     pub(super) fn single(
         &mut self,
-        topics: &Topics,
         token: Address,
         [operator, from, to]: [Address; 3],
         (id, value): (U256, U256),
         indexed: bool,
     ) {
-        let ends = [topics.transfer_single, word(operator), word(from), word(to)];
+        let ends = [TOPICS.transfer_single, word(operator), word(from), word(to)];
         let indexed = if indexed { 3 } else { 0 };
         let mut data = words(&ends[1 + indexed..]);
         data.extend(words(&[id.into(), value.into()]));
@@ -191,12 +174,11 @@ impl Events {
     /// Appends an ERC-1155 transfer of several items, or of none.
     pub(super) fn batch(
         &mut self,
-        topics: &Topics,
         token: Address,
         [operator, from, to]: [Address; 3],
         items: &[(U256, U256)],
     ) {
-        let ends = [topics.transfer_batch, word(operator), word(from), word(to)];
+        let ends = [TOPICS.transfer_batch, word(operator), word(from), word(to)];
         let ids: Vec<U256> = items.iter().map(|item| item.0).collect();
         let values: Vec<U256> = items.iter().map(|item| item.1).collect();
         self.log(token, &ends, batch_data(&ids, &values));
@@ -213,10 +195,10 @@ impl Events {
     }
 
     /// Appends a wrap of native coin for `account`.
-    pub(super) fn wrap(&mut self, topics: &Topics, token: Address, account: Address, value: U256) {
+    pub(super) fn wrap(&mut self, token: Address, account: Address, value: U256) {
         self.log(
             token,
-            &[topics.deposit, word(account)],
+            &[TOPICS.deposit, word(account)],
             value.to_be_bytes_vec(),
         );
         let ends = (Address::ZERO, account);
@@ -224,16 +206,10 @@ impl Events {
     }
 
     /// Appends an unwrap of native coin by `account`.
-    pub(super) fn unwrap(
-        &mut self,
-        topics: &Topics,
-        token: Address,
-        account: Address,
-        value: U256,
-    ) {
+    pub(super) fn unwrap(&mut self, token: Address, account: Address, value: U256) {
         self.log(
             token,
-            &[topics.withdrawal, word(account)],
+            &[TOPICS.withdrawal, word(account)],
             value.to_be_bytes_vec(),
         );
         let ends = (account, Address::ZERO);
@@ -243,17 +219,16 @@ impl Events {
     /// Appends a wrap of a coin that also logs a `Transfer`: two logs, one transfer.
     pub(super) fn duplicate_wrap(
         &mut self,
-        topics: &Topics,
         token: Address,
         account: Address,
         value: U256,
         transfer_first: bool,
     ) {
-        let deposit = [topics.deposit, word(account)];
+        let deposit = [TOPICS.deposit, word(account)];
         if !transfer_first {
             self.log(token, &deposit, value.to_be_bytes_vec());
         }
-        self.erc20(topics, token, Address::ZERO, account, value, 2);
+        self.erc20(token, Address::ZERO, account, value, 2);
         if transfer_first {
             self.log(token, &deposit, value.to_be_bytes_vec());
         }
@@ -263,20 +238,18 @@ impl Events {
     /// Appends an approval, which moves nothing.
     pub(super) fn approval(
         &mut self,
-        topics: &Topics,
         token: Address,
         owner: Address,
         spender: Address,
         value: U256,
     ) {
-        let topics = [topics.approval, word(owner), word(spender)];
+        let topics = [TOPICS.approval, word(owner), word(spender)];
         self.log(token, &topics, value.to_be_bytes_vec());
     }
 
     /// Appends the logs of a pool after a trade.
     pub(super) fn trade(
         &mut self,
-        topics: &Topics,
         pool: Address,
         sender: Address,
         to: Address,
@@ -285,13 +258,13 @@ impl Events {
         let reserve = |amount: U256| B256::from(amount << 9);
         self.log(
             pool,
-            &[topics.sync],
+            &[TOPICS.sync],
             words(&[reserve(amount_in), reserve(amount_out)]),
         );
         let amounts = [amount_in.into(), B256::ZERO, B256::ZERO, amount_out.into()];
         self.log(
             pool,
-            &[topics.swap, word(sender), word(to)],
+            &[TOPICS.swap, word(sender), word(to)],
             words(&amounts),
         );
     }

@@ -207,7 +207,6 @@ impl Scenario {
         });
         let (from, to) = (self.address(world, step.from), self.address(world, step.to));
         let mut intent = Intent::payment(signer, nonce, to, U256::ZERO);
-        let topics = &world.topics;
         let transfer = |intent: Intent, contract: Address, last: U256| {
             let arguments = [from.into_word(), to.into_word(), last.into()];
             let function = "transferFrom(address,address,uint256)";
@@ -218,18 +217,18 @@ impl Scenario {
             (Moves::Ether(value), _) => intent.value = value,
             (Moves::Token(value), Asset::Token(token)) => {
                 intent = transfer(intent, token.address, value);
-                intent.events.transfer(topics, token, from, to, value);
+                intent.events.transfer(token, from, to, value);
             }
             (Moves::Spoofed(value), _) => {
                 intent = transfer(intent, world.contracts.spoof, value);
                 intent.to = TxKind::Call(world.contracts.spoof);
                 intent
                     .events
-                    .erc20(topics, world.contracts.spoof, from, to, value, 2);
+                    .erc20(world.contracts.spoof, from, to, value, 2);
             }
             (Moves::Item, Asset::Collection { address, item }) => {
                 intent = transfer(intent, address, item);
-                intent.events.erc721(topics, address, from, to, item);
+                intent.events.erc721(address, from, to, item);
             }
             (_, Asset::Token(_)) => intent = self.exchange_intent(world, &step, intent),
             (moves, asset) => unreachable!("{moves:?} in a scenario about {asset:?}"),

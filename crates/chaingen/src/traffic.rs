@@ -103,9 +103,7 @@ impl Scene<'_> {
                 gas,
             )
         };
-        intent
-            .events
-            .transfer(&world.topics, token, from, to, value);
+        intent.events.transfer(token, from, to, value);
         intent
     }
 
@@ -125,9 +123,7 @@ impl Scene<'_> {
             46_000,
         );
         let owner = self.signer.address;
-        intent
-            .events
-            .approval(&self.world.topics, token.address, owner, spender, value);
+        intent.events.approval(token.address, owner, spender, value);
         intent
     }
 
@@ -157,7 +153,6 @@ impl Scene<'_> {
                 .collect::<Vec<_>>(),
             90_000 + self.draw.below(150_000),
         );
-        let topics = &world.topics;
         let mut value = self.draw.amount(log2_of_hundred(path[0]));
         let mut holder = own;
         if way == 0 {
@@ -168,23 +163,23 @@ impl Scene<'_> {
                 to: wrapped.address,
                 value,
             });
-            intent.events.wrap(topics, wrapped.address, router, value);
+            intent.events.wrap(wrapped.address, router, value);
             holder = router;
         }
         let mut pool = world.contracts.pool(path[0], path[1]);
-        intent.events.transfer(topics, path[0], holder, pool, value);
+        intent.events.transfer(path[0], holder, pool, value);
         for hop in 1..path.len() {
             let out = self.draw.amount(log2_of_hundred(path[hop]));
             let next = path
                 .get(hop + 1)
                 .map(|token| world.contracts.pool(path[hop], *token));
             let to = next.unwrap_or(if way == 1 { router } else { own });
-            intent.events.transfer(topics, path[hop], pool, to, out);
-            intent.events.trade(topics, pool, router, to, (value, out));
+            intent.events.transfer(path[hop], pool, to, out);
+            intent.events.trade(pool, router, to, (value, out));
             (value, pool) = (out, next.unwrap_or(pool));
         }
         if way == 1 {
-            intent.events.unwrap(topics, wrapped.address, router, value);
+            intent.events.unwrap(wrapped.address, router, value);
             intent.effects.push(Effect::Moves {
                 from: wrapped.address,
                 to: own,
@@ -211,10 +206,8 @@ impl Scene<'_> {
             0 => {
                 let nft = self.draw.pick(&world.contracts.nfts);
                 let mut intent = blank.call(nft, function, &arguments, 85_000);
-                intent
-                    .events
-                    .approval(&world.topics, nft, from, Address::ZERO, id);
-                intent.events.erc721(&world.topics, nft, from, to, id);
+                intent.events.approval(nft, from, Address::ZERO, id);
+                intent.events.erc721(nft, from, to, id);
                 if to == own && !from.is_zero() {
                     // A purchase: the contract pays the seller.
                     intent.value = self.wei();
@@ -231,9 +224,7 @@ impl Scene<'_> {
                 let token = self.draw.pick(&world.contracts.multi_tokens);
                 let mut intent = blank.call(token, function, &arguments, 60_000);
                 let item = (id, U256::from(self.draw.between(1, 500)));
-                intent
-                    .events
-                    .single(&world.topics, token, [own, from, to], item, true);
+                intent.events.single(token, [own, from, to], item, true);
                 intent
             }
             _ => {
@@ -243,9 +234,7 @@ impl Scene<'_> {
                 let items: Vec<_> = (0..count)
                     .map(|more| (id + U256::from(more), U256::from(self.draw.between(1, 500))))
                     .collect();
-                intent
-                    .events
-                    .batch(&world.topics, token, [own, from, to], &items);
+                intent.events.batch(token, [own, from, to], &items);
                 intent
             }
         }
@@ -273,7 +262,7 @@ impl Scene<'_> {
             };
             intent
                 .events
-                .transfer(&world.topics, token, self.signer.address, to, value);
+                .transfer(token, self.signer.address, to, value);
         }
         intent
     }
@@ -297,17 +286,16 @@ impl Scene<'_> {
     fn wrap(&mut self) -> Intent {
         let wrapped = self.world.contracts.wrapped().address;
         let (own, value) = (self.signer.address, self.wei());
-        let topics = &self.world.topics;
         if self.draw.permille(550) {
             let mut intent = self.blank().call(wrapped, "deposit()", &[], 45_000);
             intent.value = value;
-            intent.events.wrap(topics, wrapped, own, value);
+            intent.events.wrap(wrapped, own, value);
             intent
         } else {
             let mut intent =
                 self.blank()
                     .call(wrapped, "withdraw(uint256)", &[value.into()], 36_000);
-            intent.events.unwrap(topics, wrapped, own, value);
+            intent.events.unwrap(wrapped, own, value);
             intent.effects.push(Effect::Moves {
                 from: wrapped,
                 to: own,
@@ -331,9 +319,7 @@ impl Scene<'_> {
         if self.draw.permille(400) {
             let value = self.draw.amount(80);
             let owner = self.signer.address;
-            intent
-                .events
-                .erc20(&self.world.topics, created, Address::ZERO, owner, value, 2);
+            intent.events.erc20(created, Address::ZERO, owner, value, 2);
         }
         let code_hash: B256 = self.world.contract_code_hash;
         intent.effects.push(Effect::Code {

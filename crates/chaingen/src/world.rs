@@ -1,11 +1,6 @@
 //! Facts that all blocks of a chain share.
 
-use super::{
-    Error, FirstAccount,
-    config::Config,
-    contracts::{Contracts, Topics},
-    signers::Population,
-};
+use super::{Error, FirstAccount, config::Config, contracts::Contracts, signers::Population};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use std::collections::BTreeMap;
 
@@ -18,7 +13,6 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) population: Population,
     pub(super) contracts: Contracts,
-    pub(super) topics: Topics,
     pub(super) contract_code_hash: B256,
     /// Code of accounts that delegate (EIP-7702).
     pub(super) delegation: Bytes,
@@ -38,7 +32,6 @@ impl World {
         Ok(Self {
             population: Population::new(config.seed, config.sends_per_round, config.txs_per_block),
             contracts,
-            topics: Topics::new(),
             contract_code_hash: keccak256(CONTRACT_CODE),
             delegation_hash: keccak256(&delegation),
             delegation: delegation.into(),

@@ -234,16 +234,13 @@ impl Scenario {
         };
         let address = |role: Role| self.address(world, role);
         let (from, to, contract) = (address(step.from), address(step.to), address(CONTRACT));
-        let topics = &world.topics;
         let word = |value: U256| value.into();
         match step.moves {
             Moves::Approval(value) => {
                 let arguments = [to.into_word(), word(value)];
                 let function = "approve(address,uint256)";
                 let mut intent = intent.call(token.address, function, &arguments, 46_000);
-                intent
-                    .events
-                    .approval(topics, token.address, from, to, value);
+                intent.events.approval(token.address, from, to, value);
                 intent
             }
             Moves::Airdrop(value, receivers) => {
@@ -254,7 +251,7 @@ impl Scenario {
                 let mut intent = intent.call(called, function, &arguments, gas);
                 for receiver in step.to..step.to + receivers {
                     let to = address(receiver);
-                    intent.events.transfer(topics, token, from, to, value);
+                    intent.events.transfer(token, from, to, value);
                 }
                 intent
             }
@@ -267,10 +264,10 @@ impl Scenario {
                 let payer = if through { contract } else { from };
                 let events = &mut intent.events;
                 if through {
-                    events.transfer(topics, token, from, contract, value);
+                    events.transfer(token, from, contract, value);
                 }
-                events.transfer(topics, token, payer, to, value - small);
-                events.transfer(topics, token, payer, address(SMALL), small);
+                events.transfer(token, payer, to, value - small);
+                events.transfer(token, payer, address(SMALL), small);
                 intent
             }
             Moves::Trade(value) => {
@@ -279,9 +276,9 @@ impl Scenario {
                 let arguments = [from.into_word(), word(value)];
                 let mut intent = intent.call(contract, function, &arguments, 160_000);
                 let events = &mut intent.events;
-                events.transfer(topics, token, from, contract, value);
-                events.transfer(topics, token, contract, to, value);
-                events.transfer(topics, other, to, from, value);
+                events.transfer(token, from, contract, value);
+                events.transfer(token, contract, to, value);
+                events.transfer(other, to, from, value);
                 intent
             }
             moves => unreachable!("{moves:?} is a step of other scenarios, too"),
