@@ -75,9 +75,9 @@ pub use error::Error;
 pub use executed::{Changed, ExecutedBlock, ExecutedTransaction, blobs, first_header, next_header};
 pub use live::{LiveNode, serve, serve_if_asked};
 #[cfg(feature = "op")]
-pub use op::{OpTransaction, op_receipt};
+pub use op::OpTransaction;
 #[cfg(feature = "op")]
-pub use op_recorded::{op_block, op_block_of_receipts};
+pub use op_recorded::{op_block, op_block_of_receipts, op_receipt};
 #[cfg(feature = "op")]
 pub use op_sample::receipts_root;
 pub use sample::BlockSample;

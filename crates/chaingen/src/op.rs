@@ -1,12 +1,11 @@
 //! Transactions and receipts of the OP stack, stored with the codec of op-reth.
 
 use super::{Error, encode::StoredRow};
-use alloy_consensus::{Receipt, Sealed, Typed2718, transaction::SignerRecoverable};
+use alloy_consensus::{Sealed, Typed2718, transaction::SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{Address, Bytes, Log};
-use op_alloy_consensus::{OpDepositReceipt, OpReceipt, OpTxEnvelope, TxDeposit};
+use alloy_primitives::{Address, Bytes};
+use op_alloy_consensus::{OpReceipt, OpTxEnvelope, TxDeposit};
 use reth_codecs_op::Compact;
-use serde_json::Value;
 
 /// An executed transaction of the OP stack.
 #[derive(Clone, Debug)]
@@ -79,41 +78,4 @@ pub(super) fn sender_of(transaction: &OpTxEnvelope) -> Result<Address, Error> {
         OpTxEnvelope::Eip7702(signed) => signed.recover_signer_unchecked(),
     };
     signer.map_err(|error| Error::Recorded(format!("the signer of a transaction: {error}")))
-}
-
-/// Converts a receipt from the answer of a node.
-///
-/// # Panics
-///
-/// If a field is missing or malformed.
-pub fn op_receipt(answer: &Value) -> OpReceipt {
-    let number = |value: &Value| {
-        let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
-        digits.and_then(|digits| u64::from_str_radix(digits, 16).ok())
-    };
-    let logs = answer["logs"].as_array().expect("logs");
-    let log = |log: &Value| {
-        let parsed = |value: &Value| serde_json::from_value(value.clone());
-        let topics = serde_json::from_value(log["topics"].clone()).expect("topics");
-        let data = serde_json::from_value(log["data"].clone()).expect("data");
-        Log::new_unchecked(parsed(&log["address"]).expect("address"), topics, data)
-    };
-    let inner = Receipt {
-        status: (number(&answer["status"]) == Some(1)).into(),
-        cumulative_gas_used: number(&answer["cumulativeGasUsed"]).expect("gas"),
-        logs: logs.iter().map(log).collect(),
-    };
-    match number(&answer["type"]).expect("type") {
-        0 => OpReceipt::Legacy(inner),
-        1 => OpReceipt::Eip2930(inner),
-        2 => OpReceipt::Eip1559(inner),
-        4 => OpReceipt::Eip7702(inner),
-        0x7d => OpReceipt::PostExec(inner),
-        0x7e => OpReceipt::Deposit(OpDepositReceipt {
-            inner,
-            deposit_nonce: number(&answer["depositNonce"]),
-            deposit_receipt_version: number(&answer["depositReceiptVersion"]),
-        }),
-        other => panic!("type {other}"),
-    }
 }

@@ -98,20 +98,15 @@ pub fn op_block(answer: &Value) -> Result<ExecutedBlock, Error> {
             logs: Vec::new(),
         };
         let fields = Fields(answer);
-        let (transaction, receipt) = match fields.number("type")? {
-            0 => (legacy(&fields)?, OpReceipt::Legacy(inner)),
-            1 => (eip2930(&fields)?, OpReceipt::Eip2930(inner)),
-            2 => (eip1559(&fields)?, OpReceipt::Eip1559(inner)),
-            0x7e => {
-                let receipt = OpDepositReceipt {
-                    inner,
-                    deposit_nonce: Some(fields.number("nonce")?),
-                    deposit_receipt_version: None,
-                };
-                (deposit(&fields)?, OpReceipt::Deposit(receipt))
-            }
+        let tx_type = fields.number("type")?;
+        let transaction = match tx_type {
+            0 => legacy(&fields)?,
+            1 => eip2930(&fields)?,
+            2 => eip1559(&fields)?,
+            0x7e => deposit(&fields)?,
             other => return Err(Error::Recorded(format!("a transaction of type {other}"))),
         };
+        let receipt = receipt_of(tx_type, inner, [Some(fields.number("nonce")?), None])?;
         let sender = sender_of(&transaction)?;
         Ok(OpTransaction {
             sender,
@@ -123,6 +118,46 @@ pub fn op_block(answer: &Value) -> Result<ExecutedBlock, Error> {
         op_transactions: converted.collect::<Result<_, _>>()?,
         header,
         ..ExecutedBlock::default()
+    })
+}
+
+/// Converts a receipt.
+pub fn op_receipt(answer: &Value) -> Result<OpReceipt, Error> {
+    let fields = Fields(answer);
+    let inner = Receipt {
+        status: (fields.number("status")? == 1).into(),
+        cumulative_gas_used: fields.number("cumulativeGasUsed")?,
+        logs: fields.get("logs")?,
+    };
+    let of_deposit = |name| -> Result<Option<u64>, Error> {
+        let number = fields.optional::<U256>(name)?;
+        Ok(number.map(|number| number.saturating_to()))
+    };
+    let deposit = [
+        of_deposit("depositNonce")?,
+        of_deposit("depositReceiptVersion")?,
+    ];
+    receipt_of(fields.number("type")?, inner, deposit)
+}
+
+/// A receipt of a type. A deposit has a nonce and a version.
+fn receipt_of(
+    tx_type: u64,
+    inner: Receipt,
+    [deposit_nonce, deposit_receipt_version]: [Option<u64>; 2],
+) -> Result<OpReceipt, Error> {
+    Ok(match tx_type {
+        0 => OpReceipt::Legacy(inner),
+        1 => OpReceipt::Eip2930(inner),
+        2 => OpReceipt::Eip1559(inner),
+        4 => OpReceipt::Eip7702(inner),
+        0x7d => OpReceipt::PostExec(inner),
+        0x7e => OpReceipt::Deposit(OpDepositReceipt {
+            inner,
+            deposit_nonce,
+            deposit_receipt_version,
+        }),
+        other => return Err(Error::Recorded(format!("a receipt of type {other}"))),
     })
 }
 

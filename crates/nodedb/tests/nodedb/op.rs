@@ -234,7 +234,8 @@ fn receipts_of_a_base_block_round_trip() {
     let Some(receipts) = txgraph_testkit::op::base_receipts() else {
         return;
     };
-    let receipts: Vec<OpReceipt> = receipts.iter().map(txgraph_chaingen::op_receipt).collect();
+    let receipts = receipts.iter().map(txgraph_chaingen::op_receipt);
+    let receipts: Vec<OpReceipt> = receipts.collect::<Result<_, _>>().unwrap();
     assert_eq!(receipts.len(), 202);
     assert_eq!(receipts[0].ty(), 0x7e);
     for receipt in &receipts {

@@ -150,7 +150,7 @@ fn receipts_of_a_base_block_have_the_root_of_its_header() {
         return;
     };
     let root: B256 = op::BASE_RECEIPTS_ROOT.parse().unwrap();
-    let receipts: Vec<_> = answers.iter().map(op_receipt).collect();
+    let receipts: Vec<_> = (answers.iter()).map(|it| op_receipt(it).unwrap()).collect();
     let block = op_block_of_receipts(42_969_982, receipts, root);
     let whole = range(42_969_982, 42_969_982);
     let mut logs = 0;
@@ -187,7 +187,7 @@ fn receipts_of_a_base_block_have_the_root_of_its_header() {
     let op_alloy = &mut other.op_transactions[0];
     let mut answer = answers[0].clone();
     answer["depositNonce"] = "0x1".into();
-    op_alloy.receipt = op_receipt(&answer);
+    op_alloy.receipt = op_receipt(&answer).unwrap();
     let folder = write(&[other], Layout::V2);
     let error = ask(&open_with(folder.path(), VERIFY()), &everything(whole)).unwrap_err();
     says(&error, "receipts root");
