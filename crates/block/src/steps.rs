@@ -5,9 +5,10 @@ use crate::{
     dao,
     requests::{self, BlockRequests, Deposits, RequestFault},
 };
+use alloy_consensus::Header;
 use alloy_eips::{eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use txgraph_evm::{BlobSchedule, Block, Fork, Outcome};
+use txgraph_evm::{BlobSchedule, Block, BlockGas, Fork, Outcome};
 
 /// Wei of a gwei.
 const GWEI: u64 = 1_000_000_000;
@@ -25,6 +26,29 @@ pub struct BlockRules {
     pub moves_dao: bool,
     /// The contract whose logs are deposits (EIP-6110).
     pub deposit_contract: Address,
+}
+
+impl BlockRules {
+    /// The environment that the transactions of a block see.
+    pub fn environment(&self, header: &Header) -> Block {
+        let excess = header.excess_blob_gas;
+        Block {
+            number: header.number,
+            timestamp: header.timestamp,
+            beneficiary: header.beneficiary,
+            gas_limit: header.gas_limit,
+            gas_used: BlockGas::default(),
+            base_fee: U256::from(header.base_fee_per_gas.unwrap_or_default()),
+            difficulty: header.difficulty,
+            prevrandao: match self.fork >= Fork::Paris {
+                true => header.mix_hash,
+                false => B256::ZERO,
+            },
+            blob_base_fee: excess.map_or(U256::ZERO, |excess| self.blobs.base_fee(excess)),
+            blobs_max: self.blobs.max,
+            slot_number: header.slot_number.unwrap_or_default(),
+        }
+    }
 }
 
 /// Executes the steps on the state of a block.

@@ -132,34 +132,9 @@ impl StateSource for TestState {
 }
 
 /// Returns the state after `changes`.
-pub fn changed(pre: &PlainState, changes: Vec<AccountChange>) -> PlainState {
-    let mut state = pre.clone();
-    for change in changes {
-        let Some(present) = change.present else {
-            state.remove(&change.address);
-            continue;
-        };
-        let account = state.entry(change.address).or_default();
-        account.balance = present.balance;
-        account.nonce = present.nonce;
-        if let Some(code) = change.code {
-            account.code = code;
-        }
-        if change.storage_cleared {
-            account.storage.clear();
-        }
-        for slot in change.slots {
-            match slot.present.is_zero() {
-                true => account.storage.remove(&slot.key),
-                false => account.storage.insert(slot.key, slot.present),
-            };
-        }
-    }
-    // Files may list slots with the value zero.
-    for account in state.values_mut() {
-        account.storage.retain(|_, value| !value.is_zero());
-    }
-    state
+pub fn changed(mut state: MemoryState, changes: &[AccountChange]) -> PlainState {
+    state.apply(changes);
+    in_order(&state)
 }
 
 /// Our interpreter.
@@ -198,6 +173,12 @@ pub fn executed(outcome: Outcome, state: PlainState) -> Executed {
     }
 }
 
+fn after(outcome: Outcome, mut state: State<TestState>) -> Executed {
+    let changes = state.changes();
+    let before = std::mem::take(&mut state.source_mut().0);
+    executed(outcome, changed(before, &changes))
+}
+
 impl TestEngine for OurEvm {
     fn transaction(
         &mut self,
@@ -214,7 +195,7 @@ impl TestEngine for OurEvm {
             Ok(outcome) => {
                 let reward = state.increase_balance(fork, block.beneficiary, U256::ZERO);
                 reward.map_err(unreadable)?;
-                Ok(executed(outcome, changed(pre, state.changes())))
+                Ok(after(outcome, state))
             }
         }
     }
@@ -229,7 +210,7 @@ impl TestEngine for OurEvm {
         self.evm.set_fork(fork);
         let mut state = State::new(TestState::new(pre));
         match self.evm.call(&mut state, block, message) {
-            Ok(outcome) => Ok(executed(outcome, changed(pre, state.changes()))),
+            Ok(outcome) => Ok(after(outcome, state)),
             Err(Error::Source(error)) => Err(unreadable(error)),
             Err(Error::Invalid(why)) => Err(NotExecuted::Failed(why.to_string())),
         }

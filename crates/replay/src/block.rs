@@ -1,10 +1,10 @@
 //! A block with everything that its execution needs.
 
 use crate::{BlockRules, Result};
-use alloy_primitives::{B256, Log, U256};
+use alloy_primitives::{B256, Log};
 use std::ops::ControlFlow;
 use txgraph_block::evm_transaction;
-use txgraph_evm::{BlockGas, Fork, Transaction};
+use txgraph_evm::Transaction;
 use txgraph_nodedb::{
     Block, BlockRange, Error as NodeError, Header, Part, Parts, Scratch, Snapshot, Withdrawal,
 };
@@ -68,28 +68,7 @@ impl StoredBlock {
 
     /// The block environment that execution sees.
     pub fn environment(&self, rules: &BlockRules) -> txgraph_evm::Block {
-        environment(&self.header, rules)
-    }
-}
-
-pub(crate) fn environment(header: &Header, rules: &BlockRules) -> txgraph_evm::Block {
-    let excess = header.excess_blob_gas;
-    txgraph_evm::Block {
-        number: header.number,
-        timestamp: header.timestamp,
-        beneficiary: header.beneficiary,
-        gas_limit: header.gas_limit,
-        gas_used: BlockGas::default(),
-        base_fee: U256::from(header.base_fee_per_gas.unwrap_or_default()),
-        difficulty: header.difficulty,
-        prevrandao: if rules.fork >= Fork::Paris {
-            header.mix_hash
-        } else {
-            B256::ZERO
-        },
-        blob_base_fee: excess.map_or(U256::ZERO, |excess| rules.blobs.base_fee(excess)),
-        blobs_max: rules.blobs.max,
-        slot_number: header.slot_number.unwrap_or_default(),
+        rules.environment(&self.header)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls on the state at the end of a block, outside of any transaction.
 
 use crate::{
-    BlockSource, Error, Replayer, Result, StateError, StateHistory, StateOverrides, block,
+    BlockSource, Error, Replayer, Result, StateError, StateHistory, StateOverrides,
     wanted::{WhileWanted, state_error},
     worker::{self, Worker},
 };
@@ -27,7 +27,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         Ok(Calls {
             worker,
             state: State::new(WhileWanted::new(state, &self.options.cancel)),
-            environment: block::environment(&header, &rules),
+            environment: rules.environment(&header),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     BlockReplay, BlockRules, BlockSource, ChainRules, Error, Mismatch, ReplayOptions, Result,
-    StateHistory, StateOverrides, StoredBlock, TransactionReplay, block,
+    StateHistory, StateOverrides, StoredBlock, TransactionReplay,
     block_replayer::BlockReplayer,
     worker::{self, Codes, Worker},
 };
@@ -179,7 +179,7 @@ impl<'a, H: StateHistory, B: BlockSource> Replayer<'a, H, B> {
     /// Returns the environment that the transactions of a block see.
     pub fn environment(&self, header: &Header) -> Result<txgraph_evm::Block> {
         let rules = worker::rules_at(&self.rules, header)?;
-        Ok(block::environment(header, &rules))
+        Ok(rules.environment(header))
     }
 
     /// Returns the rules of a block. A damaged transaction may have any chain id: before the rules

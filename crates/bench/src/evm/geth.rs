@@ -230,7 +230,7 @@ fn execute(evm: &mut Evm, case: &BlockCase) -> Result<Value> {
     };
     run.end_step();
     let (state, access_list) = run.finish();
-    let after = changed(&in_order(&case.state), state.changes());
+    let after = changed(case.state.clone(), &state.changes());
     Ok(json!({
         "transactions": transactions,
         "fault": false,
