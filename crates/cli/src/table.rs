@@ -16,7 +16,7 @@ use txgraph::{ColumnType, Labels, Table, TokenList, Value, printable};
 pub(crate) enum Style {
     /// Measures. Addresses are shortened only where the terminal is narrow: they are copied.
     Measures,
-    /// Transfers. Addresses are short, and amounts have their unit.
+    /// Transfers. Addresses are short on a terminal, and amounts have their unit.
     Movements,
 }
 
@@ -95,9 +95,10 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     }
     let rows = table.rows.len().min(view.rows_max);
     let words = CellText::new(table, view, rows);
-    let begin = match view.style {
-        Style::Measures => Level::Full,
-        Style::Movements => Level::Short,
+    let begin = match (view.style, view.width) {
+        (Style::Movements, Some(_)) => Level::Short,
+        // Whoever reads a file or a pipe copies addresses.
+        _ => Level::Full,
     };
     let mut page = Page {
         text: format!("{}\n", printable(&table.title)),

@@ -29,6 +29,8 @@ pub struct TokenList {
     new: BTreeSet<Address>,
     /// The tokens of a chain by the look of their symbols. `None` until claims are compared.
     alike: Option<(u64, Alike)>,
+    /// Whether tokens without a symbol of their own are named by whole addresses.
+    is_whole: bool,
 }
 
 /// A claim as it is shown.
@@ -237,7 +239,8 @@ impl TokenList {
         self.tokens.len() + self.claims.len()
     }
 
-    /// Returns the name of an asset: its symbol, or its shortened address. If another token looks the
+    /// Returns the name of an asset: its symbol, or its address, shortened unless
+    /// [whole ones](Self::write_whole_addresses) were asked for. If another token looks the
     /// same, it has both.
     pub fn format_asset(&self, chain_id: u64, asset: &Asset) -> String {
         let Some(address) = asset.token_address else {
@@ -245,10 +248,23 @@ impl TokenList {
         };
         match self.symbol(chain_id, address) {
             Some(symbol) if self.is_shared(address) => {
-                format!("{symbol} ({})", short_address(address))
+                format!("{symbol} ({})", self.digits(address))
             }
             Some(symbol) => symbol.to_owned(),
-            None => short_address(address),
+            None => self.digits(address),
+        }
+    }
+
+    /// Names tokens by whole addresses, for texts from which they are copied. The default is short
+    /// addresses.
+    pub const fn write_whole_addresses(&mut self) {
+        self.is_whole = true;
+    }
+
+    fn digits(&self, address: Address) -> String {
+        match self.is_whole {
+            true => address.to_checksum(None),
+            false => short_address(address),
         }
     }
 

@@ -177,8 +177,8 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
-    let tokens = source.token_list(&query.token_list)?;
-    let mut tokens = tokens.unwrap_or_default();
+    let tokens = source.token_list(&query.token_list)?.unwrap_or_default();
+    let mut tokens = token_notes::for_people(tokens, terminal);
     let (question, outputs) = query.on(&source)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     terminal.labels(question.labels());

@@ -14,9 +14,17 @@ pub(crate) fn named(
     blocks: &BlockRanges,
     terminal: &Terminal,
 ) -> Result<TokenList> {
-    let mut list = list.unwrap_or_default();
+    let mut list = for_people(list.unwrap_or_default(), terminal);
     note(&source.name_tokens(&mut list, tokens, blocks)?, terminal);
     Ok(list)
+}
+
+/// The list for texts on stdout. Whoever reads a file or a pipe copies addresses.
+pub(crate) fn for_people(mut list: TokenList, terminal: &Terminal) -> TokenList {
+    if !terminal.is_seen() {
+        list.write_whole_addresses();
+    }
+    list
 }
 
 /// Prints a warning for each counterfeit, and how many symbols are only claims.

@@ -75,6 +75,7 @@ impl<'a> CellText<'a> {
         let name = self.table.columns[at].name.as_str();
         let name = match self.view.style {
             Style::Measures => name,
+            Style::Movements if name == "block_timestamp" => "date",
             Style::Movements => name
                 .strip_suffix("_address")
                 .or_else(|| name.strip_suffix("_timestamp"))

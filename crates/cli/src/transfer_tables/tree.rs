@@ -172,7 +172,11 @@ impl Tree<'_> {
     fn edge(&self, owner: VertexId, other: VertexId, edge: &MergedEdge, hop: usize) -> String {
         let vertex = &self.graph.graph[other];
         let arrow = if edge.source == owner { '→' } else { '←' };
-        let mut line = format!("{}{arrow} {}", indent(hop), self.name(vertex, true));
+        let mut line = format!(
+            "{}{arrow} {}",
+            indent(hop),
+            self.name(vertex, self.is_short())
+        );
         line += &format!("  {}", self.amount(edge));
         if edge.count > 1 {
             let count = crate::table::thousands(edge.count);
@@ -192,6 +196,11 @@ impl Tree<'_> {
         }
     }
 
+    /// Whether addresses are shortened: on a terminal.
+    const fn is_short(&self) -> bool {
+        self.view.width.is_some()
+    }
+
     fn name(&self, vertex: &Vertex, is_short: bool) -> String {
         let label = label(self.view.labels, vertex.address);
         let names = &self.names;
@@ -203,7 +212,7 @@ impl Tree<'_> {
             tokens, chain_id, ..
         } = *self.view;
         let text = tokens.format_amount(chain_id, &edge.asset, edge.sum);
-        let short = |token: Address| self.names.text(token, None, false, true);
+        let short = |token: Address| self.names.text(token, None, false, self.is_short());
         let name = tokens.format_asset(chain_id, &edge.asset);
         match edge.asset.token_address {
             // Short addresses must differ here, too.

@@ -39,8 +39,7 @@ fn trees_show_counterfeits_and_transfers_of_nothing() {
     let question = format!("graph -q -r {victim} -n 1 -f tree --token-list t.csv");
     let tree = sample.ok(&question).stdout.to_lowercase();
     for token in [token, fake] {
-        let (begin, end) = (&token[..6], &token[token.len() - 4..]);
-        assert!(tree.contains(&format!("usd6 ({begin}…{end})")), "{tree}");
+        assert!(tree.contains(&format!("usd6 ({token})")), "{tree}");
     }
     let named = tree.matches("usd6").count();
     assert_eq!(tree.matches("usd6 (0x").count(), named, "{tree}");

@@ -72,7 +72,7 @@ fn short_addresses_differ() {
                 ]
             })
             .collect();
-        let page = sample.ok(&format!("{line} --format table")).stdout;
+        let page = seen(&sample, &format!("{line} --format table"), 200).stdout;
         let words = page.split_whitespace().filter(|word| word.contains('…'));
         // Symbols that two tokens have are followed by their addresses.
         let words = words.map(|word| word.trim_matches(['(', ')']));
@@ -86,6 +86,23 @@ fn short_addresses_differ() {
             assert_eq!(found.count(), 1, "{word}");
         }
     }
+}
+
+/// Whoever reads a pipe copies addresses.
+#[test]
+fn addresses_in_pipes_are_whole() {
+    let sample = Sample::small();
+    for line in [
+        "transfers -f table".to_owned(),
+        "transfers --malformed".to_owned(),
+        format!("graph -r {HUB} -n 2 -d both -f table --merge"),
+        format!("graph -r {ROOT} -n 3 -f tree"),
+    ] {
+        let page = sample.ok(&line).stdout;
+        assert!(page.contains("0x") && !page.contains('…'), "{line}: {page}");
+    }
+    let malformed = sample.ok("transfers --malformed").stdout;
+    assert!(malformed.contains(" date ") && malformed.contains("block number"));
 }
 
 #[test]
