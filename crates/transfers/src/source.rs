@@ -16,6 +16,16 @@ pub struct ChainInfo {
     pub name: Option<String>,
 }
 
+impl ChainInfo {
+    /// Whether two sources cannot be of one chain. A source without the hash of its genesis block
+    /// has zero there.
+    pub fn contradicts(&self, other: &Self) -> bool {
+        let hashes = [self.genesis_hash, other.genesis_hash];
+        let differ = hashes[0] != hashes[1] && !hashes.contains(&B256::ZERO);
+        self.chain_id != other.chain_id || differ
+    }
+}
+
 /// A request to a source.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {

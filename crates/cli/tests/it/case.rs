@@ -1,7 +1,7 @@
 //! `txgraph case`: folders with answers, and their reports.
 
 use crate::{
-    harness::{Run, Sample, run},
+    harness::{Run, Sample, bare, run},
     signals::{read_until, send, status},
 };
 use serde_json::Value;
@@ -383,4 +383,35 @@ fn labels_and_notes_are_kept() {
     let notes = json(&sample, "c/case.json")["notes"].clone();
     assert_eq!(notes[1]["text"], "one\ntwo");
     assert!(notes[1]["time"].as_str().unwrap().ends_with(" UTC"));
+}
+
+/// Labels and notes of a case are about one chain.
+#[test]
+fn answers_of_another_chain_are_refused() {
+    let sample = Sample::small();
+    sample.ok("transfers -o t.csv --columns all,-chain_id");
+    fs::remove_file(sample.path("t.csv.meta.json")).unwrap();
+    sample.ok("case new c");
+    sample.ok(&format!("case add c -- nonce {ROOT}"));
+    let other = "--source csv:t.csv --chain-id 5 --covers 0:41";
+    let mut command = bare(sample.folder.path());
+    let line = format!("case add c {other} -- transfers");
+    run(command.args(line.split_whitespace()))
+        .ended(2)
+        .says("of chain 5,")
+        .says("answer 01-nonce of this case of chain 735703")
+        .says("case new DIR");
+    assert_eq!(
+        sample.json("case list c --json")["answers"][0]["chain"]["chain_id"],
+        735_703
+    );
+    sample
+        .ok("case list c")
+        .prints("chain 735703, last block 40");
+    sample.ok("case report c");
+    assert!(
+        sample
+            .read("c/report.html")
+            .contains("Source: chain 735703, last block 40.")
+    );
 }

@@ -13,7 +13,6 @@ pub(crate) use plan::{JoinedTransfers, Member};
 
 use super::backend::Backend;
 use crate::{Capabilities, Error, ErrorKind, ProtectedPaths, Result, SourceSpec};
-use alloy_primitives::B256;
 use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 
 /// Sources of one chain, in the order in which they are asked.
@@ -141,9 +140,7 @@ pub(crate) fn same_chain(
     (one, spec): (&ChainInfo, &SourceSpec),
     (other, first): (&ChainInfo, &SourceSpec),
 ) -> Result<()> {
-    let differs = one.genesis_hash != other.genesis_hash
-        && ![one.genesis_hash, other.genesis_hash].contains(&B256::ZERO);
-    if one.chain_id != other.chain_id || differs {
+    if one.contradicts(other) {
         return Err(Error::usage(format!(
             "{spec} belongs to chain {} ({}), but {first} to chain {} ({})",
             one.chain_id, one.genesis_hash, other.chain_id, other.genesis_hash

@@ -2,7 +2,7 @@
 
 use super::{
     AddArgs,
-    answer::{Answer, FileRecord, LABELS, RECORD, STDERR, STDOUT, is_name, names},
+    answer::{Answer, FileRecord, LABELS, RECORD, STDERR, STDOUT, chain_text, is_name, names},
     child,
     folder::{Folder, now, write_json},
     labels::LabelFile,
@@ -18,7 +18,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use txgraph::{Error, ErrorKind, Result, version};
+use txgraph::{ChainInfo, Error, ErrorKind, Result, Source, version};
 
 /// Options of the case itself. The command gets the others before `--`.
 const OWN: [&str; 4] = ["--quiet", "--verbose", "--explain", "--stats"];
@@ -67,12 +67,16 @@ pub(super) fn run(
     let place = place.map_err(|error| Error::io(&partial.0, error))?;
     let has_labels = !LabelFile::read(&folder.path)?.rows.is_empty();
     let mut added = question.additions(has_labels)?;
-    match question.fixed(&context.control()) {
-        Ok(words) => added.extend(words),
+    let (chain, fixed) = match of_source(&question, context) {
+        Ok(found) => found,
         Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
         // The command states why the source cannot be opened.
-        Err(_) => {}
+        Err(_) => Default::default(),
+    };
+    if let Some(chain) = &chain {
+        check_chain(&folder, chain)?;
     }
+    added.extend(fixed);
     let uses_labels = added.iter().any(|word| word == LABELS);
     if uses_labels {
         let copied = fs::copy(folder.path.join(LABELS), place.join(LABELS));
@@ -88,6 +92,7 @@ pub(super) fn run(
         time: now(),
         seconds: 0.0,
         status: 0,
+        chain,
         tip: None,
         blocks: Vec::new(),
         inputs: question.inputs()?,
@@ -133,6 +138,41 @@ pub(super) fn run(
         )
     ));
     print_data(&stdout)
+}
+
+/// The chain of the source, and the arguments that fix the blocks of the command.
+fn of_source(
+    question: &Question,
+    context: &Context<'_>,
+) -> Result<(Option<ChainInfo>, Vec<String>)> {
+    if question.is_given("cluster") {
+        return Ok(Default::default());
+    }
+    let source = Source::with_config(&question.config()?, &context.control())?;
+    Ok((source.chain().ok().cloned(), question.fixed(&source)?))
+}
+
+/// Refuses an answer of another chain: labels, notes and addresses of a case belong to one.
+fn check_chain(folder: &Folder, chain: &ChainInfo) -> Result<()> {
+    for entry in &folder.case.answers {
+        let answer = folder.answer(entry)?;
+        if let Some(known) = answer.chain.filter(|known| known.contradicts(chain)) {
+            // Chains with one number differ in their first block.
+            let is_one_number = chain.chain_id == known.chain_id;
+            let [ours, known] = [chain, &known].map(|it| match is_one_number {
+                true => format!("{} with genesis {}", chain_text(it), it.genesis_hash),
+                false => chain_text(it),
+            });
+            let message = format!(
+                "the source is of chain {ours}, and answer {} of this case of chain {known}",
+                answer.name
+            );
+            return Err(Error::usage(message).hint(
+                "keep answers of another chain in a case of their own: `txgraph case new DIR`",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The added arguments, with the path of the labels.

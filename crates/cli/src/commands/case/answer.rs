@@ -9,7 +9,7 @@ use std::{
     io,
     path::{Component, Path},
 };
-use txgraph::{Error, ErrorKind, Result};
+use txgraph::{ChainInfo, Error, ErrorKind, Result, thousands};
 
 /// The file name of the record.
 pub(super) const RECORD: &str = "answer.json";
@@ -43,6 +43,9 @@ pub(super) struct Answer {
     pub(super) time: String,
     pub(super) seconds: f64,
     pub(super) status: i32,
+    /// The chain of the source, if it could be opened.
+    #[serde(default)]
+    pub(super) chain: Option<ChainInfo>,
     /// The last block of the source.
     pub(super) tip: Option<u64>,
     /// The blocks of the query, if it states them.
@@ -83,10 +86,25 @@ impl Answer {
         words.join(", ")
     }
 
+    /// The chain and the last block of the source in words; empty if they are not known.
+    pub(super) fn source_text(&self) -> String {
+        let chain = self.chain.as_ref();
+        let chain = chain.map(|chain| format!("chain {}", chain_text(chain)));
+        let tip = self.tip.map(|tip| format!("last block {}", thousands(tip)));
+        let words: Vec<_> = chain.into_iter().chain(tip).collect();
+        words.join(", ")
+    }
+
     /// The file of this name.
     pub(super) fn file(&self, name: &str) -> Option<&FileRecord> {
         self.files.iter().find(|file| file.name == name)
     }
+}
+
+/// A chain by its name and number.
+pub(super) fn chain_text(chain: &ChainInfo) -> String {
+    let name = chain.name.iter().map(|name| format!("{name} "));
+    format!("{}{}", name.collect::<String>(), chain.chain_id)
 }
 
 impl FileRecord {

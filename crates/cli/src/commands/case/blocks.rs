@@ -2,7 +2,7 @@
 
 use super::{answer::Blocks, question::Question};
 use crate::argv;
-use txgraph::{BlockRange, Capability, Result, RunControl, Source};
+use txgraph::{BlockRange, Capability, Result, Source};
 
 /// Options that choose blocks.
 const BLOCKS: [&str; 5] = ["blocks", "from_block", "to_block", "since", "until"];
@@ -10,14 +10,10 @@ const BLOCKS: [&str; 5] = ["blocks", "from_block", "to_block", "since", "until"]
 impl Question {
     /// The arguments that fix the blocks of a command that names none, so that it is the same
     /// question when the chain has grown.
-    pub(super) fn fixed(&self, control: &RunControl) -> Result<Vec<String>> {
+    pub(super) fn fixed(&self, source: &Source) -> Result<Vec<String>> {
         let asks = |ids: &[&str]| ids.iter().any(|id| self.is_given(id));
         let has_blocks = self.knows("blocks") && !asks(&BLOCKS) && !asks(&["tx", "year"]);
         let has_state = self.knows("block") && !self.is_given("block");
-        if self.is_given("cluster") || !(has_blocks || has_state) {
-            return Ok(Vec::new());
-        }
-        let source = Source::with_config(&self.config()?, control)?;
         let mut words = Vec::new();
         if has_blocks {
             let BlockRange { first, last } = source.default_range()?;

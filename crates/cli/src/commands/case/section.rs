@@ -1,7 +1,7 @@
 //! The section of an answer in a report.
 
 use super::{
-    answer::{Answer, Blocks, FileRecord, LABELS, STDERR, STDOUT},
+    answer::{Answer, Blocks, FileRecord, LABELS, STDERR, STDOUT, chain_text},
     content::{Grid, Part, Picture},
     excerpt,
     folder::{Folder, Note},
@@ -39,7 +39,10 @@ pub(super) fn method_row(answer: &Answer, document: Option<&Value>) -> Vec<Strin
         known => known,
     };
     let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
-    let chain = [text("/chain/name"), text("/chain/chain_id")].join(" ");
+    let chain = match &answer.chain {
+        Some(chain) => chain_text(chain),
+        None => [text("/chain/name"), text("/chain/chain_id")].join(" "),
+    };
     vec![
         answer.name.clone(),
         answer.command.first().cloned().unwrap_or_default(),
@@ -66,11 +69,15 @@ pub(super) fn section(
     parts.push(Part::Lines("Command".into(), command_line(&answer.command)));
     let added = command_line(&answer.added);
     parts.push(Part::Text(format!(
-        "Answer {} of {}, by {}, in {:.1} s.{}{}",
+        "Answer {} of {}, by {}, in {:.1} s.{}{}{}",
         answer.name,
         answer.time,
         answer.program,
         answer.seconds,
+        match answer.source_text() {
+            text if text.is_empty() => text,
+            text => format!(" Source: {text}."),
+        },
         added
             .strip_prefix("txgraph ")
             .map_or_else(String::new, |words| {
