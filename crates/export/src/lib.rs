@@ -74,6 +74,7 @@ pub use metadata::Metadata;
 pub use options::{GraphOptions, TransferTableOptions};
 pub use picture::{Cell, cells, rounded_amount, short_addresses};
 pub use prices::Prices;
+pub use schema::column_names;
 pub use table::{TableWriter, TransferWriter};
 pub use target::{ArrowReceiver, ArrowTarget, MemoryFile, Target, Written};
 pub use text::printable;

@@ -74,6 +74,11 @@ const ON_REQUEST: [(&str, Field); 11] = [
     ("erc20", Field::Schema(TOKEN_ADDRESS)),
 ];
 
+/// The names of all columns of transfers that can be chosen.
+pub fn column_names() -> impl Iterator<Item = &'static str> {
+    Field::names()
+}
+
 /// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {

@@ -350,7 +350,8 @@ fn failure(path: &Path, action: String, Code(code): Code) -> Error {
     let advice = match code {
         ffi::MDBX_EACCESS | ffi::MDBX_EPERM => {
             "permission denied; a reader must be able to write db/mdbx.lck, where it registers itself: \
-             run as the node's user, or give your user write permission for that file"
+             run as the node's user, or give your user write permission for that file, \
+             for example with `setfacl -m u:$USER:rw db/mdbx.lck`"
         }
         ffi::MDBX_VERSION_MISMATCH => {
             "the lock file belongs to another libmdbx (a running reth older than 1.4 or newer than 2.5): \

@@ -102,8 +102,8 @@ pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
     ColumnWord, CounterfeitToken, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat,
     Layout, LineWriter, Link, MemoryFile, Metadata, RecordBatch, Schema, SchemaRef, TableFormat,
-    Target, Token, TokenList, TransferWriter, Written, cells, discard_partial_files, plain_text,
-    printable, rounded_amount, short_addresses, transfer_batch, transfer_schema,
+    Target, Token, TokenList, TransferWriter, Written, cells, column_names, discard_partial_files,
+    plain_text, printable, rounded_amount, short_addresses, transfer_batch, transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,

@@ -4,7 +4,7 @@ use crate::output::print_data;
 use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 use std::collections::BTreeSet;
-use txgraph::{Measure, Result, parse::QueryFile};
+use txgraph::{Measure, Result, column_names, parse::QueryFile};
 
 /// Write a completion script for a shell
 #[derive(Args, Debug)]
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &CompletionsArgs, command: Command) -> Result<()> {
 }
 
 /// The command line with the values that a completion can offer: saved queries, their
-/// parameters, and tables of measures.
+/// parameters, tables of measures, and columns.
 fn with_names(command: Command) -> Result<Command> {
     let questions = QueryFile::list()?;
     let parameters: BTreeSet<String> = questions
@@ -57,7 +57,17 @@ fn with_names(command: Command) -> Result<Command> {
     let tables: BTreeSet<&str> = (Measure::ALL.iter())
         .flat_map(|measure| measure.table_ids().iter().copied())
         .collect();
-    Ok(command
+    let columns: Vec<&str> = column_names().collect();
+    let with_columns = |command: Command| {
+        let columns = PossibleValuesParser::new(columns.clone());
+        command.mut_arg("columns", |arg| arg.value_parser(columns))
+    };
+    let with_columns = ["graph", "transfers", "watch", "query"]
+        .into_iter()
+        .fold(command, |command, name| {
+            command.mut_subcommand(name, with_columns)
+        });
+    Ok(with_columns
         .mut_subcommand("query", |command| {
             command
                 .mut_arg("file", |arg| {
