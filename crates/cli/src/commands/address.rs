@@ -69,8 +69,7 @@ pub(crate) struct AddressArgs {
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
-    $ txgraph address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
-        --chain testdata/small/v2/genesis.json
+    $ txgraph address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c
 ";
 
 /// Runs the command.

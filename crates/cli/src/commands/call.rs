@@ -64,13 +64,12 @@ const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   The balance of an address, now and after block 20:
     $ txgraph call 0xd601451207128971898aab8654521699f35222e2 'balanceOf(address)(uint256)' \\
-        0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --chain testdata/small/v2/genesis.json
+        0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
     $ txgraph call 0xd601451207128971898aab8654521699f35222e2 'balanceOf(address)(uint256)' \\
-        0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20 --chain testdata/small/v2/genesis.json
+        0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20
 
   Any calldata:
-    $ txgraph call --to 0xd601451207128971898aab8654521699f35222e2 --data 0x18160ddd \\
-        --chain testdata/small/v2/genesis.json
+    $ txgraph call --to 0xd601451207128971898aab8654521699f35222e2 --data 0x18160ddd
 ";
 
 /// Runs the command.

@@ -83,8 +83,7 @@ struct VerifyArgs {
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph index build
-    $ txgraph index build --with-internal --to-block 30 --index with-internal \\
-        --chain testdata/small/v2/genesis.json
+    $ txgraph index build --with-internal --to-block 30 --index with-internal
     $ txgraph index update
     $ txgraph index status
     $ txgraph index verify --quick

@@ -199,27 +199,26 @@ struct BundleArgs {
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   Verify everything that the node stores:
-    $ txgraph replay verify --chain testdata/small/v2/genesis.json
+    $ txgraph replay verify
 
   Transfers inside the transactions of the last ten blocks, with fees:
-    $ txgraph replay transfers --blocks -10: --fees --chain testdata/small/v2/genesis.json
+    $ txgraph replay transfers --blocks -10: --fees
 
   The same transfers of all blocks, as Parquet:
-    $ txgraph replay transfers -o internal.parquet --chain testdata/small/v2/genesis.json
+    $ txgraph replay transfers -o internal.parquet
 
   The call tree of one transaction, with names, events and gas:
-    $ txgraph replay trace call --tx 20:3 --format tree --chain testdata/small/v2/genesis.json
+    $ txgraph replay trace call --tx 20:3 --format tree
 
   Do the logs of a token that takes fees account for all changes of balances?
-    $ txgraph replay balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df \\
-        --chain testdata/small/v2/genesis.json
+    $ txgraph replay balances 0x5d0099f6bff140a5de14430d77f1f2faa7aa60df
 
   Write a block with the state that it reads, and replay it without the node:
-    $ txgraph replay bundle bundles --blocks 20 --chain testdata/small/v2/genesis.json
+    $ txgraph replay bundle bundles --blocks 20
     $ txgraph replay verify --source bundle:bundles
 
   Transfers of the native coin, including those inside transactions:
-    $ txgraph transfers --with-internal -t eth --chain testdata/small/v2/genesis.json
+    $ txgraph transfers --with-internal -t eth
 ";
 
 /// Runs the command.

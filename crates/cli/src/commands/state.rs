@@ -48,7 +48,7 @@ const BALANCE: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --block 20
     $ txgraph balance 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \\
-        -t eth,0xd601451207128971898aab8654521699f35222e2 --chain testdata/small/v2/genesis.json
+        -t eth,0xd601451207128971898aab8654521699f35222e2
 ";
 
 /// Print the nonces of accounts

@@ -73,13 +73,12 @@ enum Action {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
+    $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c
     $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
-        --chain testdata/small/v2/genesis.json
+        -o statement.json -o statement.csv
+    $ txgraph statement verify statement.json
     $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
-        --chain testdata/small/v2/genesis.json -o statement.json -o statement.csv
-    $ txgraph statement verify statement.json --chain testdata/small/v2/genesis.json
-    $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
-        --chain testdata/small/v2/genesis.json --table koinly -o koinly.csv
+        --table koinly -o koinly.csv
 ";
 
 /// Runs the command.

@@ -39,8 +39,7 @@ pub(crate) struct TokenArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
-    $ txgraph token 0xd601451207128971898aab8654521699f35222e2 \\
-        --chain testdata/small/v2/genesis.json
+    $ txgraph token 0xd601451207128971898aab8654521699f35222e2
 ";
 
 /// Runs the command.

@@ -52,10 +52,9 @@ pub(crate) struct TxArgs {
 
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
-    $ txgraph tx 20:3 --chain testdata/small/v2/genesis.json
-    $ txgraph tx 20:3 --trace --chain testdata/small/v2/genesis.json
-    $ txgraph tx 0x456f4003e67602f684dd3ece711df9c3d2b90d4c3bde77aad1171b12afb41112 \\
-        --chain testdata/small/v2/genesis.json
+    $ txgraph tx 20:3
+    $ txgraph tx 20:3 --trace
+    $ txgraph tx 0x456f4003e67602f684dd3ece711df9c3d2b90d4c3bde77aad1171b12afb41112
 ";
 
 /// Runs the command.

@@ -1,7 +1,7 @@
 //! Help texts, their examples, man pages and completions.
 
 use crate::harness::{Sample, bare, run};
-use std::{os::unix::fs::symlink, process::Command};
+use std::{fs, process::Command};
 use txgraph_testkit::fixtures;
 
 /// Lines that begin with `$ txgraph`, with their continuations.
@@ -59,7 +59,9 @@ fn commands(sample: &Sample) -> Vec<String> {
 #[test]
 fn examples_work() {
     let sample = Sample::small();
-    symlink(fixtures::testdata(), sample.path("testdata")).unwrap();
+    // scripts/demo.sh copies it there, too.
+    let genesis = fixtures::testdata().join("small/v2/genesis.json");
+    fs::copy(genesis, sample.fixture.path().join("genesis.json")).unwrap();
     let graphviz = Command::new("dot").arg("-V").output().is_ok();
     let commands = commands(&sample);
     assert!(commands.len() >= 12, "{commands:?}");
@@ -164,7 +166,7 @@ fn completions_offer_names() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let script = run(bare(folder.path()).args(["completions", shell])).stdout;
-        for word in ["who-funded", "top-senders-by-amount", "hubs"] {
+        for word in ["who-funded", "top-senders-by-amount", "hubs", "from_label"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
         assert!(script.contains("distributor="), "{shell}");

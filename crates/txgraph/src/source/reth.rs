@@ -58,8 +58,14 @@ impl RethNode {
             static_files: config.static_files.clone(),
             rocksdb: config.rocksdb.clone(),
         };
+        let db = NodeDb::open(&dir)?;
+        // A file of another chain is a mistake, also if a query can do without it.
+        #[cfg(feature = "replay")]
+        if config.chain.is_some() && db.family() != ChainFamily::OpStack {
+            txgraph_replay::ChainRules::of_database(&db, config.chain.as_deref())?;
+        }
         Ok(Self {
-            db: Arc::new(NodeDb::open(&dir)?),
+            db: Arc::new(db),
             source: OnceLock::new(),
             #[cfg(feature = "index")]
             index: OnceLock::new(),
