@@ -23,7 +23,8 @@ use txgraph::{
 /// Show one transaction: transfers, fee, swaps, approvals, net changes
 ///
 /// Prints sender, receiver, method, status and fee, all transfers of tokens and of the native coin,
-/// including internal ones, who swapped what, approvals, and the net balance change of each address.
+/// including internal ones, in the order of execution, who swapped what, approvals, and the net balance
+/// change of each address.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TxArgs {
@@ -152,7 +153,7 @@ impl Page {
             return text + "\nnothing moved\n" + &approvals;
         }
         text += "\nmovements\n";
-        for transfer in &found.transfers {
+        for transfer in found.executed() {
             text += &format!("  {}\n", self.names.movement(transfer));
         }
         text += &self.swaps(found);
@@ -191,7 +192,8 @@ impl Page {
         if !unresolved.is_empty() {
             let traders = unresolved.iter().map(|address| self.named(*address));
             let traders: Vec<_> = traders.collect();
-            lines += "  the transfers do not say what these gave for what: ";
+            lines += "  the transfers do not say what these gave for what, because several tokens or addresses \
+                      gave or got, or what was got was passed on: ";
             lines += &(traders.join(", ") + "\n");
         }
         match lines.is_empty() {

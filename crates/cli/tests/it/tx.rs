@@ -259,3 +259,38 @@ fn traces_are_those_of_the_replay() {
         page.prints(part);
     }
 }
+
+/// The genesis file of another chain is a mistake in every command, also in those that do not need it.
+#[test]
+fn a_chain_file_of_another_chain_is_refused() {
+    let sample = Sample::small();
+    let genesis = fixtures::testdata().join("small/v2/genesis.json");
+    let genesis = std::fs::read_to_string(genesis).unwrap();
+    let other = genesis.replace("0x65920c38", "0x65920c39");
+    std::fs::write(sample.path("other.json"), other).unwrap();
+    for command in [
+        "tx 13:5",
+        "nonce 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
+        "info",
+    ] {
+        let line = format!("{command} --chain other.json");
+        sample.fails(&line, 2, "the given rules are for genesis");
+    }
+}
+
+/// Coins and tokens are printed as they moved, and not one after the other.
+#[test]
+fn movements_are_in_the_order_of_execution() {
+    let sample = Sample::small();
+    let page = sample
+        .ok(&format!("tx 37:1 -q {}", crate::replay::chain()))
+        .stdout;
+    let (_, movements) = page.split_once("movements\n").unwrap();
+    let lines = movements.lines().take_while(|line| !line.is_empty());
+    let kinds: Vec<_> = lines.filter_map(|line| line.split("  ").last()).collect();
+    assert_eq!(
+        kinds,
+        ["transfer", "internal", "transfer", "internal"],
+        "{page}"
+    );
+}

@@ -1,5 +1,6 @@
 //! A summary of one transaction: its sender, all movements, and the balances that changed.
 
+mod execution_order;
 #[cfg(feature = "rpc")]
 mod served;
 
@@ -12,11 +13,14 @@ use crate::{
     source::RethNode, words::number,
 };
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use execution_order::execution_order;
 use serde_json::{Value, json};
 use txgraph_abi::Dictionary;
 use txgraph_graph::{NetChange, Netting, net_changes, netting};
 use txgraph_nodedb::{ChainFamily, Scratch};
-use txgraph_replay::{StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers};
+use txgraph_replay::{
+    NativeTransfer, StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers,
+};
 use txgraph_transfers::{
     BlockRange, BlockTime, Decoder, Fields, TransactionView, Transfer, TransferFilter,
     WrappedNative,
@@ -61,9 +65,21 @@ pub struct TransactionSummary {
     pub approvals: Option<Vec<GrantedApproval>>,
     /// Why transfers inside of the transaction are not known; `None` if they are.
     pub without_internal: Option<String>,
+    /// The places of the transfers in the order of execution; empty if it is not known.
+    pub order: Vec<usize>,
 }
 
 impl TransactionSummary {
+    /// The transfers in the order of execution, else in their total order.
+    pub fn executed(&self) -> impl Iterator<Item = &Transfer> {
+        let all = match self.order.is_empty() {
+            true => &self.transfers[..],
+            false => &[],
+        };
+        let order = self.order.iter().filter_map(|at| self.transfers.get(*at));
+        order.chain(all)
+    }
+
     /// The changed balances: first the balances of the sender, then by address, token and id.
     /// The zero address, which mints come from, is left out.
     pub fn net(&self) -> Vec<NetChange> {
@@ -133,7 +149,7 @@ impl Source {
             served::Found::Served(_, found) => return Ok((found.block, found.index)),
             served::Found::Stored(name) => name,
         };
-        let node = self.node(Capability::Info)?;
+        let node = self.node(Capability::Blocks)?;
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let count = node.db().snapshot()?.body(block)?.tx_count;
@@ -164,7 +180,7 @@ impl Source {
             served::Found::Served(server, found) => return served::summary(server, *found),
             served::Found::Stored(name) => name,
         };
-        let node = self.node(Capability::Info)?;
+        let node = self.node(Capability::Blocks)?;
         let location = Location::find(&self.replay(), node, name)?.0;
         let (block, index) = (location.block, location.index);
         let mut read = Vec::new();
@@ -186,7 +202,14 @@ impl Source {
         } else if summary.success {
             match self.replayed(block, index) {
                 Ok((replay, internal)) => {
-                    add_internal(&mut summary, internal);
+                    let moved = internal.iter().map(|it| it.transfer.clone()).collect();
+                    add_internal(&mut summary, moved);
+                    summary.order = execution_order(
+                        &replay,
+                        &internal,
+                        &summary.transfers,
+                        first_log(&stored, index),
+                    );
                     summary.created = replay.outcome.created.or(summary.created);
                 }
                 Err(error) => summary.without_internal = Some(error.message),
@@ -238,13 +261,9 @@ impl Source {
         let chain_id = self.chain()?.chain_id;
         let mut decoder = Decoder::new(chain_id, &WrappedNative::Auto, &filter);
         decoder.begin_block(header.number, BlockTime::new(header.timestamp));
-        let logs_before: usize = receipts[..at]
-            .iter()
-            .map(|receipt| receipt.logs.len())
-            .sum();
-        let logs_before = u32::try_from(logs_before).unwrap_or(u32::MAX);
+        let first_log = first_log(stored, index);
         let mut transfers =
-            transaction_transfers(&mut decoder, index, Some(&view), &receipt.logs, logs_before);
+            transaction_transfers(&mut decoder, index, Some(&view), &receipt.logs, first_log);
         for transfer in &mut transfers {
             transfer.transaction_hash = Some(*hash);
         }
@@ -276,11 +295,12 @@ impl Source {
             transfers,
             approvals: Some(granted_by(&receipt.logs)),
             without_internal: None,
+            order: Vec::new(),
         })
     }
 
     /// The transaction executed again, with the transfers inside of it.
-    fn replayed(&self, block: u64, index: u32) -> Result<(TransactionReplay, Vec<Transfer>)> {
+    fn replayed(&self, block: u64, index: u32) -> Result<(TransactionReplay, Vec<NativeTransfer>)> {
         let name = TransactionName::Position { block, index };
         let question = self.replay().transaction(name).trace(Trace::Call);
         let (replay, mismatches) = question.one(None)?;
@@ -293,8 +313,7 @@ impl Source {
                 false => Error::disagrees(mismatch),
             });
         }
-        let internal = replay.internal_transfers(0).into_iter();
-        let internal = internal.map(|movement| movement.transfer).collect();
+        let internal = replay.internal_transfers(0);
         Ok((replay, internal))
     }
 }
@@ -308,6 +327,14 @@ pub(super) fn net_json(change: &NetChange) -> Value {
         "token_id": change.token_id.map(|id| id.to_string()),
         "change": format!("{sign}{}", change.amount),
     })
+}
+
+/// The number of the first log of a transaction in its block.
+fn first_log(stored: &StoredBlock, index: u32) -> u32 {
+    let receipts = stored.receipts.iter().flatten();
+    let before = receipts.take(usize::try_from(index).unwrap_or(usize::MAX));
+    let logs = before.map(|receipt| receipt.logs.len()).sum::<usize>();
+    u32::try_from(logs).unwrap_or(u32::MAX)
 }
 
 fn too_few(block: u64, count: u64) -> Error {

@@ -109,6 +109,7 @@ pub(super) fn summary(server: &RpcSource, found: FoundTransaction) -> Result<Tra
         approvals: None,
         // Nothing is left of what a failed transaction moved.
         without_internal: without_internal.filter(|_| success),
+        order: Vec::new(),
     })
 }
 
