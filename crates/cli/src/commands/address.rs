@@ -15,7 +15,7 @@ use txgraph::{
     Activity, Address, AddressProfile, AmountSum, Asset, BlockRanges, BlockTime, ColumnType,
     Counterparty, Creation, FirstSent, HeldItem, MovedAsset, Result, ScanReport, Table,
     TokenStandard, Transfer, U256, Unrecorded,
-    parse::{Checksum, addresses, parse_address, utc},
+    parse::{Checksum, assets, parse_address, utc},
     printable,
 };
 
@@ -34,6 +34,9 @@ pub(crate) struct AddressArgs {
     address: String,
 
     /// Tokens whose balances are read [default: the ten most transferred]
+    ///
+    /// Addresses, or symbols of --token-list and of well-known tokens. The balance of the native coin is
+    /// read in any case; with `eth` alone, it is the only one.
     #[arg(short, long, value_name = "TOKEN")]
     token: Vec<String>,
 
@@ -88,7 +91,8 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     if args.with_internal {
         question = question.internal();
     }
-    for token in addresses(&args.token, Checksum::Verify)? {
+    let list = source.token_list(&args.names.tokens.token_list)?;
+    for token in assets(&args.token, &source, list.as_ref())? {
         question = question.token(token);
     }
     if let Some(block) = args.block.read(&source)? {

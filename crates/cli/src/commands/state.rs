@@ -9,7 +9,7 @@ use crate::{
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
-    Address, AnalysisFormat, BlockState, Error, Labels, Result, SlotState, Source, TokenList,
+    Address, AnalysisFormat, BlockState, Error, Hint, Labels, Result, SlotState, Source, TokenList,
     TokenNames, U256,
     parse::{self, Checksum, addresses},
     printable,
@@ -37,6 +37,8 @@ pub(crate) struct BalanceArgs {
     addresses: Vec<String>,
 
     /// Tokens, instead of the native coin; `eth` is the native coin
+    ///
+    /// Addresses, or symbols of well-known tokens and of the token list in txgraph.toml.
     #[arg(short, long, value_name = "TOKEN", value_delimiter = ',')]
     token: Vec<String>,
 
@@ -135,13 +137,14 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let holders = addresses(&args.addresses, Checksum::Verify)?;
-    let mut assets = Vec::new();
-    for word in &args.token {
-        assets.push(match word.as_str() {
-            "eth" | "native" => None,
-            token => Some(parse::parse_address(token, Checksum::Verify)?),
-        });
-    }
+    let list = source.token_list(&[""; 0])?;
+    let assets = parse::assets(&args.token, &source, list.as_ref());
+    let mut assets = assets.map_err(|error| match error.hint {
+        Some(Hint::NameTokenList) => {
+            error.hint("name it by its address, or set `token-list` in txgraph.toml")
+        }
+        _ => error,
+    })?;
     if assets.is_empty() {
         assets.push(None);
     }

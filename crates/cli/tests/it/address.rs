@@ -409,3 +409,38 @@ fn contracts_that_pay_without_logs_are_noticed() {
     let whole = ask(&sample, &format!("{pool} --with-internal"));
     assert!(whole["unrecorded"].is_null(), "{whole}");
 }
+
+#[test]
+fn tokens_of_balances_can_be_the_native_coin_or_a_symbol() {
+    let sample = Sample::small();
+    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+    let token = "0xd601451207128971898aab8654521699f35222e2";
+    let list = format!("address,symbol,decimals\n{token},USD6,6\n");
+    std::fs::write(sample.path("t.csv"), list).unwrap();
+    sample.write_genesis();
+    let balances = |line: &str| {
+        let found = sample.json(&format!(
+            "address {root} {line} --chain genesis.json --json -q"
+        ));
+        let balances = found["balances"].as_array().unwrap().iter();
+        balances.map(|it| it["token"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(balances("-t eth"), [Value::Null]);
+    for line in [
+        format!("-t eth,{token}"),
+        "-t usd6 --token-list t.csv".to_owned(),
+    ] {
+        assert_eq!(balances(&line), [Value::Null, token.into()]);
+    }
+    let found = sample.json(&format!("address {root} --json -q"));
+    assert_eq!(
+        found["state"]["account"]["balance"],
+        found["balances"][0]["value"]
+    );
+    sample.fails(&format!("address {root} -t USD6"), 2, "--token-list FILE");
+    sample.fails(
+        &format!("balance {root} -t USD6"),
+        2,
+        "name it by its address",
+    );
+}

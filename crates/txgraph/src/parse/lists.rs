@@ -15,7 +15,7 @@ const LIST_BYTES_MAX: u64 = 64 << 20;
 /// Calls `each` for every value of a list. `@FILE` stands for the first column of a file:
 /// one value per line, or CSV. Empty lines, lines that start with `#`, and a first line
 /// whose first field is `address` or `token_address` are skipped.
-fn for_each(written: &[String], mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
+pub(super) fn for_each(written: &[String], mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
     let items = written.iter().flat_map(|text| text.split(','));
     for item in items.map(str::trim) {
         match item.strip_prefix('@') {

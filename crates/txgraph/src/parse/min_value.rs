@@ -9,6 +9,7 @@
 //!
 //! Tokens that are not named in the third form have no smallest amount.
 
+use super::lists::for_each;
 use crate::{
     BlockSpec, Error, Hint, Result, Selection, Source,
     grammar::{Checksum, parse_address, parse_amount, shortened},
@@ -278,6 +279,22 @@ impl<'a> Units<'a> {
             None => Ok(decimals(&self.with_claims(&[token])?)),
         }
     }
+}
+
+/// Reads tokens, in order: addresses, symbols of a list or of well-known tokens, and `eth` or
+/// `native` for the native coin (`None`).
+pub fn assets(
+    written: &[String],
+    source: &Source,
+    list: Option<&TokenList>,
+) -> Result<Vec<Option<Address>>> {
+    let units = Units::new(source, list, Checksum::Verify, &[], &TokenFilter::All);
+    let mut assets = Vec::new();
+    for_each(written, |text| {
+        assets.push(units.token(text)?);
+        Ok(())
+    })?;
+    Ok(assets)
 }
 
 /// Whether a text names a token by its symbol.

@@ -38,7 +38,7 @@ pub use bounds::{first_block, last_block};
 pub use labels::{labels, stop_list};
 pub use lists::{addresses, block_specs, tokens, wrapped_native};
 #[cfg(feature = "export")]
-pub use min_value::{check_min_value, parse_token_id};
+pub use min_value::{assets, check_min_value, parse_token_id};
 #[cfg(feature = "export")]
 pub use output::Output;
 #[cfg(all(feature = "export", feature = "replay"))]

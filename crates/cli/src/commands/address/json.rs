@@ -40,9 +40,12 @@ impl Shown {
             })
         });
         let state = found.state.as_ref().map(|state| {
+            let mut account = json!(state.account);
+            // As all amounts.
+            account["balance"] = state.account.balance.to_string().into();
             json!({
                 "block": state.block,
-                "account": state.account,
+                "account": account,
                 "is_contract": state.code_bytes > 0 && state.delegate.is_none(),
                 "code_bytes": state.code_bytes,
                 "delegate": state.delegate,

@@ -23,7 +23,8 @@ pub struct Profile<'s> {
     source: &'s Source,
     address: Address,
     selection: Selection,
-    tokens: Vec<Address>,
+    /// `None`: the tokens with the most transfers.
+    tokens: Option<Vec<Address>>,
     block: Option<u64>,
     top: usize,
 }
@@ -115,7 +116,7 @@ impl Source {
             source: self,
             address,
             selection: Selection::default(),
-            tokens: Vec::new(),
+            tokens: None,
             block: None,
             top: 10,
         }
@@ -142,11 +143,10 @@ impl Profile<'_> {
     }
 
     /// Reads the balance of this token. Call again for more; default: the tokens with the most
-    /// transfers.
-    pub fn token(mut self, token: Address) -> Self {
-        if !self.tokens.contains(&token) {
-            self.tokens.push(token);
-        }
+    /// transfers. `None` is the native coin, whose balance is read in any case.
+    pub fn token(mut self, token: impl Into<Option<Address>>) -> Self {
+        let tokens = self.tokens.get_or_insert_default();
+        tokens.extend(token.into().filter(|token| !tokens.contains(token)));
         self
     }
 
@@ -173,11 +173,7 @@ impl Profile<'_> {
         let (request, cut) = self.request()?;
         let (seen, mut scan) = retry_on_reorg(source, || self.transfers(&request))?;
         scan.caveats.extend(cut);
-        let tokens = if self.tokens.is_empty() {
-            seen.most_tokens()
-        } else {
-            self.tokens.clone()
-        };
+        let tokens = self.tokens.clone().unwrap_or_else(|| seen.most_tokens());
         let Seen {
             transfers,
             received,
