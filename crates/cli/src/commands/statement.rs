@@ -126,8 +126,11 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
         let blocks = statement.blocks.into();
         let lists = &args.names.tokens;
         let names = Names::read(lists, labels, source, tokens, &blocks, terminal)?;
-        if for_accounting && let Some(note) = statement.add_accounting(&names.tokens)? {
-            terminal.note(format_args!("{note}"));
+        if for_accounting {
+            let notes = statement.add_accounting(&names.tokens)?;
+            notes
+                .iter()
+                .for_each(|note| terminal.note(format_args!("{note}")));
         }
         terminal.written(&statement.write(&outputs)?);
         if is_shown {
@@ -154,11 +157,8 @@ fn print(
 
 fn verify(file: &std::path::Path, source: &Source, context: &Context<'_>) -> Result<()> {
     let text = std::fs::read(file).map_err(|error| Error::io(file, error))?;
-    let named = |mut error: Error| {
-        error.message = format!("{}: {}", file.display(), error.message);
-        error
-    };
-    let verified = source.verify_statement(&text).map_err(named)?;
+    let verified = source.verify_statement(&text);
+    let verified = verified.map_err(|error| error.at(file.display()))?;
     if let Some(difference) = verified.difference {
         let message = format!("{}: {difference}", file.display());
         return Err(Error::new(ErrorKind::Failed, message));

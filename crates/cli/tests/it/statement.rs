@@ -160,3 +160,28 @@ fn wrong_questions_are_refused() {
     );
     assert_eq!(year.stdout.lines().count(), 3, "{}", year.stdout);
 }
+
+/// Transfers of nothing are no income and no spending.
+#[test]
+fn accounting_programs_get_no_transfers_of_nothing() {
+    let sample = small();
+    let victim = &sample.fixture.truth["scenarios"]["address-poisoning"]["victim"];
+    let line = format!(
+        "statement {} --chain genesis.json --table",
+        victim.as_str().unwrap()
+    );
+    for (table, amounts) in [
+        ("koinly", ["Sent Amount", "Received Amount"]),
+        ("rotki", ["Amount"; 2]),
+    ] {
+        let run = sample.ok(&format!("{line} {table} -f csv"));
+        run.says("not in the tables `koinly` and `rotki`: transfers of nothing");
+        let rows = run.rows();
+        assert!(
+            !rows.is_empty()
+                && rows
+                    .iter()
+                    .all(|row| amounts.iter().all(|it| row[*it] != "0"))
+        );
+    }
+}

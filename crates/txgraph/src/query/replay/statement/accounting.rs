@@ -3,7 +3,8 @@
 //! [Koinly](https://support.koinly.io/en/articles/9489976-how-to-create-a-custom-csv-file-with-your-data)
 //! (universal template) and [rotki](https://docs.rotki.com/usage-guides/import-data.html) (generic
 //! events). Their amounts have a decimal point, so tokens without known decimals are left out, and so
-//! are ERC-721 and ERC-1155, which neither format has.
+//! are ERC-721 and ERC-1155, which neither format has. Transfers of nothing are left out, too: they
+//! change no balance, and anyone can make them in the name of the account.
 
 use super::{AccountStatement, Entry, StatementRow};
 use crate::{COIN_DECIMALS, Result, grammar::utc, in_units, words::number};
@@ -43,13 +44,13 @@ const ROTKI: [&str; 8] = [
 ];
 
 impl AccountStatement<'_> {
-    /// Adds the tables `koinly` and `rotki`, with the symbols and decimals of `tokens`. Returns a note
-    /// on rows that they leave out, if there are such.
+    /// Adds the tables `koinly` and `rotki`, with the symbols and decimals of `tokens`. Returns notes
+    /// on rows that they leave out.
     ///
     /// # Errors
     ///
     /// If the chain of the source is not known.
-    pub fn add_accounting(&mut self, tokens: &TokenList) -> Result<Option<String>> {
+    pub fn add_accounting(&mut self, tokens: &TokenList) -> Result<Vec<String>> {
         let chain_id = self.source.chain()?.chain_id;
         let units = Units {
             chain_id,
@@ -61,13 +62,26 @@ impl AccountStatement<'_> {
             (self.rows.iter()).partition(|row| units.decimals(row.asset).is_some());
         self.tables.push(koinly(&known, &units));
         self.tables.push(rotki(&known, &units));
-        let rows = number(unknown.len() as u64, "row is", "rows are");
-        Ok((!unknown.is_empty()).then(|| {
-            format!(
-                "{rows} not in the tables `koinly` and `rotki`: of tokens without known decimals, \
-                 or of ERC-721 or ERC-1155"
-            )
-        }))
+        let empty = known.iter().filter(|row| {
+            let amount = row.received.max(row.sent);
+            matches!(row.entry, Entry::Transfer(_)) && amount.is_some_and(|it| it.is_zero())
+        });
+        let left_out = [
+            (
+                unknown.len(),
+                "of tokens without known decimals, or of ERC-721 or ERC-1155",
+            ),
+            (
+                empty.count(),
+                "transfers of nothing, which anyone can make in the name of the account",
+            ),
+        ];
+        let notes = left_out.iter().filter(|(count, _)| *count > 0);
+        let notes = notes.map(|(count, why)| {
+            let rows = number(*count as u64, "row is", "rows are");
+            format!("{rows} not in the tables `koinly` and `rotki`: {why}")
+        });
+        Ok(notes.collect())
     }
 
     /// The symbols of tokens; an address where two tokens of the statement have one symbol.
@@ -149,6 +163,11 @@ fn described(row: &StatementRow) -> String {
     }
 }
 
+/// Whether a row changes the balance. Transfers to itself and transfers of nothing do not.
+fn changes_balance(row: &StatementRow) -> bool {
+    row.received.unwrap_or_default() != row.sent.unwrap_or_default()
+}
+
 /// The rows of each transaction. A row outside of transactions is a group of its own.
 fn groups<'a>(rows: &[&'a StatementRow]) -> Vec<Vec<&'a StatementRow>> {
     let together = |a: &&StatementRow, b: &&StatementRow| {
@@ -165,8 +184,7 @@ fn koinly(rows: &[&StatementRow], units: &Units<'_>) -> Table {
         let (fees, moved): (Vec<_>, Vec<_>) =
             group.into_iter().partition(|row| row.entry == Entry::Fee);
         let mut fee = fees.first().copied();
-        // Transfers to itself change nothing.
-        let moved = moved.into_iter().filter(|row| row.received != row.sent);
+        let moved = moved.into_iter().filter(|row| changes_balance(row));
         let moved: Vec<&StatementRow> = moved.collect();
         let lines: Vec<Vec<&StatementRow>> = match moved[..] {
             [a, b] if a.sent.is_some() != b.sent.is_some() && a.asset != b.asset => vec![moved],
@@ -235,7 +253,7 @@ fn rotki(rows: &[&StatementRow], units: &Units<'_>) -> Table {
     for row in rows {
         let sides = [("Income", row.received), ("Spend", row.sent)];
         for (kind, amount) in sides {
-            let Some(amount) = amount.filter(|_| row.received != row.sent) else {
+            let Some(amount) = amount.filter(|_| changes_balance(row)) else {
                 continue;
             };
             let transaction = row.transaction.and_then(|(_, hash)| hash);
