@@ -13,6 +13,12 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
                  or a configuration file; reth's default is ~/.local/share/reth/<chain>"
             ));
         }
+        Hint::NameNode => "pass the data directory of a reth node with --datadir DIR",
+        Hint::ReplayBundle => {
+            "pass the data directory of a reth node with --datadir DIR; of a bundle, `txgraph replay \
+             transfers --tx BLOCK:INDEX` lists what a transaction moves, and `txgraph replay trace call` \
+             prints its calls"
+        }
         Hint::NameChainId => "pass --chain-id",
         Hint::DropChainId => "leave --chain-id out",
         Hint::NameChainFile => {

@@ -97,10 +97,13 @@ impl Error {
 
     /// A query that the source cannot answer.
     pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
-        Self::new(
-            ErrorKind::Unsupported(capability),
-            format!("{source}: this source cannot {capability}"),
-        )
+        let message = format!("{source}: this source cannot {capability}");
+        let ours = Self::new(ErrorKind::Unsupported(capability), message);
+        match source.kind() {
+            "reth" => ours,
+            "bundle" => ours.with_hint(Hint::ReplayBundle),
+            _ => ours.with_hint(Hint::NameNode),
+        }
     }
 
     /// A failure of reading or writing `path`.

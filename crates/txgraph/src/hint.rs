@@ -14,6 +14,10 @@ pub enum Hint {
     Text(String),
     /// Name a source.
     NameSource,
+    /// Name the data directory of a node, which can do everything.
+    NameNode,
+    /// The same, or replay transactions of the bundle.
+    ReplayBundle,
     /// Name the chain id.
     NameChainId,
     /// Do not name a chain id.
@@ -87,6 +91,10 @@ impl fmt::Display for Hint {
         f.write_str(match self {
             Self::Text(text) => text,
             Self::NameSource => "name the data directory of a node, or another source",
+            Self::NameNode => "name the data directory of a reth node",
+            Self::ReplayBundle => {
+                "name the data directory of a reth node, or replay the transactions of the bundle"
+            }
             Self::NameChainId => "set the chain id",
             Self::DropChainId => "do not set the chain id",
             Self::NameChainFile => "set the genesis file of the chain",

@@ -263,3 +263,24 @@ fn tainted_amounts_of_mainnet_blocks_add_up() {
     let all = ["given", "got", "passed_on", "slot", "transfer"];
     assert!(rules.iter().eq(all), "{rules:?}");
 }
+
+/// Commands that need a node say what works without one.
+#[test]
+fn hints_name_what_bundles_can_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = fixtures::testdata().join("bundles/20.json.zst");
+    for command in [
+        "tx 20:3",
+        "statement 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
+    ] {
+        let line = format!("{command} --source bundle:{}", bundle.display());
+        let run = ask(folder.path(), &line).ended(2);
+        run.says("this source cannot read blocks");
+        run.says("txgraph replay transfers --tx BLOCK:INDEX");
+    }
+    let line = format!(
+        "replay transfers --tx 20:3 --source bundle:{}",
+        bundle.display()
+    );
+    ask(folder.path(), &line).ended(0);
+}
