@@ -5,7 +5,7 @@
 //! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
 //! replay, an index or a cluster.
 //!
-//! Modules, each using only those before it: amount, netting, request, timing, graph, interner, branch_ends,
+//! Modules, each using only those before it: amount, netting, request, timing, graph, disorder, interner, branch_ends,
 //! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, transactions,
 //! swaps, expand, build, search, paths, common_counterparties.
 
@@ -29,6 +29,7 @@ mod amount;
 mod assemble;
 mod branch_ends;
 mod build;
+mod disorder;
 mod graph;
 mod merged;
 mod merged_edges;

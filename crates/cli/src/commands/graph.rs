@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
     Direction, EndReason, Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result,
-    Source, Target, TokenList, parse::GraphQuery,
+    Source, Target, TokenFilter, TokenList, TransferGraph, parse::GraphQuery,
 };
 
 /// Follow transfers from some addresses and write the graph around them
@@ -137,6 +137,8 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     if context.explains(&source, &request)? {
         return Ok(());
     }
+    let begins = &question.request().filter.tokens;
+    let begins = query.through_swaps.then(|| begins.clone());
     let answer = question.run()?;
     terminal.stats.phase("search");
     let done = answer.write_all(&outputs)?;
@@ -169,6 +171,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
             terminal.note(format_args!("{}", hints::CONTRACT_SWAPS));
         }
         poisoning::warn(terminal, &Poisoning::of(&answer));
+        note_disorder(&answer, begins.as_ref(), terminal);
     }
     token_notes::note(&done.tokens, terminal);
     if let Some(form) = form {
@@ -185,6 +188,27 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let is_indexed = source.is_indexed(&request);
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     exit::last_of(done.failed)
+}
+
+/// Notes transfers that cannot have passed on what the roots sent.
+fn note_disorder(answer: &TransferGraph, begins: Option<&TokenFilter>, terminal: &Terminal) {
+    let (one, many) = match answer.direction {
+        Direction::In => (
+            "transfer arrived after the tokens had left its receiver",
+            "transfers arrived after the tokens had left their receivers",
+        ),
+        _ => (
+            "transfer left its sender before the tokens arrived there",
+            "transfers left their senders before the tokens arrived there",
+        ),
+    };
+    let count = answer.out_of_order(begins);
+    if count > 0 {
+        terminal.note(format_args!(
+            "{}; --time-respecting leaves such transfers out",
+            number(count, one, many)
+        ));
+    }
 }
 
 /// The query with its other outputs, if its transfers are shown to people.

@@ -270,3 +270,27 @@ fn merged_edges_add_up() {
         .sum();
     assert_eq!(count, single.len() as u64);
 }
+
+#[test]
+fn vertices_alone_on_stdout_have_the_format() {
+    let sample = Sample::small();
+    let line = "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -q --vertices -";
+    assert_eq!(sample.rows(&format!("{line} -f csv")), sample.rows(line));
+    let lines = sample.ok(&format!("{line} -f jsonl")).stdout;
+    assert!(
+        lines.lines().all(|it| it.starts_with("{\"id\":")),
+        "{lines}"
+    );
+    sample.fails(&format!("{line} -f svg"), 2, "unknown table format");
+}
+
+/// Transfers that cannot have passed on what the root sent are counted.
+#[test]
+fn transfers_before_an_arrival_are_noted() {
+    let sample = Sample::small();
+    let line = "graph -r 0xd7c2a46d7ceb859cef23ac4d5102723f805cc7a4 -n 3";
+    let note = "24 transfers left their senders before the tokens arrived there";
+    sample.ok(&format!("{line} -o all.csv")).says(note);
+    let run = sample.ok(&format!("{line} --time-respecting -o timely.csv"));
+    assert!(!run.stderr.contains("before the tokens arrived"), "{run:?}");
+}

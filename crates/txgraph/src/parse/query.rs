@@ -259,16 +259,20 @@ impl GraphQuery {
     fn files(&self) -> Result<Vec<(GraphFormat, Target)>> {
         // Vertices alone: nothing else is written unless it is asked for.
         let Output { output, format, .. } = &self.output;
-        if self.vertices.is_some() && output.is_empty() && format.is_none() {
-            return Ok(Vec::new());
+        match &self.vertices {
+            Some(path) if output.is_empty() && (format.is_none() || path == "-") => Ok(Vec::new()),
+            _ => self.output.targets(),
         }
-        self.output.targets()
     }
 
     fn vertices(&self) -> Result<Option<(TableFormat, Target)>> {
         let Some(path) = &self.vertices else {
             return Ok(None);
         };
+        // Alone on stdout, they have the format.
+        if path == "-" && self.output.output.is_empty() {
+            return Ok(self.output.targets()?.pop());
+        }
         let target = Target::from(PathBuf::from(path));
         Ok(Some((TableFormat::of(&target)?, target)))
     }
