@@ -205,7 +205,8 @@ pub(super) fn swap_caveats(unresolved: u64, direction: Direction, internal: bool
     };
     if unresolved > 0 {
         caveats.push(format!(
-            "{} not say what was given for what, so that the tokens are followed {ends}",
+            "{} not say what was given for what (several tokens or addresses gave or got, or what was got \
+             was passed on), so that the tokens are followed {ends}",
             number(unresolved, "swap does", "swaps do")
         ));
     }
