@@ -164,7 +164,7 @@ impl PatternFinder {
         proceed()?;
         let mut found: Vec<(u64, Found)> = found
             .into_iter()
-            .map(|found| (history.addresses_in(&found.evidence), found))
+            .map(|found| (history.addresses_in(&found), found))
             .collect();
         found.sort_by_cached_key(|(addresses, it)| {
             let first = it.evidence.iter().map(|(number, _)| *number).min();

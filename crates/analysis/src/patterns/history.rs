@@ -215,13 +215,15 @@ impl History {
         self.assets.value(asset).is_none()
     }
 
-    /// The number of addresses in the evidence.
-    pub(super) fn addresses_in(&self, evidence: &[(u32, &'static str)]) -> u64 {
-        let ends = evidence.iter().flat_map(|(number, _)| {
+    /// The number of addresses in the evidence. The spender of a drainer is in the approvals, and mostly
+    /// in no transfer.
+    pub(super) fn addresses_in(&self, found: &Found) -> u64 {
+        let ends = found.evidence.iter().flat_map(|(number, _)| {
             let movement = self.get(*number);
             [movement.from, movement.to]
         });
         let mut addresses: Vec<u32> = ends.map(|account| self.accounts.value(account).0).collect();
+        addresses.push(found.address);
         addresses.sort_unstable();
         addresses.dedup();
         addresses.len() as u64

@@ -1,6 +1,6 @@
 //! Taint as tables, and as JSON.
 
-use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintedSlot, TaintedSwap};
+use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintSink, TaintedSlot, TaintedSwap};
 use crate::{ColumnType, MeasureResult, Table, Value, ratio::share, table::transaction_name};
 use alloy_primitives::{Address, B256};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -20,17 +20,10 @@ impl Taint {
     /// Where the tokens are, with the share of each address.
     fn ends(&self) -> Table {
         use ColumnType::{Address, Amount, F64, Text, U64};
-        let assets = self.ends.chunk_by(|a, b| {
-            (a.token_address, a.token_standard) == (b.token_address, b.token_standard)
-        });
-        let rows = assets.flat_map(|ends| {
-            let total: AmountSum = ends.iter().map(|end| end.amount).sum();
-            ends.iter().map(move |end| (end, share(end.amount, total)))
-        });
         Table::of(
             "ends",
             self.title(),
-            rows,
+            self.shares(),
             &[
                 ("address", Address, |(end, _)| end.address.into()),
                 ("token_address", Address, |(end, _)| {
@@ -49,6 +42,17 @@ impl Taint {
                 ("last_block", U64, |(end, _)| end.last_block.into()),
             ],
         )
+    }
+
+    /// The ends, each with its share of the tokens of its kind.
+    fn shares(&self) -> impl Iterator<Item = (&TaintSink, Option<f64>)> {
+        let assets = self.ends.chunk_by(|a, b| {
+            (a.token_address, a.token_standard) == (b.token_address, b.token_standard)
+        });
+        assets.flat_map(|ends| {
+            let total: AmountSum = ends.iter().map(|end| end.amount).sum();
+            ends.iter().map(move |end| (end, share(end.amount, total)))
+        })
     }
 
     /// The meaning of the amounts, and the unknown parts.
@@ -292,6 +296,13 @@ struct SlotJson {
     tainted: String,
 }
 
+#[derive(Serialize)]
+struct EndJson<'a> {
+    #[serde(flatten)]
+    end: &'a TaintSink,
+    share: Option<f64>,
+}
+
 impl From<&TaintedSlot> for SlotJson {
     fn from(it: &TaintedSlot) -> Self {
         Self {
@@ -328,7 +339,8 @@ impl Serialize for Taint {
         json.serialize_field("uncompared", &self.uncompared)?;
         json.serialize_field("unresolved_swaps", &self.unresolved_swaps)?;
         json.serialize_field("follows_swaps", &self.follows_swaps)?;
-        json.serialize_field("ends", &self.ends)?;
+        let ends = self.shares().map(|(end, share)| EndJson { end, share });
+        json.serialize_field("ends", &ends.collect::<Vec<_>>())?;
         json.serialize_field("sources", &sources)?;
         json.serialize_field("ledger", &ledger)?;
         let swaps: Vec<SwapJson> = self.swaps.iter().map(Into::into).collect();
