@@ -2,6 +2,7 @@
 
 use alloy_primitives::{Address, hex};
 use std::borrow::Cow;
+use txgraph_base::number;
 
 /// Replaces every character that is not seen as it is: control characters, line breaks,
 /// characters without width and changes of direction. Tabs and line breaks become spaces,
@@ -46,10 +47,9 @@ pub(crate) fn printable_short(text: &str, chars: usize) -> String {
     }
 }
 
-/// Returns a count with its noun: `1 hub`, `2 hubs`.
+/// Returns a count with its noun: `1 hub`, `2,000 hubs`.
 pub(crate) fn counted(count: u64, one: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {one}{plural}")
+    number(count, one, &format!("{one}s"))
 }
 
 /// Appends `0x` and lower-case hex.

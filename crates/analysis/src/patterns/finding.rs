@@ -4,7 +4,7 @@ use crate::serial::decimal;
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use std::collections::{BTreeMap, btree_map::Entry};
-use txgraph_base::string_enum;
+use txgraph_base::{number, string_enum};
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::TokenStandard;
 
@@ -175,9 +175,6 @@ pub(super) const REST_PERCENT: u64 = 90;
 
 /// `3 senders`, `1 sender`.
 pub(super) fn counted(count: usize, what: &str) -> String {
-    let mut text = format!("{count} {what}");
-    if count == 1 {
-        text.truncate(text.len() - usize::from(text.ends_with('s')));
-    }
-    text
+    let one = what.strip_suffix('s').unwrap_or(what);
+    number(count as u64, one, what)
 }

@@ -15,6 +15,7 @@ use crate::{
 use alloy_primitives::hex;
 use layout::places;
 use std::collections::BTreeMap;
+use txgraph_base::thousands;
 use txgraph_graph::{TransferGraph, VertexId};
 use txgraph_labels::Category;
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
@@ -85,8 +86,8 @@ fn transactions(graph: &TransferGraph) -> (Vec<Transaction>, Vec<String>) {
     if known.len() > TRANSACTIONS_MAX {
         known.clear();
         let note = format!(
-            "{transfers}, more than {TRANSACTIONS_MAX}: the file has aggregated edges, and no \
-             transactions"
+            "{transfers}, more than {}: the file has aggregated edges, and no transactions",
+            thousands(TRANSACTIONS_MAX as u64)
         );
         return (known, vec![note]);
     }

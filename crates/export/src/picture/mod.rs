@@ -45,6 +45,7 @@ use node::Node;
 use short_text::{push_days, push_minute, push_moment};
 use std::cmp::Reverse;
 use text::Text;
+use txgraph_base::number;
 use txgraph_graph::{Asset, TransferGraph};
 use unit::{Unit, push_transfers};
 
@@ -109,7 +110,7 @@ impl<'a> Picture<'a> {
         let mut notes = Vec::new();
         if hidden > 0 {
             edge::fold(&mut arrows, &place, place.len() - hidden);
-            let folded = counted(groups.len() as u64, "vertex").replace("vertexs", "vertices");
+            let folded = number(groups.len() as u64, "vertex", "vertices");
             notes.push(format!(
                 "{hidden} addresses with a single counterparty are drawn as {folded}; \
                  tables and JSON contain each of them"

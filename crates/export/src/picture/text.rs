@@ -1,6 +1,6 @@
 //! The texts of a picture under construction.
 
-use crate::decimal::push_integer;
+use crate::{decimal::push_integer, text::counted};
 use std::{fmt::Arguments, io::Write};
 
 /// Appends lines of text, plain or as they are in a DOT file. A picture may have millions of texts, so
@@ -38,14 +38,9 @@ impl<'o> Text<'o> {
         push_integer(self.out, number);
     }
 
-    /// Appends a count with its noun: `1 hub`, `2 hubs`.
+    /// Appends a count with its noun: `1 hub`, `2,000 hubs`.
     pub(super) fn counted(&mut self, count: u64, one: &str) {
-        self.integer(count);
-        self.put(b" ");
-        self.put(one.as_bytes());
-        if count != 1 {
-            self.put(b"s");
-        }
+        self.put(counted(count, one).as_bytes());
     }
 
     /// Lets `write` append text without a character that needs an escape.

@@ -7,6 +7,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
+use txgraph_base::number;
 use txgraph_graph::{Asset, Edge, EndReason, LimitHit, Poisoning, TransferGraph};
 use txgraph_transfers::{BlockTime, Direction};
 
@@ -41,7 +42,7 @@ pub(crate) fn title(graph: &TransferGraph, assets: &[Asset], tokens: &TokenList)
                 None => short,
             }
         }
-        roots => counted(roots.len() as u64, "address").replace("addresss", "addresses"),
+        roots => number(roots.len() as u64, "address", "addresses"),
     };
     let (word, way) = match graph.direction {
         Direction::Out => ("from", " out"),

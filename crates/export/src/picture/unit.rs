@@ -81,8 +81,7 @@ pub fn rounded_amount(
 pub(super) fn push_transfers(out: &mut Text<'_>, count: u64) {
     if count != 1 {
         out.put(b" in ");
-        out.integer(count);
-        out.put(b" transfers");
+        out.counted(count, "transfer");
     }
 }
 

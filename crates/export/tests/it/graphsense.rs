@@ -175,7 +175,7 @@ fn too_many_transfers_are_aggregated_and_too_many_addresses_refused() {
         panic!("one note");
     };
     assert!(
-        note.starts_with("1001 transfers, more than 1000: "),
+        note.starts_with("1,001 transfers, more than 1,000: "),
         "{note}"
     );
 
