@@ -49,7 +49,7 @@ pub(crate) fn note(
     }
     for end in &ends.ends {
         match end.reason {
-            EndReason::SilentRoot => silent_roots(search, ends, end, terminal),
+            EndReason::SilentRoot => silent_roots(ends, end, terminal),
             // Printed with the limits of the search.
             EndReason::Hub | EndReason::StopList | EndReason::ZeroAddress | EndReason::Limit => {}
             EndReason::Contract => line(
@@ -63,8 +63,11 @@ pub(crate) fn note(
                 terminal,
             ),
             EndReason::NoTransfers => {
-                let place = match (blocks.iter().last(), search.direction) {
-                    (Some(range), None | Some(Direction::Out)) => {
+                let place = match (blocks.iter().last(), ends.direction) {
+                    (_, Direction::Both) => {
+                        "without another matching transfer in these blocks".to_owned()
+                    }
+                    (Some(range), Direction::Out) => {
                         format!(
                             "without a further matching transfer up to block {}",
                             range.last
@@ -107,8 +110,8 @@ pub(crate) fn unseen(unseen: &Unseen, terminal: &Terminal) {
     }
 }
 
-fn silent_roots(search: &SearchArgs, ends: &BranchEnds, end: &BranchEnd, terminal: &Terminal) {
-    let verb = match search.direction.unwrap_or_default() {
+fn silent_roots(ends: &BranchEnds, end: &BranchEnd, terminal: &Terminal) {
+    let verb = match ends.direction {
         Direction::Out => "sent by",
         Direction::In => "received by",
         Direction::Both => "of",

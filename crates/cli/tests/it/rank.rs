@@ -101,3 +101,10 @@ fn what_cannot_be_ranked_is_refused() {
         sample.fails(&format!("analyze {line}"), 2, reason);
     }
 }
+
+#[test]
+fn silent_roots_are_asked_in_both_directions() {
+    let root = "0x1111111111111111111111111111111111111111";
+    let run = Sample::small().ok(&format!("analyze rank -r {root}"));
+    run.says("no matching transfer of root 0x1111");
+}

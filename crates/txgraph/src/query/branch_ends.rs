@@ -3,7 +3,7 @@
 use crate::{Result, Source};
 use alloy_primitives::Address;
 use txgraph_graph::{BranchEnd, Contracts, TransferGraph, Unchecked};
-use txgraph_transfers::{BlockRanges, QueriedNames, StateUsed, TransferFilter, Unseen};
+use txgraph_transfers::{BlockRanges, Direction, QueriedNames, StateUsed, TransferFilter, Unseen};
 
 /// Vertices at which branches end that are looked up in the state. More would cost more than a
 /// small search.
@@ -20,6 +20,8 @@ const ROOTS_MAX: usize = 20;
 /// never occurred.
 #[derive(Clone, Debug, Default)]
 pub struct BranchEnds {
+    /// The direction of the search.
+    pub direction: Direction,
     /// The ends by reason.
     pub ends: Vec<BranchEnd>,
     /// The state that says which of them are contracts, if it was asked for.
@@ -63,6 +65,7 @@ impl BranchEnds {
         };
         let contracts = contracts(accounts.as_deref());
         Ok(Self {
+            direction: graph.direction,
             ends: graph.branch_ends(&contracts),
             contracts,
             unchecked: accounts.as_ref().map(|_| unchecked).unwrap_or_default(),
