@@ -97,7 +97,7 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     let words = CellText::new(table, view, rows);
     let begin = match (view.style, view.width) {
         (Style::Movements, Some(_)) => Level::Short,
-        // Whoever reads a file or a pipe copies addresses.
+        // Addresses are copied from files and pipes.
         _ => Level::Full,
     };
     let mut page = Page {

@@ -19,7 +19,7 @@ pub(crate) fn named(
     Ok(list)
 }
 
-/// The list for texts on stdout. Whoever reads a file or a pipe copies addresses.
+/// The list for texts on stdout. Addresses are copied from files and pipes.
 pub(crate) fn for_people(mut list: TokenList, terminal: &Terminal) -> TokenList {
     if !terminal.is_seen() {
         list.write_whole_addresses();

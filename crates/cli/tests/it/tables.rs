@@ -88,7 +88,7 @@ fn short_addresses_differ() {
     }
 }
 
-/// Whoever reads a pipe copies addresses.
+/// Addresses are copied from pipes.
 #[test]
 fn addresses_in_pipes_are_whole() {
     let sample = Sample::small();
