@@ -33,9 +33,10 @@ function center(number, least) {
 function hit(event) {
   const box = canvas.getBoundingClientRect();
   const x = (event.clientX - box.left - view.x) / view.k, y = (event.clientY - box.top - view.y) / view.k;
-  const { w, h } = { w: 3 / view.k, h: 3 / view.k };
+  // A small vertex is hit in its neighborhood, too.
+  const near = 3 / view.k;
   const node = data.nodes.findLastIndex((node, number) =>
-    isSeen(number) && Math.abs(x - node.x) <= Math.max(w, nodes[number].w) && Math.abs(y - node.y) <= Math.max(h, nodes[number].h));
+    isSeen(number) && Math.abs(x - node.x) <= Math.max(near, nodes[number].w) && Math.abs(y - node.y) <= Math.max(near, nodes[number].h));
   if (node >= 0) return { node, arrow: -1 };
   let best = 6 / view.k, arrow = -1;
   arrows.forEach(({ shown, box: [left, top, right, bottom], points }, number) => {
