@@ -38,7 +38,7 @@ mkdir -p "$out" "$work"
 export XDG_CACHE_HOME=$work/cache TXGRAPH_CLUSTER_STATE=$work/state TXGRAPH_INDEX=off
 export TXGRAPH_CLUSTER_CONFIG=$work/driver.toml
 unset TXGRAPH_SOURCE TXGRAPH_DATADIR TXGRAPH_CLUSTER
-echo "millions,input,question,engine,run,seconds,cpu_seconds,work_bytes" >"$out/cluster.csv"
+echo "millions,input,query,engine,run,seconds,cpu_seconds,work_bytes" >"$out/cluster.csv"
 trap 'scripts/cluster.sh down' EXIT
 
 # Every frontier goes to the cluster.
@@ -61,7 +61,7 @@ cluster_cpu() {
 # work_bytes: the size of the files that executors wrote.
 work_bytes() { du -sbc "$work"/state/work-* 2>/dev/null | tail -n 1 | cut -f1 || true; }
 
-# ask ENGINE INPUT NAME RUN COMMAND...: times a question, and compares its answer with the first.
+# ask ENGINE INPUT NAME RUN COMMAND...: times a query, and compares its answer with the first.
 # The CPU time covers all processes, and the work bytes are the files of executors; empty if
 # executors deleted files of older jobs in the meantime.
 ask() {
@@ -86,8 +86,8 @@ ask() {
         "$work/times" | tee -a "$out/cluster.csv" >&2
 }
 
-# questions ENGINE RUN: all questions by one engine.
-questions() {
+# queries ENGINE RUN: all queries by one engine.
+queries() {
     local engine=$1 run=$2 input measure options
     local last=$((millions * blocks_per_million - 1))
     for input in node lake; do
@@ -138,20 +138,20 @@ for millions in $sizes; do
     runs=${RUNS:-3}
     [ "$millions" -lt 4 ] || runs=1
     for ((run = 1; run <= runs; run++)); do
-        questions local "$run"
+        queries local "$run"
         for executors in ${EXECUTORS:-1 2}; do
             TXGRAPH_SOURCE=reth:$chain scripts/cluster.sh up "$executors" >"$work/up.log" 2>&1 ||
                 { cat "$work/up.log" >&2; die "the cluster did not start"; }
-            questions "cluster of $executors" "$run"
+            queries "cluster of $executors" "$run"
             memory "cluster of $executors" "$run"
             scripts/cluster.sh down
         done
     done
 done
 
-# The median of each question, and its lowest and highest time.
+# The median of each query, and its lowest and highest time.
 {
-    echo "| millions | input | question | engine | median s | lowest | highest | CPU s |"
+    echo "| millions | input | query | engine | median s | lowest | highest | CPU s |"
     echo "| ---: | --- | --- | --- | ---: | ---: | ---: | ---: |"
     awk -F, 'NR > 1 && $2 != "memory"' "$out/cluster.csv" | sort -t, -k1,1n -k2,3 -k4,4 -k6,6n |
         awk -F, '{ k = $1 " | " $2 " | " $3 " | " $4 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures how cost grows with the chain: the same questions on a chain of 200,000 blocks and on
+# Measures how cost grows with the chain: the same queries on a chain of 200,000 blocks and on
 # one of 4 million (64 million transfers). Called by `./bench.sh scale`.
 #
 #   ./bench.sh scale               about 45 minutes on 2 cores, of which 15 write the chain
@@ -59,8 +59,8 @@ addresses() {
          (NR - 1) % step == 0 && kept < 1000 { print; kept++ }' "$scratch/all"
 }
 
-# questions TIP: measures everything on $chain.
-questions() {
+# queries TIP: measures everything on $chain.
+queries() {
     local address root count edges first=$1
     tip=$1 index=$scratch/index
     rm -rf "$index"
@@ -72,7 +72,7 @@ questions() {
         sed -n 's/.*"transfers": *\([0-9]*\).*/\1/p' | head -1)
     sed -i "s/^\($size\tindex build[^\t]*\t\)0/\1$((count * 39 / 40))/; s/^\($size\tindex update\t\)0/\1$((count / 40))/" "$results"
     measure 'index verify' 1 "$count" index verify --datadir "$chain" --index "$index"
-    say "the chain of $size blocks: questions"
+    say "the chain of $size blocks: queries"
     addresses >"$scratch/frontier.csv"
     measure 'frontier of 1,000, one token' 3 rows \
         $(graph "@$scratch/frontier.csv" 1 --token "$token")
@@ -108,10 +108,10 @@ questions() {
 token=$(sed -n 's/^token = "\(.*\)"/\1/p' benchmarks/workloads.toml | head -1)
 bench_chain 200000
 size=200000
-questions 200000
+queries 200000
 if [ -n "${BENCH_BIG:-}" ]; then chain=$BENCH_BIG; else bench_chain "$blocks"; fi
 size=$blocks
-questions "$blocks"
+queries "$blocks"
 
 {
     printf '# Cost as the chain grows\n\n'
@@ -131,7 +131,7 @@ questions "$blocks"
             return list[int((k + 1) / 2)]
         }
         END {
-            print "| question | transfers | s | CPU µs each | MiB | transfers | s | CPU µs each | MiB | CPU each |"
+            print "| query | transfers | s | CPU µs each | MiB | transfers | s | CPU µs each | MiB | CPU each |"
             print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
             for (i = 1; i <= count; i++) {
                 name = names[i]

@@ -5,8 +5,8 @@
 #   ./bench.sh sources
 #   RUNS=9 BLOCKS=100000 SCRATCH=/fast/disk ./bench.sh sources
 #
-# The ERC-20 transfers of the sample chain are written as tables of each tool. The question reads
-# and decodes every row and finds nothing. A second question counts the rows of each table.
+# The ERC-20 transfers of the sample chain are written as tables of each tool. The query reads
+# and decodes every row and finds nothing. A second query counts the rows of each table.
 # Result: benchmarks/results/sources.tsv.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares a store with scans of the same chain, and checks every result against a scan.
 # The index: build time, size, opening, expanding a frontier, and a search. The lake, compared
-# with the index: build, size of each file, a scan, and questions about addresses.
+# with the index: build, size of each file, a scan, and queries about addresses.
 #
 #   ./bench.sh index
 #   ./bench.sh lake

@@ -8,7 +8,7 @@ import shutil
 
 from check import SILENT, report
 
-QUESTION = ("--with-internal", "--kind", "transfer,mint,burn,wrap,unwrap,value,internal,withdrawal")
+QUERY = ("--with-internal", "--kind", "transfer,mint,burn,wrap,unwrap,value,internal,withdrawal")
 
 
 def rows_of(path):
@@ -97,7 +97,7 @@ def damage_bytes(random, path):
 def run(txgraph, random, exports, foreign, chain, home, count):
     """Damages copies of the exports `count` times. `foreign` are the same exports of another chain."""
     outcomes, wrong = [], []
-    whole = {it: txgraph.answer([it], *chain, *QUESTION) for it in exports}
+    whole = {it: txgraph.answer([it], *chain, *QUERY) for it in exports}
     for case in range(count):
         source, other = random.choice(list(zip(exports, foreign)))
         kind, folder = source.split(":")
@@ -111,7 +111,7 @@ def run(txgraph, random, exports, foreign, chain, home, count):
             twin = path.parent.parent / other.split(":")[1] / path.name
             done = damage_rows(random, path, rows_of(twin) if twin.exists() else [])
         if done:
-            answer = txgraph.answer([f"{kind}:{copy}"], *chain, *QUESTION)
+            answer = txgraph.answer([f"{kind}:{copy}"], *chain, *QUERY)
             outcome = answer.outcome(whole[source]) or SILENT
             print(f"  {source.split('/')[-1]} {path.name}: {done}: {outcome}", flush=True)
             is_stated = outcome.startswith("states")

@@ -1,6 +1,6 @@
 """Asks a server through another one that answers wrongly, refuses, or is behind.
 
-The answer must be whole or an error, and whole where the question can be answered in another way.
+The answer must be whole or an error, and whole where the query can be answered in another way.
 """
 
 import base64
@@ -18,14 +18,14 @@ def run(node, txgraph, end):
     everything = ("--blocks", f"0:{end}")
     source = f"rpc:{node.url}"
     targets = busy(node, txgraph.answer([source], *everything, *TOKENS).rows)
-    asked = {question for _, question, _, _ in cases(end - 1, targets)}
+    asked = {query for _, query, _, _ in cases(end - 1, targets)}
     whole = {it: txgraph.answer([source], *everything, *it) for it in asked}
     assert all(not it.code and it.rows and not it.caveats for it in whole.values()), whole
 
-    def case(name, question, respond, must):
+    def case(name, query, respond, must):
         with Proxy(node.url, respond) as server:
-            answer = txgraph.answer([f"rpc:{server.url}"], *everything, *question)
-        outcome = answer.outcome(whole[question]) or SILENT
+            answer = txgraph.answer([f"rpc:{server.url}"], *everything, *query)
+        outcome = answer.outcome(whole[query]) or SILENT
         if not server.has_changed:
             outcome += ", no answer was changed"
         is_right = outcome == must if must else outcome == "whole" or outcome.startswith("exit ")

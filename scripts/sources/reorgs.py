@@ -1,10 +1,10 @@
-"""Replaces the last blocks of a chain just before a request of a question is answered."""
+"""Replaces the last blocks of a chain just before a request of a query is answered."""
 
 from anvil import SENDERS
 from check import report
 from server import Proxy
 
-QUESTIONS = {
+QUERIES = {
     "tokens": ("--standard", "erc20,erc721,erc1155"),
     "values": ("--kind", "transfer,mint,burn,wrap,unwrap,value"),
     "inside": ("--with-internal", "--kind", "value,internal,burn,fee,priority"),
@@ -18,20 +18,20 @@ unchanged = lambda _, answers: answers
 
 
 def run(node, txgraph, traffic, count):
-    """Asks `count` times. The reorganizations are spread over the requests of each question."""
+    """Asks `count` times. The reorganizations are spread over the requests of each query."""
     outcomes, wrong = [], []
-    for name, question in QUESTIONS.items():
-        asked = (*question, "--blocks", ":")
+    for name, query in QUERIES.items():
+        asked = (*query, "--blocks", ":")
         command = "graph" if name == "graph" else "transfers"
         ask = lambda url: txgraph.answer([f"rpc:{url}"], *asked, command=command)
         requests = []
         with Proxy(node.url, unchanged, requests.append) as server:
             ask(server.url + OPTIONS)
-        per_question = count // len(QUESTIONS)
-        for case in range(per_question):
+        per_query = count // len(QUERIES)
+        for case in range(per_query):
             traffic.run(5)
             # The first and the last, too.
-            at = case * (len(requests) - 1) // max(per_question - 1, 1)
+            at = case * (len(requests) - 1) // max(per_query - 1, 1)
             depth = traffic.random.randrange(1, 7)
             before = ask(node.url)
             replace = lambda request: traffic.replace(depth) if request.number == at else None

@@ -19,7 +19,7 @@ def post(url, body):
         return answer.read()
 
 
-def question(name, method, params):
+def call(name, method, params):
     return {"jsonrpc": "2.0", "id": name, "method": method, "params": params}
 
 
@@ -81,11 +81,11 @@ class Server:
         return self.ask_all(method, [params])[0]
 
     def ask_all(self, method, calls):
-        asked = [question(at, method, it) for at, it in enumerate(calls)]
+        asked = [call(at, method, it) for at, it in enumerate(calls)]
         answers = ask_all(self.url, asked) if asked else []
-        for call, answer in zip(calls, answers):
+        for params, answer in zip(calls, answers):
             if "error" in answer:
-                raise SystemExit(f"{method} {call}: {answer['error']}")
+                raise SystemExit(f"{method} {params}: {answer['error']}")
         return [it["result"] for it in answers]
 
     def tip(self):
@@ -116,7 +116,7 @@ class Server:
 
         def found():
             calls = [
-                question(it, "eth_getTransactionReceipt", [it]) for it in hashes if it not in receipts
+                call(it, "eth_getTransactionReceipt", [it]) for it in hashes if it not in receipts
             ]
             # An error, too, says that they are not there: geth indexes transactions later.
             answers = ask_all(self.url, calls) if calls else []

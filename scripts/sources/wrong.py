@@ -53,7 +53,7 @@ reverse = lambda items: items[::-1]
 shorter = lambda items: items[:-1]
 nothing = lambda items: []
 later = lambda items: [it | {"blockTimestamp": hex(int(it["blockTimestamp"], 16) + 1)} for it in items]
-# Items of a block: (name, method, question, change, whether nothing shows it if the block is final).
+# Items of a block: (name, method, query, change, whether nothing shows it if the block is final).
 ITEMS = [
     ("logs doubled", LOGS, TOKENS, doubled, False),
     ("logs reversed", LOGS, TOKENS, reverse, False),
@@ -111,7 +111,7 @@ BLOCKS = [
     ("block without fields", lambda it: {"number": it["number"]}),
 ]
 RANGE = "You can make eth_getLogs requests with up to a 10 block range."
-# Refusals of too large questions: (status, code, text).
+# Refusals of too large queries: (status, code, text).
 TOO_WIDE = [(status, -32600, RANGE) for status in (200, 400, 403, 413, 422, 429, 500)] + [
     (400, 35, "ranges over 10000 blocks are not supported on freetier"),
     (200, -32005, "query returned more than 10000 results"),
@@ -226,14 +226,14 @@ def once(change, times=1, only=lambda request: True):
 
 
 def cases(tip, targets):
-    """(name, question, respond, what must come out; `None`: whole or an error)"""
+    """(name, query, respond, what must come out; `None`: whole or an error)"""
     always, many = 1 << 30, lambda request: len(request.calls) > 2
     has = lambda *methods: lambda call: call["method"] in methods
     for place, (block, token) in targets.items():
         for often, times in (("once", 1), ("always", always)):
             about = f"{place}, {often}"
-            for name, method, question, change, is_hidden in ITEMS:
-                question = (*question, token) if question == ONE else question
+            for name, method, query, change, is_hidden in ITEMS:
+                query = (*query, token) if query == ONE else query
                 respond = of_items(method, change, block, times)
                 if method == PARITY:
                     no_debug = refusing(200, -32601, "no such method", has(TRACES))
@@ -241,11 +241,11 @@ def cases(tip, targets):
                         request, it(request, answers)
                     )
                 if not (is_hidden and place == "final"):
-                    yield f"{name}, {about}", question, respond, "whole" if method == RANGES else None
+                    yield f"{name}, {about}", query, respond, "whole" if method == RANGES else None
             for name, change in BLOCKS:
                 yield f"{name}, {about}", VALUES, of_block(change, block, times), None
         for text in BEHIND:
-            for method, question in (
+            for method, query in (
                 (BLOCK, VALUES),
                 (RECEIPTS, VALUES),
                 (LOGS, TOKENS),
@@ -254,7 +254,7 @@ def cases(tip, targets):
                 met = lambda call, it=method: call["method"] == it
                 yield (
                     f"{text}, {method}, {place}",
-                    question,
+                    query,
                     refusing(200, -32000, text, met, 2),
                     "whole",
                 )
@@ -318,8 +318,8 @@ def cases(tip, targets):
     yield "another chain", VALUES, of_method("eth_chainId", "0x1"), None
     for often, times in (("twice", 2), ("always", always)):
         must = "whole" if often == "twice" else None
-        for question in (TOKENS, VALUES, INSIDE):
-            yield f"behind, {often}, {question[-1]}", question, behind(tip - 4, times), must
+        for query in (TOKENS, VALUES, INSIDE):
+            yield f"behind, {often}, {query[-1]}", query, behind(tip - 4, times), must
 
 
 def of_method(method, result):

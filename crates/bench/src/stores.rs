@@ -43,10 +43,10 @@ pub(crate) struct Options {
     /// Runs of each measurement.
     #[arg(long, default_value_t = 3)]
     runs: usize,
-    /// Addresses of a question.
+    /// Addresses of a query.
     #[arg(long, default_value_t = 1000)]
     frontier: usize,
-    /// Token of the search and of narrow questions.
+    /// Token of the search and of narrow queries.
     #[arg(long)]
     token: Address,
     /// Block that is taken for the tip; default: the tip.
@@ -85,13 +85,13 @@ pub(crate) fn index(options: &Options, root: Address) -> Result<()> {
 
     let indexed = Indexed::new(&index, node);
     let all = all(&indexed, everything)?;
-    let [wide, narrow] = bench.questions(&all);
+    let [wide, narrow] = bench.queries(&all);
     let mut found = (0, ScanReport::default());
-    let expansion = shortest(bench.questions, || {
+    let expansion = shortest(bench.queries, || {
         found = rows(&indexed, &wide.request)?;
         wide.check(found.0)
     })?;
-    let expansion_of_token = shortest(bench.questions, || {
+    let expansion_of_token = shortest(bench.queries, || {
         narrow.check(rows(&indexed, &narrow.request)?.0)
     })?;
     figure("frontier addresses", wide.addresses);
@@ -127,7 +127,7 @@ pub(crate) fn index(options: &Options, root: Address) -> Result<()> {
     let segment_blocks = (bench.whole.last + 1).div_ceil(50);
     bench.build_index(&many, segment_blocks, &mut Best::default())?;
     let mut segments = 0;
-    let opening = shortest(bench.questions, || {
+    let opening = shortest(bench.queries, || {
         segments = Index::open(&many, node.chain())?.segments().len();
         Ok(())
     })?;
@@ -135,7 +135,7 @@ pub(crate) fn index(options: &Options, root: Address) -> Result<()> {
     figure("opening, shortest", ms(opening));
     let index = Index::open(&many, node.chain())?;
     let indexed = Indexed::new(&index, node);
-    let expansion = shortest(bench.questions, || {
+    let expansion = shortest(bench.queries, || {
         ensure!(
             rows(&indexed, &wide.request)? == found,
             "another answer with more segments"
@@ -152,7 +152,7 @@ pub(crate) fn index(options: &Options, root: Address) -> Result<()> {
 }
 
 /// Measures the lake: build compared with the index's, bytes per transfer of each file, a
-/// scan of everything, and questions about addresses.
+/// scan of everything, and queries about addresses.
 pub(crate) fn lake(options: &Options) -> Result<()> {
     let bench = Bench::open(options)?;
     let (index, folder) = (options.place.join("index"), options.place.join("lake"));
@@ -198,18 +198,16 @@ pub(crate) fn lake(options: &Options) -> Result<()> {
     }
     figure("scan of the lake, CPU", ms(scan.cpu_s));
 
-    let questions = bench.questions(&all(&bench.node, &bench.everything)?);
-    for (name, question) in ["all tokens", "one token"].iter().zip(questions) {
-        let request = &question.request;
-        let answer = shortest(bench.questions, || {
-            question.check(rows(&source, request)?.0)
-        })?;
-        let opened = shortest(bench.questions, || {
+    let queries = bench.queries(&all(&bench.node, &bench.everything)?);
+    for (name, query) in ["all tokens", "one token"].iter().zip(queries) {
+        let request = &query.request;
+        let answer = shortest(bench.queries, || query.check(rows(&source, request)?.0))?;
+        let opened = shortest(bench.queries, || {
             let again = Lake::open(&folder)?;
             let source = LakeSource::new(&again, bench.work.clone());
-            question.check(rows(&source, request)?.0)
+            query.check(rows(&source, request)?.0)
         })?;
-        figure(&format!("{name}, transfers"), question.expected);
+        figure(&format!("{name}, transfers"), query.expected);
         figure(&format!("{name}, shortest"), ms(answer));
         figure(&format!("{name}, with opening"), ms(opened));
     }
@@ -227,8 +225,8 @@ struct Bench<'a> {
     whole: BlockRange,
     /// All blocks but the newest, which are not stored.
     everything: ScanRequest,
-    /// Runs of a question.
-    questions: usize,
+    /// Runs of a query.
+    queries: usize,
 }
 
 impl<'a> Bench<'a> {
@@ -259,7 +257,7 @@ impl<'a> Bench<'a> {
             },
             whole,
             everything,
-            questions: 20.max(options.runs),
+            queries: 20.max(options.runs),
         })
     }
 
@@ -299,7 +297,7 @@ impl<'a> Bench<'a> {
 
     /// Queries for the transfers of distinct addresses, spread evenly over all senders and
     /// receivers: of all tokens, and of one.
-    fn questions(&self, all: &[Transfer]) -> [Question; 2] {
+    fn queries(&self, all: &[Transfer]) -> [Query; 2] {
         let ends = |transfer: &Transfer| [transfer.from_address, transfer.to_address];
         let mut addresses: Vec<_> = all.iter().flat_map(ends).collect();
         addresses.sort_unstable();
@@ -316,7 +314,7 @@ impl<'a> Bench<'a> {
                 tokens,
                 ..TransferFilter::default()
             };
-            Question {
+            Query {
                 addresses: addresses.len(),
                 expected: all
                     .iter()
@@ -331,18 +329,18 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A question about addresses.
-struct Question {
+/// A query about addresses.
+struct Query {
     addresses: usize,
     request: ScanRequest,
     expected: u64,
 }
 
-impl Question {
+impl Query {
     fn check(&self, found: u64) -> Result<()> {
         ensure!(
             found == self.expected,
-            "the question has another number of transfers"
+            "the query has another number of transfers"
         );
         Ok(())
     }

@@ -132,7 +132,7 @@ fn jobs<'a>(args: &Options, definitions: &'a Definitions) -> Vec<Job<'a>> {
         .filter(|(_, w)| w.quick || !args.quick);
     for (order, workload) in selected {
         let range = range(args, workload);
-        let question = |program: String, verb: &[&str]| {
+        let query = |program: String, verb: &[&str]| {
             let mut command = vec![program];
             command.extend(verb.iter().map(|word| (*word).to_owned()));
             command.extend(["--datadir".to_owned(), args.datadir.display().to_string()]);
@@ -157,7 +157,7 @@ fn jobs<'a>(args: &Options, definitions: &'a Definitions) -> Vec<Job<'a>> {
             };
             let hops = ["--hops".to_owned(), workload.hops.to_string()];
             for &chunk_blocks in &chunk_sizes {
-                let mut command = question(program("txgraph"), &["-q", "graph"]);
+                let mut command = query(program("txgraph"), &["-q", "graph"]);
                 command.extend(search.iter().chain(&hops).cloned());
                 command.extend(["--format", "csv", "-o", "-"].map(str::to_owned));
                 if chunk_blocks > 0 {
@@ -170,14 +170,14 @@ fn jobs<'a>(args: &Options, definitions: &'a Definitions) -> Vec<Job<'a>> {
                 });
             }
             if workload.compare {
-                let mut command = question(program("txgraph-bench"), &["baseline"]);
+                let mut command = query(program("txgraph-bench"), &["baseline"]);
                 command.extend(search.iter().chain(&hops).cloned());
                 jobs.push(Job {
                     setting: setting("baseline", 0),
                     workload,
                     command,
                 });
-                let command = question(program("txgraph-bench"), &["limit"]);
+                let command = query(program("txgraph-bench"), &["limit"]);
                 jobs.push(Job {
                     setting: setting("limit", 0),
                     workload,

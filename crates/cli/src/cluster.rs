@@ -50,12 +50,7 @@ pub trait Cluster: fmt::Debug {
     /// # Errors
     ///
     /// Whatever prevents the cluster from answering the query.
-    fn open(
-        &self,
-        question: &ClusterQuery,
-        config: &Config,
-        control: &RunControl,
-    ) -> Result<Source>;
+    fn open(&self, query: &ClusterQuery, config: &Config, control: &RunControl) -> Result<Source>;
 }
 
 /// A command line for a cluster.

@@ -80,7 +80,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             let required = of.required.iter().map(|param| format!(" --set {param}"));
             let optional = of.optional.iter().map(|param| format!(" [--set {param}]"));
             let all: String = required.chain(optional).collect();
-            return Cow::Owned(format!("usage: txgraph query {}{all}", of.question));
+            return Cow::Owned(format!("usage: txgraph query {}{all}", of.query));
         }
         Hint::ListQueries => {
             "`txgraph query --list` lists the saved queries; a file is named by its path"

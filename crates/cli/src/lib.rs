@@ -228,12 +228,12 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
     let asked = cli.command.cluster();
-    let question = asked.map(|asked| ClusterQuery::new(asked, args));
-    let question = question.transpose()?.flatten();
-    let on_cluster = match (question, cluster) {
+    let query = asked.map(|asked| ClusterQuery::new(asked, args));
+    let query = query.transpose()?.flatten();
+    let on_cluster = match (query, cluster) {
         (None, _) => None,
         (Some(_), None) => return Err(cluster::hand_over(args)),
-        (Some(question), Some(cluster)) => Some((question, cluster)),
+        (Some(query), Some(cluster)) => Some((query, cluster)),
     };
     let start_log = match cli.command.is_server() {
         true => log,
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_and_questions_agree() {
+    fn arguments_and_queries_agree() {
         for command in ["transfers", "graph", "analyze"] {
             let query = full(command);
             assert_eq!(super::tests::query(&arguments(&query).unwrap()), query);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_and_questions_have_the_same_options() {
+    fn arguments_and_queries_have_the_same_options() {
         for name in ["transfers", "graph", "analyze"] {
             let command = Cli::command();
             let command = command.find_subcommand(name).unwrap();

@@ -215,11 +215,11 @@ fn input(config: &Config, is_local: bool) -> Result<Input> {
     }
 }
 
-/// Sends a question about sources to this many tasks, and returns the answers: at least one.
+/// Sends a query about sources to this many tasks, and returns the answers: at least one.
 fn ask<T: DeserializeOwned>(
     engine: &dyn Engine,
     name: &str,
-    question: Task,
+    query: Task,
     tasks: usize,
     cancel: &CancelFlag,
 ) -> Result<Vec<T>> {
@@ -233,7 +233,7 @@ fn ask<T: DeserializeOwned>(
     let chunks: Vec<_> = (0..tasks.max(1) as u64).map(chunk).collect();
     let job = Job {
         name: name.to_owned(),
-        plan: WorkExec::transfers(question, &chunks)?,
+        plan: WorkExec::transfers(query, &chunks)?,
         cancel,
         blocks: 0,
         progress: None,

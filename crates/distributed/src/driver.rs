@@ -337,19 +337,19 @@ struct Opener {
 impl Cluster for Opener {
     fn open(
         &self,
-        question: &ClusterQuery,
+        query: &ClusterQuery,
         config: &Config,
         control: &RunControl,
     ) -> txgraph::Result<Source> {
-        let folder = match &question.run {
+        let folder = match &query.run {
             Some(folder) => folder.clone(),
             None => new_folder(config)?,
         };
-        let args = without_run(&question.args);
-        let driver = Driver::open(Some(&question.scheduler), &folder, &args, config, control)?;
+        let args = without_run(&query.args);
+        let driver = Driver::open(Some(&query.scheduler), &folder, &args, config, control)?;
         let driver = Arc::new(driver);
         *self.driver.borrow_mut() = Some(driver.clone());
-        let name = SourceSpec::from(format!("cluster:{}", question.scheduler));
+        let name = SourceSpec::from(format!("cluster:{}", query.scheduler));
         Source::with_backend_and(name, ClusterBackend::new(driver), config, control)
     }
 }
@@ -422,7 +422,7 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
         Runs::Show { run, plans } => {
             let (folder, info) = find(run)?;
             print(&format!("folder     {}", folder.display()))?;
-            print(&format!("question   {}", info.args.join(" ")))?;
+            print(&format!("query   {}", info.args.join(" ")))?;
             print(&format!("scheduler  {}", info.scheduler))?;
             print(&format!("state      {}", info.state))?;
             print(&format!("received   {} bytes", info.received))?;
@@ -476,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_of_a_run_is_not_part_of_its_question() {
+    fn the_folder_of_a_run_is_not_part_of_its_query() {
         let args = ["graph", "--run", "x", "-n", "2", "--run=y"].map(String::from);
         assert_eq!(without_run(&args), ["graph", "-n", "2"]);
     }

@@ -167,7 +167,7 @@ impl Run {
                 let theirs = info.args.join(" ");
                 return Err(Error::run(
                     location,
-                    format!("it is the run of another question: {theirs}; name a new folder"),
+                    format!("it is the run of another query: {theirs}; name a new folder"),
                 ));
             }
             Some(info) => RunInfo {

@@ -17,7 +17,7 @@ use crate::{
 use alloy_primitives::Address;
 use ranked::{Ranked, ranked};
 use reached::Order;
-use states::{Question, Rows};
+use states::{Query, Rows};
 use std::collections::BTreeMap;
 use txgraph_transfers::{
     AddressSet, BlockRange, Direction, Kind, ScanReport, Transfer, TransferSource, WrappedNative,
@@ -356,7 +356,7 @@ impl<'a> Walk<'a> {
         let mut round = 0;
         loop {
             round += 1;
-            let asked = Question {
+            let asked = Query {
                 given: &given,
                 nettings: &self.nettings,
                 to,

@@ -330,7 +330,7 @@ impl<'r> Assembler<'_, '_, 'r> {
         Ok(())
     }
 
-    /// Whether the question includes movements that are not in the tables of tokens.
+    /// Whether the query includes movements that are not in the tables of tokens.
     fn matches_direct(&self, transfer: &Transfer) -> bool {
         match transfer.kind {
             Kind::Internal => self.filter.internal,

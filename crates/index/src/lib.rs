@@ -21,7 +21,7 @@
 //! never a wrong result or a panic.
 //!
 //! Modules, each using only those before it: error, layout, checksummed_file, column, manifest,
-//! part_writer, place_builder, builder, segment, worker, directory, fuzzing, question, write, source,
+//! part_writer, place_builder, builder, segment, worker, directory, fuzzing, query, write, source,
 //! verify.
 
 mod error;
@@ -42,7 +42,7 @@ mod part_writer;
 mod place_builder;
 
 // Uses of an index.
-mod question;
+mod query;
 mod source;
 mod verify;
 mod worker;

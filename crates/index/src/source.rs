@@ -8,7 +8,7 @@
 use crate::{
     directory::{Index, Run},
     error::Error,
-    question::{BATCH_ROWS, PieceResult, Question},
+    query::{BATCH_ROWS, PieceResult, Query},
     segment::Segment,
 };
 use alloy_primitives::{Address, B256};
@@ -215,10 +215,10 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     /// Looks up pieces on all threads.
     fn look_up(
         &self,
-        question: &Question<'_>,
+        query: &Query<'_>,
         pieces: &[Piece<'_>],
     ) -> Result<Vec<PieceResult>, SourceError> {
-        let find = |(segment, blocks): &Piece<'_>| question.find(segment, *blocks);
+        let find = |(segment, blocks): &Piece<'_>| query.find(segment, *blocks);
         if pieces.len() == 1 || self.work.threads.count() == 1 {
             return pieces.iter().map(find).collect();
         }
@@ -230,7 +230,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
     /// Delivers the wanted transfers of a piece.
     fn answer(
         &self,
-        question: &Question<'_>,
+        query: &Query<'_>,
         (segment, blocks): Piece<'_>,
         run: &Run,
         found: PieceResult,
@@ -241,12 +241,12 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             if self.work.cancel.is_canceled() {
                 return Err(SourceError::Interrupted);
             }
-            if question.request.with_hashes {
+            if query.request.with_hashes {
                 self.source.fill_hashes(&mut transfers, &[run.anchor()])?;
             }
             report.counts += DecodeCounts {
                 transfers: transfers.len() as u64,
-                ..segment.counts_of(blocks, &question.request.filter.tokens)?
+                ..segment.counts_of(blocks, &query.request.filter.tokens)?
             };
             report.covered.push(blocks);
             Ok(sink(Batch { blocks, transfers }))
@@ -254,12 +254,12 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         let selected = match found {
             PieceResult::Transfers(transfers) => return emit(blocks, transfers),
             PieceResult::Rows(selected) => selected,
-            PieceResult::TooMany => question.select(segment, blocks)?,
+            PieceResult::TooMany => query.select(segment, blocks)?,
         };
         let mut first = blocks.first;
         let mut batch: Vec<Transfer> = Vec::new();
         let mut flow = ControlFlow::Continue(());
-        question.each(segment, blocks, &selected, &mut |transfer| {
+        query.each(segment, blocks, &selected, &mut |transfer| {
             let block = transfer.block_number;
             let ends = batch.last().is_some_and(|last| last.block_number < block);
             if ends
@@ -340,7 +340,7 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             return self.rest.scan(request, sink);
         }
         self.check_rest(request, &parts)?;
-        let question = Question::new(request);
+        let query = Query::new(request);
         let mut report = ReportBuilder::default();
         'parts: for part in &parts {
             let Some(run) = part.run else {
@@ -353,9 +353,9 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             let pieces: Vec<_> = self.pieces(part, run).collect();
             let ahead = (PIECES_AHEAD * self.work.threads.count()).clamp(1, PIECES_AHEAD_MAX);
             for pieces in pieces.chunks(ahead) {
-                let found = self.look_up(&question, pieces)?;
+                let found = self.look_up(&query, pieces)?;
                 for (piece, found) in pieces.iter().zip(found) {
-                    let flow = self.answer(&question, *piece, run, found, &mut report, sink)?;
+                    let flow = self.answer(&query, *piece, run, found, &mut report, sink)?;
                     if flow.is_break() {
                         break 'parts;
                     }
@@ -383,7 +383,7 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             return Ok(None);
         }
         self.check_rest(request, &parts)?;
-        let question = Question::new(request);
+        let query = Query::new(request);
         let mut report = ReportBuilder::default();
         let mut rest = CachedSource::new(&self.rest as &dyn TransferSource);
         for part in &parts {
@@ -397,8 +397,8 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
                     return Err(SourceError::Interrupted);
                 }
                 report.counts += DecodeCounts {
-                    transfers: question.count(segment, blocks)?,
-                    ..segment.counts_of(blocks, &question.request.filter.tokens)?
+                    transfers: query.count(segment, blocks)?,
+                    ..segment.counts_of(blocks, &query.request.filter.tokens)?
                 };
                 report.covered.push(blocks);
             }
@@ -426,8 +426,8 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             .map(|(segment, blocks)| Ok((segment, blocks, segment.wanted(&request.filter)?)))
             .filter(|piece| !matches!(piece, Ok((_, _, wanted)) if !wanted.any()))
             .collect::<Result<_, Error>>()?;
-        let question = Question::new(request);
-        let addresses = &question.addresses;
+        let query = Query::new(request);
+        let addresses = &query.addresses;
         let threads = &self.work.threads;
         let none = || vec![0; addresses.len()];
         // There are no more counterparties than rows, so they are counted only for addresses
@@ -437,7 +437,7 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             let degrees = pieces.par_chunks(share).map(|pieces| {
                 let mut degrees = none();
                 for (segment, ..) in pieces {
-                    segment.degrees(addresses, question.direction, &mut degrees)?;
+                    segment.degrees(addresses, query.direction, &mut degrees)?;
                 }
                 Ok::<_, Error>(degrees)
             });
@@ -452,7 +452,7 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
                 .zip(degrees)
                 .filter(|(_, degree)| *degree > u64::from(degree_max));
             let hubs = busy.map(|(address, _)| {
-                let is_hub = question.has_more_counterparties(*address, &pieces, degree_max)?;
+                let is_hub = query.has_more_counterparties(*address, &pieces, degree_max)?;
                 Ok(is_hub.then_some(*address))
             });
             hubs.filter_map(Result::transpose).collect()

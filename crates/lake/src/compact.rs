@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     lake::{Lake, Partition},
     manifest::Manifest,
-    rows::{Question, Wanted},
+    rows::{Query, Wanted},
     schema::Table,
     store::Store,
     writer::Target,
@@ -156,11 +156,11 @@ impl Partition {
         let blocks = self.info.blocks;
         let mut request = request(&blocks, &lake.manifest.wrapped_native);
         request.filter.internal = lake.has_internal();
-        let question = Question::new(lake, &request)?;
+        let query = Query::new(lake, &request)?;
         let wanted = Wanted {
             lake,
             partition: self,
-            question: &question,
+            query: &query,
             request: &request,
             blocks,
             rows: None,

@@ -24,7 +24,7 @@ enum Tokens {
 
 /// A request, with ids instead of addresses.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct Query {
     tokens: Tokens,
     /// Ids of the requested addresses, ascending, and the side that is compared.
     pub(crate) touching: Option<(Vec<u64>, Direction)>,
@@ -46,7 +46,7 @@ const COLUMNS: &[&str] = &[
     "kind",
 ];
 
-impl Question {
+impl Query {
     pub(crate) fn new(lake: &Lake, request: &ScanRequest) -> Result<Self> {
         let ids = |addresses: &mut dyn Iterator<Item = &Address>| -> Result<Vec<u64>> {
             let mut sorted: Vec<Address> = addresses.copied().collect();
@@ -132,7 +132,7 @@ impl Question {
 pub(crate) struct Wanted<'a> {
     pub(crate) lake: &'a Lake,
     pub(crate) partition: &'a Partition,
-    pub(crate) question: &'a Question,
+    pub(crate) query: &'a Query,
     pub(crate) request: &'a ScanRequest,
     pub(crate) blocks: BlockRange,
     /// The rows that touch the requested addresses, if any are requested.
@@ -227,7 +227,7 @@ impl Wanted<'_> {
                     }
                 }
                 if self.blocks.contains(*block)
-                    && self.question.matches_token(token(at))
+                    && self.query.matches_token(token(at))
                     && filter.matches_sort(standard(at)?, kind(at)?)
                     && values.is_none_or(|values| values[at] >= min_value)
                 {
@@ -287,7 +287,7 @@ impl Wanted<'_> {
             let standard = batch.words::<TokenStandard>("token_standard")?;
             let kind = batch.words::<Kind>("kind")?;
             for (at, transfers) in batch.u64s("transfers")?.iter().enumerate() {
-                let is_wanted = self.question.matches_token(token(at))
+                let is_wanted = self.query.matches_token(token(at))
                     && self.request.filter.matches_sort(standard(at)?, kind(at)?);
                 count += if is_wanted { *transfers } else { 0 };
             }

@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, Result},
     lake::{Lake, Partition},
-    rows::{Question, Wanted},
+    rows::{Query, Wanted},
     schema::Table,
 };
 use alloy_primitives::B256;
@@ -66,11 +66,11 @@ impl<'a> LakeSource<'a> {
         let lake = self.lake;
         let mut prepared = Prepared {
             lake,
-            question: Question::new(lake, request)?,
+            query: Query::new(lake, request)?,
             is_count,
             rows: BTreeMap::new(),
         };
-        if prepared.question.touching.is_none() {
+        if prepared.query.touching.is_none() {
             return Ok(prepared);
         }
         let mut numbers: Vec<usize> = lake
@@ -78,7 +78,7 @@ impl<'a> LakeSource<'a> {
             .map(|(number, _)| number)
             .collect();
         numbers.dedup();
-        let question = &prepared.question;
+        let query = &prepared.query;
         let mut found = BTreeMap::new();
         let WorkContext {
             threads, cancel, ..
@@ -89,7 +89,7 @@ impl<'a> LakeSource<'a> {
             cancel,
             numbers,
             || (),
-            |(), number| match question.rows(&lake.partitions[number]) {
+            |(), number| match query.rows(&lake.partitions[number]) {
                 Ok(rows) => ControlFlow::Continue(Ok((number, rows.unwrap_or_default()))),
                 Err(error) => ControlFlow::Break(Err(error)),
             },
@@ -163,7 +163,7 @@ impl TransferSource for LakeSource<'_> {
 #[derive(Debug)]
 struct Prepared<'a> {
     lake: &'a Lake,
-    question: Question,
+    query: Query,
     /// Whether transfers are only counted.
     is_count: bool,
     /// By number of the partition: the rows that touch the requested addresses.
@@ -218,7 +218,7 @@ impl StoredBlocks for Prepared<'_> {
         let mut chunks = Vec::new();
         for (number, blocks) in self.lake.parts(blocks) {
             let partition = &self.lake.partitions[number];
-            let rows = match &self.question.touching {
+            let rows = match &self.query.touching {
                 None => usize::try_from(partition.info.transfers).unwrap_or(usize::MAX),
                 Some(_) => self.rows.get(&number).map_or(0, Vec::len),
             };
@@ -245,10 +245,10 @@ impl StoredBlocks for Prepared<'_> {
         let wanted = Wanted {
             lake: self.lake,
             partition,
-            question: &self.question,
+            query: &self.query,
             request,
             blocks,
-            rows: (self.question.touching.as_ref())
+            rows: (self.query.touching.as_ref())
                 .map(|_| self.rows.get(&number).unwrap_or(&none).as_slice()),
         };
         let (transfers, count) = match self.is_count {

@@ -18,9 +18,9 @@ impl NodeDb {
         Ok(db)
     }
 
-    /// Runs `question` on a fresh snapshot, and again on another one if files changed.
-    pub(crate) fn read<T>(&self, question: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
-        retry_stale(|| question(&Snapshot::begin(self)?))
+    /// Runs `query` on a fresh snapshot, and again on another one if files changed.
+    pub(crate) fn read<T>(&self, query: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
+        retry_stale(|| query(&Snapshot::begin(self)?))
     }
 
     /// Begins a read transaction, then lists the static files: the protocol of

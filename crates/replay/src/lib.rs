@@ -96,7 +96,7 @@ pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
 pub use state_diff::{AccountFields, FieldChange, StateChange, StateDiff};
 pub use state_overrides::{StateOverrides, TransactionOverride};
-pub use token::{TokenMetadata, question};
+pub use token::{TokenMetadata, query};
 pub use trace_comparer::{StepDifference, TraceComparer};
 pub use transaction_transfers::transaction_transfers;
 pub use txgraph_block::{BlockRules, RequestFault};

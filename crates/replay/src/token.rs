@@ -15,11 +15,11 @@ const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
 /// `decimals()`
 const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 
-/// The gas of a [`question`]: twenty times what regular tokens need.
+/// The gas of a [`query`]: twenty times what regular tokens need.
 const GAS: u64 = 1_000_000;
 
 /// A call that asks a contract, and changes nothing.
-pub fn question(contract: Address, input: impl Into<Bytes>) -> Message {
+pub fn query(contract: Address, input: impl Into<Bytes>) -> Message {
     Message {
         to: Some(contract),
         input: input.into(),
@@ -50,7 +50,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     pub fn token_metadata(&self, tokens: &[Address], block: u64) -> Result<Vec<TokenMetadata>> {
         let mut calls = self.calls(block)?;
         let mut query =
-            |token: Address, selector: [u8; 4]| calls.call(&question(token, selector), None);
+            |token: Address, selector: [u8; 4]| calls.call(&query(token, selector), None);
         let mut metadata = Vec::with_capacity(tokens.len());
         for token in tokens {
             metadata.push(TokenMetadata {

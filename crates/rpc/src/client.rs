@@ -1,4 +1,4 @@
-//! Questions and answers over HTTP: batches, retries, limits.
+//! Calls and answers over HTTP: batches, retries, limits.
 
 use crate::{
     endpoint::Endpoint,
@@ -32,7 +32,7 @@ const ERROR_BYTES: u64 = 1 << 16;
 /// Bytes of an answer that a message is made of.
 const SHOWN_BYTES: usize = 1 << 16;
 
-/// A question.
+/// A call.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// The parameters, an array.
@@ -47,7 +47,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A question that cannot be divided.
+    /// A call that cannot be divided.
     pub(crate) const fn new(params: Value, place: Place) -> Self {
         Self {
             params,
@@ -81,7 +81,7 @@ enum Trouble {
     Fatal(Error),
 }
 
-/// The questions of one request.
+/// The calls of one request.
 struct Group<'a> {
     method: &'static str,
     calls: &'a [&'a Call],
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Asks one question whose answer must not be refused.
+    /// Asks one call whose answer must not be refused.
     pub(crate) fn ask_one<T: DeserializeOwned + Send>(
         &self,
         method: &'static str,
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Asks questions, in batches. Returns an answer or a refusal for each, in their order.
+    /// Asks calls, in batches. Returns an answer or a refusal for each, in their order.
     ///
     /// Repeats what fails for a while. Refusals that mean that the server is busy are repeated,
     /// too.
@@ -178,7 +178,7 @@ impl Client {
             };
             match trouble {
                 Trouble::TooMuch(what) if asked.len() > 1 => {
-                    tracing::debug!(method, questions = asked.len(), what, "smaller batches");
+                    tracing::debug!(method, calls = asked.len(), what, "smaller batches");
                     self.batch.shrink(asked.len() as u64);
                 }
                 Trouble::TooMuch(what) if calls[asked[0]].divisible => {
@@ -231,14 +231,14 @@ impl Client {
         &self,
         group: &Group<'_>,
     ) -> Result<Vec<Result<T, Refusal>>, Trouble> {
-        let question = |(id, call): (usize, &&Call)| json!({"jsonrpc": "2.0", "id": id, "method": group.method, "params": call.params});
-        let mut questions: Vec<Value> = group.calls.iter().enumerate().map(question).collect();
-        let is_batch = questions.len() > 1;
-        let body = match questions.pop() {
+        let call = |(id, call): (usize, &&Call)| json!({"jsonrpc": "2.0", "id": id, "method": group.method, "params": call.params});
+        let mut calls: Vec<Value> = group.calls.iter().enumerate().map(call).collect();
+        let is_batch = calls.len() > 1;
+        let body = match calls.pop() {
             Some(one) if !is_batch => one,
             last => {
-                questions.extend(last);
-                Value::Array(questions)
+                calls.extend(last);
+                Value::Array(calls)
             }
         };
         let count = u32::try_from(group.calls.len()).unwrap_or(u32::MAX);
@@ -326,7 +326,7 @@ impl Client {
             _ => Meaning::Other,
         };
         match parse::<T>(bytes, count, &self.endpoint.secrets) {
-            // Providers refuse single questions with a status of their own.
+            // Providers refuse single calls with a status of their own.
             Reply::Items(mut items) => {
                 for refusal in items.iter_mut().filter_map(|item| item.as_mut().err()) {
                     if refusal.meaning == Meaning::Other {

@@ -28,9 +28,9 @@ pub struct Endpoint {
 /// How a server is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The most questions in a second, counting each of a batch; `None`: no limit.
+    /// The most calls in a second, counting each of a batch; `None`: no limit.
     pub rate: Option<f64>,
-    /// The most questions in a batch. 1 sends no batches.
+    /// The most calls in a batch. 1 sends no batches.
     pub batch: u64,
     /// The most requests at a time.
     pub connections: usize,

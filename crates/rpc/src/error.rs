@@ -62,7 +62,7 @@ pub enum Error {
         /// The last failure, with a part of the answer.
         what: String,
     },
-    /// An answer is malformed, or contradicts the question or another answer.
+    /// An answer is malformed, or contradicts the call or another answer.
     #[error("{endpoint}: the answer of {method} ({place}) is not valid: {what}")]
     Invalid {
         /// The server.
@@ -202,10 +202,10 @@ fn attempts_made(attempts: u32) -> String {
     }
 }
 
-/// The blocks of a question, for messages.
+/// The blocks of a call, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The question is not about a block.
+    /// The call is not about a block.
     Chain,
     /// These blocks.
     Blocks(BlockRange),
@@ -217,7 +217,7 @@ impl Place {
         Self::Blocks(BlockRange::one(number))
     }
 
-    /// The place of two questions together.
+    /// The place of two calls together.
     pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Blocks(a), Self::Blocks(b)) => Self::Blocks(BlockRange::from_to(
@@ -266,7 +266,7 @@ pub(crate) struct ErrorObject {
     data: Value,
 }
 
-/// Why a server does not answer a question.
+/// Why a server does not answer a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub(crate) meaning: Meaning,

@@ -14,7 +14,7 @@ use txgraph_transfers::{
     WITHDRAWAL,
 };
 
-/// The most contracts that a question names. With more, the logs of all contracts are asked.
+/// The most contracts that a call names. With more, the logs of all contracts are asked.
 const CONTRACTS_MAX: usize = 100;
 
 /// The most ranges of one batch: together they have as many results as the server allows for each.
@@ -34,7 +34,7 @@ impl LogQuery {
     /// The logs that a filter needs. `None` if it needs none. Logs of the native coin (EIP-7708)
     /// are read with the transactions that caused them.
     ///
-    /// Senders and receivers are not part of the question. Some contracts do not index them, and
+    /// Senders and receivers are not part of the call. Some contracts do not index them, and
     /// their transfers would be missing.
     pub(crate) fn of(filter: &TransferFilter) -> Option<Self> {
         let topics = vec![

@@ -32,7 +32,7 @@ pub(crate) const RECEIPT: &str = "eth_getTransactionReceipt";
 pub struct RpcOptions {
     /// The chain ID that the server must have.
     pub chain_id: Option<u64>,
-    /// The number of blocks that a thread reads at a time; `None`: chosen by the question.
+    /// The number of blocks that a thread reads at a time; `None`: chosen by the call.
     pub chunk_blocks: Option<u64>,
     /// Whether the receipts root of every block is recomputed.
     pub verify: bool,
@@ -173,7 +173,7 @@ impl RpcNode {
         self.finalized.is_none_or(|finalized| block > finalized)
     }
 
-    /// Asks one question for each block.
+    /// Asks one call for each block.
     pub(crate) fn by_block<T: DeserializeOwned + Send>(
         &self,
         method: &'static str,
@@ -184,7 +184,7 @@ impl RpcNode {
         self.present(method, &asked)
     }
 
-    /// Asks questions about blocks, and again those whose answer is `null`: the servers behind a
+    /// Asks calls about blocks, and again those whose answer is `null`: the servers behind a
     /// URL may be a few blocks apart.
     pub(crate) fn present<T: DeserializeOwned + Send>(
         &self,
@@ -234,7 +234,7 @@ impl RpcNode {
         self.options.retry.unwrap_or(usual)
     }
 
-    /// Whether the server has a method, by a question about block 0, which costs nothing.
+    /// Whether the server has a method, by a call about block 0, which costs nothing.
     pub(crate) fn has(&self, method: &'static str, params: Value) -> Result<bool> {
         let call = Call {
             may_lack: true,

@@ -11,12 +11,12 @@ use std::{
 /// Longest sleep between two looks at the stop condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Limits the questions in a second and the requests at a time. Shared between threads.
+/// Limits the calls in a second and the requests at a time. Shared between threads.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// The time of one question.
+    /// The time of one call.
     interval: Duration,
-    /// When the next question may be asked.
+    /// When the next call may be asked.
     next: Mutex<Option<Instant>>,
     /// Requests that may still start.
     free: Mutex<usize>,
@@ -37,9 +37,9 @@ impl Pace {
         }
     }
 
-    /// Waits until a request with this number of questions may start. `None` when `stop` becomes
+    /// Waits until a request with this number of calls may start. `None` when `stop` becomes
     /// true.
-    pub(crate) fn start(&self, questions: u32, stop: &dyn Fn() -> bool) -> Option<Running<'_>> {
+    pub(crate) fn start(&self, calls: u32, stop: &dyn Fn() -> bool) -> Option<Running<'_>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
             if stop() {
@@ -55,7 +55,7 @@ impl Pace {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
             let at = next.unwrap_or(now).max(now);
-            *next = Some(at + self.interval.saturating_mul(questions));
+            *next = Some(at + self.interval.saturating_mul(calls));
             at
         };
         while !stop() {
@@ -68,7 +68,7 @@ impl Pace {
         None
     }
 
-    /// Lets no question start for a while, because the server asked for a pause.
+    /// Lets no call start for a while, because the server asked for a pause.
     pub(crate) fn pause(&self, pause: Duration) {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let end = Instant::now() + pause;
@@ -146,7 +146,7 @@ impl Adaptive {
         is_beyond
     }
 
-    /// The server answered a question of `size`.
+    /// The server answered a call of `size`.
     pub(crate) fn grow(&self, size: u64) {
         let now = self.get();
         if size < now {
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(size.get(), 1000);
         size.shrink(1000);
         assert_eq!(size.get(), 500);
-        // A smaller question says nothing about a larger one.
+        // A smaller call says nothing about a larger one.
         size.grow(20);
         assert_eq!(size.get(), 500);
     }
@@ -257,13 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn questions_have_a_rate() {
+    fn calls_have_a_rate() {
         let pace = Pace::new(Some(1000.0), 1);
         let begun = Instant::now();
         for _ in 0..3 {
             assert!(pace.start(10, &|| false).is_some());
         }
-        // The first does not wait, the third waits for twenty questions.
+        // The first does not wait, the third waits for twenty calls.
         assert!(begun.elapsed() >= Duration::from_millis(20));
         pace.pause(Duration::from_secs(3600));
         let asked = Cell::new(0);

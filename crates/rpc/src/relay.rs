@@ -1,4 +1,4 @@
-//! Questions of others, passed on to a server as they are.
+//! Calls of others, passed on to a server as they are.
 
 use crate::{
     client::{agent, post},
@@ -7,7 +7,7 @@ use crate::{
 use std::{io::Read, time::Duration};
 use ureq::Agent;
 
-/// Passes questions on to a server. Shared between threads.
+/// Passes calls on to a server. Shared between threads.
 #[derive(Debug)]
 pub struct Relay {
     endpoint: Endpoint,

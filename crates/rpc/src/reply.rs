@@ -20,19 +20,19 @@ const STACK_PER_LEVEL: usize = 16 << 10;
 
 /// The content of an answer's bytes.
 pub(crate) enum Reply<T> {
-    /// An answer or a refusal for each question, in their order.
+    /// An answer or a refusal for each call, in their order.
     Items(Vec<Result<T, Refusal>>),
     /// One refusal of the whole request.
     Refused(Refusal),
-    /// Answers that are not one for each question.
+    /// Answers that are not one for each call.
     Misplaced(String),
-    /// JSON that is not an answer to the questions.
+    /// JSON that is not an answer to the calls.
     Invalid(String),
     /// Not JSON, or truncated.
     NotJson(String),
 }
 
-/// Reads the answer to `count` questions with the ids 0, 1, …. Texts of the server are without the
+/// Reads the answer to `count` calls with the ids 0, 1, …. Texts of the server are without the
 /// secrets.
 pub(crate) fn parse<T: DeserializeOwned + Send>(
     bytes: &[u8],
@@ -105,7 +105,7 @@ fn parse_here<T: DeserializeOwned>(bytes: &[u8], count: usize, secrets: &Secrets
             Ok(Answer {
                 error: Some(error), ..
             }) => Reply::Refused(error.read(secrets)),
-            Ok(_) => Reply::Misplaced(format!("one answer for {count} questions")),
+            Ok(_) => Reply::Misplaced(format!("one answer for {count} calls")),
             Err(unread) => unread.into(),
         },
         Some(_) => Reply::NotJson("the answer is not JSON".to_owned()),
@@ -159,7 +159,7 @@ fn in_order<T>(answers: Vec<Answer<T>>, count: usize, secrets: &Secrets) -> Repl
             return match (error, id) {
                 // Servers that refuse a batch may answer with one error in an array.
                 (Some(refusal), None) => Reply::Refused(refusal),
-                (_, id) => Reply::Misplaced(format!("no question has the id {id:?}")),
+                (_, id) => Reply::Misplaced(format!("no call has the id {id:?}")),
             };
         };
         if place.is_some() {
@@ -175,7 +175,7 @@ fn in_order<T>(answers: Vec<Answer<T>>, count: usize, secrets: &Secrets) -> Repl
     }
     match items.into_iter().collect::<Option<Vec<_>>>() {
         Some(items) => Reply::Items(items),
-        None => Reply::Misplaced(format!("it does not answer all {count} questions")),
+        None => Reply::Misplaced(format!("it does not answer all {count} calls")),
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
             (
                 r#"[{"id":7,"result":"0x2"}]"#,
                 1,
-                "misplaced: no question has the id",
+                "misplaced: no call has the id",
             ),
             (r#"{"id":0}"#, 1, "invalid: it has neither"),
             (r#"{"id":0,"result":"0x1"}"#, 2, "misplaced: one answer"),

@@ -386,7 +386,7 @@ pub(crate) enum Id {
 }
 
 impl Id {
-    /// The number of the question.
+    /// The number of the call.
     pub(crate) fn number(&self) -> Option<usize> {
         match self {
             Self::Number(number) => usize::try_from(*number).ok(),

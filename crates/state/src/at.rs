@@ -301,7 +301,7 @@ impl<'db> StateAt<'db> {
     /// slot is executed if the account is destroyed later, and those that changed the account
     /// since.
     fn check_zero(&self, address: Address, slot: B256) -> Result<U256> {
-        // A pruned index refuses questions about blocks before it. One of them may have written the
+        // A pruned index refuses queries about blocks before it. One of them may have written the
         // slot.
         let indexed_from = self.db.available_in(&self.snapshot)?.indexed_from;
         let written = self.last_write(address, slot, indexed_from)?;

@@ -1,13 +1,13 @@
 //! Support for tests: data directories of real nodes ([`fixtures`]), edits of them
 //! (`edit`, with the feature of that name), blocks of mainnet ([`mainnet`]), a server with the answers
 //! of a node ([`rpc`]), its answers about states ([`state_answers`]), random requests with
-//! a reference for their answers ([`questions`]), runs of a program ([`program`]), and slow,
+//! a reference for their answers ([`queries`]), runs of a program ([`program`]), and slow,
 //! obvious implementations of what the fast crates do ([`naive`]).
 //!
 //! Only tests use this crate. It does not use the fast code that it checks: the naive
 //! implementations read a node's JSON answers.
 //!
-//! Modules, each using only those before it: edit, random, fixtures, questions, exports, naive, op, pages,
+//! Modules, each using only those before it: edit, random, fixtures, queries, exports, naive, op, pages,
 //! rpc, state_answers, mainnet, program.
 
 #[cfg(feature = "edit")]
@@ -19,7 +19,7 @@ pub mod naive;
 pub mod op;
 pub mod pages;
 pub mod program;
-pub mod questions;
+pub mod queries;
 pub mod random;
 pub mod rpc;
 pub mod state_answers;

@@ -34,9 +34,9 @@ pub enum Fault {
     Truncated,
     /// One JSON-RPC error for the whole request.
     Error(i64, &'static str),
-    /// An HTTP status with a JSON-RPC error for each question.
+    /// An HTTP status with a JSON-RPC error for each query.
     Refusal(u16, i64, &'static str),
-    /// A JSON-RPC error for the first question of a batch.
+    /// A JSON-RPC error for the first query of a batch.
     ItemError(i64, &'static str),
     /// The answers of a batch come in the opposite order.
     Reversed,
@@ -59,9 +59,9 @@ pub enum BatchRefusal {
     /// By one JSON-RPC error.
     #[default]
     Error,
-    /// By a JSON-RPC error for each question.
+    /// By a JSON-RPC error for each query.
     Errors(u16, i64, &'static str),
-    /// By a JSON-RPC error for each question that does not fit.
+    /// By a JSON-RPC error for each query that does not fit.
     Rest(i64, &'static str),
     /// By an HTTP status and a page.
     Page(u16, &'static str),
@@ -74,7 +74,7 @@ pub struct Limits {
     pub logs: Option<usize>,
     /// The most blocks of one `eth_getLogs`.
     pub range: Option<u64>,
-    /// The most questions in a batch.
+    /// The most queries in a batch.
     pub batch: Option<usize>,
     /// How larger batches are refused.
     pub batch_refusal: BatchRefusal,
@@ -98,7 +98,7 @@ struct State {
     foreign: Chain,
     /// The method, how many of its requests are left before the fault, and the fault.
     faults: Vec<(String, usize, Fault)>,
-    /// Method and parameters of every question.
+    /// Method and parameters of every query.
     asked: Vec<(String, Value)>,
 }
 
@@ -196,7 +196,7 @@ impl RpcServer {
         self.state().faults.len()
     }
 
-    /// Returns the questions since the last call: method and parameters.
+    /// Returns the queries since the last call: method and parameters.
     pub fn take_asked(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut self.state().asked)
     }
@@ -226,8 +226,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 fn serve(stream: &TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     while let Some(body) = read_request(&mut reader)? {
-        let questions: Value = serde_json::from_slice(&body).expect("the client sends JSON");
-        let (fault, status, answer) = lock(state).reply(&questions);
+        let queries: Value = serde_json::from_slice(&body).expect("the client sends JSON");
+        let (fault, status, answer) = lock(state).reply(&queries);
         if matches!(fault, Some(Fault::Reset)) {
             return stream.shutdown(Shutdown::Both);
         }
@@ -296,15 +296,14 @@ fn write_response(
 
 impl State {
     /// The answer to a request with its HTTP status, and the fault that it meets.
-    fn reply(&mut self, questions: &Value) -> (Option<Fault>, u16, Value) {
-        let all = match questions {
+    fn reply(&mut self, queries: &Value) -> (Option<Fault>, u16, Value) {
+        let all = match queries {
             Value::Array(all) => all.clone(),
             one => vec![one.clone()],
         };
         let method = all[0]["method"].as_str().expect("a method").to_owned();
-        for question in &all {
-            self.asked
-                .push((method.clone(), question["params"].clone()));
+        for query in &all {
+            self.asked.push((method.clone(), query["params"].clone()));
         }
         let fault = self.next_fault(&method);
         if let Some(Fault::Reorganization(block) | Fault::Shortening(block)) = fault {
@@ -335,16 +334,16 @@ impl State {
         }
         let mut status = refused.map_or(200, |(status, ..)| status);
         let mut answers: Vec<Value> = Vec::new();
-        for (at, question) in all.iter().enumerate() {
+        for (at, query) in all.iter().enumerate() {
             let mut answer = Map::new();
             answer.insert("jsonrpc".to_owned(), "2.0".into());
-            answer.insert("id".to_owned(), question["id"].clone());
+            answer.insert("id".to_owned(), query["id"].clone());
             let result = match (refused, self.limits.batch_refusal) {
                 (Some(refused), _) => Err(refused),
                 (None, BatchRefusal::Rest(code, message)) if at >= fitting => {
                     Err((200, code, message))
                 }
-                _ => self.answer_of(fault, &method, &question["params"]),
+                _ => self.answer_of(fault, &method, &query["params"]),
             };
             match result {
                 Ok(result) => answer.insert("result".to_owned(), result),
@@ -362,7 +361,7 @@ impl State {
             Some(Fault::Reversed) => answers.reverse(),
             _ => {}
         }
-        let one_or_all = |mut answers: Vec<Value>| match questions {
+        let one_or_all = |mut answers: Vec<Value>| match queries {
             Value::Array(_) => Value::Array(answers),
             _ => answers.remove(0),
         };
@@ -373,11 +372,11 @@ impl State {
             Some(Fault::Contradiction(Contradiction::Drop | Contradiction::Truncate, _))
                 if all[0]["params"][0]["blockHash"].is_string() => {}
             Some(Fault::Contradiction(contradiction, seed)) => {
-                let of_other = |question: &Value| {
+                let of_other = |query: &Value| {
                     let chain = &self.foreign;
                     let id = self.chain_id + 1;
-                    let result = chain.answer(id, &self.limits, &method, &question["params"]);
-                    json!({"jsonrpc": "2.0", "id": question["id"], "result": result.ok()})
+                    let result = chain.answer(id, &self.limits, &method, &query["params"]);
+                    json!({"jsonrpc": "2.0", "id": query["id"], "result": result.ok()})
                 };
                 let other = one_or_all(all.iter().map(of_other).collect());
                 contradiction.apply(&method, seed, &mut answer, &other);

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A question about the state after a block, with the answer of the node.
+/// A query about the state after a block, with the answer of the node.
 #[derive(Clone, Debug)]
 pub enum StateAnswer {
     /// `eth_getBalance`.
@@ -63,7 +63,7 @@ pub fn state_answers(fixture: &Fixture, name: &str) -> BTreeMap<u64, Vec<StateAn
                 text(&params[1]).parse::<U256>().unwrap().into(),
                 answer.parse().unwrap(),
             ),
-            other => panic!("unknown question: {other}"),
+            other => panic!("unknown query: {other}"),
         };
         let block = number(text(params.last().unwrap()));
         found.entry(block).or_default().push(parsed);

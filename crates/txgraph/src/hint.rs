@@ -143,7 +143,7 @@ impl fmt::Display for Hint {
             }
             Self::GiveParameters(of) => {
                 let all = [&of.required[..], &of.optional].concat();
-                return write!(f, "parameters of `{}`: {}", of.question, all.join(", "));
+                return write!(f, "parameters of `{}`: {}", of.query, all.join(", "));
             }
             Self::ListQueries => "name a saved query, or the path of its file",
         })
@@ -154,7 +154,7 @@ impl fmt::Display for Hint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// The name of the query.
-    pub question: String,
+    pub query: String,
     /// The required parameters, each as `NAME=<TYPE>`.
     pub required: Vec<String>,
     /// The optional parameters.

@@ -10,7 +10,7 @@
 //! | [`Retry::REREAD`] | reading under a new view | reader, state, replay, index |
 //! | `REQUEST` | a request to a server that failed or was refused | `rpc` |
 //! | `REPLACED` | requests whose answers are of different blocks | `rpc` |
-//! | `QUESTION` | a whole query, after a reorganization | `txgraph` |
+//! | `QUERY` | a whole query, after a reorganization | `txgraph` |
 //! | `JOB` | a step of a cluster whose job was lost | `distributed` |
 //!
 //! The policies nest in this order, for nodes and for servers. A query that always fails takes at

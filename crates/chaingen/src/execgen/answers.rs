@@ -25,7 +25,7 @@ pub struct Answer {
     pub value: U256,
 }
 
-/// Draws questions about keys that changed lately.
+/// Draws queries about keys that changed lately.
 #[derive(Debug)]
 pub(super) struct Asker {
     draw: Draw,

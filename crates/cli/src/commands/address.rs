@@ -81,25 +81,25 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;
     let address = parse_address(&args.address, Checksum::Verify)?;
-    let mut question = source.profile(address).top(args.limit);
+    let mut query = source.profile(address).top(args.limit);
     for blocks in args.blocks.read()? {
-        question = question.blocks(blocks);
+        query = query.blocks(blocks);
     }
     if args.allow_partial {
-        question = question.allow_partial();
+        query = query.allow_partial();
     }
     if args.with_internal {
-        question = question.internal();
+        query = query.internal();
     }
     let list = source.token_list(&args.names.tokens.token_list)?;
     for token in assets(&args.token, &source, list.as_ref())? {
-        question = question.token(token);
+        query = query.token(token);
     }
     if let Some(block) = args.block.read(&source)? {
-        question = question.block(block);
+        query = query.block(block);
     }
     let labels = args.names.labels.read(&source, terminal)?;
-    let found = question.run()?;
+    let found = query.run()?;
     terminal.stats.phase("read");
     terminal.gaps(&found.scan);
     for (what, why) in [

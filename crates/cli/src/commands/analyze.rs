@@ -179,15 +179,15 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let tokens = source.token_list(&query.token_list)?.unwrap_or_default();
     let mut tokens = token_notes::for_people(tokens, terminal);
-    let (question, outputs) = query.on(&source)?;
+    let (prepared, outputs) = query.on(&source)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
-    terminal.labels(question.labels());
-    let request = question.scan_request();
+    terminal.labels(prepared.labels());
+    let request = prepared.scan_request();
     if context.explains(&source, &request)? {
         return Ok(());
     }
-    let labels = question.labels().clone();
-    let analysis = question.run()?;
+    let labels = prepared.labels().clone();
+    let analysis = prepared.run()?;
     terminal.stats.phase("measure");
     terminal.gaps(&analysis.graph.scan);
     terminal.limits(&analysis.graph.limits, limit_words);

@@ -47,18 +47,18 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;
-    let mut question = source.approvals(parse_address(&args.address, Checksum::Verify)?);
+    let mut query = source.approvals(parse_address(&args.address, Checksum::Verify)?);
     if args.as_spender {
-        question = question.as_spender();
+        query = query.as_spender();
     }
     for blocks in args.blocks.read()? {
-        question = question.blocks(blocks);
+        query = query.blocks(blocks);
     }
     let outputs = args.files.read(None)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(&source, terminal)?;
-    question.check(&outputs)?;
-    let found = question.run()?;
+    query.check(&outputs)?;
+    let found = query.run()?;
     terminal.stats.phase("read");
     for note in &found.notes {
         terminal.note(format_args!("{note}"));

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompletionsArgs, command: Command) -> Result<()> {
     clap_complete::generate(args.shell, &mut command, "txgraph", &mut script);
     if args.shell == Shell::Fish {
         // The generator leaves out the values of arguments without a name.
-        let names = QueryFile::list()?.into_iter().map(|question| question.name);
+        let names = QueryFile::list()?.into_iter().map(|query| query.name);
         let names = names.collect::<Vec<_>>().join(" ");
         script.extend_from_slice(
             format!(
@@ -45,15 +45,12 @@ pub(crate) fn run(args: &CompletionsArgs, command: Command) -> Result<()> {
 /// The command line with the values that a completion can offer: saved queries, their
 /// parameters, tables of measures, and columns.
 fn with_names(command: Command) -> Result<Command> {
-    let questions = QueryFile::list()?;
-    let parameters: BTreeSet<String> = questions
+    let queries = QueryFile::list()?;
+    let parameters: BTreeSet<String> = queries
         .iter()
-        .flat_map(|question| question.params.keys().map(|name| format!("{name}=")))
+        .flat_map(|query| query.params.keys().map(|name| format!("{name}=")))
         .collect();
-    let questions: Vec<String> = questions
-        .into_iter()
-        .map(|question| question.name)
-        .collect();
+    let queries: Vec<String> = queries.into_iter().map(|query| query.name).collect();
     let tables: BTreeSet<&str> = (Measure::ALL.iter())
         .flat_map(|measure| measure.table_ids().iter().copied())
         .collect();
@@ -71,7 +68,7 @@ fn with_names(command: Command) -> Result<Command> {
         .mut_subcommand("query", |command| {
             command
                 .mut_arg("file", |arg| {
-                    arg.value_parser(PossibleValuesParser::new(questions))
+                    arg.value_parser(PossibleValuesParser::new(queries))
                 })
                 .mut_arg("set", |arg| {
                     arg.value_parser(PossibleValuesParser::new(parameters))

@@ -125,21 +125,21 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
         true => None,
         false => TerminalFormat::of_transfers(&query.output, &query.columns, terminal)?,
     };
-    let (question, outputs) = match form {
+    let (prepared, outputs) = match form {
         Some(_) => without_data(query, &source, terminal)?,
         None => query.on(&source)?,
     };
     let files = outputs.files.iter().map(|(_, target)| target);
     let vertices = outputs.vertices.iter().map(|(_, target)| target);
     terminal.check_stdout(files.chain(vertices))?;
-    terminal.labels(&question.request().labels);
-    let request = question.scan_request();
+    terminal.labels(&prepared.request().labels);
+    let request = prepared.scan_request();
     if context.explains(&source, &request)? {
         return Ok(());
     }
-    let begins = &question.request().filter.tokens;
+    let begins = &prepared.request().filter.tokens;
     let begins = query.through_swaps.then(|| begins.clone());
-    let answer = question.run()?;
+    let answer = prepared.run()?;
     terminal.stats.phase("search");
     let done = answer.write_all(&outputs)?;
     terminal.stats.phase("write");
@@ -221,7 +221,7 @@ fn without_data<'s>(
         output: transfer_tables::without_data(&query.output),
         ..query.clone()
     };
-    let (question, mut outputs) = query.on(source)?;
+    let (prepared, mut outputs) = query.on(source)?;
     outputs.files.clear();
     let vertices = outputs.vertices.iter().map(|(_, target)| target);
     if vertices.clone().any(|target| *target == Target::Stdout) {
@@ -230,7 +230,7 @@ fn without_data<'s>(
         );
     }
     terminal.check_stdout([&Target::Stdout])?;
-    Ok((question, outputs))
+    Ok((prepared, outputs))
 }
 
 /// Shows a graph to people.

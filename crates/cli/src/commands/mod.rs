@@ -67,7 +67,7 @@ impl Context<'_> {
                     "a cluster has no --head: its executors read the disk",
                 ));
             }
-            Some((question, cluster)) => cluster.open(question, config, &self.control()),
+            Some((query, cluster)) => cluster.open(query, config, &self.control()),
             None => Source::with_config(config, &self.control()),
         };
         self.terminal.stats.phase("open");

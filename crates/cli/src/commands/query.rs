@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_have_a_usage() {
+    fn queries_have_a_usage() {
         let text = r#"
             purpose = "Who paid this address?"
             params.root = { type = "addresses", doc = "who was paid" }

@@ -178,25 +178,17 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let mut query = GraphQuery::from_table(args)?;
     query.search.time_respecting = !args.any_order;
     let to = parse_address(&args.to, query.search.selection.checksum())?;
-    let (question, outputs) = query.on(&source)?;
-    let [from] = *question.request().roots else {
+    let (query, outputs) = query.on(&source)?;
+    let [from] = *query.request().roots else {
         return Err(Error::usage("a path begins at one address"));
     };
-    if begin(&question, &source, context)? {
+    if begin(&query, &source, context)? {
         return Ok(());
     }
     if args.max_flow {
-        let found = question.flows_to(to)?;
-        show_flows(
-            args,
-            (from, to),
-            &found,
-            &question,
-            &source,
-            outputs,
-            context,
-        )?;
-        let is_indexed = source.is_indexed(&question.scan_request());
+        let found = query.flows_to(to)?;
+        show_flows(args, (from, to), &found, &query, &source, outputs, context)?;
+        let is_indexed = source.is_indexed(&query.scan_request());
         context
             .terminal
             .scanned(&found.scan, start.elapsed(), is_indexed);
@@ -206,12 +198,12 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
         true => Continuation::AnyToken,
         false => Continuation::SameToken,
     };
-    let found = question.paths_to(to, continuation, args.routes)?;
+    let found = query.paths_to(to, continuation, args.routes)?;
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
-    let filter = &question.request().filter;
+    let filter = &query.request().filter;
     let has_internal = filter.internal || !filter.tokens.matches(None);
     let lines = match found.shortest.is_empty() {
         true => not_searched(&found, has_internal, continuation),
@@ -223,9 +215,9 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
         let nothing = format!("no route from {from} to {to}");
         print_page(&args.nothing(&nothing, &lines))?;
     } else {
-        routes::show(&found, args.routes, &question, &source, outputs, context)?;
+        routes::show(&found, args.routes, &query, &source, outputs, context)?;
     }
-    let is_indexed = source.is_indexed(&question.scan_request());
+    let is_indexed = source.is_indexed(&query.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
     Ok(())
 }
@@ -297,7 +289,7 @@ fn show_flows(
     args: &PathArgs,
     (from, to): (Address, Address),
     found: &TransferFlows,
-    question: &PreparedSearch<'_>,
+    query: &PreparedSearch<'_>,
     source: &Source,
     outputs: GraphOutputs,
     context: &Context<'_>,
@@ -306,7 +298,7 @@ fn show_flows(
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
-    let filter = &question.request().filter;
+    let filter = &query.request().filter;
     let has_internal = filter.internal || !filter.tokens.matches(None);
     let swaps = Some("swaps: the amount in other tokens");
     let mut lines = unsearched(&found.limits, &found.scan, has_internal, swaps);
@@ -331,7 +323,7 @@ fn show_flows(
         None => String::new(),
     };
     let shown = found.flows.iter().filter_map(|it| it.asset.token_address);
-    let tokens = token_notes::named(outputs.tokens, source, shown, question.blocks(), terminal)?;
+    let tokens = token_notes::named(outputs.tokens, source, shown, query.blocks(), terminal)?;
     let labels = outputs.labels.unwrap_or_default();
     let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     let pages = found.flows.iter().map(|flow| {
@@ -356,11 +348,11 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     let (is_json, top) = (args.shown.json, args.limit);
     let source = context.open()?;
     let query = GraphQuery::from_table(args)?;
-    let (question, outputs) = query.on(&source)?;
-    if begin(&question, &source, context)? {
+    let (query, outputs) = query.on(&source)?;
+    if begin(&query, &source, context)? {
         return Ok(());
     }
-    let found = question.common_counterparties()?;
+    let found = query.common_counterparties()?;
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
@@ -370,7 +362,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     } else if found.counterparties.is_empty() {
         print_page("no counterparty in common\n")?;
     } else {
-        let roots = question.request().roots.len();
+        let roots = query.request().roots.len();
         let rows_max = top.saturating_mul(roots);
         let view = View {
             style: Style::Measures,
@@ -382,7 +374,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
         };
         transfer_tables::print(&table::draw(&common_table(&found), &view), terminal)?;
     }
-    let is_indexed = source.is_indexed(&question.scan_request());
+    let is_indexed = source.is_indexed(&query.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
     Ok(())
 }
@@ -435,8 +427,8 @@ fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Val
 }
 
 /// Says what is searched. Returns whether --explain was given, which asks nothing.
-fn begin(question: &PreparedSearch<'_>, source: &Source, context: &Context<'_>) -> Result<bool> {
+fn begin(query: &PreparedSearch<'_>, source: &Source, context: &Context<'_>) -> Result<bool> {
     let terminal = context.terminal;
-    terminal.labels(&question.request().labels);
-    context.explains(source, &question.scan_request())
+    terminal.labels(&query.request().labels);
+    context.explains(source, &query.scan_request())
 }

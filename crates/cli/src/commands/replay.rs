@@ -226,19 +226,19 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;
     let source = context.open()?;
-    let prepare = |question| prepare(question, terminal);
+    let prepare = |query| prepare(query, terminal);
     let (scope, summary) = match &args.action {
         Action::Verify(args) => {
-            let question = prepare(args.scope.of(&source)?.verify_only())?;
-            (&args.scope, question.write(&[])?)
+            let query = prepare(args.scope.of(&source)?.verify_only())?;
+            (&args.scope, query.write(&[])?)
         }
         Action::Compare(args) => {
-            let question = prepare(args.scope.of(&source)?.against(&args.trace))?;
-            (&args.scope, question.write(&[])?)
+            let query = prepare(args.scope.of(&source)?.against(&args.trace))?;
+            (&args.scope, query.write(&[])?)
         }
         Action::Bundle(args) => {
-            let question = with_balances(args.scope.of(&source)?, &args.balances)?;
-            let summary = prepare(question)?.write_bundles(&args.directory, args.overwrite)?;
+            let query = with_balances(args.scope.of(&source)?, &args.balances)?;
+            let summary = prepare(query)?.write_bundles(&args.directory, args.overwrite)?;
             terminal.note(format_args!(
                 "wrote {} into {}",
                 number(summary.report.blocks, "bundle", "bundles"),
@@ -250,37 +250,37 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
             (&args.scope, summary)
         }
         Action::Balances(args) => {
-            let question = prepare(with_balances(args.scope.of(&source)?, &args.tokens)?)?;
-            let summary = question.write(&args.files.read(false, terminal)?)?;
+            let query = prepare(with_balances(args.scope.of(&source)?, &args.tokens)?)?;
+            let summary = query.write(&args.files.read(false, terminal)?)?;
             note_compared(&summary, terminal);
             (&args.scope, summary)
         }
         Action::Trace(args) => {
-            let question = with_overrides(args.scope.of(&source)?, &args.changes)?;
-            let question = question.trace(args.trace);
+            let query = with_overrides(args.scope.of(&source)?, &args.changes)?;
+            let query = query.trace(args.trace);
             if let Some(trees) = CallTrees::wanted(args, &source, terminal)? {
-                return trees.print(question, &source, terminal);
+                return trees.print(query, &source, terminal);
             }
             let files = args.files.read(true, terminal)?;
-            (&args.scope, prepare(question)?.write(&files)?)
+            (&args.scope, prepare(query)?.write(&files)?)
         }
         Action::Transfers(args) => {
-            let mut question = with_overrides(args.scope.of(&source)?, &args.changes)?;
+            let mut query = with_overrides(args.scope.of(&source)?, &args.changes)?;
             if args.fees {
-                question = question.fees();
+                query = query.fees();
             }
             let form = args.files.form(Some(TerminalFormat::Table), terminal)?;
             let summary = if form == Some(TerminalFormat::Table) {
                 terminal.check_stdout([&Target::Stdout])?;
                 let labels = args.labels.read(&source, terminal)?;
-                let summary = show(&prepare(question)?, &source, &labels, terminal)?;
+                let summary = show(&prepare(query)?, &source, &labels, terminal)?;
                 if let Some(found) = &summary.difference {
                     difference::print(found, &Dictionary::common(), labels, &source, terminal)?;
                 }
                 summary
             } else {
                 let files = args.files.read(false, terminal)?;
-                prepare(question)?.write(&files)?
+                prepare(query)?.write(&files)?
             };
             if summary
                 .written
@@ -299,12 +299,12 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
 }
 
 /// Prepares a query, and prints its blocks.
-fn prepare<'s>(question: Replay<'s>, terminal: &Terminal) -> Result<PreparedReplay<'s>> {
-    let question = question.prepare()?;
-    if let Some(blocks) = question.blocks() {
+fn prepare<'s>(query: Replay<'s>, terminal: &Terminal) -> Result<PreparedReplay<'s>> {
+    let query = query.prepare()?;
+    if let Some(blocks) = query.blocks() {
         terminal.blocks(blocks);
     }
-    Ok(question)
+    Ok(query)
 }
 
 /// Says what was replayed. Differences are an error.
@@ -382,12 +382,12 @@ fn report(
 
 /// Shows the first transfers.
 fn show(
-    question: &PreparedReplay<'_>,
+    query: &PreparedReplay<'_>,
     source: &Source,
     labels: &Labels,
     terminal: &Terminal,
 ) -> Result<ReplaySummary> {
-    let found = question.first_transfers(transfer_tables::ROWS_MAX)?;
+    let found = query.first_transfers(transfer_tables::ROWS_MAX)?;
     let none: [&std::path::Path; 0] = [];
     let tokens = source.token_list(&none)?.unwrap_or_default();
     let view = transfer_tables::view(&tokens, labels, source.chain()?.chain_id, terminal);
@@ -404,18 +404,18 @@ fn show(
 impl ScopeArgs {
     /// A replay of the transactions.
     fn of<'s>(&self, source: &'s Source) -> Result<Replay<'s>> {
-        let mut question = source.replay();
+        let mut query = source.replay();
         #[cfg(feature = "oracle")]
         {
-            question = question.engine(self.engine);
+            query = query.engine(self.engine);
         }
         for blocks in self.blocks.read()? {
-            question = question.blocks(blocks);
+            query = query.blocks(blocks);
         }
         if let Some(name) = &self.tx {
-            question = question.transaction(parse::parse_transaction(name)?);
+            query = query.transaction(parse::parse_transaction(name)?);
         }
-        Ok(question)
+        Ok(query)
     }
 }
 
@@ -445,10 +445,10 @@ impl FileArgs {
     }
 }
 
-fn with_overrides<'s>(question: Replay<'s>, given: &OverrideArgs) -> Result<Replay<'s>> {
+fn with_overrides<'s>(query: Replay<'s>, given: &OverrideArgs) -> Result<Replay<'s>> {
     Ok(match &given.overrides {
-        Some(path) => question.overrides(StateOverrides::open(path)?),
-        None => question,
+        Some(path) => query.overrides(StateOverrides::open(path)?),
+        None => query,
     })
 }
 
@@ -458,13 +458,13 @@ fn note_compared(summary: &ReplaySummary, terminal: &Terminal) {
 }
 
 /// Adds the tokens whose balances are compared.
-fn with_balances<'s>(mut question: Replay<'s>, tokens: &[String]) -> Result<Replay<'s>> {
+fn with_balances<'s>(mut query: Replay<'s>, tokens: &[String]) -> Result<Replay<'s>> {
     let read = parse::addresses(tokens, Checksum::Verify)?;
     if read.is_empty() && !tokens.is_empty() {
         return Err(Error::usage("the list of tokens is empty"));
     }
     for token in read {
-        question = question.balances(token);
+        query = query.balances(token);
     }
-    Ok(question)
+    Ok(query)
 }

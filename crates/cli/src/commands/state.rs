@@ -307,14 +307,14 @@ fn history(
     context: &Context<'_>,
 ) -> Result<()> {
     let terminal = context.terminal;
-    let mut question = source.slot_history(address, slot);
+    let mut query = source.slot_history(address, slot);
     for blocks in args.blocks.read()? {
-        question = question.blocks(blocks);
+        query = query.blocks(blocks);
     }
     let outputs = args.files.read(None)?;
-    question.check(&outputs)?;
+    query.check(&outputs)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
-    let found = question.run()?;
+    let found = query.run()?;
     terminal.stats.phase("read");
     for note in &found.notes {
         terminal.note(format_args!("{note}"));

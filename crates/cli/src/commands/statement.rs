@@ -94,21 +94,21 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     let start = Instant::now();
     let terminal = context.terminal;
     let address = args.address.as_deref().unwrap_or_default();
-    let mut question = source.statement(parse_address(address, Checksum::Verify)?);
+    let mut query = source.statement(parse_address(address, Checksum::Verify)?);
     for blocks in args.blocks.read()? {
-        question = question.blocks(blocks);
+        query = query.blocks(blocks);
     }
     if let Some(year) = args.year {
-        question = question.year(year)?;
+        query = query.year(year)?;
     }
     if args.with_internal {
-        question = question.every_block();
+        query = query.every_block();
     }
     let outputs = args.files.read(args.table.as_deref())?;
-    question.check(&outputs)?;
+    query.check(&outputs)?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(source, terminal)?;
-    let mut statement = question.run()?;
+    let mut statement = query.run()?;
     terminal.stats.phase("read");
     terminal.gaps(&statement.scan);
     for note in &statement.notes {

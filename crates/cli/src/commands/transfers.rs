@@ -145,22 +145,22 @@ pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     if TerminalFormat::of_transfers(&query.output, &query.columns, terminal)?.is_some() {
         return show(query, &source, context, start);
     }
-    let (question, output) = query.on(&source)?;
+    let (prepared, output) = query.on(&source)?;
     let more = output.more.iter().map(|(_, target)| target);
     terminal.check_stdout(more.chain([&output.target]))?;
     if let Some(labels) = &output.labels {
         terminal.labels(labels);
     }
-    if context.explains(&source, question.request())? {
+    if context.explains(&source, prepared.request())? {
         return Ok(());
     }
-    let answer = question.write(&output)?;
+    let answer = prepared.write(&output)?;
     terminal.stats.phase("read and write");
     terminal.gaps(&answer.scan);
     branch_ends::unseen(&answer.unseen, terminal);
     token_notes::note(&answer.tokens, terminal);
     terminal.written(&answer.written);
-    let is_indexed = source.is_indexed(question.request());
+    let is_indexed = source.is_indexed(prepared.request());
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     Ok(())
 }
@@ -177,19 +177,19 @@ fn show(
         output: transfer_tables::without_data(&query.output),
         ..query.clone()
     };
-    let (question, output) = query.on(source)?;
+    let (prepared, output) = query.on(source)?;
     terminal.check_stdout([&output.target])?;
-    if context.explains(source, question.request())? {
+    if context.explains(source, prepared.request())? {
         return Ok(());
     }
-    let answer = question.first(transfer_tables::ROWS_MAX)?;
+    let answer = prepared.first(transfer_tables::ROWS_MAX)?;
     terminal.stats.phase("read");
     terminal.gaps(&answer.scan);
     let labels = output.labels.unwrap_or_default();
     terminal.labels(&labels);
     let shown = answer.transfers.iter();
     let shown = shown.filter_map(|transfer| transfer.token_address);
-    let blocks = question.blocks();
+    let blocks = prepared.blocks();
     let tokens = token_notes::named(output.tokens, source, shown, blocks, terminal)?;
     let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     let initiators = match query.initiated_by.is_empty() && !query.not_by_owner {
@@ -201,7 +201,7 @@ fn show(
     if answer.has_more {
         transfer_tables::note_stopped(terminal, "transfers");
     }
-    let is_indexed = source.is_indexed(question.request());
+    let is_indexed = source.is_indexed(prepared.request());
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     Ok(())
 }

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     let mut query = TransfersQuery::from_table(args)?;
     query.output.format = Some("jsonl".into());
     let tip = source.tip()?;
-    let (question, output) = query.on(&source)?;
+    let (query, output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
     if let Some(labels) = &output.labels {
         terminal.labels(labels);
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     let first = match args.selection.blocks.read()?.is_empty() {
         true => tip + 1,
         false => {
-            let mut ranges = question.blocks().iter();
+            let mut ranges = query.blocks().iter();
             match (ranges.next(), ranges.next()) {
                 (Some(blocks), None) if blocks.last >= tip => blocks.first,
                 _ => {
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
             }
         }
     };
-    let mut watch = question.watch(first)?;
+    let mut watch = query.watch(first)?;
     terminal.note(format_args!(
         "watching from block {first} on; the tip is block {tip}"
     ));

@@ -129,8 +129,8 @@ fn token_ids_are_selected() {
 #[test]
 fn the_largest_counterparties_are_followed() {
     let sample = Sample::small();
-    let question = format!("graph -r {HUB} -t {USD6}");
-    let all = sample.rows(&question);
+    let query = format!("graph -r {HUB} -t {USD6}");
+    let all = sample.rows(&query);
     let mut sums: BTreeMap<&str, u128> = BTreeMap::new();
     for row in &all {
         *sums.entry(&row["to_address"]).or_default() += wide(&row["value"]);
@@ -142,7 +142,7 @@ fn the_largest_counterparties_are_followed() {
     ranked.sort_unstable();
     assert!(ranked.len() > 2, "{ranked:?}");
     let kept: Vec<_> = ranked[..2].iter().map(|(_, to)| *to).collect();
-    let answer = sample.ok(&format!("{question} --follow-top 2"));
+    let answer = sample.ok(&format!("{query} --follow-top 2"));
     let found = answer.rows();
     let expected = all
         .iter()

@@ -81,7 +81,7 @@ fn amounts_and_symbols_are_columns_on_request() {
 }
 
 #[test]
-fn graphs_and_saved_questions_take_columns() {
+fn graphs_and_saved_queries_take_columns() {
     let sample = with_list();
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let graph = sample.ok(&format!(

@@ -16,7 +16,7 @@ fn dates_are_accepted_wherever_blocks_are() {
     let sample = Sample::small();
     let expected = sample.ok("transfers -q -b 10:20").stdout;
     let (first, end) = (written(&sample, "10"), written(&sample, "20"));
-    for question in [
+    for query in [
         format!("transfers -q -b {first}:{end}"),
         format!("transfers -q -b {first}Z:20"),
         format!("transfers -q -b 10:{end}"),
@@ -24,13 +24,13 @@ fn dates_are_accepted_wherever_blocks_are() {
         format!("transfers -q --since 10 --until {end}"),
         "transfers -q --since 10 --until 20".to_owned(),
     ] {
-        assert_eq!(sample.ok(&question).stdout, expected, "{question}");
+        assert_eq!(sample.ok(&query).stdout, expected, "{query}");
     }
     sample.ok("index build -q --index i");
     sample.ok("lake build -q l.lake --reorg-buffer 0");
     for source in ["--index i", "--source lake:l.lake"] {
-        let question = format!("transfers -q --since {first} --until {end} {source}");
-        assert_eq!(sample.ok(&question).stdout, expected, "{question}");
+        let query = format!("transfers -q --since {first} --until {end} {source}");
+        assert_eq!(sample.ok(&query).stdout, expected, "{query}");
     }
     let saved = "purpose = 'x'\n[params.from]\ntype = 'text'\ndoc = 'x'\n[params.blocks]\n\
                  type = 'blocks'\ndoc = 'x'\noptional = true\n[ask]\ncommand = 'transfers'\n\
@@ -53,7 +53,7 @@ fn states_are_read_at_dates() {
     let address = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let token = "0xd601451207128971898aab8654521699f35222e2";
     let date = written(&sample, "20");
-    for question in [
+    for query in [
         format!("balance {address} --token eth,{token} --json {chain}"),
         format!("nonce {address} --json"),
         format!("storage {token} 0 1 --json"),
@@ -62,9 +62,9 @@ fn states_are_read_at_dates() {
         format!("token {token} --json {chain}"),
         format!("address {address} --json -b 0:30 {chain}"),
     ] {
-        let by_number = sample.ok(&format!("{question} -q --block 19")).stdout;
-        let by_date = sample.ok(&format!("{question} -q --block {date}")).stdout;
-        assert_eq!(by_date, by_number, "{question}");
+        let by_number = sample.ok(&format!("{query} -q --block 19")).stdout;
+        let by_date = sample.ok(&format!("{query} -q --block {date}")).stdout;
+        assert_eq!(by_date, by_number, "{query}");
     }
     // NUMBER, and return it.
     let run = |at: &str| {
@@ -143,18 +143,18 @@ fn dates_that_end_beyond_the_chain_end_with_it() {
     let sample = Sample::small();
     let first = written(&sample, "10");
     let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    for question in [
+    for query in [
         "transfers --format csv -o -".to_owned(),
         format!("graph -r {root} --format csv -o -"),
         "analyze degrees --format csv".to_owned(),
     ] {
-        let expected = sample.ok(&format!("{question} -q -b 10:"));
+        let expected = sample.ok(&format!("{query} -q -b 10:"));
         for range in [
             format!("-b {first}:2100-01-01"),
             format!("--since {first} --until 2100-01-01"),
         ] {
-            let found = sample.ok(&format!("{question} {range}"));
-            assert_eq!(found.stdout, expected.stdout, "{question} {range}");
+            let found = sample.ok(&format!("{query} {range}"));
+            assert_eq!(found.stdout, expected.stdout, "{query} {range}");
             let stated = "the blocks end with block 40 of";
             found.says(stated);
             found.says("not at 2100-01-01");

@@ -2,7 +2,7 @@
 
 use crate::harness::Sample;
 
-const QUESTIONS: [&str; 6] = [
+const QUERIES: [&str; 6] = [
     "transfers",
     "transfers -f jsonl -b 3:38",
     "graph -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both -n 3",
@@ -14,16 +14,16 @@ const QUESTIONS: [&str; 6] = [
 #[test]
 fn answers_do_not_depend_on_threads_chunks_and_memory() {
     for sample in Sample::both() {
-        for question in QUESTIONS {
-            let expected = sample.ok(&format!("-q {question}")).stdout;
+        for query in QUERIES {
+            let expected = sample.ok(&format!("-q {query}")).stdout;
             for how in [
                 "--threads 1 --chunk-blocks 1",
                 "--threads 2 --chunk-blocks 7",
                 "--threads 5 --chunk-blocks 1000",
                 "--threads 3 --memory 0",
             ] {
-                let found = sample.ok(&format!("-q {question} {how}")).stdout;
-                assert!(found == expected, "{question} {how}");
+                let found = sample.ok(&format!("-q {query} {how}")).stdout;
+                assert!(found == expected, "{query} {how}");
             }
         }
     }
@@ -32,9 +32,9 @@ fn answers_do_not_depend_on_threads_chunks_and_memory() {
 #[test]
 fn answers_do_not_depend_on_the_layout() {
     let [v1, v2] = Sample::both();
-    for question in QUESTIONS {
-        let [a, b] = [&v1, &v2].map(|sample| sample.ok(&format!("-q {question}")).stdout);
-        assert!(a == b, "{question}");
+    for query in QUERIES {
+        let [a, b] = [&v1, &v2].map(|sample| sample.ok(&format!("-q {query}")).stdout);
+        assert!(a == b, "{query}");
     }
 }
 

@@ -102,7 +102,7 @@ fn answers_equal_those_of_the_server_alone() {
         let token = newest.iter().map(|row| &row["token_address"]);
         let token = token.clone().find(|token| !token.is_empty()).unwrap();
         let whole = format!("--source rpc:{}", server.url());
-        for question in [
+        for query in [
             "transfers -q -f csv -o -".to_owned(),
             "transfers -q --check-roots -f csv -o -".to_owned(),
             "transfers -q --threads 3 --chunk-blocks 5 -f csv -o -".to_owned(),
@@ -117,24 +117,21 @@ fn answers_equal_those_of_the_server_alone() {
             "analyze pairs -q -f csv -o -".to_owned(),
             format!("path -q {root} {end} --json"),
         ] {
-            let joined = sample.run(&format!("{question} {head}"));
-            let alone = sample.run(&format!("{question} {whole}"));
-            assert_eq!(
-                joined.status, alone.status,
-                "{question}: {joined:?} {alone:?}"
-            );
+            let joined = sample.run(&format!("{query} {head}"));
+            let alone = sample.run(&format!("{query} {whole}"));
+            assert_eq!(joined.status, alone.status, "{query}: {joined:?} {alone:?}");
             let same = without_notes(&joined.stdout) == without_notes(&alone.stdout);
-            assert!(same, "{question}: {joined:?} {alone:?}");
+            assert!(same, "{query}: {joined:?} {alone:?}");
         }
         // The index answers the blocks that it has.
         sample.ok(&format!("index build -q --index x.index {head}"));
-        let question = format!("graph -q -r {root} -n 3 -d both -f csv -o -");
+        let query = format!("graph -q -r {root} -n 3 -d both -f csv -o -");
         server.take_asked();
-        let indexed = sample.ok(&format!("{question} --index x.index {head}"));
+        let indexed = sample.ok(&format!("{query} --index x.index {head}"));
         let asked = server.take_asked().into_iter();
         let receipts = asked.filter(|(method, _)| method == "eth_getBlockReceipts");
         assert!(receipts.count() <= HEAD - TIP, "each block once");
-        let plain = sample.ok(&format!("{question} {whole}"));
+        let plain = sample.ok(&format!("{query} {whole}"));
         assert!(indexed.stdout == plain.stdout, "with an index");
     }
 }

@@ -1,13 +1,13 @@
 //! `txgraph index`, and queries that are answered from an index.
 
-use crate::{harness::Sample, replay::chain, sources::questions};
+use crate::{harness::Sample, replay::chain, sources::queries};
 use serde_json::Value;
 use std::fs;
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// All kinds of queries about transfers that only a replay finds.
-fn internal_questions() -> [String; 8] {
+fn internal_queries() -> [String; 8] {
     // Sends coin to contracts that send it on.
     const PAYER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
     [
@@ -36,7 +36,7 @@ fn an_index_can_contain_internal_transfers() {
             };
             lines.iter().map(ask).collect()
         };
-        let (plain, internal) = (questions(ROOT), internal_questions());
+        let (plain, internal) = (queries(ROOT), internal_queries());
         let expected = (asked(&plain, "off"), asked(&internal, "off"));
         assert!(expected.1[1].lines().count() > 1, "{}", expected.1[1]);
         for (folder, build) in [
@@ -110,7 +110,7 @@ fn an_index_in_the_default_directory_is_used_updated_and_dropped() {
 #[test]
 fn a_damaged_index_is_not_used() {
     let sample = Sample::small();
-    let plain = sample.ok(&questions(ROOT)[0]).stdout;
+    let plain = sample.ok(&queries(ROOT)[0]).stdout;
     sample.ok("index build -q --reorg-buffer 0");
     let folder = fs::read_dir(sample.path("cache/txgraph/index")).unwrap();
     let folder = folder.map(|entry| entry.unwrap().path()).next().unwrap();
@@ -124,10 +124,10 @@ fn a_damaged_index_is_not_used() {
     fs::write(&segment, bytes).unwrap();
 
     // In the default directory it is ignored with a warning; a named one is an error.
-    let aside = sample.ok(&questions(ROOT)[0].replace(" -q", ""));
+    let aside = sample.ok(&queries(ROOT)[0].replace(" -q", ""));
     assert_eq!(aside.stdout, plain);
     aside.says("without the index");
-    let named = format!("{} --index {}", questions(ROOT)[0], folder.display());
+    let named = format!("{} --index {}", queries(ROOT)[0], folder.display());
     let refused = sample.run(&named);
     assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
     refused.says(".segment");
@@ -145,8 +145,7 @@ fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
         .find(|path| path.extension().is_some_and(|it| it == "segment"))
         .unwrap();
     let good = fs::read(&segment).unwrap();
-    let lines =
-        questions(ROOT).map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
+    let lines = queries(ROOT).map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
     let mut refused = 0;
     for at in (1000..good.len()).step_by(good.len() / 12) {
         let mut bad = good.clone();

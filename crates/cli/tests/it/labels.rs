@@ -89,7 +89,7 @@ fn transfers_have_columns_of_names() {
 }
 
 #[test]
-fn measures_and_saved_questions_have_names() {
+fn measures_and_saved_queries_have_names() {
     let sample = Sample::small();
     let run = sample.ok(&format!(
         "analyze summary --labels {FILES}/own.csv -o s.json"

@@ -29,16 +29,14 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 fn a_lake_that_begins_later_is_asked_without_blocks() {
     let sample = Sample::small();
     sample.ok("lake build -q x.lake --from-block 10 --to-block 30");
-    for question in [
+    for query in [
         "transfers -q --format csv -o -".to_owned(),
         format!("graph -q -r {ROOT} -n 3 --format csv -o -"),
         "analyze degrees -q --format csv".to_owned(),
     ] {
-        let found = sample
-            .ok(&format!("{question} --source lake:x.lake"))
-            .stdout;
-        let expected = sample.ok(&format!("{question} -b 10:31")).stdout;
-        assert!(found.lines().count() > 2 && found == expected, "{question}");
+        let found = sample.ok(&format!("{query} --source lake:x.lake")).stdout;
+        let expected = sample.ok(&format!("{query} -b 10:31")).stdout;
+        assert!(found.lines().count() > 2 && found == expected, "{query}");
     }
     sample
         .run("transfers --source lake:x.lake -b 5:20")
@@ -184,7 +182,7 @@ fn internal_answers_equal_the_node(sample: &Sample, chain: &str) {
 
 /// A hint is none if the lake refuses the query with it, too.
 #[test]
-fn hints_lead_to_questions_that_a_lake_answers() {
+fn hints_lead_to_queries_that_a_lake_answers() {
     let sample = Sample::small();
     let chain = crate::replay::chain();
     sample.ok("lake build -q x.lake --reorg-buffer 0");
@@ -192,10 +190,10 @@ fn hints_lead_to_questions_that_a_lake_answers() {
         "lake build -q y.lake --with-internal --to-block 20 {chain}"
     ));
     let root = format!("graph -r {ROOT} -n 1");
-    for question in ["transfers", root.as_str(), "analyze summary"] {
+    for query in ["transfers", root.as_str(), "analyze summary"] {
         let refused = |lake: &str, kind: &str| {
             let run = sample
-                .run(&format!("{question} --source lake:{lake} --kind {kind}"))
+                .run(&format!("{query} --source lake:{lake} --kind {kind}"))
                 .ended(2);
             run.stderr
         };
@@ -206,13 +204,10 @@ fn hints_lead_to_questions_that_a_lake_answers() {
         ] {
             let text = refused(lake, kind);
             let is_hinted = text.contains("add --with-internal");
-            assert!(text.contains(reason) && !is_hinted, "{question}: {text}");
+            assert!(text.contains(reason) && !is_hinted, "{query}: {text}");
         }
         let hinted = refused("y.lake", "internal");
-        assert!(
-            hinted.contains("add --with-internal"),
-            "{question}: {hinted}"
-        );
+        assert!(hinted.contains("add --with-internal"), "{query}: {hinted}");
     }
 }
 

@@ -229,7 +229,7 @@ fn several_lists_are_one() {
 
 /// Claims of tokens of mainnet, one of which is a counterfeit of USDC with a Cyrillic letter.
 #[test]
-fn counterfeits_are_written_with_a_question_mark() {
+fn counterfeits_are_written_with_a_query_mark() {
     let Some([folder, _]) = crate::mainnet::directories() else {
         return;
     };

@@ -239,7 +239,7 @@ fn several_files_are_written_at_once() {
     let chain = chain();
     let tables = ["csv", "jsonl", "parquet"];
     let columns = "transfers --columns block_number,symbol,amount,transaction_from";
-    for (question, extensions) in [
+    for (query, extensions) in [
         (columns.to_owned(), &tables[..]),
         (format!("graph {ROOT}"), &["csv", "dot", "gexf"]),
         (
@@ -261,19 +261,19 @@ fn several_files_are_written_at_once() {
         let named = |name: &str, extension: &&str| format!("{name}.{extension}");
         let outputs = extensions.iter().map(|it| format!(" -o all.{it}"));
         let all = sample.ok(&format!(
-            "{question} --overwrite{}",
+            "{query} --overwrite{}",
             outputs.collect::<String>()
         ));
         for extension in extensions {
             let (file, alone) = (named("all", extension), named("alone", extension));
             all.says(&file);
-            sample.ok(&format!("{question} -q --overwrite -o {alone}"));
+            sample.ok(&format!("{query} -q --overwrite -o {alone}"));
             let read = |name: &str| fs::read(sample.path(name)).unwrap();
-            assert!(!read(&file).is_empty(), "{question}: {file}");
-            assert!(read(&file) == read(&alone), "{question}: {file}");
+            assert!(!read(&file).is_empty(), "{query}: {file}");
+            assert!(read(&file) == read(&alone), "{query}: {file}");
         }
     }
-    for question in [
+    for query in [
         "transfers".to_owned(),
         "analyze degrees".to_owned(),
         format!("replay transfers {chain}"),
@@ -285,7 +285,7 @@ fn several_files_are_written_at_once() {
                 "a format applies to a single output",
             ),
         ] {
-            sample.fails(&format!("{question} {outputs}"), 2, message);
+            sample.fails(&format!("{query} {outputs}"), 2, message);
             assert!(!sample.path("x.csv").exists());
         }
     }

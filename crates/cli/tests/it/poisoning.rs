@@ -36,8 +36,8 @@ fn trees_show_counterfeits_and_transfers_of_nothing() {
     let (victim, token, fake) = (text("victim"), text("token"), text("spoof_contract"));
     let list = format!("address,symbol,decimals\n{token},USD6,6\n{fake},USD6,6\n");
     fs::write(sample.path("t.csv"), list).unwrap();
-    let question = format!("graph -q -r {victim} -n 1 -f tree --token-list t.csv");
-    let tree = sample.ok(&question).stdout.to_lowercase();
+    let query = format!("graph -q -r {victim} -n 1 -f tree --token-list t.csv");
+    let tree = sample.ok(&query).stdout.to_lowercase();
     for token in [token, fake] {
         assert!(tree.contains(&format!("usd6 ({token})")), "{tree}");
     }

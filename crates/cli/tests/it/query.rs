@@ -1,6 +1,6 @@
 //! `txgraph query`: every saved query is also a test.
 //!
-//! `testdata/golden/queries/<question>/<case>.toml` contains the arguments, `<case>.out` the
+//! `testdata/golden/queries/<query>/<case>.toml` contains the arguments, `<case>.out` the
 //! expected output. A new case is a new file; `scripts/update-golden.sh` writes the outputs
 //! again.
 
@@ -14,7 +14,7 @@ fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
     let mut cases = Vec::new();
     for folder in fs::read_dir(fixtures::testdata().join("golden/queries")).unwrap() {
         let folder = folder.unwrap().path();
-        let question = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let query = folder.file_name().unwrap().to_str().unwrap().to_owned();
         for file in fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -32,7 +32,7 @@ fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
                     .iter()
                     .map(|arg| arg.as_str().unwrap().to_owned())
                     .collect();
-                cases.push((question.clone(), file.with_extension(""), args));
+                cases.push((query.clone(), file.with_extension(""), args));
             }
         }
     }
@@ -41,17 +41,13 @@ fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
 }
 
 #[test]
-fn saved_questions_give_their_golden_answers() {
+fn saved_queries_give_their_golden_answers() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let samples = Sample::both();
-    for (question, path, args) in cases() {
+    for (query, path, args) in cases() {
         let golden = path.with_extension("out");
         for sample in &samples {
-            let run = run(sample
-                .command()
-                .args(["-q", "query", &question])
-                .args(&args))
-            .ended(0);
+            let run = run(sample.command().args(["-q", "query", &query]).args(&args)).ended(0);
             let answer = run.stdout.replace(&txgraph::version(), "VERSION");
             if update {
                 fs::write(&golden, &answer).unwrap();
@@ -70,8 +66,8 @@ fn saved_questions_give_their_golden_answers() {
 }
 
 #[test]
-fn every_question_is_tested() {
-    let tested: BTreeSet<String> = cases().into_iter().map(|(question, ..)| question).collect();
+fn every_query_is_tested() {
+    let tested: BTreeSet<String> = cases().into_iter().map(|(query, ..)| query).collect();
     let known: BTreeSet<String> = BuiltInQuery::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(tested, known);
 }
@@ -115,7 +111,7 @@ fn list_and_explain() {
 }
 
 #[test]
-fn a_local_file_does_not_replace_a_built_in_question() {
+fn a_local_file_does_not_replace_a_built_in_query() {
     let sample = Sample::small();
     fs::create_dir(sample.path("queries")).unwrap();
     let ours = "purpose = \"Something else?\"\n[ask]\ncommand = \"transfers\"\nblocks = 1\n";
@@ -145,7 +141,7 @@ fn a_local_file_does_not_replace_a_built_in_question() {
 }
 
 #[test]
-fn a_saved_question_cannot_choose_files_to_write() {
+fn a_saved_query_cannot_choose_files_to_write() {
     let sample = Sample::small();
     fs::write(sample.path("mine.csv"), "mine").unwrap();
     for (key, option) in [
@@ -165,7 +161,7 @@ fn a_saved_question_cannot_choose_files_to_write() {
 }
 
 #[test]
-fn own_questions_and_outputs() {
+fn own_queries_and_outputs() {
     let sample = Sample::small();
     fs::create_dir(sample.path("queries")).unwrap();
     fs::write(

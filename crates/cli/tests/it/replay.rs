@@ -16,17 +16,17 @@ pub(crate) fn chain() -> String {
 #[test]
 fn genesis_files_are_found() {
     let sample = Sample::small();
-    let (data, question) = (sample.fixture.path(), "replay transfers -q --blocks 10:12");
+    let (data, query) = (sample.fixture.path(), "replay transfers -q --blocks 10:12");
     let file = fixtures::testdata().join("small/v2/genesis.json");
-    let expected = sample.ok(&format!("{question} {}", chain())).stdout;
-    sample.fails(question, 2, "genesis.json");
+    let expected = sample.ok(&format!("{query} {}", chain())).stdout;
+    sample.fails(query, 2, "genesis.json");
     let inside = data.join("genesis.json");
     fs::copy(&file, &inside).unwrap();
-    assert_eq!(sample.ok(question).stdout, expected);
+    assert_eq!(sample.ok(query).stdout, expected);
     // The file of another chain is not used.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&inside, text.replace("0x65920c38", "0x65920c39")).unwrap();
-    sample.fails(question, 2, "the given rules are for genesis");
+    sample.fails(query, 2, "the given rules are for genesis");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn contracts_answer_calls_on_any_state() {
 }
 
 #[test]
-fn wrong_questions_and_wrong_rules_are_reported() {
+fn wrong_queries_and_wrong_rules_are_reported() {
     let sample = Sample::small();
     let right = chain();
     for (line, status, word) in [
@@ -278,12 +278,12 @@ fn balances_that_disagree_with_logs() {
     let sample = Sample::new(fixture);
     sample.write_genesis();
     let tokens = ["reb", "b32"].map(|key| token(&sample, key));
-    let question = format!(
+    let query = format!(
         "replay balances {} -q --chain genesis.json",
         tokens.join(",")
     );
     // One grows in a transaction, in the next the other is burnt without a log.
-    let differing = sample.rows(&format!("{question} --blocks 128"));
+    let differing = sample.rows(&format!("{query} --blocks 128"));
     assert_eq!(differing.len(), 2, "{differing:?}");
     for (row, (token, index)) in differing.iter().zip(tokens.iter().zip(["9", "10"])) {
         assert_eq!(
@@ -293,9 +293,7 @@ fn balances_that_disagree_with_logs() {
         assert_eq!(row["logged_change"], "0");
     }
     assert_eq!(differing[1]["actual_change"], "-100000000000000000000");
-    let line = sample
-        .ok(&format!("{question} --tx 128:10 -f jsonl"))
-        .json();
+    let line = sample.ok(&format!("{query} --tx 128:10 -f jsonl")).json();
     for (column, value) in &differing[1] {
         let answer = line[column].as_str().map(str::to_owned);
         assert_eq!(&answer.unwrap_or_else(|| line[column].to_string()), value);

@@ -52,13 +52,13 @@ fn json_rows(lines: &str) -> Vec<Row> {
 }
 
 /// Asserts that all formats of a query contain the rows of its CSV.
-fn assert_same_rows(sample: &Sample, question: &str) -> Vec<Row> {
-    let csv = sample.rows(&format!("{question} -q -f csv"));
-    let jsonl = sample.ok(&format!("{question} -q -f jsonl")).stdout;
-    assert_eq!(json_rows(&jsonl), csv, "{question}");
+fn assert_same_rows(sample: &Sample, query: &str) -> Vec<Row> {
+    let csv = sample.rows(&format!("{query} -q -f csv"));
+    let jsonl = sample.ok(&format!("{query} -q -f jsonl")).stdout;
+    assert_eq!(json_rows(&jsonl), csv, "{query}");
     for name in ["t.parquet", "t.ipc", "t.arrow"] {
-        sample.ok(&format!("{question} -o {name} --overwrite"));
-        assert_eq!(read(sample, name), csv, "{question} -o {name}");
+        sample.ok(&format!("{query} -o {name} --overwrite"));
+        assert_eq!(read(sample, name), csv, "{query} -o {name}");
     }
     csv
 }
@@ -88,9 +88,9 @@ fn formats_contain_the_same_traces() {
     let chain = chain();
     for trace in ["call", "diff"] {
         // Without the blocks that nest calls deeper than serde reads.
-        let question = format!("replay trace {trace} --blocks 10:14 {chain}");
-        let lines = sample.ok(&format!("{question} -q")).stdout;
-        let csv = assert_same_rows(&sample, &question);
+        let query = format!("replay trace {trace} --blocks 10:14 {chain}");
+        let lines = sample.ok(&format!("{query} -q")).stdout;
+        let csv = assert_same_rows(&sample, &query);
         assert!(csv.len() > 10);
         let result: Value = serde_json::from_str(&csv[0]["result"]).unwrap();
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
@@ -101,16 +101,16 @@ fn formats_contain_the_same_traces() {
 #[test]
 fn gas_is_written_as_stacks_or_as_table() {
     let sample = Sample::small();
-    let question = format!("replay trace gas {}", chain());
-    let table = assert_same_rows(&sample, &question);
+    let query = format!("replay trace gas {}", chain());
+    let table = assert_same_rows(&sample, &query);
     assert!(table.len() > 100);
-    sample.ok(&format!("{question} -o stacks.txt"));
+    sample.ok(&format!("{query} -o stacks.txt"));
     let stacks = sample.read("stacks.txt");
     let lines = table
         .iter()
         .map(|row| format!("{} {}\n", row["stack"], row["gas"]));
     assert_eq!(stacks, lines.collect::<String>());
-    assert_eq!(sample.ok(&format!("{question} -q")).stdout, stacks);
+    assert_eq!(sample.ok(&format!("{query} -q")).stdout, stacks);
 }
 
 #[test]
@@ -122,9 +122,8 @@ fn formats_contain_the_same_balances() {
     let sample = Sample::new(fixture);
     sample.write_genesis();
     let [first, second] = tokens.map(|token| token.as_str().unwrap().to_owned());
-    let question =
-        format!("replay balances {first},{second} --blocks 120:135 --chain genesis.json");
-    let rows = assert_same_rows(&sample, &question);
+    let query = format!("replay balances {first},{second} --blocks 120:135 --chain genesis.json");
+    let rows = assert_same_rows(&sample, &query);
     assert!(rows.iter().any(|row| row["actual_change"].starts_with('-')));
 }
 
@@ -149,7 +148,7 @@ fn refuses_formats_that_a_replay_does_not_have() {
 
 /// The rules of the chain are known after the output is open.
 #[test]
-fn rejected_questions_print_nothing() {
+fn rejected_queries_print_nothing() {
     let sample = Sample::small();
     let path = fixtures::testdata().join("small/v2/genesis.json");
     let mut genesis: Value = serde_json::from_reader(File::open(path).unwrap()).unwrap();

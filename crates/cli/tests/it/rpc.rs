@@ -26,15 +26,15 @@ fn traces_of_servers_give_the_answers_of_a_replay() {
     let server = RpcServer::start(&sample.fixture);
     let all = sample.rows("transfers -q");
     let root = &all[all.len() / 2]["from_address"];
-    for question in [
+    for query in [
         "transfers -q --with-internal",
         &format!("graph -q -r {root} -n 2 --with-internal -f csv -o -"),
         "transfers -q --with-internal --kind internal,burn,value,fee,priority",
     ] {
-        let node = sample.ok(&format!("{question} {RULES}")).stdout;
+        let node = sample.ok(&format!("{query} {RULES}")).stdout;
         let source = format!("--source rpc:{}/KEY", server.url());
-        let rpc = sample.ok(&format!("{question} {source}")).stdout;
-        assert!(node == rpc, "{question}");
+        let rpc = sample.ok(&format!("{query} {source}")).stdout;
+        assert!(node == rpc, "{query}");
     }
 }
 
@@ -45,13 +45,13 @@ fn both_kinds_of_traces_give_the_same_answers() {
     };
     let server = RpcServer::start(&sample.fixture);
     server.limit(|limits| limits.without.push("debug_traceBlockByNumber"));
-    let question = "transfers -q --with-internal -b 100:200";
-    let node = sample.ok(&format!("{question} {RULES}")).stdout;
-    let rpc = sample.ok(&format!("{question} --source rpc:{}", server.url()));
+    let query = "transfers -q --with-internal -b 100:200";
+    let node = sample.ok(&format!("{query} {RULES}")).stdout;
+    let rpc = sample.ok(&format!("{query} --source rpc:{}", server.url()));
     assert!(node == rpc.stdout);
     server.limit(|limits| limits.without.push("trace_block"));
     let refused = sample
-        .run(&format!("{question} --source rpc:{}", server.url()))
+        .run(&format!("{query} --source rpc:{}", server.url()))
         .ended(2);
     let reason = "offers neither debug_traceBlockByNumber nor trace_block";
     refused.says(reason);
@@ -125,8 +125,8 @@ fn a_lake_of_a_server_asks_for_new_blocks_only() {
         let asked = receipts();
         assert_eq!(asked.len(), 25, "{asked:?}");
 
-        let question = "transfers -q --format csv -o -";
-        let expected = sample.ok(question).stdout;
+        let query = "transfers -q --format csv -o -";
+        let expected = sample.ok(query).stdout;
 
         server.limit(|limits| limits.finalized = Some(39));
         sample.ok(&format!("lake append -q x.lake --reorg-buffer 0 {source}"));
@@ -137,9 +137,7 @@ fn a_lake_of_a_server_asks_for_new_blocks_only() {
             "{appended:?}"
         );
 
-        let found = sample
-            .ok(&format!("{question} --source lake:x.lake"))
-            .stdout;
+        let found = sample.ok(&format!("{query} --source lake:x.lake")).stdout;
         assert!(found == expected, "the lake");
         assert_eq!(receipts(), [""; 0], "a lake needs no server");
         sample.ok("lake verify -q x.lake");

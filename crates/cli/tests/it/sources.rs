@@ -15,7 +15,7 @@ use txgraph_testkit::{
 };
 
 /// Queries about the transfers of a chain, and about those around an address.
-pub(crate) fn questions(root: &str) -> [String; 8] {
+pub(crate) fn queries(root: &str) -> [String; 8] {
     [
         format!("graph -q -r {root} -n 3 --format csv -o -"),
         format!("graph -q -r {root} -n 2 -d both --format jsonl -o -"),
@@ -188,7 +188,7 @@ fn compare(chain: &Chain, kinds: &[Kind]) {
     }
     let busiest = sent.iter().max_by_key(|(_, tokens)| tokens.len());
     let (root, token) = busiest.map(|(root, tokens)| (*root, tokens[0])).unwrap();
-    let mut common = questions(root).to_vec();
+    let mut common = queries(root).to_vec();
     common.push(format!("transfers -q -t {token} -b 3:"));
     common.push(format!("graph -q -r {root} -n 2 -t {token} -f csv -o -"));
     common.push(format!("graph -q -r {root} -n 3 -d both -f csv -o -"));

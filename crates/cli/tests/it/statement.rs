@@ -124,7 +124,7 @@ fn block_0_has_the_allocations() {
 }
 
 #[test]
-fn wrong_questions_are_refused() {
+fn wrong_queries_are_refused() {
     let sample = small();
     for (line, why) in [
         (format!("{ACCOUNT} --blocks 3:5,8:9"), "must be consecutive"),

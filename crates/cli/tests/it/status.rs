@@ -10,7 +10,7 @@ use txgraph_chaingen::{Appender, Config, Layout};
 use txgraph_testkit::fixtures;
 
 #[test]
-fn wrong_questions_are_status_2() {
+fn wrong_queries_are_status_2() {
     let sample = Sample::small();
     let wrong = "0x4545AA9c2a6019f57de4d3c92661c6482e9ab8b0";
     for (line, message) in [

@@ -18,7 +18,7 @@ fn seen(sample: &Sample, line: &str, columns: u16) -> Run {
 }
 
 /// The queries whose answers are tables on a terminal.
-fn questions() -> [String; 5] {
+fn queries() -> [String; 5] {
     [
         "transfers -b 10:20".to_owned(),
         format!("graph -r {ROOT} -n 3"),
@@ -37,7 +37,7 @@ fn body(page: &str) -> Vec<&str> {
 #[test]
 fn a_terminal_gets_tables_that_fit_and_a_pipe_gets_csv() {
     let sample = Sample::small();
-    for line in questions() {
+    for line in queries() {
         let piped = sample.ok(&line).stdout;
         assert_eq!(piped, sample.ok(&format!("{line} --format csv")).stdout);
         let expected = rows(&piped).len();

@@ -41,7 +41,7 @@ fn names_of_files_are_escaped() {
 }
 
 #[test]
-fn lists_and_questions_are_escaped() {
+fn lists_and_queries_are_escaped() {
     let sample = Sample::small();
     let evil = "\u{1b}]0;pwned\u{7}";
     let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";

@@ -107,7 +107,7 @@ fn ask(sample: &Sample, url: &str, certificates: &str) -> Run {
 }
 
 #[test]
-fn questions_over_tls_need_a_trusted_certificate() {
+fn queries_over_tls_need_a_trusted_certificate() {
     let sample = Sample::small();
     let expected = sample.ok("transfers -q").stdout;
     let server = RpcServer::start(&sample.fixture);

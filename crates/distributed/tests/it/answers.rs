@@ -10,7 +10,7 @@ const OTHER_ROOT: &str = "0x46090d05ee648274f4895bc27c1f97ec1dc51a0d";
 const TOKEN: &str = "0xd601451207128971898aab8654521699f35222e2";
 
 /// Queries of all kinds, with all limits of a search.
-fn questions(root: &str, other: &str, token: &str) -> Vec<String> {
+fn queries(root: &str, other: &str, token: &str) -> Vec<String> {
     let mut lines = vec![
         "transfers -q --format csv -o -".to_owned(),
         "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
@@ -114,7 +114,7 @@ fn data_directories_of_executors() {
     // The same chain in both layouts: chunks come from either.
     let cluster = Cluster::start(&[Some(v1.path()), Some(v2.path())]);
     let local = format!("--datadir {}", v2.path().display());
-    compare(&cluster, &local, "", &questions(ROOT, OTHER_ROOT, TOKEN));
+    compare(&cluster, &local, "", &queries(ROOT, OTHER_ROOT, TOKEN));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn lakes() {
     let folder = cluster.folder.path();
     build_lake(folder, v2.path());
     let lake = "--source lake:x.lake";
-    compare(&cluster, lake, lake, &questions(ROOT, OTHER_ROOT, TOKEN));
+    compare(&cluster, lake, lake, &queries(ROOT, OTHER_ROOT, TOKEN));
     // Small frontiers are read in the driver.
     let line = format!("graph -q -r {ROOT} -n 3 --format csv -o - {lake}");
     let local = run(&mut driver(folder, &line));

@@ -122,7 +122,7 @@ fn a_scheduler_that_comes_back_answers() {
 }
 
 #[test]
-fn a_dead_executor_does_not_stop_new_questions() {
+fn a_dead_executor_does_not_stop_new_queries() {
     let [_, v2] = fixtures::committed();
     // The scheduler would not notice by itself before the test ends.
     let mut cluster = Cluster::start_with(&[Some(v2.path()), Some(v2.path())], 600, None);

@@ -33,7 +33,7 @@ fn killed_processes_leave_no_wrong_answer() {
         None => (small.path(), ROOT.to_owned()),
     };
     let mut cluster = Cluster::start(&[Some(source), Some(source)]);
-    let questions = [
+    let queries = [
         format!("graph -q -r {root} -n 3 --format csv -o -"),
         "motifs".to_owned(),
         "components".to_owned(),
@@ -46,7 +46,7 @@ fn killed_processes_leave_no_wrong_answer() {
         command
     };
     let mut answers = Vec::new();
-    for line in &questions {
+    for line in &queries {
         let start = Instant::now();
         let whole = run(&mut ask(&cluster, line));
         assert_eq!(whole.status, 0, "{whole:?}\n{}", cluster.logs());
@@ -56,13 +56,13 @@ fn killed_processes_leave_no_wrong_answer() {
     for seed in 0..kills {
         let mut chance = SmallRng::seed_from_u64(seed);
         let victim = [Victim::Executor, Victim::Driver, Victim::Scheduler][(seed % 3) as usize];
-        let which = chance.random_range(0..questions.len());
+        let which = chance.random_range(0..queries.len());
         let (expected, time) = &answers[which];
         let moment = Duration::from_secs_f64(time.as_secs_f64() * chance.random_range(0.0..1.0));
         let folder = format!("run-{seed}");
         let what = format!("seed {seed}: {victim:?} after {moment:?} of {time:?}");
 
-        let mut command = ask(&cluster, &questions[which]);
+        let mut command = ask(&cluster, &queries[which]);
         command.args(["--run", &folder]);
         let mut child = command
             .stdout(Stdio::piped())
@@ -106,7 +106,7 @@ fn killed_processes_leave_no_wrong_answer() {
                 .join("run.json")
                 .exists() =>
             {
-                run(&mut ask(&cluster, &questions[which]))
+                run(&mut ask(&cluster, &queries[which]))
             }
             _ => run(command.env("TXGRAPH_CLUSTER_CONFIG", &path)),
         };

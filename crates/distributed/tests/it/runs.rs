@@ -71,7 +71,7 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     // Another query needs another folder.
     let other = cluster.ask(&format!("graph -q -r {ROOT} -n 2 --run run"));
     assert_eq!(other.status, 1, "{other:?}");
-    assert!(other.stderr.contains("another question"), "{other:?}");
+    assert!(other.stderr.contains("another query"), "{other:?}");
 
     let dropped = run(&mut driver(folder, "runs drop run"));
     assert_eq!(dropped.status, 0, "{dropped:?}");

@@ -11,8 +11,8 @@ use alloy_rlp::Encodable;
 use std::path::{Path, PathBuf};
 use txgraph_era::{Archive, EraBlock, EraOptions, EraWriter, Format, Result, encode_body};
 use txgraph_stored::{StoredBlocks, StoredSource};
-use txgraph_testkit::questions::everything;
-pub(crate) use txgraph_testkit::questions::{ask as scan, range};
+use txgraph_testkit::queries::everything;
+pub(crate) use txgraph_testkit::queries::{ask as scan, range};
 use txgraph_transfers::{
     BlockRanges, BlockTime, Decoder, EIP7708_LOG_ADDRESS, LogView, ScanRequest, TRANSFER,
     TokenFilter, TransactionView, Transfer, TransferFilter, WithdrawalView, WrappedNative,

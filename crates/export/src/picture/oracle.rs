@@ -141,7 +141,7 @@ proptest! {
         fold in select(vec![Fold::Auto, Fold::Off, Fold::Beyond(0), Fold::Beyond(1)]),
         every_transfer: bool,
         linked: bool,
-        question: String,
+        query: String,
     ) {
         // Few addresses and assets, so that there are parallel arrows and leaves.
         let one = transfers[0].clone();
@@ -189,7 +189,7 @@ proptest! {
         options.drawing.fold = fold;
         options.drawing.layout = layout;
         options.drawing.link = linked.then(|| "https://a.org/{address}?b=c&d".parse().unwrap());
-        let metadata = Metadata::new("graph", serde_json::json!({"kind": question}));
+        let metadata = Metadata::new("graph", serde_json::json!({"kind": query}));
         let input = GraphInput { graph: &graph, options: &options, metadata: &metadata };
         let picture = Picture::new(input).unwrap();
         let layout = picture.layout;

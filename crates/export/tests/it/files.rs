@@ -70,7 +70,7 @@ fn existing_files_are_replaced_only_on_request() {
         assert_eq!(write(true).unwrap(), first);
         assert!(
             fs::read(&path).unwrap() == bytes,
-            "{format}: the same question, the same bytes"
+            "{format}: the same query, the same bytes"
         );
     }
 }

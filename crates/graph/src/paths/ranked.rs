@@ -7,7 +7,7 @@
 
 use super::{
     reached::{Found, Order, first},
-    states::{Question, State},
+    states::{Query, State},
 };
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ struct Part {
 }
 
 /// Finds up to `count` routes, none with the same transfers as another one.
-pub(super) fn ranked(asked: &Question<'_>, order: Order, count: usize) -> Ranked {
+pub(super) fn ranked(asked: &Query<'_>, order: Order, count: usize) -> Ranked {
     let mut found = Ranked::default();
     let (mut steps, mut kept) = (0, 0);
     let mut parts = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! The walk over transfers that finds a route.
 
-use super::states::{Place, Question, State};
+use super::states::{Place, Query, State};
 use alloy_primitives::{
     Address,
     map::{HashMap, HashSet},
@@ -36,7 +36,7 @@ pub(super) type Found = (Rank, Vec<State>);
 /// The first route in an order that begins with `root`, with none of `banned` after it. `steps` counts
 /// the transfers that are looked at. It can have a transfer twice, as a part of two swaps.
 pub(super) fn first(
-    asked: Question<'_>,
+    asked: Query<'_>,
     order: Order,
     root: &[State],
     banned: &[State],
@@ -62,7 +62,7 @@ type Step = (u32, Option<State>);
 /// A walk over states, breadth first. Each is reached once, with the fewest transfers, so this takes as long
 /// as there are rows and swaps, whatever the number of routes.
 struct Reached<'a> {
-    asked: Question<'a>,
+    asked: Query<'a>,
     order: Order,
     reached: HashMap<State, Step>,
     /// The states that were arrived at, before their turns.
@@ -83,7 +83,7 @@ struct Reached<'a> {
 }
 
 impl<'a> Reached<'a> {
-    fn new(asked: Question<'a>, order: Order, root: &[State]) -> Self {
+    fn new(asked: Query<'a>, order: Order, root: &[State]) -> Self {
         let mut closed = HashMap::default();
         for state in root {
             if let Some(place) = asked.place(*state) {
@@ -107,7 +107,7 @@ impl<'a> Reached<'a> {
     }
 
     fn walk(&mut self, root: &[State], banned: &[State]) {
-        let Question { given, hops, .. } = self.asked;
+        let Query { given, hops, .. } = self.asked;
         let is_too_long = |hop: u32| hops.is_some_and(|hops| hop > hops);
         let length = u32::try_from(root.len()).unwrap_or(u32::MAX);
         let mut hop = length.saturating_add(1);
@@ -153,7 +153,7 @@ impl<'a> Reached<'a> {
     /// The states that can follow a state, before their turns. Without those that followed another state
     /// that they can follow as well.
     fn after(&mut self, State { row, swap }: State) -> Vec<State> {
-        let Question { given, in_time, .. } = self.asked;
+        let Query { given, in_time, .. } = self.asked;
         let it = &given.all()[row];
         let mut rows = Vec::new();
         if swap.is_none()

@@ -150,10 +150,10 @@ pub(super) enum Place {
     Inside(Address, (u64, u32), usize),
 }
 
-/// The question for routes, and what is known of swaps. In transactions with several tokens whose swaps
+/// The query for routes, and what is known of swaps. In transactions with several tokens whose swaps
 /// are not known, any transfer may follow any other.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(super) struct Query<'a> {
     pub(super) given: &'a Rows<'a>,
     pub(super) nettings: &'a Nettings,
     pub(super) to: Address,
@@ -162,7 +162,7 @@ pub(super) struct Question<'a> {
     pub(super) in_time: bool,
 }
 
-impl<'a> Question<'a> {
+impl<'a> Query<'a> {
     /// The swaps that are known in the transaction of a row.
     fn swaps(&self, it: &Transfer) -> &'a [Swap] {
         let known = match self.given.continuation {

@@ -99,7 +99,7 @@ fn transactions_without_an_outcome_are_counted() {
     files.add("receipts.csv", format!("{header}{}", receipt(5, 0, "0")));
     let error = files.refused(Family::Etl);
     says(&error, "block 5: the outcome of a transaction differs");
-    // A question for tokens does not depend on outcomes.
+    // A query for tokens does not depend on outcomes.
     let files = Files::one("transactions.csv", rows(["", "", ""]));
     files.add("logs.csv", format!("{LOGS}{}", log(0, 500, 0, 5)));
     let (found, report) = try_read(files.open(Family::Etl).unwrap(), |request| {

@@ -1,4 +1,4 @@
-//! Files for tests, and questions to them.
+//! Files for tests, and queries to them.
 
 use std::{
     fs,
@@ -55,7 +55,7 @@ impl Files {
         read(self.open(family).unwrap()).0
     }
 
-    /// The error of a question for all transfers, or of opening the files.
+    /// The error of a query for all transfers, or of opening the files.
     pub(crate) fn refused(&self, family: Family) -> String {
         match self.open(family) {
             Err(error) => error.to_string(),

@@ -11,16 +11,16 @@ use txgraph_chaingen::{Appender, BlockSample, Config, Layout, Profile};
 use txgraph_graph::{SearchRequest, search};
 use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
-use txgraph_testkit::questions::{self, compare_internal};
+use txgraph_testkit::queries::{self, compare_internal};
 use txgraph_transfers::{
     AddressFilter, BlockRanges, Direction, ScanReport, ScanRequest, Sink, SourceError, Transfer,
     TransferSource, WrappedNative,
 };
 
 /// Compares answers, reports and hubs for random requests. Returns the number of rows.
-fn compare(node: &NodeSource, index: &Index, questions: usize, seed: u64) -> usize {
+fn compare(node: &NodeSource, index: &Index, queries: usize, seed: u64) -> usize {
     let indexed = Indexed::new(index, node);
-    questions::compare(&indexed, node, questions, seed, |request, found| {
+    queries::compare(&indexed, node, queries, seed, |request, found| {
         check_hubs(&indexed, request, found);
     })
 }

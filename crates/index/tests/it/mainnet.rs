@@ -76,7 +76,7 @@ fn compare_answers(indexed: &Indexed<'_>, node: &dyn TransferSource, expected: &
     let mut chance = SmallRng::seed_from_u64(15);
     let mut rows = 0;
     for _ in 0..60 {
-        let request = any_wraps(reference.question(&mut chance));
+        let request = any_wraps(reference.query(&mut chance));
         let (found, report) = ask(indexed, &request).unwrap();
         let (of_node, _) = ask(node, &request).unwrap();
         assert_same(&found, &of_node, &format!("{request:?}"));

@@ -20,17 +20,17 @@ use txgraph_transfers::{Participation, ScanReport, ScanRequest, Transfer, Transf
 const MUTATIONS: usize = 1500;
 
 /// Queries and their right answers.
-struct Questions {
+struct Queries {
     scans: Vec<(ScanRequest, Vec<Transfer>, ScanReport)>,
     searches: Vec<(SearchRequest, String)>,
     /// Addresses, and their transactions.
     transactions: Vec<(Address, Vec<Participation>)>,
 }
 
-impl Questions {
+impl Queries {
     fn new(sample: &Sample, chance: &mut SmallRng) -> Self {
         let reference = Reference::of(&sample.node);
-        let mut requests: Vec<_> = (0..5).map(|_| reference.question(chance)).collect();
+        let mut requests: Vec<_> = (0..5).map(|_| reference.query(chance)).collect();
         requests.push(everything(range(0, reference.tip)));
         let scans = requests.into_iter().map(|request| {
             let (rows, report) = ask(&sample.node, &request).unwrap();
@@ -187,9 +187,9 @@ fn damaged_index_never_gives_a_wrong_answer() {
     let mutations = env::var("TXGRAPH_MUTATIONS").map_or(MUTATIONS, |text| text.parse().unwrap());
     let sample = sample();
     let mut chance = SmallRng::seed_from_u64(17);
-    let questions = Questions::new(&sample, &mut chance);
+    let queries = Queries::new(&sample, &mut chance);
     let files = files(&sample);
-    let whole = questions.ask(&open(sample.place.path(), &sample.node), &sample);
+    let whole = queries.ask(&open(sample.place.path(), &sample.node), &sample);
     assert_eq!(whole, Ok((20, 0)), "an index without damage");
 
     let mut outcomes = BTreeMap::<_, usize>::new();
@@ -219,7 +219,7 @@ fn damaged_index_never_gives_a_wrong_answer() {
         fs::write(path, &bad).unwrap();
         let outcome = match Index::open(sample.place.path(), sample.node.chain()) {
             Err(_) => "refused when opened",
-            Ok(index) => match questions.ask(&index, &sample) {
+            Ok(index) => match queries.ask(&index, &sample) {
                 Ok((_, 0)) => "answered, all right",
                 Ok(_) => "answered or refused, all right",
                 Err(wrong) => {
@@ -242,7 +242,7 @@ fn damaged_index_never_gives_a_wrong_answer() {
 fn each_changed_byte_of_a_segment_is_right_or_an_error() {
     let sample = sample();
     let mut chance = SmallRng::seed_from_u64(18);
-    let questions = Questions::new(&sample, &mut chance);
+    let queries = Queries::new(&sample, &mut chance);
     let path = &segments(sample.place.path())[1];
     let good = fs::read(path).unwrap();
     let step = (good.len() / 400).max(1);
@@ -253,7 +253,7 @@ fn each_changed_byte_of_a_segment_is_right_or_an_error() {
         fs::write(path, &bad).unwrap();
         match Index::open(sample.place.path(), sample.node.chain()) {
             Err(_) => errors += 1,
-            Ok(index) => match questions.ask(&index, &sample) {
+            Ok(index) => match queries.ask(&index, &sample) {
                 Ok((_, refused)) => errors += usize::from(refused > 0),
                 Err(wrong) => panic!("byte {at} gave a wrong answer to {wrong}"),
             },

@@ -69,7 +69,7 @@ pub(crate) fn asked(
     Ok(found)
 }
 
-/// Compares random questions. Returns the number of transactions in the answers.
+/// Compares random queries. Returns the number of transactions in the answers.
 fn compare(index: &Index, all: &[Participation], tip: u64, seed: u64) -> usize {
     let mut chance = SmallRng::seed_from_u64(seed);
     let addresses: BTreeSet<_> = all.iter().map(|it| it.address).collect();

@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 use txgraph_chaingen::Profile;
 use txgraph_lake::{Error, Lake, append, build, check, compact, verify};
 use txgraph_reader::NodeSource;
-use txgraph_testkit::questions::compare;
+use txgraph_testkit::queries::compare;
 use txgraph_transfers::ScanRequest;
 
 /// The bucket that the tests write to, which exists.

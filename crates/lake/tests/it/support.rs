@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_lake::{Lake, LakeSource, PartitionInfo};
-pub(crate) use txgraph_testkit::questions::{ask, assert_same, everything, range, seen};
+pub(crate) use txgraph_testkit::queries::{ask, assert_same, everything, range, seen};
 
 pub(crate) fn open(folder: &Path) -> Lake {
     Lake::open(folder).unwrap_or_else(|e| panic!("{e}"))

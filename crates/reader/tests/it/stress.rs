@@ -238,13 +238,13 @@ fn ask_on(
         };
         let source = NodeSource::new(Arc::clone(&db), options, None).unwrap();
         for _ in 0..20 {
-            question(&source, history, strict, &mut chance, &mut tally);
+            query(&source, history, strict, &mut chance, &mut tally);
         }
     }
     tally
 }
 
-fn question(
+fn query(
     source: &NodeSource,
     history: &History,
     strict: bool,

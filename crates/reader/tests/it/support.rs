@@ -3,8 +3,8 @@
 use std::{path::Path, sync::Arc};
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
-use txgraph_testkit::questions;
-pub(crate) use txgraph_testkit::questions::{assert_same, range};
+use txgraph_testkit::queries;
+pub(crate) use txgraph_testkit::queries::{assert_same, range};
 use txgraph_transfers::{
     BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, WrappedNative,
 };
@@ -30,7 +30,7 @@ pub(crate) fn everything(blocks: impl Into<BlockRanges>) -> ScanRequest {
     ScanRequest {
         wrapped_native: WrappedNative::Any,
         with_hashes: true,
-        ..questions::everything(blocks)
+        ..queries::everything(blocks)
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn ask(
     source: &NodeSource,
     request: &ScanRequest,
 ) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
-    let (transfers, report) = questions::ask(source, request)?;
+    let (transfers, report) = queries::ask(source, request)?;
     assert_eq!(report.counts.blocks, report.covered.blocks());
     assert_eq!(report.counts.transfers, transfers.len() as u64);
     let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();

@@ -1,4 +1,4 @@
-//! RocksDB itself as the oracle: it writes databases, and answers the same questions.
+//! RocksDB itself as the oracle: it writes databases, and answers the same queries.
 //! `scripts/check-rocks.sh` runs these tests.
 
 #![cfg(feature = "oracle")]

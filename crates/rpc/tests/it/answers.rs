@@ -132,7 +132,7 @@ fn receipts_roots_are_verified_on_request() {
     };
     check(&open(&server, "", verifying()), &TransferFilter::default());
     check(&open(&server, "", verifying()), &tokens());
-    // The first question is only a probe.
+    // The first call is only a probe.
     server.fail_after(
         "eth_getBlockReceipts",
         1,

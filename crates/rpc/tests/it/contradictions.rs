@@ -1,7 +1,7 @@
 //! Answers with contradictions: a scan is whole, or fails, and never has less than all.
 //!
 //! The server is a real one on the loopback interface. Each case lets one or all answers of a
-//! method contradict themselves, the question or other answers. `TXGRAPH_RPC_CASES` sets the number
+//! method contradict themselves, the query or other answers. `TXGRAPH_RPC_CASES` sets the number
 //! of cases.
 
 use crate::support::{TIP, only, options, request, scan, server, tokens, try_open};
@@ -24,11 +24,11 @@ const CASES: usize = 2_000;
 /// Threads, each with a server.
 const THREADS: usize = 4;
 
-/// A method, the question that uses it, and methods that the server lacks so that it is used.
-type Method = (&'static str, Question, &'static [&'static str]);
+/// A method, the query that uses it, and methods that the server lacks so that it is used.
+type Method = (&'static str, Query, &'static [&'static str]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Question {
+enum Query {
     /// Everything that has a log.
     Logs,
     /// Values of transactions, tokens and withdrawals.
@@ -40,30 +40,30 @@ enum Question {
 }
 
 const METHODS: &[Method] = &[
-    ("eth_chainId", Question::Values, &[]),
-    ("eth_blockNumber", Question::Values, &[]),
-    ("eth_getLogs", Question::Logs, &[]),
-    ("eth_getBlockByNumber", Question::Logs, &[]),
-    ("eth_getBlockByNumber", Question::Values, &[]),
-    ("eth_getBlockByNumber", Question::Withdrawals, &[]),
-    ("eth_getBlockByNumber", Question::Internal, &[]),
-    ("eth_getBlockReceipts", Question::Values, &[]),
+    ("eth_chainId", Query::Values, &[]),
+    ("eth_blockNumber", Query::Values, &[]),
+    ("eth_getLogs", Query::Logs, &[]),
+    ("eth_getBlockByNumber", Query::Logs, &[]),
+    ("eth_getBlockByNumber", Query::Values, &[]),
+    ("eth_getBlockByNumber", Query::Withdrawals, &[]),
+    ("eth_getBlockByNumber", Query::Internal, &[]),
+    ("eth_getBlockReceipts", Query::Values, &[]),
     (
         "eth_getTransactionReceipt",
-        Question::Values,
+        Query::Values,
         &["eth_getBlockReceipts"],
     ),
-    ("debug_traceBlockByNumber", Question::Internal, &[]),
+    ("debug_traceBlockByNumber", Query::Internal, &[]),
     (
         "trace_block",
-        Question::Internal,
+        Query::Internal,
         &["debug_traceBlockByNumber"],
     ),
-    ("eth_getTransactionByHash", Question::Transactions, &[]),
-    ("eth_getTransactionReceipt", Question::Transactions, &[]),
+    ("eth_getTransactionByHash", Query::Transactions, &[]),
+    ("eth_getTransactionReceipt", Query::Transactions, &[]),
 ];
 
-impl Question {
+impl Query {
     fn filter(self) -> TransferFilter {
         match self {
             Self::Logs => tokens(),
@@ -110,17 +110,17 @@ fn contradicting() -> RpcServer {
     server
 }
 
-fn of_blocks(question: Question, blocks: BlockRange) -> ScanRequest {
+fn of_blocks(query: Query, blocks: BlockRange) -> ScanRequest {
     ScanRequest {
         blocks: blocks.into(),
-        ..request(question.filter())
+        ..request(query.filter())
     }
 }
 
 /// Asks about a few blocks. The answer as text, or the error.
 fn ask(
     server: &RpcServer,
-    question: Question,
+    query: Query,
     blocks: BlockRange,
     verify: bool,
     hashes: &[B256],
@@ -135,18 +135,18 @@ fn ask(
         ..options()
     };
     let source = try_open(server, "connections=1", options).map_err(|error| error.to_string())?;
-    if question == Question::Transactions {
+    if query == Query::Transactions {
         let found = source.node().transactions(hashes);
         return found
             .map(Answer::Transactions)
             .map_err(|error| error.to_string());
     }
-    let scanned = scan(&source, &of_blocks(question, blocks));
+    let scanned = scan(&source, &of_blocks(query, blocks));
     scanned
         .map(|(mut transfers, _)| {
             // Only receipts show how many transactions a block has, after which its withdrawals
             // are numbered.
-            if question == Question::Withdrawals {
+            if query == Query::Withdrawals {
                 transfers.iter_mut().for_each(|it| it.transaction_index = 0);
             }
             Answer::Transfers(transfers)
@@ -241,13 +241,13 @@ fn run(server: &RpcServer, case: u64, hashes: &[B256]) -> (bool, bool) {
         let number = random.below(end as u64);
         usize::try_from(number).expect("below a usize")
     };
-    let (method, question, without) = METHODS[next(METHODS.len())];
+    let (method, query, without) = METHODS[next(METHODS.len())];
     let contradiction = Contradiction::ALL[next(Contradiction::ALL.len())];
     let first = next(39) as u64;
     let last = (first + 1 + next(5) as u64).min(TIP);
     let blocks = BlockRange { first, last };
     // Logs of final blocks are compared with few headers.
-    let finalized = (question != Question::Logs && next(2) == 0).then_some(TIP);
+    let finalized = (query != Query::Logs && next(2) == 0).then_some(TIP);
     let verify = next(4) == 0;
     let times: usize = [1, 1, 2, 1000][next(4)];
     let after = [0, 0, 1, 2][next(4)];
@@ -257,16 +257,16 @@ fn run(server: &RpcServer, case: u64, hashes: &[B256]) -> (bool, bool) {
         limits.without = without.to_vec();
         limits.finalized = finalized;
     });
-    let expected = ask(server, question, blocks, false, hashes).expect("a whole answer");
+    let expected = ask(server, query, blocks, false, hashes).expect("a whole answer");
     for time in 0..times {
         let fault = Fault::Contradiction(contradiction, seed.wrapping_add(time as u64));
         server.fail_after(method, after, fault);
     }
     let about = format!(
-        "case {case}: {contradiction:?} in {method} for {question:?}, blocks {first} to {last}, \
+        "case {case}: {contradiction:?} in {method} for {query:?}, blocks {first} to {last}, \
          after {after}, {times} times, finalized {finalized:?}, verify {verify}"
     );
-    let answer = ask(server, question, blocks, verify, hashes);
+    let answer = ask(server, query, blocks, verify, hashes);
     let is_met = server.faults_left() < times;
     match answer {
         Ok(answer) => {

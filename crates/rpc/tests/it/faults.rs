@@ -270,7 +270,7 @@ fn invalid_blocks_and_receipts_are_refused() {
     }
     let server = server();
     let source = one_chunk(&server);
-    // The first question is only a probe.
+    // The first call is only a probe.
     server.fail_after(
         "eth_getBlockReceipts",
         1,
@@ -342,7 +342,7 @@ fn receipts_that_contradict_their_block_are_refused() {
     for (edit, expected) in cases {
         let server = server();
         let source = one_chunk(&server);
-        // The first question is only a probe. The first batch has blocks of each kind.
+        // The first call is only a probe. The first batch has blocks of each kind.
         server.fail_after("eth_getBlockReceipts", 1, Fault::Edit(edit));
         let text = match scan(&source, &request(TransferFilter::default())) {
             Ok(_) => panic!("{expected}: the answer is accepted"),
@@ -353,7 +353,7 @@ fn receipts_that_contradict_their_block_are_refused() {
 }
 
 #[test]
-fn answers_to_other_questions_are_asked_for_again() {
+fn answers_to_other_calls_are_asked_for_again() {
     type Case = (&'static str, fn(&mut Value));
     let cases: [Case; 5] = [
         ("eth_getLogs", |answer| answer["id"] = 9.into()),

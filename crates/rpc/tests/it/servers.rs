@@ -135,5 +135,5 @@ fn a_limit_that_is_known_is_not_met_again_and_again() {
     let refused = ranges
         .filter(|(_, params)| number(&params[0]["toBlock"]) - number(&params[0]["fromBlock"]) >= 3);
     let refused = refused.count();
-    assert!(refused < 60, "{refused} questions beyond the limit");
+    assert!(refused < 60, "{refused} calls beyond the limit");
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
-pub(crate) use txgraph_testkit::questions::ask as scan;
+pub(crate) use txgraph_testkit::queries::ask as scan;
 use txgraph_testkit::{
     fixtures,
-    questions::{everything, range},
+    queries::{everything, range},
     rpc::RpcServer,
 };
 use txgraph_transfers::{
@@ -51,7 +51,7 @@ pub(crate) fn try_open(
     Ok(RpcSource::new(node, work))
 }
 
-/// A source with the usual options, whose opening is not among the questions of the server.
+/// A source with the usual options, whose opening is not among the calls of the server.
 pub(crate) fn source(server: &RpcServer) -> RpcSource {
     let source = open(server, "", options());
     server.take_asked();

@@ -170,7 +170,7 @@ fn logs_of_a_server_that_is_behind_are_asked_for_by_hash() {
     let by_hash = server.take_asked().into_iter();
     let by_hash = by_hash.filter(|(_, params)| params[0]["blockHash"].is_string());
     assert!(by_hash.count() > 0);
-    // A server that is behind for each question.
+    // A server that is behind for each call.
     server.fail("eth_getLogs", 100, Fault::Behind(30));
     match scan(&source, &request(tokens())) {
         Err(SourceError::Failed(failure)) => {

@@ -1,7 +1,7 @@
 //! Every recorded query about past state gets the node's answer: with the index, with
 //! change sets, from memory and from files.
 
-use crate::support::{check, open, questions, walking};
+use crate::support::{check, open, queries, walking};
 use alloy_primitives::{Address, B256, U256};
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 use txgraph_evm::Account;
@@ -11,7 +11,7 @@ use txgraph_testkit::{
     state_answers::{StateAnswer, wrong_answers},
 };
 
-type Questions = BTreeMap<u64, Vec<StateAnswer>>;
+type Queries = BTreeMap<u64, Vec<StateAnswer>>;
 
 /// Options with little memory, so that nearly everything goes to temporary files.
 fn spilling(overlay_bytes_max: usize) -> StateOptions {
@@ -22,17 +22,17 @@ fn spilling(overlay_bytes_max: usize) -> StateOptions {
     }
 }
 
-fn check_range(range: &StateRange<'_>, questions: &Questions, place: &str) {
+fn check_range(range: &StateRange<'_>, queries: &Queries, place: &str) {
     let BlockRange { first, last } = range.blocks();
-    for (block, questions) in questions.range(first..=last) {
+    for (block, queries) in queries.range(first..=last) {
         let state = range.at(*block).unwrap();
-        for question in questions {
-            check(question, &state, place);
+        for query in queries {
+            check(query, &state, place);
         }
     }
 }
 
-fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
+fn check_all(dir: &Path, fixture: &Fixture, queries: &Queries) {
     let name = &fixture.name;
     let db = open(dir, StateOptions::default());
     let available = db.available().unwrap();
@@ -41,15 +41,15 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
 
     let prepared = db.range(blocks).unwrap();
     assert_eq!(prepared.is_walked(), available.indexed_from > blocks.first);
-    check_range(&prepared, questions, name);
+    check_range(&prepared, queries, name);
     check_changes(&db, &prepared);
-    check_refusals(&db, blocks, questions);
+    check_refusals(&db, blocks, queries);
 
     let walks = open(dir, walking());
     let whole = walks.range(blocks).unwrap();
     assert!(whole.is_walked());
-    check_range(&whole, questions, name);
-    check_prefetch(&walks, &whole, questions);
+    check_range(&whole, queries, name);
+    check_prefetch(&walks, &whole, queries);
     check_changes(&walks, &whole);
 
     // Ranges that end below the tip.
@@ -61,23 +61,23 @@ fn check_all(dir: &Path, fixture: &Fixture, questions: &Questions) {
         (blocks.last, blocks.last),
     ] {
         let range = walks.range(BlockRange { first, last }).unwrap();
-        check_range(&range, questions, name);
+        check_range(&range, queries, name);
     }
     for bytes_max in [4_000, 100_000] {
         let files = open(dir, spilling(bytes_max));
-        check_range(&files.range(blocks).unwrap(), questions, name);
+        check_range(&files.range(blocks).unwrap(), queries, name);
         let last = middle;
         let half = BlockRange { last, ..blocks };
         let half = files.range(half).unwrap();
-        check_range(&half, questions, name);
+        check_range(&half, queries, name);
         check_changes(&files, &half);
     }
 }
 
 /// Prefetched values equal looked-up values.
-fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
+fn check_prefetch(db: &StateDb, range: &StateRange<'_>, queries: &Queries) {
     let BlockRange { first, last } = range.blocks();
-    for (block, questions) in questions.range(first..last) {
+    for (block, queries) in queries.range(first..last) {
         let looked_up = range.at(*block).unwrap();
         let mut fetched = range.at(*block).unwrap();
         let changes = fetched.next_changes().unwrap();
@@ -95,8 +95,8 @@ fn check_prefetch(db: &StateDb, range: &StateRange<'_>, questions: &Questions) {
             assert_eq!(fetched.storage(address, slot).unwrap(), change.before);
             assert_eq!(changes.slot(address, change.slot), Some(change));
         }
-        for question in questions {
-            check(question, &fetched, "with prefetched changes");
+        for query in queries {
+            check(query, &fetched, "with prefetched changes");
         }
     }
 }
@@ -162,8 +162,8 @@ fn first_changes<T>(
 }
 
 /// BlockRange without available state are refused.
-fn check_refusals(db: &StateDb, blocks: BlockRange, questions: &Questions) {
-    let outside = questions.keys().filter(|block| !blocks.contains(**block));
+fn check_refusals(db: &StateDb, blocks: BlockRange, queries: &Queries) {
+    let outside = queries.keys().filter(|block| !blocks.contains(**block));
     for block in outside.copied().chain([blocks.last + 1, u64::MAX]) {
         let error = db.at(block).unwrap_err();
         assert!(error.is_missing(), "{error}");
@@ -176,14 +176,14 @@ fn check_refusals(db: &StateDb, blocks: BlockRange, questions: &Questions) {
 #[test]
 fn full_chains_give_the_answers_of_the_node() {
     for fixture in full() {
-        check_all(fixture.path(), &fixture, &questions(&fixture));
+        check_all(fixture.path(), &fixture, &queries(&fixture));
     }
 }
 
 #[test]
 fn partial_directories_give_the_answers_of_the_node() {
     for (partial, full) in partial() {
-        check_all(partial.path(), &partial, &questions(&full));
+        check_all(partial.path(), &partial, &queries(&full));
     }
 }
 
@@ -194,11 +194,11 @@ fn single_blocks_with_the_index() {
     for fixture in full() {
         let db = open(fixture.path(), StateOptions::default());
         let indexed_from = db.available().unwrap().indexed_from;
-        for (block, questions) in questions(&fixture).range(indexed_from..) {
+        for (block, queries) in queries(&fixture).range(indexed_from..) {
             let state = db.at(*block).unwrap();
-            questions
+            queries
                 .iter()
-                .for_each(|question| check(question, &state, &fixture.name));
+                .for_each(|query| check(query, &state, &fixture.name));
         }
         seen += u32::from(indexed_from == 0);
     }
@@ -218,10 +218,10 @@ fn checked_zeros_of_pruned_directories_are_the_answers_of_the_node() {
         let first = available.indexed_from;
         let last = available.blocks.unwrap().last;
         let range = db.range(BlockRange { first, last }).unwrap().checked();
-        for (block, questions) in questions(full).range(first..=last) {
+        for (block, queries) in queries(full).range(first..=last) {
             let state = range.at(*block).unwrap();
-            for question in questions {
-                let StateAnswer::Storage(address, slot, value) = question else {
+            for query in queries {
+                let StateAnswer::Storage(address, slot, value) = query else {
                     continue;
                 };
                 match state.storage(*address, *slot) {

@@ -1,7 +1,7 @@
 //! The node's index and its change sets give the same state, for every division of the
 //! index into shards.
 
-use crate::support::{check, odd, open, questions, walking};
+use crate::support::{check, odd, open, queries, walking};
 use alloy_primitives::{Address, B256, U256};
 use roaring::RoaringTreemap;
 use signet_libmdbx::WriteFlags;
@@ -120,10 +120,10 @@ fn index_with_many_shards_gives_the_same_answers() {
         }
     });
     let db = open(copy.path(), StateOptions::default());
-    for (block, questions) in questions(&fixture) {
+    for (block, queries) in queries(&fixture) {
         let state = db.at(block).unwrap();
-        for question in questions {
-            check(&question, &state, "index with many shards");
+        for query in queries {
+            check(&query, &state, "index with many shards");
         }
     }
     let walks = open(copy.path(), walking());

@@ -1,7 +1,7 @@
 //! Unavailable state is refused with the reason and a way out. Damage is an error that names
 //! the place.
 
-use crate::support::{check, open, questions, walking};
+use crate::support::{check, open, queries, walking};
 use alloy_primitives::{Address, U256};
 use std::{
     fs::{self, File},
@@ -110,10 +110,10 @@ fn ranges_work_without_a_complete_index() {
         let blocks = db.available().unwrap().blocks.unwrap();
         let range = db.range(blocks).unwrap();
         assert!(range.is_walked());
-        for (block, questions) in questions(&fixture) {
+        for (block, queries) in queries(&fixture) {
             let state = range.at(block).unwrap();
-            for question in questions {
-                check(&question, &state, "incomplete index");
+            for query in queries {
+                check(&query, &state, "incomplete index");
             }
         }
         drop(range);
@@ -454,10 +454,10 @@ fn detects_a_truncated_rocksdb_log() {
     }
     let blocks = available.blocks.unwrap();
     let range = db.range(blocks).unwrap();
-    for (block, questions) in questions(&v2) {
+    for (block, queries) in queries(&v2) {
         let state = range.at(block).unwrap();
-        for question in questions {
-            check(&question, &state, "truncated log");
+        for query in queries {
+            check(&query, &state, "truncated log");
         }
     }
 }

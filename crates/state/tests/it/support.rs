@@ -52,6 +52,6 @@ pub(crate) fn check(answer: &StateAnswer, state: &StateAt<'_>, place: &str) {
 }
 
 /// All recorded answers of a directory, by block.
-pub(crate) fn questions(fixture: &Fixture) -> BTreeMap<u64, Vec<StateAnswer>> {
+pub(crate) fn queries(fixture: &Fixture) -> BTreeMap<u64, Vec<StateAnswer>> {
     state_answers(fixture, "state")
 }

@@ -8,7 +8,7 @@ use txgraph_chaingen::{BlockSample, Layout, Profile};
 use txgraph_stored::{BuildOptions, BuildSource};
 use txgraph_testkit::{
     fixtures,
-    questions::{NothingInside, Reference, compare, compare_internal, range},
+    queries::{NothingInside, Reference, compare, compare_internal, range},
 };
 
 for_both_stores!(

@@ -12,7 +12,7 @@ use txgraph_chaingen::Profile;
 use txgraph_stored::{StoreError, folder::FolderError};
 use txgraph_testkit::{
     fixtures,
-    questions::{ask, everything, range},
+    queries::{ask, everything, range},
 };
 use txgraph_transfers::{AddressFilter, Direction, ScanRequest, Transfer, TransferSource};
 

@@ -9,7 +9,7 @@ use std::{path::Path, sync::Mutex};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_reader::NodeSource;
 use txgraph_stored::{BuildOptions, StoreError};
-use txgraph_testkit::questions::{Changing, Reference, ask, assert_same, everything, range, seen};
+use txgraph_testkit::queries::{Changing, Reference, ask, assert_same, everything, range, seen};
 use txgraph_transfers::{Indexable, ScanRequest};
 
 for_both_stores!(
@@ -41,7 +41,7 @@ fn compare(open: &Open, node: &NodeSource, chance: &mut SmallRng) {
     for _ in 0..10 {
         let mut request = ScanRequest {
             with_hashes: true,
-            ..reference.question(chance)
+            ..reference.query(chance)
         };
         request.blocks = (request.blocks).intersect(&open.answered(reference.tip));
         let (found, report) = ask(&*open.source(node), &request).unwrap();

@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{env, fs, path::Path};
 use txgraph_chaingen::Profile;
 use txgraph_reader::NodeSource;
-use txgraph_testkit::questions::{Reference, ask, assert_same, everything, range};
+use txgraph_testkit::queries::{Reference, ask, assert_same, everything, range};
 use txgraph_transfers::ScanRequest;
 
 /// The number of kills. Before a release: `TXGRAPH_KILLS=200`.

@@ -10,7 +10,7 @@ use txgraph_index::{Index, Indexed, drop_index};
 use txgraph_lake::{Lake, LakeSource, compact};
 use txgraph_reader::NodeSource;
 use txgraph_stored::{BuildOptions, BuildReport, BuildSource, StoreResult, VerifyReport};
-use txgraph_testkit::questions::range;
+use txgraph_testkit::queries::range;
 use txgraph_transfers::{BlockRanges, TransferSource};
 
 /// A kind of store.

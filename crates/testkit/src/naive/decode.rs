@@ -123,7 +123,7 @@ pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
 
         match *signature {
             // A log of the protocol for native coin (EIP-7708): the value of the transaction, which
-            // has a row, or a movement inside of it, which only some questions include.
+            // has a row, or a movement inside of it, which only some queries include.
             TRANSFER if emitter == EIP7708_LOG_ADDRESS => {}
             TRANSFER if whole && words.len() == 3 => {
                 let erc721 = topics.len() == 4;

@@ -1,4 +1,4 @@
-//! Answers that contradict themselves, the question or other answers.
+//! Answers that contradict themselves, the query or other answers.
 
 use alloy_primitives::{Bloom, BloomInput};
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl Contradiction {
         if method == "eth_getLogs" && matches!(self, Self::Drop | Self::Truncate) {
             return drop_blocks(self == Self::Truncate, seed, answer);
         }
-        // Below the answer to a question.
+        // Below the answer to a query.
         let deepest = match method {
             "debug_traceBlockByNumber" | "trace_block" => 1,
             _ => usize::MAX,

@@ -124,7 +124,7 @@ fn comments(text: &str) -> Vec<(usize, bool, String)> {
 /// Returns the words of a paragraph in place of a subject, if there are any.
 fn clipped(paragraph: &str, is_whole: bool) -> Option<&'static str> {
     let ends = paragraph.find(['.', '?', ':']).map(|at| &paragraph[at..]);
-    let is_question = ends.is_some_and(|rest| rest.starts_with('?'));
+    let is_query = ends.is_some_and(|rest| rest.starts_with('?'));
     let begins = ["What ", "That ", "Those ", "Of ", "Whoever "];
     let begin = begins
         .into_iter()
@@ -132,7 +132,7 @@ fn clipped(paragraph: &str, is_whole: bool) -> Option<&'static str> {
     let inside = [" that of ", " those of "].into_iter();
     let inside = inside.map(str::trim_end);
     begin
-        .filter(|_| is_whole && !is_question)
+        .filter(|_| is_whole && !is_query)
         .or_else(|| {
             let padded = format!(" {} ", paragraph.to_lowercase());
             let mut inside = inside.filter(|words| padded.contains(&format!("{words} ")));

@@ -116,7 +116,7 @@ impl TransfersQuery {
     /// If the text is wrong, or the output cannot be written.
     pub fn on<'s>(&self, source: &'s Source) -> Result<(PreparedTransfers<'s>, TransfersOutput)> {
         let list = source.token_list(&self.token_list)?;
-        let mut question = source
+        let mut query = source
             .transfers()
             .select(self.selection.read(source, list.as_ref())?);
         if !self.address.is_empty() {
@@ -124,21 +124,21 @@ impl TransfersQuery {
             if addresses.is_empty() {
                 return Err(Error::usage("the list of addresses is empty"));
             }
-            question.touching = Some(AddressFilter::new(
+            query.touching = Some(AddressFilter::new(
                 addresses,
                 self.direction.unwrap_or(Direction::Both),
             ));
         } else if let Some(direction) = self.direction {
-            question = question.direction(direction);
+            query = query.direction(direction);
         }
         for (block, index) in places(&self.tx, source)? {
-            question = question.transaction(block, index);
+            query = query.transaction(block, index);
         }
         for account in addresses(&self.initiated_by, self.selection.checksum())? {
-            question = question.initiated_by(account);
+            query = query.initiated_by(account);
         }
         if self.not_by_owner {
-            question = question.not_by_owner();
+            query = query.not_by_owner();
         }
         let mut targets = self.output.targets()?.into_iter();
         let first = targets.next();
@@ -169,7 +169,7 @@ impl TransfersQuery {
             options.validate(format, false)?;
         }
         source.check_outputs([&output], output.overwrite)?;
-        Ok((question.prepare()?, output))
+        Ok((query.prepare()?, output))
     }
 }
 
@@ -187,9 +187,9 @@ impl GraphQuery {
             ..self.search.read(source, tokens.as_ref())?
         };
         let labels = options.labels.clone();
-        let question = crate::Search::new(source).options(options);
+        let query = crate::Search::new(source).options(options);
         let outputs = self.outputs_with(source, tokens, labels)?;
-        Ok((question.prepare()?, outputs))
+        Ok((query.prepare()?, outputs))
     }
 
     /// Reads the outputs alone, for a graph that was found before.

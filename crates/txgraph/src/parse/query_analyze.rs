@@ -103,15 +103,15 @@ impl AnalyzeQuery {
             beta: self.beta.unwrap_or(usual.beta),
             epsilon: self.epsilon.unwrap_or(usual.epsilon),
         };
-        let mut question = source
+        let mut query = source
             .analyze(self.measure)
             .options(options)
             .order(self.order.unwrap_or_default())
             .method(self.method.unwrap_or_default())
             .through_swaps(self.through_swaps)
             .rank(rank);
-        question.limit = self.limit;
-        question.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
-        Ok((question.prepare()?, outputs))
+        query.limit = self.limit;
+        query.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
+        Ok((query.prepare()?, outputs))
     }
 }

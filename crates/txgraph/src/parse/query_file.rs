@@ -435,7 +435,7 @@ impl QueryFile {
                 .collect()
         };
         Hint::GiveParameters(Box::new(Parameters {
-            question: self.name.clone(),
+            query: self.name.clone(),
             required: words(required),
             optional: words(optional),
         }))
@@ -556,7 +556,7 @@ mod tests {
         assert_eq!(
             file.hint(),
             Hint::GiveParameters(Box::new(Parameters {
-                question: "funded".to_owned(),
+                query: "funded".to_owned(),
                 required: words(&["root=<addresses>"]),
                 optional: words(&["hops=<hops>", "name=<text>", "token=<tokens>"]),
             }))
@@ -622,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn committed_questions_are_the_built_in_ones() {
+    fn committed_queries_are_the_built_in_ones() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../queries");
         let mut names: Vec<_> = fs::read_dir(folder)
             .unwrap()

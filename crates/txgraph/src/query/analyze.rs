@@ -216,7 +216,7 @@ impl<'s> Analyze<'s> {
             }
         };
         Ok(PreparedAnalysis {
-            question: self,
+            query: self,
             request,
             cut,
             description,
@@ -273,7 +273,7 @@ impl MeasureAnswer {
 #[derive(Clone, Debug)]
 #[must_use = "nothing is read yet"]
 pub struct PreparedAnalysis<'s> {
-    question: Analyze<'s>,
+    query: Analyze<'s>,
     request: Request,
     /// See [`Resolved::cut`].
     cut: Option<String>,
@@ -303,7 +303,7 @@ impl<'s> PreparedAnalysis<'s> {
 
     /// The names of addresses.
     pub const fn labels(&self) -> &Labels {
-        &self.question.search.labels
+        &self.query.search.labels
     }
 
     /// Reads and measures.
@@ -312,18 +312,18 @@ impl<'s> PreparedAnalysis<'s> {
     ///
     /// If reading fails.
     pub fn run(self) -> Result<Analysis<'s>> {
-        let source = self.question.source;
+        let source = self.query.source;
         let mut notes = Vec::new();
         let (mut graph, branch_ends, answer) = match &self.request {
             Request::Taint(request) => {
-                let (graph, taint, facts) = taint::run(source, request, self.question.rules())?;
+                let (graph, taint, facts) = taint::run(source, request, self.query.rules())?;
                 notes = facts;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), branch_ends, answer(&taint)?)
             }
             Request::Rank(request) => {
-                let how = self.question.ranking();
+                let how = self.query.ranking();
                 let (graph, mut ranking, facts) = rank::run(source, request, how)?;
                 notes = facts;
                 ranking.label(&|address| request.labels.get(address).name().map(str::to_owned));
@@ -347,7 +347,7 @@ impl<'s> PreparedAnalysis<'s> {
             }
             Request::Everything(request, settings) => {
                 let from = source.transfer_source(&request.filter)?;
-                let most = self.question.max_transfers;
+                let most = self.query.max_transfers;
                 let ask = || match (source.backend().measure(request, settings), settings) {
                     (Some(measured), _) => measured,
                     (None, MeasureSettings::Patterns(limit)) => {
@@ -369,7 +369,7 @@ impl<'s> PreparedAnalysis<'s> {
                     unseen: measured.unseen,
                     ..BranchEnds::default()
                 };
-                let labels = &self.question.search.labels;
+                let labels = &self.query.search.labels;
                 (graph, branch_ends, measured.answer.tabled(labels)?)
             }
         };
@@ -379,7 +379,7 @@ impl<'s> PreparedAnalysis<'s> {
         Ok(Analysis {
             graph,
             branch_ends,
-            measure: self.question.measure,
+            measure: self.query.measure,
             tables,
             result,
             notes,

@@ -65,13 +65,13 @@ impl Holders<'_> {
     ///
     /// If the query is wrong, reading fails, or the token has too many holders.
     pub fn run(self) -> Result<TokenHolders> {
-        let question = Transfers::new(self.source)
+        let query = Transfers::new(self.source)
             .select(self.selection)
             .prepare()?;
         // The amounts modulo 2^320: what was sent is subtracted.
         let mut amounts: AddressHashMap<AmountSum> = AddressHashMap::default();
         let (mut transfers, mut standard) = (0, None);
-        let scan = question.for_each(|batch| {
+        let scan = query.for_each(|batch| {
             for transfer in &batch.transfers {
                 transfers += 1;
                 standard.get_or_insert(transfer.token_standard);

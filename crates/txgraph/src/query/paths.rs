@@ -32,7 +32,7 @@ impl PreparedSearch<'_> {
         )
     }
 
-    /// Asks a question of the source, and adds what the request could not cover to its scan.
+    /// Asks a query of the source, and adds what the request could not cover to its scan.
     fn answer<T: Send>(
         &self,
         ask: impl Fn(

@@ -66,8 +66,8 @@ impl Description {
         blocks: &txgraph_transfers::BlockRanges,
         scan: &txgraph_transfers::ScanReport,
     ) -> txgraph_export::Metadata {
-        let question = self.options.clone().into();
-        let mut metadata = txgraph_export::Metadata::new(self.command, question);
+        let query = self.options.clone().into();
+        let mut metadata = txgraph_export::Metadata::new(self.command, query);
         metadata.tool = format!("txgraph {}", crate::version());
         metadata.chain = Some(chain.clone());
         metadata.requested = blocks.clone();

@@ -266,7 +266,7 @@ impl<'s> Replay<'s> {
             Some(_) => None,
         };
         Ok(PreparedReplay {
-            question: self,
+            query: self,
             replay_source,
             blocks,
         })
@@ -308,10 +308,10 @@ impl<'s> Replay<'s> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<(TransactionReplay, Vec<Mismatch>)> {
         let prepared = self.prepare()?;
-        let Some(name) = prepared.question.transaction else {
+        let Some(name) = prepared.query.transaction else {
             return Err(Error::usage("no transaction is named").with_hint(Hint::NameTransaction));
         };
-        let one = (prepared.replay_source).transaction(&prepared.question, name, inspector)?;
+        let one = (prepared.replay_source).transaction(&prepared.query, name, inspector)?;
         Ok((one.replay, one.mismatches))
     }
 
@@ -340,7 +340,7 @@ impl<'s> Replay<'s> {
 #[derive(Clone, Debug)]
 #[must_use = "nothing is replayed yet"]
 pub struct PreparedReplay<'s> {
-    question: Replay<'s>,
+    query: Replay<'s>,
     replay_source: ReplaySource<'s>,
     /// None for one transaction, and for all bundles.
     blocks: Option<BlockRanges>,
@@ -363,14 +363,14 @@ impl PreparedReplay<'_> {
         mut each: impl FnMut(&BlockReplay) -> Result<()>,
     ) -> Result<ReplaySummary> {
         let Self {
-            question,
+            query,
             replay_source,
             blocks,
         } = self;
         let node = match replay_source {
             ReplaySource::Node(node) => node,
             ReplaySource::Bundles(bundles) => {
-                return question.for_each_bundle(bundles, blocks.as_ref(), each);
+                return query.for_each_bundle(bundles, blocks.as_ref(), each);
             }
         };
         let mut summary = ReplaySummary::default();
@@ -394,14 +394,14 @@ impl PreparedReplay<'_> {
                 "the state before each block is found by {way}"
             ));
         }
-        let replayer = question.replayer(node, &state)?;
+        let replayer = query.replayer(node, &state)?;
         let progress = node.control.progress.as_deref();
         let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");
         let mut failed = None;
         let report = replayer.range(blocks.clone(), &mut |block| {
             summary.note(&block.mismatches);
             watched.advance(1, block.transactions.len() as u64);
-            let checked = question.source.check_interrupted();
+            let checked = query.source.check_interrupted();
             match checked.and_then(|()| each(&block)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {

@@ -7,14 +7,14 @@ use txgraph_work::{CancelFlag, Retry, RetryStep};
 
 /// The attempts at a query whose chain is reorganized in the meantime, within 3.5 s: a
 /// node that removes many blocks needs seconds until its tip is as high as before.
-const QUESTION: Retry = Retry {
+const QUERY: Retry = Retry {
     attempts: 4,
     backoff: Duration::from_millis(500),
 };
 
-/// Asks again when the chain was reorganized in the meantime, see [`QUESTION`].
+/// Asks again when the chain was reorganized in the meantime, see [`QUERY`].
 pub(crate) fn retry_on_reorg<T>(source: &Source, ask: impl FnMut() -> Result<T>) -> Result<T> {
-    retry(QUESTION, &source.control.cancel, ask)
+    retry(QUERY, &source.control.cancel, ask)
 }
 
 /// Ends a query whose rows went to a stream, which cannot be taken back, instead of asking it
@@ -51,10 +51,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reorganization_starts_the_question_again() {
+    fn a_reorganization_starts_the_query_again() {
         let at_once = Retry {
             backoff: Duration::ZERO,
-            ..QUESTION
+            ..QUERY
         };
         let cancel = CancelFlag::new();
         for (failures, asked, right) in [(0, 1, true), (3, 4, true), (4, 4, false), (9, 4, false)] {
@@ -85,7 +85,7 @@ mod tests {
     fn canceling_ends_the_pause_before_another_start() {
         let cancel = CancelFlag::new();
         let mut asked = 0;
-        let end: Result<()> = retry(QUESTION, &cancel, || {
+        let end: Result<()> = retry(QUERY, &cancel, || {
             asked += 1;
             cancel.cancel();
             Err(SourceError::Reorged { block: 7 }.into())

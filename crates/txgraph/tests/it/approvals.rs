@@ -87,11 +87,11 @@ fn approvals_are_those_of_the_contracts() {
         all.sort_unstable();
         all.dedup();
         for (address, as_spender) in all {
-            let mut question = source.approvals(address);
+            let mut query = source.approvals(address);
             if as_spender {
-                question = question.as_spender();
+                query = query.as_spender();
             }
-            let found = question.run().unwrap();
+            let found = query.run().unwrap();
             let found = found
                 .approvals
                 .iter()

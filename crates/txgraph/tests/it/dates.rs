@@ -50,7 +50,7 @@ fn every_kind_of_source_finds_the_blocks_of_dates() {
 }
 
 #[test]
-fn questions_take_dates() {
+fn queries_take_dates() {
     let fixture = small();
     let source = open(&fixture);
     let times = times(&source);

@@ -149,18 +149,18 @@ fn text_and_methods_give_the_same_files() {
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let options = json!({ "root": PEELER, "hops": 3, "blocks": "10:30", "min-value": "7" });
     let query = GraphQuery::from_table(&options).unwrap();
-    let (question, _) = query.on(&source).unwrap();
-    question
+    let (query, _) = query.on(&source).unwrap();
+    query
         .run()
         .unwrap()
         .write(folder.path().join("text.json"))
         .unwrap();
-    let question = source
+    let query = source
         .search(PEELER)
         .hops(3)
         .blocks(10..30)
         .min_value(U256::from(7));
-    question
+    query
         .run()
         .unwrap()
         .write(folder.path().join("methods.json"))
@@ -174,12 +174,12 @@ fn text_and_methods_give_the_same_files() {
 
     let options = json!({ "address": PEELER, "from-block": 5, "to-block": 9, "token": "eth" });
     let query = TransfersQuery::from_table(&options).unwrap();
-    let (question, mut output) = query.on(&source).unwrap();
+    let (query, mut output) = query.on(&source).unwrap();
     output.target = folder.path().join("text.csv").into();
-    question.write(&output).unwrap();
-    let question = source.transfers().address(PEELER).native();
-    let question = question.blocks(txgraph::BlockSpec::through(5, 9));
-    question.write(folder.path().join("methods.csv")).unwrap();
+    query.write(&output).unwrap();
+    let query = source.transfers().address(PEELER).native();
+    let query = query.blocks(txgraph::BlockSpec::through(5, 9));
+    query.write(folder.path().join("methods.csv")).unwrap();
     assert_eq!(read("text.csv.meta.json"), read("methods.csv.meta.json"));
     let expected = r#"{"address":["#;
     assert!(
@@ -236,12 +236,12 @@ fn graphs_are_found_and_written() {
     let about = fs::read_to_string(folder.path().join("g.csv.meta.json")).unwrap();
     let about: serde_json::Value = serde_json::from_str(&about).unwrap();
     let root = format!("{PEELER:#x}");
-    let question = json!({"hops": "all", "root": [root]});
-    assert_eq!(about["question"], question);
-    let written = GraphQuery::from_table(&question).unwrap();
-    let (question, _) = written.on(&source).unwrap();
+    let query = json!({"hops": "all", "root": [root]});
+    assert_eq!(about["question"], query);
+    let written = GraphQuery::from_table(&query).unwrap();
+    let (query, _) = written.on(&source).unwrap();
     let path = folder.path().join("text.csv");
-    question.run().unwrap().write(&path).unwrap();
+    query.run().unwrap().write(&path).unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!(read("text.csv"), read("g.csv"));
     assert_eq!(read("text.csv.meta.json"), read("g.csv.meta.json"));
@@ -303,7 +303,7 @@ fn outputs_are_checked_before_anything_is_written() {
 }
 
 #[test]
-fn saved_questions_are_asked() {
+fn saved_queries_are_asked() {
     let file = QueryFile::open("top-counterparties").unwrap();
     let query = file
         .resolve(&[("address".into(), PEELER.to_string())])
@@ -313,8 +313,8 @@ fn saved_questions_are_asked() {
     };
     let fixture = small();
     let source = open(&fixture);
-    let (question, _) = query.on(&source).unwrap();
-    let analysis = question.run().unwrap();
+    let (query, _) = query.on(&source).unwrap();
+    let analysis = query.run().unwrap();
     let title = &analysis.table(None).unwrap().title;
     assert_eq!(title.split(' ').next(), Some("Pairs"));
     assert!(!analysis.tables[0].rows.is_empty());

@@ -31,11 +31,11 @@ fn open(fixture: &Fixture, folder: &fixtures::Unpacked) -> Source {
 
 /// All movements of a chain, with fees.
 fn everything(source: &Source) -> Vec<Transfer> {
-    let mut question = source.transfers().internal();
+    let mut query = source.transfers().internal();
     for kind in Kind::ALL {
-        question = question.kind(*kind);
+        query = query.kind(*kind);
     }
-    question.collect().unwrap()
+    query.collect().unwrap()
 }
 
 /// A row: block, transaction, log, kind, token and id, what was received and what was sent.

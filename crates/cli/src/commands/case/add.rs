@@ -6,7 +6,7 @@ use super::{
     child,
     folder::{Folder, now, write_json},
     labels::LabelFile,
-    question::Question,
+    query::Query,
 };
 use crate::{
     commands::Context,
@@ -51,8 +51,8 @@ pub(super) fn run(
 ) -> Result<()> {
     let terminal = context.terminal;
     let options = of_command(options);
-    let question = Question::parse(program, &options, &args.command)?;
-    if question.may_have_key() {
+    let query = Query::parse(program, &options, &args.command)?;
+    if query.may_have_key() {
         progress::say(format_args!(
             "warning: the URL may contain a key, and the case keeps the command line; the \
              environment can name the URL instead"
@@ -62,12 +62,12 @@ pub(super) fn run(
     if let Some(name) = &args.name {
         check_name(&folder, name)?;
     }
-    let (name, partial) = reserve(&folder, args.name.as_deref(), &question.command)?;
+    let (name, partial) = reserve(&folder, args.name.as_deref(), &query.command)?;
     let place = partial.0.canonicalize();
     let place = place.map_err(|error| Error::io(&partial.0, error))?;
     let has_labels = !LabelFile::read(&folder.path)?.rows.is_empty();
-    let mut added = question.additions(has_labels)?;
-    let (chain, fixed) = match of_source(&question, context) {
+    let mut added = query.additions(has_labels)?;
+    let (chain, fixed) = match of_source(&query, context) {
         Ok(found) => found,
         Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
         // The command states why the source cannot be opened.
@@ -88,14 +88,14 @@ pub(super) fn run(
         command: args.command.clone(),
         options,
         program: format!("txgraph {}", version()),
-        source: question.config()?.source.map(|source| source.to_string()),
+        source: query.config()?.source.map(|source| source.to_string()),
         time: now(),
         seconds: 0.0,
         status: 0,
         chain,
         tip: None,
         blocks: Vec::new(),
-        inputs: question.inputs()?,
+        inputs: query.inputs()?,
         files: Vec::new(),
         added,
     };
@@ -122,7 +122,7 @@ pub(super) fn run(
         .files
         .iter()
         .filter(|it| !own.contains(&it.name.as_str()));
-    if question.follows_tip() {
+    if query.follows_tip() {
         terminal.note(format_args!(
             "the blocks of the command follow the tip; it asked for {}",
             answer.blocks_text()
@@ -141,15 +141,12 @@ pub(super) fn run(
 }
 
 /// The chain of the source, and the arguments that fix the blocks of the command.
-fn of_source(
-    question: &Question,
-    context: &Context<'_>,
-) -> Result<(Option<ChainInfo>, Vec<String>)> {
-    if question.is_given("cluster") {
+fn of_source(query: &Query, context: &Context<'_>) -> Result<(Option<ChainInfo>, Vec<String>)> {
+    if query.is_given("cluster") {
         return Ok(Default::default());
     }
-    let source = Source::with_config(&question.config()?, &context.control())?;
-    Ok((source.chain().ok().cloned(), question.fixed(&source)?))
+    let source = Source::with_config(&query.config()?, &context.control())?;
+    Ok((source.chain().ok().cloned(), query.fixed(&source)?))
 }
 
 /// Refuses an answer of another chain: labels, notes and addresses of a case belong to one.

@@ -1,15 +1,15 @@
-//! The blocks of a command, so that it asks the same question when the chain has grown.
+//! The blocks of a command, so that it asks the same query when the chain has grown.
 
-use super::{answer::Blocks, question::Question};
+use super::{answer::Blocks, query::Query};
 use crate::argv;
 use txgraph::{BlockRange, Capability, Result, Source};
 
 /// Options that choose blocks.
 const BLOCKS: [&str; 5] = ["blocks", "from_block", "to_block", "since", "until"];
 
-impl Question {
+impl Query {
     /// The arguments that fix the blocks of a command that names none, so that it is the same
-    /// question when the chain has grown.
+    /// query when the chain has grown.
     pub(super) fn fixed(&self, source: &Source) -> Result<Vec<String>> {
         let asks = |ids: &[&str]| ids.iter().any(|id| self.is_given(id));
         let has_blocks = self.knows("blocks") && !asks(&BLOCKS) && !asks(&["tx", "year"]);

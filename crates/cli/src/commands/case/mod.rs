@@ -1,4 +1,4 @@
-//! `txgraph case`: a folder with questions, answers, hashes, labels and notes, and a report of it.
+//! `txgraph case`: a folder with queries, answers, hashes, labels and notes, and a report of it.
 //! `docs/case.md` describes the files.
 
 mod add;
@@ -14,7 +14,7 @@ mod labels;
 mod list;
 mod markdown;
 mod method;
-mod question;
+mod query;
 mod report;
 mod section;
 mod verify;
@@ -24,7 +24,7 @@ use clap::{Args, Command, Subcommand};
 use std::path::PathBuf;
 use txgraph::Result;
 
-/// Keep questions, answers and notes in a folder, and report them
+/// Keep queries, answers and notes in a folder, and report them
 ///
 /// A case is a folder. Each answer in it has its command, its files with their SHA-256, the
 /// version of the program, and the time. The report is one HTML or Markdown file with pictures,
@@ -72,7 +72,7 @@ struct NewArgs {
 /// case are used. A command that fails leaves no answer, and its exit status is passed on.
 ///
 /// Options of every command, such as --datadir, can also be given before `--`. They belong to
-/// the machine and not to the question: `verify --rerun` can be given others.
+/// the machine and not to the query: `verify --rerun` can be given others.
 #[derive(Args, Debug)]
 struct AddArgs {
     /// Folder of the case
@@ -85,7 +85,7 @@ struct AddArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// The question in words
+    /// A title for the answer
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 

@@ -5,7 +5,7 @@ use super::{
     answer::{Answer, FileRecord, LABELS, STDERR, names},
     child,
     folder::Folder,
-    question::Question,
+    query::Query,
 };
 use crate::{
     argv::command_line,
@@ -71,9 +71,9 @@ fn rerun(
     options: &[String],
     context: &Context<'_>,
 ) -> Result<String> {
-    let question = Question::parse(program.clone(), &answer.options, &answer.command)?;
+    let query = Query::parse(program.clone(), &answer.options, &answer.command)?;
     // A command whose blocks follow the tip asks for the blocks of the answer.
-    let ranges = match question.follows_tip() {
+    let ranges = match query.follows_tip() {
         true => &answer.blocks[..],
         false => &[],
     };
@@ -86,12 +86,12 @@ fn rerun(
         let copied = fs::copy(old.join(LABELS), place.join(LABELS));
         copied.map_err(|error| Error::io(&place, error))?;
     }
-    let asked = question.again(&answer.added, ranges);
-    let shared = combined(&question.shared(), options);
+    let asked = query.again(&answer.added, ranges);
+    let shared = combined(&query.shared(), options);
     let words: Vec<String> = (shared.iter().cloned())
         .chain(add::placed(&asked, &place))
         .collect();
-    let source = Question::parse(program, &shared, &asked)?.config()?.source;
+    let source = Query::parse(program, &shared, &asked)?.config()?.source;
     let source = source.map(|source| source.to_string());
     let line = command_line(&asked);
     context
@@ -193,8 +193,8 @@ fn compare(
 fn without_blocks(text: &str) -> Option<Value> {
     let mut document: Value = serde_json::from_str(text).ok()?;
     for path in ["/question", "/metadata/question"] {
-        if let Some(Value::Object(question)) = document.pointer_mut(path) {
-            question.remove("blocks");
+        if let Some(Value::Object(query)) = document.pointer_mut(path) {
+            query.remove("blocks");
         }
     }
     Some(document)

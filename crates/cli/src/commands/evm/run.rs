@@ -270,15 +270,15 @@ impl OnState {
             caller.balance = Some(call.value);
         }
         let code = call.state.remove(&call.to).unwrap_or_default().code;
-        let question = if call.create {
+        let query = if call.create {
             source.call(None).data([code, call.data].concat())
         } else {
             overrides.accounts.entry(call.to).or_default().code = Some(code);
             source.call(call.to).data(call.data)
         };
-        let question = question.from(call.caller).value(call.value).gas(call.gas);
+        let query = query.from(call.caller).value(call.value).gas(call.gas);
         let start = Instant::now();
-        let ran = question
+        let ran = query
             .block(block)
             .overrides(overrides)
             .inspected(inspector)?;

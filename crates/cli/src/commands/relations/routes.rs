@@ -16,7 +16,7 @@ use txgraph::{
 pub(super) fn show(
     found: &TransferPaths,
     count: usize,
-    question: &PreparedSearch<'_>,
+    query: &PreparedSearch<'_>,
     source: &Source,
     outputs: GraphOutputs,
     context: &Context<'_>,
@@ -27,7 +27,7 @@ pub(super) fn show(
     let all: Vec<&Route> = found.shortest.iter().chain(others).collect();
     let steps = all.iter().flat_map(|it| &it.transfers);
     let shown = steps.filter_map(|step| step.token_address);
-    let tokens = token_notes::named(outputs.tokens, source, shown, question.blocks(), terminal)?;
+    let tokens = token_notes::named(outputs.tokens, source, shown, query.blocks(), terminal)?;
     let labels = outputs.labels.unwrap_or_default();
     let view = transfer_tables::view(&tokens, &labels, source.chain()?.chain_id, terminal);
     let mut pages = Vec::new();

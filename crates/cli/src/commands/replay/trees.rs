@@ -55,7 +55,7 @@ impl CallTrees {
     /// Replays, and prints a tree for each transaction.
     pub(super) fn print(
         &self,
-        question: Replay<'_>,
+        query: Replay<'_>,
         source: &Source,
         terminal: &Terminal,
     ) -> Result<()> {
@@ -69,15 +69,15 @@ impl CallTrees {
         };
         let print = |replay: &TransactionReplay| print_data(text(&tree, replay).as_bytes());
         let (count, mismatches) = if self.one {
-            let (replay, mismatches) = question.clone().one(None)?;
+            let (replay, mismatches) = query.clone().one(None)?;
             print(&replay)?;
-            if let Some(found) = question.difference(&replay)? {
+            if let Some(found) = query.difference(&replay)? {
                 let labels = self.names.labels.clone();
                 difference::print(&found, &self.functions, labels, source, terminal)?;
             }
             (mismatches.len() as u64, mismatches)
         } else {
-            let prepared = question.prepare()?;
+            let prepared = query.prepare()?;
             if let Some(blocks) = prepared.blocks() {
                 terminal.blocks(blocks);
             }

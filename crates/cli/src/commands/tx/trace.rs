@@ -21,8 +21,8 @@ impl Executed {
             block: found.block,
             index: found.index,
         };
-        let question = source.replay().transaction(place).trace(Trace::Call);
-        let (replay, mismatches) = question.with_changes().one(None)?;
+        let query = source.replay().transaction(place).trace(Trace::Call);
+        let (replay, mismatches) = query.with_changes().one(None)?;
         match mismatches.first() {
             None => Ok(Self(replay)),
             Some(_) => Err(disagreement(

@@ -7,7 +7,7 @@ use txgraph_replay::{ReferenceTrace, TraceComparer};
 
 /// Replays the transaction, and fails at the first instruction that differs.
 pub(super) fn compare(
-    question: &Replay<'_>,
+    query: &Replay<'_>,
     replay_source: ReplaySource<'_>,
     name: TransactionName,
     path: &Path,
@@ -16,7 +16,7 @@ pub(super) fn compare(
     let mut comparer = TraceComparer::new(&trace);
     let OneTransaction {
         replay, mismatches, ..
-    } = replay_source.transaction(question, name, Some(&mut comparer))?;
+    } = replay_source.transaction(query, name, Some(&mut comparer))?;
     let steps = comparer.finish().map_err(|difference| {
         let (block, index) = (replay.block, replay.index);
         let message = format!(

@@ -17,7 +17,7 @@ use events::{Granted, Place, filters, granted, token_approvals};
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_analysis::Table;
 use txgraph_evm::Outcome;
-use txgraph_replay::question;
+use txgraph_replay::query;
 use txgraph_transfers::{BlockRange, TransferFilter};
 
 /// Approvals whose state is read at most, by default.
@@ -243,8 +243,8 @@ impl<'s> Approvals<'s> {
         let node = self.source.node(Capability::State)?;
         let rules = node.rules_for_calls()?;
         let calls = granted.keys().map(|it| {
-            let (to, input) = it.question();
-            question(to, input)
+            let (to, input) = it.query();
+            query(to, input)
         });
         let (_, outcomes) = node.at_end_with(rules, Some(block), |replayer, block| {
             replayer.static_calls(calls, block)

@@ -4,7 +4,7 @@ use super::TokenNames;
 use crate::{Capability, Result, Source};
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use txgraph_evm::{Message, Outcome};
-use txgraph_replay::question;
+use txgraph_replay::query;
 
 /// The slot with the address of the implementation of a proxy: `eip1967.proxy.implementation`
 /// (ERC-1967).
@@ -72,7 +72,7 @@ impl Source {
         let (implementation, beacon) = implementation?;
         let node = self.node(Capability::State)?;
         let rules = node.rules_for_calls()?;
-        let questions = [
+        let queries = [
             (contract, "totalSupply()"),
             (contract, "token0()"),
             (contract, "token1()"),
@@ -82,7 +82,7 @@ impl Source {
             (beacon.unwrap_or_default(), "implementation()"),
         ];
         let (_, (answers, names)) = node.at_end_with(rules, Some(block), |replayer, block| {
-            let calls = questions.map(|(to, function)| call(to, function));
+            let calls = queries.map(|(to, function)| call(to, function));
             let names = replayer.token_metadata(&[contract], block)?;
             Ok((replayer.static_calls(calls, block)?, names))
         })?;
@@ -111,7 +111,7 @@ impl Source {
 fn call(to: Address, function: &str) -> Message {
     let selector = keccak256(function);
     let selector = selector.get(..4).unwrap_or_default();
-    question(to, Bytes::copy_from_slice(selector))
+    query(to, Bytes::copy_from_slice(selector))
 }
 
 /// The implementation of a minimal proxy.

@@ -269,8 +269,8 @@ impl Source {
             }
         }
         let mut found = None;
-        let question = self.replay().blocks(BlockSpec::through(number, number));
-        question.trace(Trace::Call).for_each(|block| {
+        let query = self.replay().blocks(BlockSpec::through(number, number));
+        query.trace(Trace::Call).for_each(|block| {
             let creators = block.transactions.iter();
             found = creators
                 .filter_map(|it| creator_of(it, contract))

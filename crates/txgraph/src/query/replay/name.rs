@@ -38,13 +38,9 @@ pub(super) struct Location(pub(super) TransactionLocation);
 
 #[cfg(feature = "export")]
 impl Location {
-    pub(super) fn find(
-        question: &Replay<'_>,
-        node: &RethNode,
-        name: TransactionName,
-    ) -> Result<Self> {
+    pub(super) fn find(query: &Replay<'_>, node: &RethNode, name: TransactionName) -> Result<Self> {
         let location = match name {
-            TransactionName::Position { .. } if !question.blocks.is_empty() => {
+            TransactionName::Position { .. } if !query.blocks.is_empty() => {
                 return Err(Error::usage(
                     "blocks to search need the hash of the transaction, not its block and index",
                 ));
@@ -55,10 +51,10 @@ impl Location {
                 TransactionLocation::new(block, index, None)
             }
             TransactionName::Hash(hash) => {
-                let blocks = if question.blocks.is_empty() {
+                let blocks = if query.blocks.is_empty() {
                     None
                 } else {
-                    Some(question.find_blocks()?)
+                    Some(query.find_blocks()?)
                 };
                 let options = ScanOptions {
                     threads: node.control.threads.clone(),

@@ -53,17 +53,17 @@ impl<'s> ReplaySource<'s> {
     /// Replays one transaction, observed by `inspector`.
     pub(super) fn transaction(
         self,
-        question: &Replay<'_>,
+        query: &Replay<'_>,
         name: TransactionName,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<OneTransaction> {
         match self {
             #[cfg(feature = "export")]
             Self::Node(node) => {
-                let location = Location::find(question, node, name)?;
+                let location = Location::find(query, node, name)?;
                 let states = node.state()?;
                 let state = states.range(location.before()?)?;
-                let replayer = question.replayer(node, &state)?;
+                let replayer = query.replayer(node, &state)?;
                 let (replay, mismatches) = replayer.transaction(location.0, inspector)?;
                 let header = node.db().snapshot()?.header(location.0.block)?;
                 Ok(OneTransaction {
@@ -76,7 +76,7 @@ impl<'s> ReplaySource<'s> {
             Self::Node(_) => Err(Error::usage("this build replays whole blocks only")),
             Self::Bundles(bundles) => {
                 let (bundle, location) = find(bundles, name)?;
-                let replayer = question.bundle_replayer(bundles, &bundle)?;
+                let replayer = query.bundle_replayer(bundles, &bundle)?;
                 let (replay, mismatches) = replayer.transaction(location, inspector)?;
                 #[cfg(feature = "export")]
                 let header = txgraph_replay::BlockSource::header(&bundle, location.block)?;
@@ -96,7 +96,7 @@ impl ReplaySource<'_> {
     /// their differences from what is stored.
     pub(super) fn transactions(
         self,
-        question: &Replay<'_>,
+        query: &Replay<'_>,
         block: u64,
         only: &BTreeSet<u32>,
         inspector: &mut dyn Inspector,
@@ -105,12 +105,12 @@ impl ReplaySource<'_> {
             Self::Node(node) => {
                 let states = node.state()?;
                 let state = states.range(BlockRange::one(block.saturating_sub(1)))?;
-                let replayer = question.replayer(node, &state)?;
+                let replayer = query.replayer(node, &state)?;
                 Ok(replayer.transactions(block, only, None, Some(inspector))?)
             }
             Self::Bundles(bundles) => {
                 let bundle = bundles.open_block(block)?;
-                let replayer = question.bundle_replayer(bundles, &bundle)?;
+                let replayer = query.bundle_replayer(bundles, &bundle)?;
                 Ok(replayer.transactions(block, only, None, Some(inspector))?)
             }
         }

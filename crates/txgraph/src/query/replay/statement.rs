@@ -254,17 +254,17 @@ impl<'s> Statement<'s> {
 
     /// The transfers of tokens.
     fn tokens(&self, blocks: BlockRange) -> Result<(Vec<Transfer>, ScanReport)> {
-        let mut question = self.source.transfers().address(self.address);
+        let mut query = self.source.transfers().address(self.address);
         for standard in [
             TokenStandard::Erc20,
             TokenStandard::Erc721,
             TokenStandard::Erc1155,
         ] {
-            question = question.standard(standard);
+            query = query.standard(standard);
         }
-        question = question.blocks(BlockSpec::through(blocks.first, blocks.last));
+        query = query.blocks(BlockSpec::through(blocks.first, blocks.last));
         let mut transfers = Vec::new();
-        let scan = question.for_each(|mut batch| {
+        let scan = query.for_each(|mut batch| {
             transfers.append(&mut batch.transfers);
             self.check_length(&transfers)
         })?;
@@ -279,18 +279,18 @@ impl<'s> Statement<'s> {
         let node = self.source.node(Capability::Replay)?;
         // The OP stack is not executed: fees follow from what is stored.
         let is_executed = node.db().family() != ChainFamily::OpStack;
-        let mut question = (self.source.transfers().native())
+        let mut query = (self.source.transfers().native())
             .internal()
             .address(self.address);
         for kind in Kind::ALL {
             if is_executed || !matches!(kind, Kind::Internal | Kind::Burn) {
-                question = question.kind(*kind);
+                query = query.kind(*kind);
             }
         }
         for blocks in blocks.iter() {
-            question = question.blocks(BlockSpec::through(blocks.first, blocks.last));
+            query = query.blocks(BlockSpec::through(blocks.first, blocks.last));
         }
-        question.for_each(|mut batch| {
+        query.for_each(|mut batch| {
             transfers.append(&mut batch.transfers);
             self.check_length(transfers)
         })?;

@@ -20,25 +20,22 @@ impl PreparedReplay<'_> {
     /// The source is not a node, the query is about one transaction, a block cannot be
     /// replayed, or a file cannot be written.
     pub fn write_bundles(&self, directory: &Path, overwrite: bool) -> Result<ReplaySummary> {
-        let question = &self.question;
+        let query = &self.query;
         let ReplaySource::Node(node) = self.replay_source else {
-            return Err(Error::unsupported(
-                question.source.spec(),
-                Capability::State,
-            ));
+            return Err(Error::unsupported(query.source.spec(), Capability::State));
         };
         let Some((blocks, span)) = self.blocks.as_ref().and_then(|it| Some((it, it.span()?)))
         else {
             return Err(Error::usage("bundles contain whole blocks"));
         };
-        question.source.protected_paths().check(directory)?;
+        query.source.protected_paths().check(directory)?;
         let writer = BundleWriter::new(directory, overwrite)?;
         let states = node.state()?;
         let state = states.range(BlockRange::from_to(
             span.first.saturating_sub(1),
             span.last.saturating_sub(1),
         ))?;
-        let replayer = question.replayer(node, &state)?;
+        let replayer = query.replayer(node, &state)?;
         let progress = node.control.progress.as_deref();
         let watched = ProgressGuard::start(progress, blocks.blocks(), "transactions");
         let mut summary = ReplaySummary::default();

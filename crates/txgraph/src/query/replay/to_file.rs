@@ -68,28 +68,28 @@ impl PreparedReplay<'_> {
     ///
     /// If something cannot be replayed, or an output cannot be written.
     pub fn write(&self, outputs: &[ReplayOutput]) -> Result<ReplaySummary> {
-        let question = &self.question;
+        let query = &self.query;
         let outputs = outputs.iter().map(|output| {
             Ok(ReplayOutput {
-                format: question.content().table_format(output.format)?,
+                format: query.content().table_format(output.format)?,
                 ..output.clone()
             })
         });
         let outputs = &*outputs.collect::<Result<Vec<_>>>()?;
         let overwrite = outputs.iter().all(|output| output.overwrite);
-        question.source.check_outputs(outputs, overwrite)?;
-        if let Some(name) = question.transaction {
-            return match &question.against {
-                Some(trace) => against::compare(question, self.replay_source, name, trace),
+        query.source.check_outputs(outputs, overwrite)?;
+        if let Some(name) = query.transaction {
+            return match &query.against {
+                Some(trace) => against::compare(query, self.replay_source, name, trace),
                 None => self.write_one(name, outputs),
             };
         }
-        if question.verify_only {
+        if query.verify_only {
             return self.for_each(|_| Ok(()));
         }
         let is_stream = outputs.iter().any(|output| output.target.is_stream());
         let mut streamed = false;
-        retry_on_reorg(question.source, || {
+        retry_on_reorg(query.source, || {
             let mut tables = self.tables(outputs)?;
             let summary = self.for_each(|block| {
                 streamed = is_stream;
@@ -116,20 +116,20 @@ impl PreparedReplay<'_> {
     ///
     /// If something cannot be replayed.
     pub fn first_transfers(&self, transfers_max: usize) -> Result<ReplayedTransfers> {
-        let question = &self.question;
-        retry_on_reorg(question.source, || {
+        let query = &self.query;
+        retry_on_reorg(query.source, || {
             let (mut transfers, mut count) = (Vec::new(), 0);
             let mut add = |replay: &TransactionReplay, environment: &txgraph_evm::Block| {
-                let found = movements(replay, environment, question.fees);
+                let found = movements(replay, environment, query.fees);
                 count += found.len() as u64;
                 let room = transfers_max.saturating_sub(transfers.len());
                 transfers.extend(found.into_iter().take(room).map(|found| found.transfer));
             };
-            let summary = match question.transaction {
+            let summary = match query.transaction {
                 Some(name) => {
-                    let one = self.replay_source.transaction(question, name, None)?;
+                    let one = self.replay_source.transaction(query, name, None)?;
                     add(&one.replay, &one.environment);
-                    question.summary(&one)?
+                    query.summary(&one)?
                 }
                 None => self.for_each(|block| {
                     for replay in &block.transactions {
@@ -147,30 +147,30 @@ impl PreparedReplay<'_> {
     }
 
     fn tables<'o>(&self, outputs: &'o [ReplayOutput]) -> Result<Vec<Rows<'o>>> {
-        let content = self.question.content();
-        let is_compared = self.question.overrides.is_some();
+        let content = self.query.content();
+        let is_compared = self.query.overrides.is_some();
         let tables = outputs.iter();
         let tables = tables.map(|output| Rows::new(content, is_compared, output));
         tables.collect()
     }
 
     fn write_one(&self, name: TransactionName, outputs: &[ReplayOutput]) -> Result<ReplaySummary> {
-        let (question, replay_source) = (&self.question, self.replay_source);
-        let (summary, written) = if question.verify_only {
-            let one = replay_source.transaction(question, name, None)?;
-            (question.summary(&one)?, Vec::new())
-        } else if question.trace == Some(Trace::Struct) {
+        let (query, replay_source) = (&self.query, self.replay_source);
+        let (summary, written) = if query.verify_only {
+            let one = replay_source.transaction(query, name, None)?;
+            (query.summary(&one)?, Vec::new())
+        } else if query.trace == Some(Trace::Struct) {
             let mut trace = Eip3155::new(Tee::new(outputs)?, TraceOptions::default());
-            let one = replay_source.transaction(question, name, Some(&mut trace))?;
+            let one = replay_source.transaction(query, name, Some(&mut trace))?;
             let out = trace.finish(&one.replay.outcome);
             let out = out.map_err(|error| {
                 let names = outputs.iter().map(|output| output.target.to_string());
                 Error::io(Path::new(&names.collect::<Vec<_>>().join(", ")), error)
             })?;
-            (question.summary(&one)?, out.finish()?)
+            (query.summary(&one)?, out.finish()?)
         } else {
-            let one = replay_source.transaction(question, name, None)?;
-            let summary = question.summary(&one)?;
+            let one = replay_source.transaction(query, name, None)?;
+            let summary = query.summary(&one)?;
             let mut tables = self.tables(outputs)?;
             for rows in &mut tables {
                 rows.transaction(&one.replay, &one.environment, summary.difference.as_ref())?;

@@ -302,8 +302,8 @@ impl Source {
     /// The transaction executed again, with the transfers inside of it.
     fn replayed(&self, block: u64, index: u32) -> Result<(TransactionReplay, Vec<NativeTransfer>)> {
         let name = TransactionName::Position { block, index };
-        let question = self.replay().transaction(name).trace(Trace::Call);
-        let (replay, mismatches) = question.one(None)?;
+        let query = self.replay().transaction(name).trace(Trace::Call);
+        let (replay, mismatches) = query.one(None)?;
         if let Some(mismatch) = mismatches.first() {
             return Err(match self.is_sample_chain()? {
                 true => {

@@ -191,7 +191,7 @@ pub(super) fn granted(log: &Log) -> Option<Granted> {
 
 impl Granted {
     /// The contract that says what is left, and the calldata.
-    pub(super) fn question(&self) -> (Address, Vec<u8>) {
+    pub(super) fn query(&self) -> (Address, Vec<u8>) {
         let call = |signature: &str, words: &[B256]| {
             let mut input = keccak256(signature)[..4].to_vec();
             words
@@ -308,7 +308,7 @@ mod tests {
                 (found.kind, found.token, found.owner, found.spender),
                 expected
             );
-            let (to, input) = found.question();
+            let (to, input) = found.query();
             assert_eq!(
                 to,
                 if kind == ApprovalKind::Permit2 {

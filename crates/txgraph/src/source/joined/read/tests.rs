@@ -295,12 +295,12 @@ fn a_search_reads_the_rest_once() {
     let rest = Fake::new(50, TIP);
     let whole = Fake::new(0, TIP);
     let root = testing::address("a");
-    let question = SearchRequest {
+    let query = SearchRequest {
         hops: Some(4),
         ..SearchRequest::new(vec![root], BlockRange::up_to(TIP).into())
     };
-    let found = search(&join([&base, &rest], None), &question).unwrap();
-    let expected = search(&whole, &question).unwrap();
+    let found = search(&join([&base, &rest], None), &query).unwrap();
+    let expected = search(&whole, &query).unwrap();
     assert!(expected.graph.edge_count() > 10);
     assert_eq!(testing::merged(&found), testing::merged(&expected));
     assert_eq!(found.scan.covered, expected.scan.covered);
@@ -310,11 +310,11 @@ fn a_search_reads_the_rest_once() {
     // Too much to keep: one pass over everything.
     base.blocks = BlockRange::up_to(9).into();
     let rest = Fake::new(10, 5000);
-    let question = SearchRequest {
+    let query = SearchRequest {
         blocks: BlockRange::up_to(5000).into(),
-        ..question
+        ..query
     };
-    search(&join([&base, &rest], None), &question).unwrap();
+    search(&join([&base, &rest], None), &query).unwrap();
     assert_eq!(rest.scans.load(Ordering::Relaxed), 1);
 }
 

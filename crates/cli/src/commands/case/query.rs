@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use std::{ffi::OsString, path::Path};
 use txgraph::{Config, Error, Result, SourceSpec, parse::QueryFile};
 
-/// The commands that answer questions.
+/// The commands that answer queries.
 const COMMANDS: [&str; 16] = [
     "graph",
     "transfers",
@@ -38,13 +38,13 @@ const FILES: [&str; 6] = [
 
 /// A command that was parsed.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct Query {
     pub(super) command: String,
     pub(super) parsed: Command,
     pub(super) matches: ArgMatches,
 }
 
-impl Question {
+impl Query {
     /// Parses a command, with options of every command in front of it.
     pub(super) fn parse(
         mut program: Command,
@@ -70,13 +70,13 @@ impl Question {
         let Some((command, matches)) = matches.subcommand() else {
             return Err(Error::usage("the answer has no command"));
         };
-        let question = Self {
+        let query = Self {
             command: command.to_owned(),
             parsed: (program.find_subcommand(command).cloned()).unwrap_or_default(),
             matches: matches.clone(),
         };
-        question.check()?;
-        Ok(question)
+        query.check()?;
+        Ok(query)
     }
 
     /// Refuses commands that give no answer.

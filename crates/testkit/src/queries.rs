@@ -166,7 +166,7 @@ impl Reference {
     }
 
     /// Returns a random request, most of which match transfers.
-    pub fn question(&self, chance: &mut SmallRng) -> ScanRequest {
+    pub fn query(&self, chance: &mut SmallRng) -> ScanRequest {
         let mut filter = TransferFilter::default();
         let some = |chance: &mut SmallRng, from: &[Address]| -> Address {
             match chance.random_range(0..8) {
@@ -245,16 +245,16 @@ impl Reference {
 pub fn compare(
     source: &dyn TransferSource,
     node: &dyn Indexable,
-    questions: usize,
+    queries: usize,
     seed: u64,
     mut each: impl FnMut(&ScanRequest, &[Transfer]),
 ) -> usize {
     let reference = Reference::of(node);
     let mut chance = SmallRng::seed_from_u64(seed);
     let mut rows = 0;
-    for number in 0..questions {
-        let request = reference.question(&mut chance);
-        let what = format!("question {number} of seed {seed}: {request:?}");
+    for number in 0..queries {
+        let request = reference.query(&mut chance);
+        let what = format!("query {number} of seed {seed}: {request:?}");
         let (mut found, report) = ask(source, &request).unwrap();
         let (expected, expected_report) = ask(&node, &request).unwrap();
         assert_same(&found, &expected, &what);
@@ -293,13 +293,13 @@ pub fn compare(
 pub fn compare_internal(
     source: &dyn TransferSource,
     reference: &Reference,
-    questions: usize,
+    queries: usize,
     adapt: impl Fn(&mut ScanRequest),
 ) -> usize {
     let mut chance = SmallRng::seed_from_u64(6);
     let mut rows = 0;
-    for number in 0..questions {
-        let mut request = reference.question(&mut chance);
+    for number in 0..queries {
+        let mut request = reference.query(&mut chance);
         request.filter.internal = number % 2 == 0;
         if request.filter.needs_fees() {
             continue;
@@ -313,7 +313,7 @@ pub fn compare_internal(
             expected = expected.iter().map(without_hash).collect();
             found = found.iter().map(without_hash).collect();
         }
-        let what = format!("question {number}: {request:?}");
+        let what = format!("query {number}: {request:?}");
         assert_same(&found, &expected, &what);
         rows += found.iter().filter(|it| !outside(it)).count();
     }

@@ -46,14 +46,14 @@ impl RowList {
 }
 
 /// A request in the form that segments need.
-pub(crate) struct Question<'a> {
+pub(crate) struct Query<'a> {
     pub(crate) request: &'a ScanRequest,
     /// The requested addresses, ascending, so that a dictionary is read forward.
     pub(crate) addresses: Vec<Address>,
     pub(crate) direction: Direction,
 }
 
-impl<'a> Question<'a> {
+impl<'a> Query<'a> {
     pub(crate) fn new(request: &'a ScanRequest) -> Self {
         let touching = request.filter.touching.as_ref();
         let mut addresses: Vec<Address> = touching
