@@ -60,8 +60,9 @@ string_enum! {
 }
 
 /// Columns that are written on request only, and names of cryo.
-const ON_REQUEST: [(&str, Field); 11] = [
+const ON_REQUEST: [(&str, Field); 12] = [
     ("amount", Field::Amount),
+    ("amount_f64", Field::RoundedAmount),
     ("symbol", Field::Symbol),
     ("decimals", Field::Decimals),
     ("from_label", Field::FromLabel),
@@ -88,6 +89,8 @@ pub(crate) enum Field {
     ValueOrId,
     Hop,
     Amount,
+    /// The amount as the nearest double.
+    RoundedAmount,
     Symbol,
     Decimals,
     FromLabel,
@@ -123,6 +126,7 @@ impl Field {
             Self::Schema(CHAIN_ID) => ColumnType::U64,
             Self::Schema(at) => FIELDS[at].get.column_type(),
             Self::Hop | Self::Decimals | Self::Status => ColumnType::U32,
+            Self::RoundedAmount => ColumnType::F64,
             Self::TransactionFrom | Self::TransactionTo => ColumnType::Address,
             _ => ColumnType::Text,
         }

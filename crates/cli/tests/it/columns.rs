@@ -48,7 +48,7 @@ fn columns_are_chosen_in_order() {
 fn amounts_and_symbols_are_columns_on_request() {
     let sample = with_list();
     let answer = sample.ok("transfers -q --token-list tokens.csv \
-         --columns token_address,token_standard,value,amount,symbol,decimals");
+         --columns token_address,token_standard,value,amount,amount_f64,symbol,decimals");
     let found = answer.rows();
     let mut seen = [0; 3];
     for row in &found {
@@ -76,6 +76,8 @@ fn amounts_and_symbols_are_columns_on_request() {
         let digits = format!("{whole}{fraction:0<decimals$}");
         let digits = digits.trim_start_matches('0');
         assert_eq!(digits, row["value"].trim_start_matches('0'));
+        let nearest: f64 = row["amount"].parse().unwrap();
+        assert_eq!(row["amount_f64"].parse(), Ok(nearest));
     }
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }

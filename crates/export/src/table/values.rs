@@ -65,7 +65,12 @@ impl Values {
 
     /// The tokens that columns name; `None` if no column does.
     pub(crate) fn tokens(&mut self) -> Option<&mut TokenList> {
-        let is_named = self.has(&[Field::Amount, Field::Symbol, Field::Decimals]);
+        let is_named = self.has(&[
+            Field::Amount,
+            Field::RoundedAmount,
+            Field::Symbol,
+            Field::Decimals,
+        ]);
         is_named.then_some(&mut self.tokens)
     }
 
@@ -120,13 +125,14 @@ impl Values {
             Field::FromLabel => self.labels.name(transfer.from_address).into(),
             Field::ToLabel => self.labels.name(transfer.to_address).into(),
             Field::Decimals => self.decimals(transfer).map(u32::from).into(),
-            Field::Amount => match self.decimals(transfer) {
-                None => Value::Absent,
-                Some(decimals) => {
-                    let amount = scaled(transfer.value.as_limbs(), decimals);
-                    amount.replace(',', "").into()
-                }
-            },
+            Field::Amount => self.amount(transfer).into(),
+            Field::RoundedAmount => {
+                // Division by a power of ten would round twice.
+                let nearest = self
+                    .amount(transfer)
+                    .and_then(|text| text.parse::<f64>().ok());
+                nearest.into()
+            }
         }
     }
 
@@ -142,6 +148,12 @@ impl Values {
             None => Some(KnownChain::native_symbol_of(self.chain_id)),
             Some(token) => self.tokens.symbol(self.chain_id, token),
         }
+    }
+
+    /// The value in units of the token, exact, if its decimals are known.
+    fn amount(&self, transfer: &Transfer) -> Option<String> {
+        let decimals = self.decimals(transfer)?;
+        Some(scaled(transfer.value.as_limbs(), decimals).replace(',', ""))
     }
 
     /// The decimals of the token, if they are known.
