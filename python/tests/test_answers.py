@@ -119,7 +119,7 @@ def test_pictures_equal(node, chain, command_line, tmp_path):
         assert ours == theirs, name
 
 
-@pytest.mark.parametrize("measure", ["summary", "pairs", "degrees", "cycles", "components", "patterns"])
+@pytest.mark.parametrize("measure", ["summary", "pairs", "degrees", "cycles", "components", "volume", "patterns"])
 def test_measures_equal(any_chain, command_line, tmp_path, measure):
     with txgraph.open(any_chain, index="off") as node:
         analysis = node.analyze(measure)

@@ -214,11 +214,11 @@ class Node:
 
     def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
         """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``cycles``, ``components``,
-        ``patterns``, ``rank`` (which needs ``root``) or ``taint``.
+        ``volume``, ``patterns``, ``rank`` (which needs ``root``) or ``taint``.
 
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
         transfers that match. ``limit`` limits rankings, ``order`` (amount, count, address) orders
-        pairs.
+        pairs. ``by`` (hour, day, week, month, transaction) chooses what ``volume`` sums together.
         """
         read = {
             "blocks": _options.blocks(options.pop("blocks", None)),

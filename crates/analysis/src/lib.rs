@@ -10,7 +10,7 @@
 //! shares and means are rounded, each once.
 //!
 //! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, patterns, rank, taint, summary, tokens, partitioned.
+//! degree, cycles, pairs, volume, patterns, rank, taint, summary, tokens, partitioned.
 
 mod components;
 mod concentration;
@@ -28,6 +28,7 @@ mod table;
 mod taint;
 mod tokens;
 mod value;
+mod volume;
 
 #[cfg(test)]
 mod oracle;
@@ -56,6 +57,7 @@ pub use taint::{
 };
 pub use tokens::{MotifCounts, TokenCounts, TokenEnd, rank_tokens, tokens};
 pub use value::{Attribute, Column, ColumnType, Value};
+pub use volume::{Volume, VolumeBy, VolumeCounter, VolumeRow, VolumeSettings, volume};
 
 #[cfg(test)]
 mod tests {
@@ -104,6 +106,7 @@ mod tests {
             degrees(&merged, 3).tables(),
             cycles(&merged, None).tables(),
             components(&graph, None).unwrap().tables(),
+            volume(&graph, VolumeSettings::default()).unwrap().tables(),
             PatternFinder::default()
                 .finish(None, proceed)
                 .unwrap()
@@ -147,6 +150,7 @@ mod tests {
                 "self-transfers",
                 "components",
                 "components-by-size",
+                "volume",
                 "patterns",
                 "evidence",
                 "rules",

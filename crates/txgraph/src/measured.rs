@@ -1,7 +1,8 @@
 //! Measures of all transfers of a request, as a source is asked for them.
 
 use txgraph_analysis::{
-    Components, Cycles, Degrees, PairSettings, Pairs, Patterns, Summary, SummarySettings,
+    Components, Cycles, Degrees, PairSettings, Pairs, Patterns, Summary, SummarySettings, Volume,
+    VolumeSettings,
 };
 use txgraph_transfers::{ScanReport, Unseen};
 
@@ -19,6 +20,8 @@ pub enum MeasureSettings {
     Cycles(Option<usize>),
     /// [`Measure::Components`](crate::Measure::Components), with the number of components; all if there is none.
     Components(Option<usize>),
+    /// [`Measure::Volume`](crate::Measure::Volume).
+    Volume(VolumeSettings),
     /// [`Measure::Patterns`](crate::Measure::Patterns), with the number of findings of each pattern;
     /// all if there is none.
     Patterns(Option<usize>),
@@ -38,6 +41,8 @@ pub enum MeasureAnswer {
     Cycles(Cycles),
     /// [`Measure::Components`](crate::Measure::Components).
     Components(Components),
+    /// [`Measure::Volume`](crate::Measure::Volume).
+    Volume(Volume),
     /// [`Measure::Patterns`](crate::Measure::Patterns).
     Patterns(Patterns),
 }

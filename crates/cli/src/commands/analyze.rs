@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::time::Instant;
 use txgraph::{
     Analysis, AnalysisFormat, Labels, Measure, PairOrder, Result, Table, TaintMethod, TokenList,
-    parse::AnalyzeQuery,
+    VolumeBy, parse::AnalyzeQuery,
 };
 
 /// Measure the graph around some addresses, or of all transfers
@@ -28,6 +28,7 @@ use txgraph::{
 ///   degrees     numbers of counterparties and transfers of addresses, and the largest hubs
 ///   cycles      groups of addresses that pass tokens round (strongly connected components)
 ///   components  parts of the graph that no transfer connects
+///   volume      sums of transfers by token and day, or another period, or transaction
 ///   patterns    peel chains, round trips, sweeps, fans, mixers, airdrops, poisoning, drainers
 ///   rank        addresses by their part in the flow around the roots (TTR)
 ///   taint       where the tokens are that the roots sent: amounts, followed through all transfers
@@ -54,12 +55,22 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "N", help_heading = "Output")]
     limit: Option<usize>,
 
-    /// Order of pairs: by amount and token, by count, or by address
+    /// Order of `pairs` and `volume`: by amount and token, by count, or by address (only `pairs`)
     #[arg(
         long, value_name = "ORDER",
         value_parser = words(PairOrder::ALL, PairOrder::as_str), help_heading = "Output"
     )]
     order: Option<PairOrder>,
+
+    /// For `volume`: the period, or `transaction` [default: day]
+    ///
+    /// Periods are in UTC, and weeks start on Monday. A row has the numbers of distinct senders and
+    /// receivers. A transaction with many receivers is an airdrop or a payout.
+    #[arg(
+        long, value_name = "PERIOD",
+        value_parser = words(VolumeBy::ALL, VolumeBy::as_str), help_heading = "Output"
+    )]
+    by: Option<VolumeBy>,
 
     /// For `taint`: which tokens of an account leave first [default: fifo]
     ///
@@ -151,6 +162,10 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
   With whom does an address trade most often? As CSV:
     $ txgraph analyze pairs -r 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -d both \\
         --order count -f csv
+
+  How much of a token moved each day, and which transactions paid most receivers?
+    $ txgraph analyze volume -t 0xc982f6837de3bef0547ecb84171688b6a2bd4cd2 -f csv
+    $ txgraph analyze volume --by transaction --order count --limit 5
 
   Which addresses are hubs, with the most senders and receivers?
     $ txgraph analyze degrees --blocks 10:40 --table hubs

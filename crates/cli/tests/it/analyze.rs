@@ -2,7 +2,11 @@
 
 use crate::harness::Sample;
 use serde_json::Value;
-use std::{collections::BTreeSet, fs, io::Read};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Read,
+};
 use txgraph::Measure;
 
 const OZA: &str = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2";
@@ -90,6 +94,51 @@ fn pairs_are_sums_of_transfers() {
         .max()
         .unwrap();
     assert_eq!(top[0]["count"], most.to_string());
+}
+
+#[test]
+fn volume_is_the_sum_of_transfers_in_a_period() {
+    let sample = Sample::small();
+    let all = sample.rows("transfers -q --standard erc20");
+    for by in ["hour", "week", "transaction"] {
+        let mut expected: BTreeMap<(u64, u64, String), (u128, BTreeSet<&str>)> = BTreeMap::new();
+        for row in &all {
+            let number = |name: &str| row[name].parse::<u64>().unwrap();
+            let time = number("block_timestamp");
+            let group = match by {
+                "hour" => (time / 3600, 0),
+                // The first Monday of 1970 was the fifth day.
+                "week" => ((time / 86400 + 3) / 7, 0),
+                _ => (number("block_number"), number("transaction_index")),
+            };
+            let key = (group.0, group.1, row["token_address"].clone());
+            let sums = expected.entry(key).or_default();
+            sums.0 = sums.0.saturating_add(row["value"].parse().unwrap_or(0));
+            sums.1.insert(&row["to_address"]);
+        }
+        let found = sample.rows(&format!(
+            "analyze volume -q --standard erc20 --by {by} -f csv"
+        ));
+        assert_eq!(found.len(), expected.len(), "{by}");
+        for (row, ((.., token), (sum, receivers))) in found.iter().zip(expected) {
+            assert_eq!(row["token_address"], token);
+            if row["sum"].parse::<u128>().is_ok() {
+                assert_eq!(row["sum"], sum.to_string());
+            }
+            assert_eq!(row["receivers"], receivers.len().to_string());
+        }
+    }
+    let busiest = sample.rows("analyze volume -q --by transaction --order count --limit 1 -f csv");
+    let most = sample.rows("analyze volume -q --by transaction -f csv");
+    let most = most
+        .iter()
+        .map(|row| row["transfers"].parse::<u64>().unwrap());
+    assert_eq!(busiest[0]["transfers"].parse(), Ok(most.max().unwrap()));
+    // The name of a transaction is one that `tx` takes.
+    let name = &busiest[0]["transaction"];
+    sample.ok(&format!("tx {name} -q"));
+    sample.fails("analyze volume --order address", 2, "no such order");
+    sample.fails("analyze pairs --by day", 2, "no periods");
 }
 
 #[test]

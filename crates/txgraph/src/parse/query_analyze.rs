@@ -6,7 +6,7 @@ use crate::{
     Source, grammar::list,
 };
 use serde::{Deserialize, Serialize};
-use txgraph_analysis::{PairOrder, RankSettings, TaintMethod};
+use txgraph_analysis::{PairOrder, RankSettings, TaintMethod, VolumeBy};
 
 /// Query: a measure of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,8 +19,10 @@ pub struct AnalyzeQuery {
     pub search: SearchArgs,
     /// The number of rows of a ranking; absent: 20 in human-readable tables, all in data files.
     pub limit: Option<usize>,
-    /// Order of pairs; absent: by amount.
+    /// Order of pairs and of rows of the volume; absent: by amount, and as in the chain.
     pub order: Option<PairOrder>,
+    /// Which transfers the volume sums together; absent: those of a day.
+    pub by: Option<VolumeBy>,
     /// Which tokens of an account leave first, for taint; absent: those that arrived first.
     pub method: Option<TaintMethod>,
     /// For taint and rank: whether tokens are followed into those that they are swapped for.
@@ -84,9 +86,19 @@ impl AnalyzeQuery {
                 self.measure.as_str()
             )));
         }
-        if self.order.is_some() && self.measure != Measure::Pairs {
+        let has_order = match self.measure {
+            Measure::Volume => self.order != Some(PairOrder::Address),
+            measure => measure == Measure::Pairs || self.order.is_none(),
+        };
+        if !has_order {
             return Err(Error::usage(format!(
-                "`{}` has no other order: only `pairs` has",
+                "`{}` has no such order: `pairs` has all, `volume` has `amount` and `count`",
+                self.measure.as_str()
+            )));
+        }
+        if self.by.is_some() && self.measure != Measure::Volume {
+            return Err(Error::usage(format!(
+                "`{}` has no periods: only `volume` has",
                 self.measure.as_str()
             )));
         }
@@ -106,10 +118,11 @@ impl AnalyzeQuery {
         let mut query = source
             .analyze(self.measure)
             .options(options)
-            .order(self.order.unwrap_or_default())
+            .by(self.by.unwrap_or_default())
             .method(self.method.unwrap_or_default())
             .through_swaps(self.through_swaps)
             .rank(rank);
+        query.order = self.order;
         query.limit = self.limit;
         query.brief = (outputs.iter()).all(|output| output.format == AnalysisFormat::Tables);
         Ok((query.prepare()?, outputs))

@@ -28,7 +28,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
     Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, RankSettings,
-    SummarySettings, Table, TaintMethod, components, cycles, degrees, pairs, summary,
+    SummarySettings, Table, TaintMethod, VolumeBy, VolumeCounter, VolumeSettings, components,
+    cycles, degrees, pairs, summary, volume,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
@@ -58,7 +59,8 @@ pub struct Analyze<'s> {
     pub(crate) measure: Measure,
     pub(crate) search: SearchOptions,
     pub(crate) limit: Option<usize>,
-    pub(crate) order: PairOrder,
+    pub(crate) order: Option<PairOrder>,
+    by: VolumeBy,
     pub(crate) method: TaintMethod,
     rank: RankSettings,
     max_transfers: u64,
@@ -82,7 +84,8 @@ impl<'s> Analyze<'s> {
             measure,
             search,
             limit: None,
-            order: PairOrder::Amount,
+            order: None,
+            by: VolumeBy::default(),
             method: TaintMethod::default(),
             rank: RankSettings::default(),
             max_transfers: u64::MAX,
@@ -98,9 +101,16 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// The order of [`Measure::Pairs`]; default: by amount.
-    pub fn order(mut self, order: PairOrder) -> Self {
-        self.order = order;
+    /// The order of [`Measure::Pairs`] (default: by amount) and of [`Measure::Volume`] (default: the
+    /// order of the chain).
+    pub const fn order(mut self, order: PairOrder) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Which transfers [`Measure::Volume`] sums together; default: those of a day.
+    pub const fn by(mut self, by: VolumeBy) -> Self {
+        self.by = by;
         self
     }
 
@@ -146,8 +156,12 @@ impl<'s> Analyze<'s> {
         if let Some(rows) = self.limit {
             options.insert("limit".into(), json!(rows));
         }
-        if self.measure == Measure::Pairs && self.order != PairOrder::Amount {
-            options.insert("order".into(), json!(self.order));
+        let usual = (self.measure == Measure::Pairs).then_some(PairOrder::Amount);
+        if let Some(order) = self.order.filter(|_| self.order != usual) {
+            options.insert("order".into(), json!(order));
+        }
+        if self.measure == Measure::Volume {
+            options.insert("by".into(), json!(self.by));
         }
         if self.measure == Measure::Taint {
             options.insert("method".into(), json!(self.method));
@@ -204,7 +218,10 @@ impl<'s> Analyze<'s> {
                     filter: selection.filter_for(self.source)?,
                     wrapped_native: selection.wrapped_native.clone(),
                     // Other measures show no times, and reading one costs a header per block.
-                    with_times: self.measure == Measure::Pairs,
+                    with_times: match self.measure {
+                        Measure::Volume => self.by != VolumeBy::Transaction,
+                        measure => measure == Measure::Pairs,
+                    },
                     with_hashes: false,
                     allow_partial: selection.allow_partial,
                 };
@@ -264,6 +281,7 @@ impl MeasureAnswer {
             Self::Pairs(found) => answer(&found),
             Self::Cycles(found) => answer(&found),
             Self::Components(found) => answer(&found),
+            Self::Volume(found) => answer(&found),
             Self::Patterns(found) => answer(&found),
         }
     }
@@ -410,6 +428,11 @@ impl Analyze<'_> {
                 MeasureSettings::Summary(settings)
             }
             Measure::Pairs => MeasureSettings::Pairs(PairSettings {
+                order: self.order.unwrap_or_default(),
+                limit: rows,
+            }),
+            Measure::Volume => MeasureSettings::Volume(VolumeSettings {
+                by: self.by,
                 order: self.order,
                 limit: rows,
             }),
@@ -428,6 +451,7 @@ impl Analyze<'_> {
 fn of_search(settings: &MeasureSettings, graph: &TransferGraph) -> Result<MeasureAnswer> {
     Ok(match settings {
         MeasureSettings::Components(limit) => MeasureAnswer::Components(components(graph, *limit)?),
+        MeasureSettings::Volume(settings) => MeasureAnswer::Volume(volume(graph, *settings)?),
         _ => of_graph(settings, &MergedGraph::of(graph))?,
     })
 }
@@ -442,6 +466,9 @@ fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> Result<MeasureAn
         // From transfers, or a search.
         MeasureSettings::Components(limit) => {
             MeasureAnswer::Components(Connected::default().finish(&[], *limit))
+        }
+        MeasureSettings::Volume(settings) => {
+            MeasureAnswer::Volume(VolumeCounter::new(*settings).finish())
         }
         MeasureSettings::Patterns(limit) => {
             MeasureAnswer::Patterns(PatternFinder::default().finish(*limit, || Ok::<_, Error>(()))?)
@@ -469,6 +496,12 @@ fn of_scan(
             let counts = [connected.addresses(), connected.transfers()];
             let answer = MeasureAnswer::Components(connected.finish(&[], *limit));
             (scan, counts, answer)
+        }
+        MeasureSettings::Volume(settings) => {
+            let mut counter = VolumeCounter::new(*settings);
+            let scan = read(&mut |batch| counter.add(batch))?;
+            let counts = [counter.addresses(), counter.transfers()];
+            (scan, counts, MeasureAnswer::Volume(counter.finish()))
         }
         _ => {
             let mut merger = Merger::default();

@@ -23,6 +23,8 @@ string_enum! {
         Cycles = "cycles" (was "loops"),
         /// Weakly connected components.
         Components = "components",
+        /// Sums of transfers by token and period, or by token and transaction.
+        Volume = "volume",
         /// Shapes of transfers that fraud, laundering and services leave behind.
         Patterns = "patterns",
         /// Addresses around the roots, by their part in the flow (Transaction Tracing Rank).
@@ -74,6 +76,7 @@ impl Measure {
                 "self-transfers",
             ],
             Self::Components => &["components", "components-by-size"],
+            Self::Volume => &["volume"],
             Self::Patterns => &["patterns", "evidence", "rules"],
             Self::Rank => &["ranks"],
             Self::Taint => &["ends", "sources", "ledger", "swaps", "slots"],
