@@ -177,7 +177,7 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
         let rows = rows.into_iter().map(|(holder, asset, amount, unit)| {
             json!({
                 "address": holder,
-                "token": asset,
+                "token_address": asset,
                 "value": amount.to_string(),
                 "amount": unit.as_ref().map(|(_, decimals)| in_units(amount, *decimals)),
                 "symbol": unit.map(|(symbol, _)| symbol),

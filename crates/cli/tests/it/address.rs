@@ -90,7 +90,7 @@ fn check_side(found: &Value, all: &[&Row], other: &str) {
         let listed = listed.map(|it| {
             let sum: U256 = it["value"].as_str().unwrap().parse().unwrap();
             (
-                it["token"].as_str().unwrap_or(""),
+                it["token_address"].as_str().unwrap_or(""),
                 (it["transfers"].as_u64().unwrap(), sum),
             )
         });
@@ -186,7 +186,7 @@ fn activity_is_that_of_all_transfers() {
             }
             // The command for balances returns the same.
             for balance in found["balances"].as_array().unwrap() {
-                let token = balance["token"].as_str().unwrap_or("eth");
+                let token = balance["token_address"].as_str().unwrap_or("eth");
                 let line = format!("balance {address} -t {token} --json -q --chain genesis.json");
                 let answer = sample.json(&line);
                 assert_eq!(answer["balances"][0]["value"], balance["value"]);
@@ -310,7 +310,7 @@ fn contracts_say_what_they_are() {
             let found = ask(&sample, first.as_str().unwrap());
             let id = trail["token_id"].to_string();
             let mut items = found["items"].as_array().unwrap().iter();
-            assert!(!items.any(|it| it["token"] == trail["token"] && it["id"] == *id));
+            assert!(!items.any(|it| it["token_address"] == trail["token"] && it["id"] == *id));
         }
     }
     assert!(pools > 0 || fixtures::fixture("dev-v2").is_none());
@@ -423,7 +423,7 @@ fn tokens_of_balances_can_be_the_native_coin_or_a_symbol() {
             "address {root} {line} --chain genesis.json --json -q"
         ));
         let balances = found["balances"].as_array().unwrap().iter();
-        balances.map(|it| it["token"].clone()).collect::<Vec<_>>()
+        balances.map(|it| it["token_address"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(balances("-t eth"), [Value::Null]);
     for line in [

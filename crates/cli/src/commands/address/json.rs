@@ -15,7 +15,7 @@ impl Shown {
                     "transfers": it.transfers,
                     "assets": it.assets.iter().map(|moved| {
                         json!({
-                            "token": moved.asset.token_address,
+                            "token_address": moved.asset.token_address,
                             "transfers": moved.transfers,
                             "value": moved.amount.to_string(),
                         })
@@ -34,7 +34,7 @@ impl Shown {
         };
         let balances = found.balances.iter().map(|(token, balance)| {
             json!({
-                "token": token,
+                "token_address": token,
                 "value": balance.map(|balance| balance.to_string()),
                 "text": self.balance(*token, *balance),
             })
@@ -75,7 +75,7 @@ impl Shown {
         });
         let items = found.items.iter().map(|item| {
             json!({
-                "token": item.token,
+                "token_address": item.token,
                 "id": item.id.to_string(),
                 "value": item.amount.to_string(),
             })
