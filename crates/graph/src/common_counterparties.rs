@@ -1,6 +1,6 @@
 //! Counterparties that several addresses have in common.
 
-use crate::{LimitHit, SearchError, SearchRequest, search};
+use crate::{LimitHit, SearchError, SearchRequest, hubs::counterparty_counts, search};
 use alloy_primitives::Address;
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_transfers::{Direction, ScanReport, TransferSource};
@@ -23,6 +23,9 @@ pub struct CommonCounterparty {
     pub address: Address,
     /// Its transfers with each root, by the address of the root.
     pub with: BTreeMap<Address, TransferCounts>,
+    /// The number of its own counterparties in the wanted transfers; `None` if there are more than
+    /// [`HUB_COUNTERPARTIES`](crate::HUB_COUNTERPARTIES). The contact with a service that many use says little.
+    pub counterparties: Option<u64>,
 }
 
 /// The numbers of transfers between a root and a counterparty.
@@ -50,17 +53,15 @@ pub fn common_counterparties(
         let problem = "counterparties in common need two addresses or more";
         return Err(SearchError::Request(problem.into()));
     }
-    let graph = search(
-        source,
-        &SearchRequest {
-            roots: roots.clone(),
-            direction: Direction::Both,
-            hops: Some(1),
-            time_respecting: false,
-            through_swaps: false,
-            ..request.clone()
-        },
-    )?;
+    let one_hop = SearchRequest {
+        roots: roots.clone(),
+        direction: Direction::Both,
+        hops: Some(1),
+        time_respecting: false,
+        through_swaps: false,
+        ..request.clone()
+    };
+    let graph = search(source, &one_hop)?;
     let mut all: BTreeMap<Address, BTreeMap<Address, TransferCounts>> = BTreeMap::new();
     let mut exchanged =
         |root: Address, other: Address, count: fn(&mut TransferCounts) -> &mut u64| {
@@ -81,13 +82,22 @@ pub fn common_counterparties(
     let mut counterparties: Vec<_> = all
         .into_iter()
         .filter(|(_, with)| with.len() == roots.len())
-        .map(|(address, with)| CommonCounterparty { address, with })
+        .map(|(address, with)| CommonCounterparty {
+            address,
+            with,
+            counterparties: None,
+        })
         .collect();
     // Stable, so equals stay in the order of addresses.
     counterparties.sort_by_key(|it| {
         let transfers = it.with.values().map(|it| it.sent + it.received);
         Reverse(transfers.sum::<u64>())
     });
+    let all: Vec<_> = counterparties.iter().map(|it| it.address).collect();
+    let counts = counterparty_counts(source, &one_hop, &all, &graph.scan)?;
+    for it in &mut counterparties {
+        it.counterparties = counts.get(&it.address).copied();
+    }
     Ok(CommonCounterparties {
         counterparties,
         limits: graph.limits,

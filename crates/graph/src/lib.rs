@@ -7,7 +7,7 @@
 //!
 //! Modules, each using only those before it: amount, netting, request, timing, graph, disorder, interner, branch_ends,
 //! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, transactions,
-//! swaps, expand, build, search, paths, common_counterparties.
+//! swaps, expand, build, search, hubs, paths, common_counterparties.
 
 // The request, and how it is read from the source.
 mod plan;
@@ -43,6 +43,7 @@ mod transactions;
 
 // Queries that searches answer.
 mod common_counterparties;
+mod hubs;
 mod paths;
 
 pub mod testing;
@@ -56,6 +57,7 @@ pub use graph::{
     Asset, AssetTotals, Edge, Expansion, LimitHit, MergedEdge, SwapCounts, TransferGraph, Vertex,
     VertexId,
 };
+pub use hubs::HUB_COUNTERPARTIES;
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
 pub use netting::{NetChange, Netting, Swap, net_changes, netting};

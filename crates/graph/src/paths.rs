@@ -11,14 +11,14 @@ pub use route::{Leg, Route};
 pub use states::Continuation;
 
 use crate::{
-    Expansion, LimitHit, Nettings, SearchError, SearchRequest, TransferGraph, plan::scan_request,
-    read_nettings, search, search::same_chain,
+    Expansion, LimitHit, Nettings, SearchError, SearchRequest, TransferGraph,
+    hubs::counterparty_counts, plan::scan_request, read_nettings, search, search::same_chain,
 };
 use alloy_primitives::Address;
 use ranked::{Ranked, ranked};
 use reached::Order;
 use states::{Query, Rows};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use txgraph_transfers::{
     AddressSet, BlockRange, Direction, Kind, ScanReport, Transfer, TransferSource, WrappedNative,
 };
@@ -103,7 +103,29 @@ pub fn transfer_paths(
             found.cut = Some(RoutesCut::Count);
         }
     }
+    found.find_hubs(source, request)?;
     Ok(found)
+}
+
+impl TransferPaths {
+    /// Finds the hubs that the routes pass.
+    fn find_hubs(
+        &mut self,
+        source: &dyn TransferSource,
+        request: &SearchRequest,
+    ) -> Result<(), SearchError> {
+        let routes = self.shortest.iter().chain(&self.earliest);
+        let passed: BTreeSet<_> = routes.flat_map(Route::passed).collect();
+        let passed: Vec<_> = passed.into_iter().collect();
+        let counts = counterparty_counts(source, request, &passed, &self.scan)?;
+        for route in self.shortest.iter_mut().chain(&mut self.earliest) {
+            let mut hubs: Vec<_> = route.passed().collect();
+            hubs.retain(|address| !counts.contains_key(address));
+            hubs.dedup();
+            route.hubs = hubs;
+        }
+        Ok(())
+    }
 }
 
 /// The largest amounts that can have gone from one address to another.

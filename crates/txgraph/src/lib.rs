@@ -90,7 +90,7 @@ pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
 #[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{
-    Column, ColumnType, PairOrder, RankSettings, Table, TaintMethod, Value,
+    Column, ColumnType, PairOrder, RankSettings, Table, TaintMethod, Value, VolumeBy,
 };
 pub use txgraph_base::UnknownWord;
 #[cfg(feature = "replay")]
@@ -107,9 +107,10 @@ pub use txgraph_export::{
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
-    Edge, EndReason, Expansion, Flow, Leg, LimitHit, MergedEdge, NetChange, Netting, Poisoning,
-    ROUTES_MAX, Route, RoutesCut, SearchRequest, Swap, TransferCounts, TransferFlows,
-    TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, netting, petgraph, widen,
+    Edge, EndReason, Expansion, Flow, HUB_COUNTERPARTIES, Leg, LimitHit, MergedEdge, NetChange,
+    Netting, Poisoning, ROUTES_MAX, Route, RoutesCut, SearchRequest, Swap, TransferCounts,
+    TransferFlows, TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, netting,
+    petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
     Address, BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, GraphOutputs,
-    Hops, LimitHit, PreparedSearch, Result, ScanReport, Source, Table, TransferFlows,
-    TransferPaths, flows_as_json, limit_words,
+    HUB_COUNTERPARTIES, Hops, LimitHit, PreparedSearch, Result, ScanReport, Source, Table,
+    TransferFlows, TransferPaths, flows_as_json, limit_words,
     parse::{GraphQuery, Options, parse_address},
 };
 
@@ -381,26 +381,28 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
 
 /// A row for each counterparty and root.
 fn common_table(found: &CommonCounterparties) -> Table {
-    use ColumnType::{Address, U64};
+    use ColumnType::{Address, Text, U64};
     let count = found.counterparties.len() as u64;
     let rows = found.counterparties.iter().flat_map(|it| {
         let with = it.with.iter();
-        with.map(|(root, exchanged)| (it.address, *root, exchanged))
+        with.map(move |(root, exchanged)| (it, *root, exchanged))
     });
     Table::of(
         "common",
         format!(
-            "{}: what each address sent to it, and received from it",
+            "{}: what each address sent to it and received from it, and how many counterparties it has",
             number(count, "counterparty in common", "counterparties in common")
         ),
         rows,
         &[
-            ("counterparty", Address, |(counterparty, ..)| {
-                counterparty.into()
-            }),
+            ("counterparty", Address, |(it, ..)| it.address.into()),
             ("address", Address, |(_, root, _)| root.into()),
             ("sent", U64, |(.., it)| it.sent.into()),
             ("received", U64, |(.., it)| it.received.into()),
+            ("counterparties", Text, |(it, ..)| match it.counterparties {
+                Some(count) => count.to_string().into(),
+                None => format!("> {HUB_COUNTERPARTIES}").into(),
+            }),
         ],
     )
 }
@@ -417,6 +419,7 @@ fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Val
         json!({
             "address": it.address,
             "label": labels.name(it.address),
+            "counterparties": it.counterparties,
             "with": with.collect::<Vec<_>>(),
         })
     });

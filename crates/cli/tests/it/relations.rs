@@ -519,6 +519,11 @@ fn common_counterparties_are_those_of_all_transfers() {
             let line = format!("common {} {}", roots[0].0, roots[1].0);
             let found = json(&sample, &line);
             assert_eq!(found, json(&sample, &format!("{line} --index idx")));
+            for it in found["counterparties"].as_array().unwrap() {
+                let mut others = sides[it["address"].as_str().unwrap()].len() as u64;
+                others = others.min(501);
+                assert_eq!(it["counterparties"].as_u64().unwrap_or(501), others, "{it}");
+            }
             let found: BTreeMap<_, _> = (found["counterparties"].as_array().unwrap().iter())
                 .map(|it| {
                     let with = it["with"].as_array().unwrap().iter();

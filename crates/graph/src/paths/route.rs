@@ -1,7 +1,7 @@
 //! Routes, divided where their token changes.
 
 use crate::{Asset, Swap};
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256};
 use std::ops::Range;
 use txgraph_transfers::Transfer;
 
@@ -12,6 +12,9 @@ pub struct Route {
     pub transfers: Vec<Transfer>,
     /// The parts with one token each. Transfers between two of them are inside of a swap.
     pub legs: Vec<Leg>,
+    /// The addresses that it passes with more than [`HUB_COUNTERPARTIES`](crate::HUB_COUNTERPARTIES),
+    /// in the wanted transfers.
+    pub hubs: Vec<Address>,
 }
 
 /// Transfers of a route that follow each other and move the same token.
@@ -38,6 +41,7 @@ impl Route {
         let mut route = Self {
             transfers: Vec::new(),
             legs: Vec::new(),
+            hubs: Vec::new(),
         };
         let mut within: Option<&Swap> = None;
         // Of the last leg, without its last transfer.
@@ -70,5 +74,10 @@ impl Route {
             within = swap;
         }
         route
+    }
+
+    /// The addresses between its transfers.
+    pub(super) fn passed(&self) -> impl Iterator<Item = Address> {
+        self.transfers.iter().skip(1).map(|it| it.from_address)
     }
 }

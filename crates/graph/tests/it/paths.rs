@@ -5,8 +5,8 @@ use alloy_primitives::Address;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
-    Asset, Continuation, Nettings, Route, SearchRequest, TransferCounts, TransferPaths,
-    common_counterparties, netting,
+    Asset, Continuation, HUB_COUNTERPARTIES, Nettings, Route, SearchRequest, TransferCounts,
+    TransferPaths, common_counterparties, netting,
     testing::{self, MemorySource, address, name},
     transfer_flows, transfer_paths,
 };
@@ -178,6 +178,43 @@ fn no_route_passes_through_the_zero_address() {
     let all = testing::transfers("a>0>c");
     assert!(ask(&all, "c", Some(4), false).shortest.is_empty());
     assert!(!ask(&all, "0", Some(4), false).shortest.is_empty());
+}
+
+/// `hub` pays `users` addresses, and then `a` pays `b` through it.
+fn through_a_hub(users: u32) -> Vec<Transfer> {
+    let paid = (0..users).map(|user| format!("hub>u{user}"));
+    let paid: Vec<_> = paid
+        .chain(["a>hub".to_owned(), "hub>b".to_owned()])
+        .collect();
+    testing::transfers(&paid.join(" "))
+}
+
+#[test]
+fn hubs_are_named() {
+    for (users, is_hub) in [
+        (HUB_COUNTERPARTIES - 2, false),
+        (HUB_COUNTERPARTIES - 1, true),
+    ] {
+        let transfers = through_a_hub(users);
+        let hubs = if is_hub {
+            vec![address("hub")]
+        } else {
+            Vec::new()
+        };
+        for hops in [Some(2), None] {
+            let found = ask(&transfers, "b", hops, true);
+            assert_eq!(
+                [&found.shortest[0].hubs, &found.earliest[0].hubs],
+                [&hubs; 2]
+            );
+        }
+        let source = MemorySource::new(transfers);
+        let roots = ["a", "b"].map(address).to_vec();
+        let request = SearchRequest::new(roots, source.available.clone());
+        let common = common_counterparties(&source, &request).unwrap();
+        let own = (!is_hub).then_some(u64::from(users) + 2);
+        assert_eq!(common.counterparties[0].counterparties, own);
+    }
 }
 
 #[test]
@@ -460,6 +497,13 @@ proptest! {
             if with.len() == roots.len() {
                 naive.insert(other, with);
             }
+        }
+        for it in &found {
+            let others: BTreeSet<_> = (all.iter())
+                .flat_map(|row| [(row.from_address, row.to_address), (row.to_address, row.from_address)])
+                .filter_map(|(own, other)| (own == it.address && own != other).then_some(other))
+                .collect();
+            prop_assert_eq!(it.counterparties, Some(others.len() as u64));
         }
         let total = |with: &BTreeMap<Address, TransferCounts>| -> u64 {
             with.values().map(|it| it.sent + it.received).sum()

@@ -59,6 +59,7 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
         &[
             ("address", "hex"),
             ("depths", "integer[]"),
+            ("counterparties", "integer?"),
             ("label", "Label?"),
         ],
     ),

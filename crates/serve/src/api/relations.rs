@@ -201,9 +201,14 @@ pub(super) fn common(query: &Query<'_>) -> Reply {
     };
     let limit = usize::try_from(given.number("limit")).unwrap_or(usize::MAX);
     let more = all.len().saturating_sub(limit);
-    let rows = all.iter().take(limit).map(|(of, depths)| {
+    let rows = all.iter().take(limit).map(|it| {
         query.ask.count(200)?;
-        Ok(json!({ "address": address(*of), "depths": depths, "label": label(query, *of) }))
+        Ok(json!({
+            "address": address(it.address),
+            "depths": it.depths,
+            "counterparties": it.counterparties,
+            "label": label(query, it.address),
+        }))
     });
     found.put("addresses", rows.collect::<Answer<Vec<_>>>()?);
     found.put("more", more);
@@ -220,8 +225,14 @@ pub(super) fn common(query: &Query<'_>) -> Reply {
     Ok(found)
 }
 
-/// An address with its distance from each of the given ones.
-type Reached = (Address, Vec<u32>);
+/// An address that all of the given ones reach.
+struct Reached {
+    address: Address,
+    /// Its distance from each.
+    depths: Vec<u32>,
+    /// The number of its own counterparties, if it was counted and is not large.
+    counterparties: Option<u64>,
+}
 
 /// The counterparties in common, those with the most transfers first.
 fn direct(query: &Query<'_>, addresses: &[Address], found: &mut Found) -> Answer<Vec<Reached>> {
@@ -229,10 +240,12 @@ fn direct(query: &Query<'_>, addresses: &[Address], found: &mut Found) -> Answer
     let common = search.prepare()?.common_counterparties()?;
     found.scan(&common.scan);
     found.limits(&common.limits);
-    let all = common.counterparties.iter();
-    Ok(all
-        .map(|it| (it.address, vec![1; addresses.len()]))
-        .collect())
+    let all = common.counterparties.iter().map(|it| Reached {
+        address: it.address,
+        depths: vec![1; addresses.len()],
+        counterparties: it.counterparties,
+    });
+    Ok(all.collect())
 }
 
 /// The addresses within some hops of each, the nearest first.
@@ -257,11 +270,23 @@ fn within(
             }
         }
     }
-    let is_common = |(of, depths): &Reached| {
+    let is_common = |(of, depths): &(Address, Vec<u32>)| {
         depths.len() == addresses.len() && !addresses.contains(of) && !of.is_zero()
     };
-    let mut all: Vec<Reached> = depths.into_iter().filter(is_common).collect();
-    all.sort_by_key(|(_, depths)| (depths.iter().max().copied(), depths.iter().sum::<u32>()));
+    let all = depths.into_iter().filter(is_common);
+    let mut all: Vec<_> = all
+        .map(|(address, depths)| Reached {
+            address,
+            depths,
+            counterparties: None,
+        })
+        .collect();
+    all.sort_by_key(|it| {
+        (
+            it.depths.iter().max().copied(),
+            it.depths.iter().sum::<u32>(),
+        )
+    });
     Ok(all)
 }
 

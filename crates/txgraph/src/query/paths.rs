@@ -5,9 +5,9 @@ use crate::{Result, words::number};
 use alloy_primitives::{Address, U256};
 use serde_json::{Value, json};
 use txgraph_graph::{
-    Asset, CommonCounterparties, Continuation, Flow, Leg, Route, RoutesCut, SearchError,
-    SearchRequest, TransferFlows, TransferPaths, common_counterparties, transfer_flows,
-    transfer_paths,
+    Asset, CommonCounterparties, Continuation, Flow, HUB_COUNTERPARTIES, Leg, Route, RoutesCut,
+    SearchError, SearchRequest, TransferFlows, TransferPaths, common_counterparties,
+    transfer_flows, transfer_paths,
 };
 use txgraph_transfers::{Fields, ScanReport, TransferSource};
 
@@ -151,6 +151,12 @@ pub fn route_remarks(
             ));
         }
         before = Some(leg);
+    }
+    for address in &route.hubs {
+        remarks.push(format!(
+            "{address} has more than {HUB_COUNTERPARTIES} counterparties: it can be a service that \
+             many use, and then the route says little"
+        ));
     }
     if !internal && route.legs.iter().any(|leg| leg.swap.is_some()) {
         remarks.push(
