@@ -12,7 +12,6 @@ use crate::{
 };
 use alloy_primitives::U256;
 use serde_json::json;
-use std::collections::BTreeMap;
 use txgraph::{BlockSpec, Direction, ErrorKind, Kind, NodeBlock, Order};
 
 /// No blocks.
@@ -111,32 +110,27 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let transfers = transfers.blocks(BlockSpec::through(first, last));
     let transfers = transfers.prepare()?.numbers_only();
     let found = page.read(&transfers, |_| true)?.transfers;
-    let mut blocks: BTreeMap<u64, NodeBlock> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
-    for transfer in found {
-        ask.count(400)?;
-        let number = transfer.block_number;
-        if !blocks.contains_key(&number) {
-            // Withdrawals of a block follow each other.
-            blocks.clear();
-            blocks.insert(number, ask.source.block(number, false)?);
+    for of_block in found.chunk_by(|a, b| a.block_number == b.block_number) {
+        let number = of_block[0].block_number;
+        let block = ask.source.block(number, false)?;
+        let withdrawals = block.withdrawals.unwrap_or_default();
+        for transfer in of_block {
+            ask.count(400)?;
+            let at = usize::try_from(transfer.sub_index).unwrap_or(usize::MAX);
+            let withdrawal = withdrawals.get(at).filter(|it| it.address == receiver);
+            let withdrawal = withdrawal.ok_or_else(|| {
+                Fault::NotHere(format!("block {number} does not have its withdrawal {at}"))
+            })?;
+            rows.push(json!({
+                "withdrawalIndex": text(withdrawal.index),
+                "validatorIndex": text(withdrawal.validator_index),
+                "address": address(withdrawal.address),
+                "amount": text(withdrawal.amount),
+                "blockNumber": text(number),
+                "timestamp": text(block.header.timestamp),
+            }));
         }
-        let block = blocks.get(&number);
-        let withdrawals = block.and_then(|block| block.withdrawals.as_ref());
-        let at = usize::try_from(transfer.sub_index).unwrap_or(usize::MAX);
-        let withdrawal = withdrawals.and_then(|all| all.get(at));
-        let withdrawal = withdrawal.filter(|it| it.address == receiver);
-        let withdrawal = withdrawal.ok_or_else(|| {
-            Fault::NotHere(format!("block {number} does not have its withdrawal {at}"))
-        })?;
-        rows.push(json!({
-            "withdrawalIndex": text(withdrawal.index),
-            "validatorIndex": text(withdrawal.validator_index),
-            "address": address(withdrawal.address),
-            "amount": text(withdrawal.amount),
-            "blockNumber": text(number),
-            "timestamp": text(block.map_or(0, |block| block.header.timestamp)),
-        }));
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
 }

@@ -13,7 +13,6 @@ use crate::{
     rpc,
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use txgraph::{BlockSpec, Direction, Frame, FrameKind, Kind, Trace, TransactionReplay, Transfer};
 
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
@@ -34,19 +33,13 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         transfers = transfers.address(wanted).direction(Direction::Both);
     }
     let found = page.read(&transfers.prepare()?, |_| true)?.transfers;
-    let mut replayed: BTreeMap<(u64, u32), TransactionReplay> = BTreeMap::new();
     let mut rows = Vec::with_capacity(found.len());
-    for transfer in &found {
-        ask.count(800)?;
-        if let Some(replay) = replayed.get(&transfer.transaction()) {
-            rows.push(of_transfer(replay, transfer)?);
-            continue;
+    for of_one in found.chunk_by(|a, b| a.transaction() == b.transaction()) {
+        let replay = rpc::at(ask, of_one[0].transaction(), Trace::Call)?;
+        for transfer in of_one {
+            ask.count(800)?;
+            rows.push(of_transfer(&replay, transfer)?);
         }
-        // Transfers of a transaction follow each other.
-        replayed.clear();
-        let replay = rpc::at(ask, transfer.transaction(), Trace::Call)?;
-        rows.push(of_transfer(&replay, transfer)?);
-        replayed.insert(transfer.transaction(), replay);
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
 }
