@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::B256;
 use txgraph_stored::StoredSource;
 use txgraph_transfers::{
-    BlockAnchor, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable,
+    AllLogged, BlockAnchor, BlockRange, BlockRanges, BlockReader, BlockRun, ChainInfo, Indexable,
     InternalReader, InternalSource, InternalTransfers, ScanReport, ScanRequest, Sink, SourceError,
     Transfer, TransferFilter, TransferSource,
 };
@@ -173,19 +173,10 @@ impl InternalSource for RpcSource {
         check_participations(participations)?;
         let first = blocks.span().map_or(0, |blocks| blocks.first);
         if self.node().is_logged(first)? {
-            return Ok(Box::new(Logged));
+            return Ok(Box::new(AllLogged));
         }
         self.node().check_tracer(first)?;
         Ok(Box::new(Traces(self.node())))
-    }
-}
-
-/// Nothing has to be traced: all blocks have logs of the same.
-struct Logged;
-
-impl InternalReader for Logged {
-    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
-        Ok(InternalTransfers::default())
     }
 }
 

@@ -4,9 +4,9 @@ use alloy_primitives::{Address, U256};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
 use std::{collections::BTreeSet, ops::ControlFlow, sync::Mutex};
 use txgraph_transfers::{
-    AddressFilter, AmountFilter, BlockRange, BlockRanges, BlockReader, Direction, Indexable,
-    InternalReader, InternalSource, InternalTransfers, Kind, ScanReport, ScanRequest, SourceError,
-    TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource, Wrapper,
+    AddressFilter, AmountFilter, BlockRange, BlockRanges, BlockReader, Direction, Indexable, Kind,
+    ScanReport, ScanRequest, SourceError, TokenFilter, TokenStandard, Transfer, TransferFilter,
+    TransferSource, Wrapper,
 };
 
 /// The blocks `first..=last`.
@@ -59,26 +59,6 @@ pub fn assert_same(found: &[Transfer], expected: &[Transfer], what: &str) {
             expected.len(),
             expected.get(at)
         );
-    }
-}
-
-/// A replay that finds nothing: for chains whose movements inside of transactions all have logs.
-#[derive(Debug)]
-pub struct NothingInside;
-
-impl InternalSource for NothingInside {
-    fn reader(
-        &self,
-        _: &BlockRanges,
-        _: bool,
-    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
-        Ok(Box::new(Self))
-    }
-}
-
-impl InternalReader for NothingInside {
-    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
-        Ok(InternalTransfers::default())
     }
 }
 

@@ -113,3 +113,23 @@ pub struct InternalTransfers {
     /// caller. `None` if there was none: block 0 has no transactions.
     pub last_block: Option<(u64, B256)>,
 }
+
+/// The source of blocks that all have logs of their movements: nothing is executed.
+#[derive(Clone, Copy, Debug)]
+pub struct AllLogged;
+
+impl InternalSource for AllLogged {
+    fn reader(
+        &self,
+        _: &BlockRanges,
+        _: bool,
+    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl InternalReader for AllLogged {
+    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
+        Ok(InternalTransfers::default())
+    }
+}

@@ -50,8 +50,8 @@ pub use filter::{AddressFilter, AddressSet, Direction, TokenFilter, TransferFilt
 pub use frames::{CallFrame, FrameKind, FrameMovement, FrameMovements};
 pub use gaps::Gaps;
 pub use indexable::{
-    AnomalousLogs, BlockReader, BlockRun, BlockSummary, Indexable, InternalReader, InternalSource,
-    InternalTransfers,
+    AllLogged, AnomalousLogs, BlockReader, BlockRun, BlockSummary, Indexable, InternalReader,
+    InternalSource, InternalTransfers,
 };
 pub use log::LogView;
 pub use malformed::Malformed;

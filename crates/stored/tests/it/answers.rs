@@ -8,8 +8,9 @@ use txgraph_chaingen::{BlockSample, Layout, Profile};
 use txgraph_stored::{BuildOptions, BuildSource};
 use txgraph_testkit::{
     fixtures,
-    queries::{NothingInside, Reference, compare, compare_internal, range},
+    queries::{Reference, compare, compare_internal, range},
 };
+use txgraph_transfers::AllLogged;
 
 for_both_stores!(
     random_requests_have_the_same_answer,
@@ -71,7 +72,7 @@ fn movements_of_amsterdam_are_stored_from_logs(kind: &Kind, _: &str) {
         ..options(16)
     };
     let origin = || BuildSource {
-        internal: Some(&NothingInside),
+        internal: Some(&AllLogged),
         ..BuildSource::from(&node)
     };
     let place = tempfile::tempdir().unwrap();

@@ -4,28 +4,7 @@
 use crate::{Capability, Error, SourceSpec};
 use crate::{Result, source::RethNode};
 use txgraph_stored::{Additions, BuildSource};
-use txgraph_transfers::{
-    BlockRange, BlockRanges, InternalReader, InternalSource, InternalTransfers, SourceError,
-};
-
-/// Nothing has to be replayed: all blocks have logs of transfers inside of transactions.
-struct Logged;
-
-impl InternalSource for Logged {
-    fn reader(
-        &self,
-        _: &BlockRanges,
-        _: bool,
-    ) -> Result<Box<dyn InternalReader + '_>, SourceError> {
-        Ok(Box::new(Self))
-    }
-}
-
-impl InternalReader for Logged {
-    fn read(&self, _: BlockRange) -> Result<InternalTransfers, SourceError> {
-        Ok(InternalTransfers::default())
-    }
-}
+use txgraph_transfers::{AllLogged, InternalSource};
 
 impl RethNode {
     /// Calls `work` with what an index or a lake is made from.
@@ -42,7 +21,7 @@ impl RethNode {
         };
         let internal: Option<&dyn InternalSource> = match additions.internal {
             false => None,
-            true if by_logs()? => Some(&Logged),
+            true if by_logs()? => Some(&AllLogged),
             #[cfg(feature = "replay")]
             true => {
                 replay = self.internal()?;
