@@ -1,7 +1,7 @@
 //! The source of state: the trait, and an implementation in maps.
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::DerefMut};
 
 /// An account without its code and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,30 +67,31 @@ pub trait StateSource {
     }
 }
 
-impl<S: StateSource + ?Sized> StateSource for &mut S {
-    type Error = S::Error;
+/// References to a source, and guards of one.
+impl<P: DerefMut<Target: StateSource>> StateSource for P {
+    type Error = <P::Target as StateSource>::Error;
 
-    fn account(&mut self, address: Address) -> Result<Option<Account>, S::Error> {
+    fn account(&mut self, address: Address) -> Result<Option<Account>, Self::Error> {
         (**self).account(address)
     }
 
-    fn storage(&mut self, address: Address, key: U256) -> Result<U256, S::Error> {
+    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Self::Error> {
         (**self).storage(address, key)
     }
 
-    fn code(&mut self, code_hash: B256) -> Result<Bytes, S::Error> {
+    fn code(&mut self, code_hash: B256) -> Result<Bytes, Self::Error> {
         (**self).code(code_hash)
     }
 
-    fn block_hash(&mut self, number: u64) -> Result<B256, S::Error> {
+    fn block_hash(&mut self, number: u64) -> Result<B256, Self::Error> {
         (**self).block_hash(number)
     }
 
-    fn has_storage(&mut self, address: Address) -> Result<bool, S::Error> {
+    fn has_storage(&mut self, address: Address) -> Result<bool, Self::Error> {
         (**self).has_storage(address)
     }
 
-    fn check_wanted(&mut self) -> Result<(), S::Error> {
+    fn check_wanted(&mut self) -> Result<(), Self::Error> {
         (**self).check_wanted()
     }
 }
@@ -101,14 +102,9 @@ pub(crate) struct Failed;
 
 /// A [`StateSource`] without its error type, so that the interpreter is compiled once and not once
 /// per source.
-pub(crate) trait Source {
-    fn account(&mut self, address: Address) -> Result<Option<Account>, Failed>;
-    fn storage(&mut self, address: Address, key: U256) -> Result<U256, Failed>;
-    fn code(&mut self, code_hash: B256) -> Result<Bytes, Failed>;
-    fn block_hash(&mut self, number: u64) -> Result<B256, Failed>;
-    fn has_storage(&mut self, address: Address) -> Result<bool, Failed>;
-    fn check_wanted(&mut self) -> Result<(), Failed>;
-}
+pub(crate) trait Source: StateSource<Error = Failed> {}
+
+impl<S: StateSource> Source for Erased<'_, S> {}
 
 /// Keeps the error while [`Failed`] is returned through the interpreter.
 #[derive(Debug)]
@@ -139,7 +135,9 @@ impl<'a, S: StateSource> Erased<'a, S> {
     }
 }
 
-impl<S: StateSource> Source for Erased<'_, S> {
+impl<S: StateSource> StateSource for Erased<'_, S> {
+    type Error = Failed;
+
     fn account(&mut self, address: Address) -> Result<Option<Account>, Failed> {
         self.keep(|source| source.account(address))
     }

@@ -171,10 +171,6 @@ mod tests {
         fn block_hash(&mut self, _: u64) -> Result<B256, Self::Error> {
             Ok(B256::ZERO)
         }
-
-        fn has_storage(&mut self, _: Address) -> Result<bool, Self::Error> {
-            Ok(false)
-        }
     }
 
     /// Executes with this gas and returns why it ended, and the number of slots that were read.

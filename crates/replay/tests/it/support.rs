@@ -1,11 +1,11 @@
 //! Opens databases, and provides a history in memory.
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::B256;
 use std::{
     path::Path,
     sync::{Arc, Mutex, MutexGuard},
 };
-use txgraph_evm::{Account, AccountChange, MemoryState, MemoryStateError, StateSource};
+use txgraph_evm::{AccountChange, MemoryState};
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb};
 use txgraph_replay::{
     ChainRules, Genesis, NewestReplay, ReplayOptions, Replayer, StateError, StateHistory,
@@ -114,39 +114,13 @@ impl Present {
 }
 
 impl StateHistory for Present {
-    type At<'a> = At<'a>;
+    type At<'a> = MutexGuard<'a, MemoryState>;
 
-    fn at(&self, _: u64) -> Result<At<'_>, StateError> {
-        Ok(At(self.get()))
+    fn at(&self, _: u64) -> Result<Self::At<'_>, StateError> {
+        Ok(self.get())
     }
 
     fn changes(&self, _: u64, _: B256) -> Result<Option<BlockChanges>, StateError> {
         Ok(None)
-    }
-}
-
-pub(crate) struct At<'a>(MutexGuard<'a, MemoryState>);
-
-impl StateSource for At<'_> {
-    type Error = MemoryStateError;
-
-    fn account(&mut self, address: Address) -> Result<Option<Account>, MemoryStateError> {
-        self.0.account(address)
-    }
-
-    fn storage(&mut self, address: Address, key: U256) -> Result<U256, MemoryStateError> {
-        self.0.storage(address, key)
-    }
-
-    fn code(&mut self, code_hash: B256) -> Result<Bytes, MemoryStateError> {
-        self.0.code(code_hash)
-    }
-
-    fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
-        self.0.block_hash(number)
-    }
-
-    fn has_storage(&mut self, address: Address) -> Result<bool, MemoryStateError> {
-        self.0.has_storage(address)
     }
 }
