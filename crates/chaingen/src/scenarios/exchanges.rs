@@ -61,6 +61,13 @@ impl Scenario {
         });
     }
 
+    /// An owner lets a spender take all of its tokens.
+    fn approve(&mut self, owner: Role, spender: Role) {
+        let offset = 1 + u64::from(owner % 3);
+        let unlimited = Moves::Approval(U256::MAX);
+        self.step(offset, owner, [owner, spender], unlimited);
+    }
+
     fn scatter_gather(&mut self, size: u32) {
         self.is(
             "scatter-gather",
@@ -102,13 +109,7 @@ impl Scenario {
         );
         let spender = if variant == 2 { KEY } else { CONTRACT };
         for victim in 0..victims {
-            let unlimited = Moves::Approval(U256::MAX);
-            self.step(
-                1 + u64::from(victim % 3),
-                victim,
-                [victim, spender],
-                unlimited,
-            );
+            self.approve(victim, spender);
             let value = 40_000_000 + 1_234_560 * u64::from(victim);
             let offset = 6 + u64::from(victim % 5);
             let ends = [victim, LARGE];
@@ -133,13 +134,7 @@ impl Scenario {
             "Owners approve a contract; a relayer calls it, and they get tokens for tokens",
         );
         for owner in 0..owners {
-            let unlimited = Moves::Approval(U256::MAX);
-            self.step(
-                1 + u64::from(owner % 3),
-                owner,
-                [owner, CONTRACT],
-                unlimited,
-            );
+            self.approve(owner, CONTRACT);
             let value = 60_000_000 + 2_345_670 * u64::from(owner);
             let offset = 6 + u64::from(owner % 5);
             self.step(offset, KEY, [owner, LARGE], Moves::Trade(U256::from(value)));
