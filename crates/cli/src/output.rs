@@ -81,6 +81,13 @@ impl Terminal {
         }
     }
 
+    /// Lines of information that come with a result.
+    pub(crate) fn notes(&self, notes: &[String]) {
+        for note in notes {
+            self.note(format_args!("{note}"));
+        }
+    }
+
     /// The blocks of the query.
     pub(crate) fn blocks(&self, blocks: &BlockRanges) {
         self.stats.ranges(blocks);

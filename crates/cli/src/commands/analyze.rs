@@ -212,9 +212,7 @@ pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
         &analysis.graph.blocks,
         terminal,
     );
-    for note in &analysis.notes {
-        terminal.note(format_args!("{note}"));
-    }
+    terminal.notes(&analysis.notes);
     terminal.written(&analysis.write(&outputs)?);
     if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
         let named =

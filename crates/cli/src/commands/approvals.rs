@@ -60,9 +60,7 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
     query.check(&outputs)?;
     let found = query.run()?;
     terminal.stats.phase("read");
-    for note in &found.notes {
-        terminal.note(format_args!("{note}"));
-    }
+    terminal.notes(&found.notes);
     terminal.written(&found.write(&outputs)?);
     if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
         let tokens = found.approvals.iter().map(|it| it.token);

@@ -316,9 +316,7 @@ fn history(
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let found = query.run()?;
     terminal.stats.phase("read");
-    for note in &found.notes {
-        terminal.note(format_args!("{note}"));
-    }
+    terminal.notes(&found.notes);
     terminal.written(&found.write(&outputs)?);
     if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
         let names = Names {

@@ -111,9 +111,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     let mut statement = query.run()?;
     terminal.stats.phase("read");
     terminal.gaps(&statement.scan);
-    for note in &statement.notes {
-        terminal.note(format_args!("{note}"));
-    }
+    terminal.notes(&statement.notes);
     let table = args.table.as_deref();
     let is_shown = (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables);
     let for_accounting = table.is_some_and(|name| name == "koinly" || name == "rotki");
@@ -127,10 +125,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
         let lists = &args.names.tokens;
         let names = Names::read(lists, labels, source, tokens, &blocks, terminal)?;
         if for_accounting {
-            let notes = statement.add_accounting(&names.tokens)?;
-            notes
-                .iter()
-                .for_each(|note| terminal.note(format_args!("{note}")));
+            terminal.notes(&statement.add_accounting(&names.tokens)?);
         }
         terminal.written(&statement.write(&outputs)?);
         if is_shown {
