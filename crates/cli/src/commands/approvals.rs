@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
         let blocks = found.blocks.into();
         let lists = &args.names.tokens;
         let names = Names::read(lists, labels, &source, tokens, &blocks, terminal)?;
-        names.print(&found.tables.iter().collect::<Vec<_>>(), terminal)?;
+        names.print(&[&found.table], terminal)?;
     }
     terminal.note(format_args!(
         "open at the end of block {}: {} of {}",

@@ -6,7 +6,7 @@ mod to_file;
 #[cfg(feature = "export")]
 pub use to_file::{AnalysisFormat, AnalysisOutput};
 #[cfg(all(feature = "export", feature = "replay"))]
-pub(in crate::query) use to_file::{Document, rows_as_json, write_document};
+pub(in crate::query) use to_file::{Document, rows_as_json, write_document, write_table};
 
 use super::{
     branch_ends::{self, BranchEnds},

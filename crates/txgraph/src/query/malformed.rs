@@ -1,18 +1,13 @@
 //! Logs with the signature of a transfer and another shape, as a table and in files.
 
-use super::{
-    LogFilter,
-    analyze::{Document, rows_as_json, write_document},
-    query_metadata::Description,
-    retry::retry_on_reorg,
-};
+use super::{LogFilter, analyze::write_table, query_metadata::Description, retry::retry_on_reorg};
 use crate::{
     AnalysisOutput, BlockSpec, Error, Result, Source,
     options::{Options, addresses},
     select::resolve_stored,
 };
 use alloy_primitives::{Address, B256};
-use serde_json::{Map, json};
+use serde_json::json;
 use std::{collections::BTreeSet, ops::ControlFlow};
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Written;
@@ -20,9 +15,6 @@ use txgraph_transfers::{
     BlockRanges, DecodeCounts, LogView, Malformed, ScanReport, TRANSFER, TRANSFER_BATCH,
     TRANSFER_SINGLE,
 };
-
-/// The id of the table.
-const TABLE: &str = "malformed";
 
 /// The most logs that are kept in memory.
 const LOGS_MAX: usize = 1_000_000;
@@ -138,7 +130,7 @@ impl Source {
 fn table(logs: &[MalformedLog]) -> Table {
     use ColumnType::{Address, Hash, Text, U64};
     Table::of(
-        TABLE,
+        "malformed",
         "Logs with the signature of a transfer and another shape",
         logs,
         &[
@@ -177,15 +169,6 @@ impl MalformedLogs<'_> {
         };
         let chain = self.source.chain()?;
         let about = self.description.metadata(chain, &self.blocks, &scan);
-        let document = Document {
-            metadata: &about,
-            fields: &|| {
-                let mut fields = Map::new();
-                fields.insert(TABLE.into(), rows_as_json(&self.table));
-                Ok(fields)
-            },
-            table: &|_| Ok(&self.table),
-        };
-        write_document(self.source, outputs, &document)
+        write_table(self.source, outputs, &about, &[], &self.table)
     }
 }

@@ -37,24 +37,31 @@ impl Description {
         options.extend(flag.map(|flag| (flag.to_owned(), true.into())));
         Self::new(command, options)
     }
-}
 
-/// The report of an answer from the state, or from the logs, of all of these blocks.
-#[cfg(all(feature = "replay", feature = "export"))]
-pub(crate) fn scan_of_state(
-    source: &crate::Source,
-    blocks: txgraph_transfers::BlockRange,
-) -> crate::Result<txgraph_transfers::ScanReport> {
-    let counts = txgraph_transfers::DecodeCounts {
-        blocks: blocks.blocks(),
-        ..Default::default()
-    };
-    Ok(txgraph_transfers::ScanReport {
-        covered: blocks.into(),
-        counts,
-        last_block_hash: source.block_hash(blocks.last)?,
-        ..Default::default()
-    })
+    /// Adds an option.
+    pub(crate) fn with(mut self, name: &str, value: serde_json::Value) -> Self {
+        self.options.insert(name.into(), value);
+        Self::new(self.command, self.options)
+    }
+
+    /// The metadata of a result from the state, or from the logs, of all of these blocks.
+    pub(crate) fn metadata_of_state(
+        &self,
+        source: &crate::Source,
+        blocks: txgraph_transfers::BlockRange,
+    ) -> crate::Result<txgraph_export::Metadata> {
+        let counts = txgraph_transfers::DecodeCounts {
+            blocks: blocks.blocks(),
+            ..Default::default()
+        };
+        let scan = txgraph_transfers::ScanReport {
+            covered: blocks.into(),
+            counts,
+            last_block_hash: source.block_hash(blocks.last)?,
+            ..Default::default()
+        };
+        Ok(self.metadata(source.chain()?, &blocks.into(), &scan))
+    }
 }
 
 #[cfg(feature = "export")]

@@ -107,7 +107,7 @@ impl Analysis<'_> {
                 let mut fields = Map::new();
                 fields.insert("measure".into(), json!(self.measure.as_str()));
                 fields.insert("result".into(), self.result.clone());
-                Ok(fields)
+                fields
             },
             table: &|name| self.table(name),
         };
@@ -119,7 +119,7 @@ impl Analysis<'_> {
 pub(in crate::query) struct Document<'a> {
     pub(in crate::query) metadata: &'a Metadata,
     /// The fields of the JSON document, after the metadata.
-    pub(in crate::query) fields: &'a dyn Fn() -> Result<Map<String, Value>>,
+    pub(in crate::query) fields: &'a dyn Fn() -> Map<String, Value>,
     /// A table by its id; without one, the main table.
     pub(in crate::query) table: &'a dyn Fn(Option<&str>) -> Result<&'a Table>,
 }
@@ -136,6 +136,30 @@ pub(in crate::query) fn write_document(
     written.filter_map(Result::transpose).collect()
 }
 
+/// Writes a result that is one table. In JSON, its rows follow `fields`.
+#[cfg(feature = "replay")]
+pub(in crate::query) fn write_table(
+    source: &Source,
+    outputs: &[AnalysisOutput],
+    metadata: &Metadata,
+    fields: &[(&str, Value)],
+    table: &Table,
+) -> Result<Vec<Written>> {
+    let fields = || -> Map<_, _> {
+        let all = fields
+            .iter()
+            .cloned()
+            .chain([(table.id, rows_as_json(table))]);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
+    };
+    let document = Document {
+        metadata,
+        fields: &fields,
+        table: &|_| Ok(table),
+    };
+    write_document(source, outputs, &document)
+}
+
 fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<Written>> {
     let AnalysisOutput {
         target,
@@ -149,7 +173,7 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
         AnalysisFormat::Json => {
             let mut fields = Map::new();
             fields.insert("metadata".into(), value(about)?);
-            fields.extend((document.fields)()?);
+            fields.extend((document.fields)());
             Some(txgraph_export::write_json(&fields, target, *overwrite)?)
         }
         AnalysisFormat::Table(format) => {

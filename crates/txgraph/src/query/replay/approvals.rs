@@ -89,8 +89,8 @@ pub struct OpenApprovals<'s> {
     pub approvals: Vec<Approval>,
     /// The approvals that were granted once, open or not.
     pub granted: u64,
-    /// The table [`approvals`](Self::approvals).
-    pub tables: Vec<Table>,
+    /// The table of the [approvals](Self::approvals).
+    pub table: Table,
     /// Notes about everything that is not known, a line each.
     pub notes: Vec<String>,
     /// The blocks in which they were granted.
@@ -196,7 +196,7 @@ impl<'s> Approvals<'s> {
         }
         Ok(OpenApprovals {
             block: blocks.last,
-            tables: vec![to_file::table(self.address, blocks.last, &approvals)],
+            table: to_file::table(self.address, blocks.last, &approvals),
             approvals,
             granted: granted.len() as u64,
             notes,

@@ -1,27 +1,18 @@
 //! Approvals as a table, and in files.
 
 use super::{Approval, Approvals, OpenApprovals};
-use crate::{
-    AnalysisOutput, Error, Result,
-    query::{
-        analyze::{Document, rows_as_json, write_document},
-        query_metadata::scan_of_state,
-    },
-};
+use crate::{AnalysisOutput, Result, query::analyze::write_table};
 use alloy_primitives::Address;
-use serde_json::{Map, json};
+use serde_json::json;
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Written;
 use txgraph_graph::widen;
-
-/// The id of the table.
-const TABLE: &str = "approvals";
 
 /// The table of approvals.
 pub(super) fn table(address: Address, block: u64, approvals: &[Approval]) -> Table {
     use ColumnType::{Address, Amount, Bool, Hash, Text, U64};
     Table::of(
-        TABLE,
+        "approvals",
         format!("Approvals of {address} that are open at the end of block {block}"),
         approvals,
         &[
@@ -66,25 +57,11 @@ impl OpenApprovals<'_> {
     ///
     /// If an output cannot be written.
     pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
-        let chain = self.source.chain()?;
-        let scan = scan_of_state(self.source, self.blocks)?;
-        let about = (self.description).metadata(chain, &self.blocks.into(), &scan);
-        let table = self.tables.first();
-        let table = || table.ok_or_else(|| Error::usage("there is no table"));
-        let document = Document {
-            metadata: &about,
-            fields: &|| {
-                let mut fields = Map::new();
-                fields.insert(
-                    "address".into(),
-                    self.description.options["address"].clone(),
-                );
-                fields.insert("notes".into(), json!(self.notes));
-                fields.insert(TABLE.into(), rows_as_json(table()?));
-                Ok(fields)
-            },
-            table: &|_| table(),
-        };
-        write_document(self.source, outputs, &document)
+        let about = (self.description).metadata_of_state(self.source, self.blocks)?;
+        let fields = [
+            ("address", self.description.options["address"].clone()),
+            ("notes", json!(self.notes)),
+        ];
+        write_table(self.source, outputs, &about, &fields, &self.table)
     }
 }

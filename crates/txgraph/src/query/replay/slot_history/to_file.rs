@@ -3,19 +3,13 @@
 use super::{SlotChange, SlotChanges, SlotHistory};
 use crate::{
     AnalysisOutput, Result,
-    query::{
-        analyze::{Document, rows_as_json, write_document},
-        query_metadata::{Description, scan_of_state},
-    },
+    query::{analyze::write_table, query_metadata::Description},
 };
 use alloy_primitives::{Address, B256, U256};
-use serde_json::{Map, json};
+use serde_json::json;
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Written;
 use txgraph_transfers::BlockRange;
-
-/// The id of the table.
-const TABLE: &str = "changes";
 
 /// The table of changes.
 pub(super) fn table(
@@ -26,7 +20,7 @@ pub(super) fn table(
 ) -> Table {
     use ColumnType::{Bool, Hash, U64};
     Table::of(
-        TABLE,
+        "changes",
         format!("Changes of slot {slot:#x} of {address} in blocks {blocks}"),
         changes,
         &[
@@ -43,11 +37,8 @@ pub(super) fn table(
 
 /// The query for the metadata of the result.
 pub(super) fn description(address: Address, slot: U256, blocks: BlockRange) -> Description {
-    let mut description = Description::of_account("storage", address, blocks, Some("history"));
-    description
-        .options
-        .insert("slot".into(), json!(B256::from(slot)));
-    Description::new(description.command, description.options)
+    let description = Description::of_account("storage", address, blocks, Some("history"));
+    description.with("slot", json!(B256::from(slot)))
 }
 
 impl SlotHistory<'_> {
@@ -70,23 +61,13 @@ impl SlotChanges<'_> {
     ///
     /// If an output cannot be written.
     pub fn write(&self, outputs: &[AnalysisOutput]) -> Result<Vec<Written>> {
-        let scan = scan_of_state(self.source, self.blocks)?;
-        let chain = self.source.chain()?;
-        let about = (self.description).metadata(chain, &self.blocks.into(), &scan);
-        let document = Document {
-            metadata: &about,
-            fields: &|| {
-                let word = |number: U256| json!(B256::from(number));
-                let mut fields = Map::new();
-                fields.insert("address".into(), json!(self.address));
-                fields.insert("slot".into(), word(self.slot));
-                fields.insert("value_before".into(), word(self.opening.value));
-                fields.insert("notes".into(), json!(self.notes));
-                fields.insert(TABLE.into(), rows_as_json(&self.table));
-                Ok(fields)
-            },
-            table: &|_| Ok(&self.table),
-        };
-        write_document(self.source, outputs, &document)
+        let about = (self.description).metadata_of_state(self.source, self.blocks)?;
+        let fields = [
+            ("address", json!(self.address)),
+            ("slot", json!(B256::from(self.slot))),
+            ("value_before", json!(B256::from(self.opening.value))),
+            ("notes", json!(self.notes)),
+        ];
+        write_table(self.source, outputs, &about, &fields, &self.table)
     }
 }

@@ -116,7 +116,7 @@ impl AccountStatement<'_> {
         let about = self.metadata()?;
         let document = Document {
             metadata: &about,
-            fields: &|| Ok(self.fields()),
+            fields: &|| self.fields(),
             table: &|name| self.table(name),
         };
         write_document(self.source, outputs, &document)
