@@ -423,7 +423,9 @@ fn tokens_of_balances_can_be_the_native_coin_or_a_symbol() {
             "address {root} {line} --chain genesis.json --json -q"
         ));
         let balances = found["balances"].as_array().unwrap().iter();
-        balances.map(|it| it["token_address"].clone()).collect::<Vec<_>>()
+        balances
+            .map(|it| it["token_address"].clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(balances("-t eth"), [Value::Null]);
     for line in [

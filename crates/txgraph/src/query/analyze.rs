@@ -27,9 +27,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, PatternFinder, RankSettings,
-    SummarySettings, Table, TaintMethod, VolumeBy, VolumeCounter, VolumeSettings, components,
-    cycles, degrees, pairs, summary, volume,
+    Connected, MeasureResult, PairOrder, PairSettings, RankSettings, SummarySettings, Table,
+    TaintMethod, VolumeBy, VolumeCounter, VolumeSettings, components, cycles, degrees, pairs,
+    summary, volume,
 };
 use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
@@ -452,28 +452,23 @@ fn of_search(settings: &MeasureSettings, graph: &TransferGraph) -> Result<Measur
     Ok(match settings {
         MeasureSettings::Components(limit) => MeasureAnswer::Components(components(graph, *limit)?),
         MeasureSettings::Volume(settings) => MeasureAnswer::Volume(volume(graph, *settings)?),
-        _ => of_graph(settings, &MergedGraph::of(graph))?,
+        _ => of_graph(settings, &MergedGraph::of(graph)),
     })
 }
 
-/// Measures a graph that has all that the measure needs.
-fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> Result<MeasureAnswer> {
-    Ok(match settings {
+/// A measure of sums by sender, receiver and token.
+fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> MeasureAnswer {
+    match settings {
         MeasureSettings::Summary(settings) => MeasureAnswer::Summary(summary(graph, settings)),
         MeasureSettings::Pairs(settings) => MeasureAnswer::Pairs(pairs(graph, settings)),
         MeasureSettings::Degrees(hubs) => MeasureAnswer::Degrees(degrees(graph, *hubs)),
         MeasureSettings::Cycles(limit) => MeasureAnswer::Cycles(cycles(graph, *limit)),
-        // From transfers, or a search.
-        MeasureSettings::Components(limit) => {
-            MeasureAnswer::Components(Connected::default().finish(&[], *limit))
+        MeasureSettings::Components(_)
+        | MeasureSettings::Volume(_)
+        | MeasureSettings::Patterns(_) => {
+            unreachable!("found in the transfers, not in their sums")
         }
-        MeasureSettings::Volume(settings) => {
-            MeasureAnswer::Volume(VolumeCounter::new(*settings).finish())
-        }
-        MeasureSettings::Patterns(limit) => {
-            MeasureAnswer::Patterns(PatternFinder::default().finish(*limit, || Ok::<_, Error>(()))?)
-        }
-    })
+    }
 }
 
 /// Measures all transfers of a scan while they are read.
@@ -508,7 +503,7 @@ fn of_scan(
             let scan = read(&mut |batch| merger.add(batch))?;
             let graph = merger.finish()?;
             let counts = [graph.addresses.len() as u64, graph.transfers];
-            (scan, counts, of_graph(settings, &graph)?)
+            (scan, counts, of_graph(settings, &graph))
         }
     };
     Ok(Measured {
