@@ -58,6 +58,28 @@ impl BlockRange {
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         Self::new(self.first.max(other.first), self.last.min(other.last))
     }
+
+    /// The blocks that are above `block`.
+    pub fn after(&self, block: u64) -> Option<Self> {
+        Self::new(self.first.max(block.checked_add(1)?), self.last)
+    }
+
+    /// The first blocks, at most `most` of them, and at least one.
+    pub fn prefix(&self, most: u64) -> Self {
+        let last = self.first.saturating_add(most.saturating_sub(1));
+        Self::from_to(self.first, last.min(self.last))
+    }
+
+    /// Divides the range into parts of `most` blocks, of which the last may have fewer.
+    pub fn chunks(self, most: u64) -> impl Iterator<Item = Self> {
+        let mut rest = Self::new(self.first, self.last);
+        std::iter::from_fn(move || {
+            let left = rest?;
+            let chunk = left.prefix(most);
+            rest = left.after(chunk.last);
+            Some(chunk)
+        })
+    }
 }
 
 /// Formats the range as users write it: `5:8` is 5, 6 and 7. The end is excluded, and absent if it
@@ -208,6 +230,23 @@ mod tests {
                 prop_assert_eq!(a.contains(block), sa.contains(&block));
             }
         }
+    }
+
+    #[test]
+    fn chunks_are_all_blocks_in_order() {
+        let range = BlockRange::from_to;
+        let chunks = |range: BlockRange, most| range.chunks(most).collect::<Vec<_>>();
+        assert_eq!(
+            chunks(range(3, 9), 3),
+            [range(3, 5), range(6, 8), range(9, 9)]
+        );
+        assert_eq!(chunks(range(3, 5), 3), [range(3, 5)]);
+        assert_eq!(chunks(range(3, 4), 0), [range(3, 3), range(4, 4)]);
+        let end = range(u64::MAX - 1, u64::MAX);
+        assert_eq!(chunks(end, u64::MAX), [end]);
+        assert_eq!(chunks(range(5, 4), 3), []);
+        assert_eq!(range(3, 9).after(1), Some(range(3, 9)));
+        assert_eq!(range(3, 9).after(9), None);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(crate) fn chunks<'p>(
         for (cut, rows) in &cuts {
             if first < *cut && *cut <= range.last {
                 let part = BlockRange::from_to(first, cut - 1);
-                split(part, rows.div_ceil(rows_max), &mut chunks);
+                chunks.extend(split(part, rows.div_ceil(rows_max)));
                 first = *cut;
             }
         }
@@ -66,23 +66,14 @@ pub(crate) fn chunks<'p>(
             .iter()
             .find(|(cut, _)| *cut > range.last)
             .map_or(rows, |(_, rows)| *rows);
-        split(rest, rows.div_ceil(rows_max), &mut chunks);
+        chunks.extend(split(rest, rows.div_ceil(rows_max)));
     }
     chunks
 }
 
 /// Divides a range into equal parts.
-fn split(range: BlockRange, parts: u64, out: &mut Vec<BlockRange>) {
-    let step = range.blocks().div_ceil(parts.max(1)).max(1);
-    let mut first = range.first;
-    loop {
-        let last = first.saturating_add(step - 1).min(range.last);
-        out.push(BlockRange { first, last });
-        if last == range.last {
-            break;
-        }
-        first = last + 1;
-    }
+fn split(range: BlockRange, parts: u64) -> impl Iterator<Item = BlockRange> {
+    range.chunks(range.blocks().div_ceil(parts.max(1)))
 }
 
 #[cfg(test)]

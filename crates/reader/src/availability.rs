@@ -126,7 +126,7 @@ fn slices(range: BlockRange, tip: u64) -> impl Iterator<Item = BlockRange> {
 
 /// Returns the part of `range` above `tip`.
 fn above(range: BlockRange, tip: u64) -> Option<Unavailable> {
-    let blocks = BlockRange::new(range.first.max(tip.checked_add(1)?), range.last)?;
+    let blocks = range.after(tip)?;
     Some(Unavailable::new(
         blocks,
         format!("above the tip {tip} on disk"),

@@ -164,16 +164,10 @@ impl Iterator for Chunks {
     fn next(&mut self) -> Option<BlockRange> {
         let range = self.rest.take().or_else(|| self.ranges.next())?;
         let chunk = match &self.sizing {
-            Sizing::Blocks(blocks) => {
-                let last = range.first.saturating_add(blocks.saturating_sub(1));
-                BlockRange::from_to(range.first, last.min(range.last))
-            }
+            Sizing::Blocks(blocks) => range.prefix(*blocks),
             Sizing::Cost { density, target } => density.cut(range, *target),
         };
-        self.rest = chunk
-            .last
-            .checked_add(1)
-            .and_then(|next| BlockRange::new(next, range.last));
+        self.rest = range.after(chunk.last);
         Some(chunk)
     }
 }

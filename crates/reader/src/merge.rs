@@ -194,8 +194,7 @@ impl Merge {
         let Some((blocks, bytes)) = read else { return };
         self.held_bytes = self.held_bytes.saturating_add(bytes);
         // Cut short: the rest is a chunk of its own in the same place.
-        let rest = blocks.last.checked_add(1);
-        if let Some(rest) = rest.and_then(|next| BlockRange::new(next, chunk.blocks.last)) {
+        if let Some(rest) = chunk.blocks.after(blocks.last) {
             chunk.blocks = blocks;
             self.queue.insert(at + 1, Chunk::new(rest));
         }

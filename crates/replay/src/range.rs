@@ -139,7 +139,7 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             threads,
             TASKS_AHEAD * threads.count(),
             &self.options.cancel,
-            blocks.iter().flat_map(tasks),
+            blocks.iter().flat_map(|range| range.chunks(TASK_BLOCKS)),
             || self.worker(),
             run,
             deliver,
@@ -200,17 +200,4 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         }
         read
     }
-}
-
-/// Divides a range into tasks.
-fn tasks(blocks: BlockRange) -> impl Iterator<Item = BlockRange> {
-    let mut rest = BlockRange::new(blocks.first, blocks.last);
-    std::iter::from_fn(move || {
-        let BlockRange { first, last } = rest.take()?;
-        let end = first.saturating_add(TASK_BLOCKS - 1).min(last);
-        rest = end
-            .checked_add(1)
-            .and_then(|next| BlockRange::new(next, last));
-        Some(BlockRange { first, last: end })
-    })
 }

@@ -13,7 +13,7 @@ use txgraph_transfers::{
 };
 
 /// Blocks that are scanned and replayed at a time. Their transfers are kept in memory.
-const RUN_BLOCKS: usize = 1024;
+const RUN_BLOCKS: u64 = 1024;
 
 /// Merges the transfers of another source with those that [`Internal`] finds in the same
 /// blocks, if the filter requests them ([`TransferFilter::internal`]). These have times and
@@ -202,12 +202,7 @@ fn of_blocks(request: &ScanRequest, blocks: BlockRanges) -> ScanRequest {
 
 /// Divides blocks into runs of at most [`RUN_BLOCKS`], each with as many ranges as fit.
 fn runs(blocks: &BlockRanges) -> Vec<BlockRanges> {
-    let pieces = blocks.iter().flat_map(|BlockRange { first, last }| {
-        let firsts = (first..=last).step_by(RUN_BLOCKS);
-        firsts.map(move |first| {
-            BlockRange::from_to(first, first.saturating_add(RUN_BLOCKS as u64 - 1).min(last))
-        })
-    });
+    let pieces = blocks.iter().flat_map(|range| range.chunks(RUN_BLOCKS));
     let mut runs: Vec<Vec<BlockRange>> = Vec::new();
     let mut room = 0;
     for piece in pieces {
@@ -215,7 +210,7 @@ fn runs(blocks: &BlockRanges) -> Vec<BlockRanges> {
             Some(run) => run.push(piece),
             None => {
                 runs.push(vec![piece]);
-                room = RUN_BLOCKS as u64;
+                room = RUN_BLOCKS;
             }
         }
         room -= piece.blocks();

@@ -198,12 +198,9 @@ impl RpcNode {
         while ranges.len() < RANGES_MAX
             && let Some(range) = waiting.pop_front()
         {
-            let last = range.first.saturating_add(size - 1).min(range.last);
-            ranges.extend(BlockRange::new(range.first, last));
-            if let Some(rest) = last
-                .checked_add(1)
-                .and_then(|first| BlockRange::new(first, range.last))
-            {
+            let next = range.prefix(size);
+            ranges.push(next);
+            if let Some(rest) = range.after(next.last) {
                 waiting.push_front(rest);
             }
         }

@@ -155,11 +155,7 @@ impl Reader<'_> {
 impl BlockReader for Reader<'_> {
     fn read(&mut self, blocks: BlockRange) -> Result<BlockRun, SourceError> {
         check_participations(self.participations)?;
-        let last = blocks.first.saturating_add(RUN_BLOCKS - 1).min(blocks.last);
-        let first = blocks.first;
-        let run = self
-            .node
-            .consistent(|| self.run(BlockRange { first, last }));
+        let run = (self.node).consistent(|| self.run(blocks.prefix(RUN_BLOCKS)));
         run.map_err(as_reorg)
     }
 }

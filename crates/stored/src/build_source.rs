@@ -186,14 +186,11 @@ impl BuildReader<'_> {
     /// # Errors
     ///
     /// If the source cannot be read.
-    pub fn read(&mut self, mut blocks: BlockRange) -> Result<Option<BlockRun>, SourceError> {
+    pub fn read(&mut self, blocks: BlockRange) -> Result<Option<BlockRun>, SourceError> {
         let Some(internal) = self.internal else {
             return self.logs.read(blocks).map(Some);
         };
-        blocks.last = blocks
-            .last
-            .min(blocks.first.saturating_add(REPLAYED_MAX - 1));
-        let mut run = self.logs.read(blocks)?;
+        let mut run = self.logs.read(blocks.prefix(REPLAYED_MAX))?;
         let InternalTransfers {
             mut transfers,
             mut participations,

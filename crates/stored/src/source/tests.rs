@@ -63,16 +63,8 @@ impl StoredBlocks for Memory {
         blocks: &BlockRanges,
         _: &ScanRequest,
     ) -> Result<Vec<BlockRange>, SourceFailure> {
-        let mut chunks = Vec::new();
-        for range in blocks.iter() {
-            let mut first = range.first;
-            while first <= range.last {
-                let last = (first + self.chunk_blocks - 1).min(range.last);
-                chunks.push(BlockRange { first, last });
-                first = last + 1;
-            }
-        }
-        Ok(chunks)
+        let chunks = |range: BlockRange| range.chunks(self.chunk_blocks);
+        Ok(blocks.iter().flat_map(chunks).collect())
     }
 
     fn read(

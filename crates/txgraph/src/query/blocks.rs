@@ -296,18 +296,18 @@ pub(super) fn chunks(
         let left = rest?;
         let (chunk, others) = match order {
             Order::OldestFirst => {
-                let last = left.first.saturating_add(most - 1).min(left.last);
-                let others = (last < left.last).then(|| (last + 1, left.last));
-                ((left.first, last), others)
+                let chunk = left.prefix(most);
+                (chunk, left.after(chunk.last))
             }
             Order::NewestFirst => {
                 let first = left.last.saturating_sub(most - 1).max(left.first);
-                let others = (first > left.first).then(|| (left.first, first - 1));
-                ((first, left.last), others)
+                let others =
+                    (first > left.first).then(|| BlockRange::from_to(left.first, first - 1));
+                (BlockRange::from_to(first, left.last), others)
             }
         };
-        rest = others.and_then(|(first, last)| BlockRange::new(first, last));
-        BlockRange::new(chunk.0, chunk.1)
+        rest = others;
+        Some(chunk)
     })
 }
 

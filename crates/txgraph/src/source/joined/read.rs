@@ -118,10 +118,7 @@ impl<'a> JoinedTransfers<'a> {
         }
         let mut all = ScanReport::default();
         let mut covered = Vec::new();
-        let BlockRange { mut first, last } = segment.blocks;
-        loop {
-            let end = first.saturating_add(OVERLAP_BLOCKS - 1).min(last);
-            let blocks = BlockRange { first, last: end };
+        for blocks in segment.blocks.chunks(OVERLAP_BLOCKS) {
             let part = ScanRequest {
                 blocks: blocks.into(),
                 ..request.clone()
@@ -147,12 +144,12 @@ impl<'a> JoinedTransfers<'a> {
                     return Err(SourceFailure::new(FailureKind::Unreadable, why).into());
                 }
             }
-            if sink(Batch { blocks, transfers }).is_break() || end == last {
-                all.covered = BlockRanges::new(covered);
-                return Ok(all);
+            if sink(Batch { blocks, transfers }).is_break() {
+                break;
             }
-            first = end + 1;
         }
+        all.covered = BlockRanges::new(covered);
+        Ok(all)
     }
 }
 
