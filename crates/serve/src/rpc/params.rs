@@ -17,26 +17,25 @@ impl Params<'_> {
         self.0.get(at).filter(|value| !value.is_null())
     }
 
-    fn text(&self, at: usize, what: &str) -> Answer<&str> {
+    /// A text that `read` understands.
+    fn text<T>(&self, at: usize, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Answer<T> {
         let text = self.get(at).and_then(Value::as_str);
-        text.ok_or_else(|| missing(at, what))
+        text.and_then(read).ok_or_else(|| missing(at, what))
     }
 
     /// An address.
     pub(crate) fn address(&self, at: usize) -> Answer<Address> {
-        let text = self.text(at, "an address")?;
-        parse_address(text).ok_or_else(|| missing(at, "an address"))
+        self.text(at, "an address", parse_address)
     }
 
     /// A hash.
     pub(crate) fn hash(&self, at: usize) -> Answer<B256> {
-        hash(self.text(at, "a hash of 32 bytes")?).ok_or_else(|| missing(at, "a hash of 32 bytes"))
+        self.text(at, "a hash of 32 bytes", hash)
     }
 
     /// A word of up to 32 bytes.
     pub(crate) fn word(&self, at: usize) -> Answer<U256> {
-        let text = self.text(at, "a number in hexadecimal digits")?;
-        parse_word(text).ok_or_else(|| missing(at, "a number in hexadecimal digits"))
+        self.text(at, "a number in hexadecimal digits", parse_word)
     }
 
     /// A number in hexadecimal digits, or as JSON writes it.
