@@ -237,6 +237,14 @@ pub(crate) fn parse_address(text: &str) -> Option<Address> {
     digits.parse().ok()
 }
 
+/// A hash of 64 digits.
+pub(crate) fn parse_hash(text: &str) -> Option<B256> {
+    match text.len() {
+        66 if text.starts_with("0x") => text.parse().ok(),
+        _ => None,
+    }
+}
+
 /// A number of up to 64 digits.
 pub(crate) fn parse_word(text: &str) -> Option<U256> {
     let digits = text

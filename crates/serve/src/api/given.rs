@@ -1,7 +1,10 @@
 //! The parameters of a request, read by the table of endpoints.
 
 use super::endpoint::{Endpoint, Kind, Parameter};
-use crate::fault::{Answer, Fault};
+use crate::{
+    ask::parse_hash,
+    fault::{Answer, Fault},
+};
 use alloy_primitives::{Address, B256, U256};
 use txgraph::{
     BlockSpec,
@@ -231,8 +234,8 @@ fn read(parameter: &Parameter, text: &str) -> Answer<Value> {
     Ok(match parameter.kind {
         Kind::Address => Value::Address(address(text)?),
         Kind::Hash => {
-            let hash = hash(text);
-            Value::Hash(hash.ok_or_else(|| wrong("not `0x` and 64 hex digits".to_owned()))?)
+            let why = || wrong("not `0x` and 64 hex digits".to_owned());
+            Value::Hash(parse_hash(text).ok_or_else(why)?)
         }
         Kind::Block => Value::Block(text.to_owned()),
         Kind::Blocks => {
@@ -267,13 +270,4 @@ fn read(parameter: &Parameter, text: &str) -> Answer<Value> {
         }
         Kind::Text => Value::Text(text.to_owned()),
     })
-}
-
-/// A hash of 64 digits.
-pub(super) fn hash(text: &str) -> Option<B256> {
-    let digits = text.strip_prefix("0x")?;
-    match digits.len() {
-        64 => digits.parse().ok(),
-        _ => None,
-    }
 }

@@ -5,7 +5,7 @@ use super::{
     query::{Found, Query, Reply},
 };
 use crate::{
-    ask::Ask,
+    ask::{Ask, parse_hash},
     fault::{Answer, Fault},
     json::{address, data},
 };
@@ -83,7 +83,7 @@ pub(super) fn block_number(ask: &Ask<'_>, text: &str) -> Answer<u64> {
     if text == "latest" {
         return Ok(ask.tip.number);
     }
-    if let Some(hash) = super::given::hash(text) {
+    if let Some(hash) = parse_hash(text) {
         return ask.block_by_hash(hash);
     }
     match text.parse::<u64>() {

@@ -1,11 +1,10 @@
 //! `/v1/search`: what a user types.
 
 use super::{
-    given::hash,
     named::{label_of, token_names},
     query::{Found, Query, Reply, hex},
 };
-use crate::fault::Answer;
+use crate::{ask::parse_hash, fault::Answer};
 use serde_json::{Value, json};
 use txgraph::{
     Address,
@@ -25,7 +24,7 @@ pub(super) fn search(query: &Query<'_>) -> Reply {
     let mut add = |kind: &str, value: String, text: String| {
         results.push(json!({ "kind": kind, "value": value, "text": text }));
     };
-    if let Some(hash) = hash(text) {
+    if let Some(hash) = parse_hash(text) {
         let value = format!("{hash:#x}");
         if let Some(number) = ask.find_block(hash)? {
             add("block", value, format!("block {number}"));

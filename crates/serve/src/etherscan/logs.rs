@@ -5,7 +5,7 @@ use super::{
     reply::{PageRows, Reply},
 };
 use crate::{
-    ask::Ask,
+    ask::{Ask, parse_hash},
     fault::{Answer, Fault},
     json::{address, data, log_bytes, quantity},
 };
@@ -73,12 +73,9 @@ impl Wanted {
         let mut or = Vec::new();
         for at in 0..4 {
             let name = format!("topic{at}");
-            match query.get(&name) {
-                None => {}
-                Some(text) => match text.parse() {
-                    Ok(topic) if text.len() == 66 => topics.push((at, topic)),
-                    _ => return Err(Fault::Params(format!("Error! Invalid {name} format"))),
-                },
+            if let Some(text) = query.get(&name) {
+                let wrong = || Fault::Params(format!("Error! Invalid {name} format"));
+                topics.push((at, parse_hash(text).ok_or_else(wrong)?));
             }
             for before in 0..at {
                 let name = format!("topic{before}_{at}_opr");

@@ -1,7 +1,7 @@
 //! Parameters of a query: names in any case, values as text.
 
 use crate::{
-    ask::{Ask, parse_address},
+    ask::{Ask, parse_address, parse_hash},
     fault::{Answer, Fault},
     paging::Page,
 };
@@ -60,11 +60,8 @@ impl Query {
 
     /// An address, if the parameter is given.
     pub(super) fn optional_address(&self, name: &str) -> Answer<Option<Address>> {
-        let parsed = self.get(name).map(parse_address);
-        match parsed {
-            Some(None) => Err(invalid_address()),
-            parsed => Ok(parsed.flatten()),
-        }
+        let read = |text| parse_address(text).ok_or_else(invalid_address);
+        self.get(name).map(read).transpose()
     }
 
     /// An address.
@@ -85,28 +82,16 @@ impl Query {
 
     /// A hash, if the parameter is given, also if it is empty.
     pub(super) fn hash(&self, name: &str) -> Answer<Option<B256>> {
-        let given = self.values.get(name).map(|text| text.trim());
-        let parsed = given.map(|text| match text.len() {
-            66 if text.starts_with("0x") => text.parse().ok(),
-            _ => None,
-        });
-        match parsed {
-            Some(None) => Err(Fault::Params(
-                "Error! Invalid transaction hash format".to_owned(),
-            )),
-            parsed => Ok(parsed.flatten()),
-        }
+        let wrong = || Fault::Params("Error! Invalid transaction hash format".to_owned());
+        let read = |text: &String| parse_hash(text.trim()).ok_or_else(wrong);
+        self.values.get(name).map(read).transpose()
     }
 
     /// A decimal number.
     pub(super) fn number(&self, name: &str) -> Answer<Option<u64>> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(text) => match text.parse() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => Err(Fault::Params(format!("Error! Invalid parameter {name}"))),
-            },
-        }
+        let wrong = |_| Fault::Params(format!("Error! Invalid parameter {name}"));
+        let read = |text: &str| text.parse().map_err(wrong);
+        self.get(name).map(read).transpose()
     }
 
     /// The block of a `tag`; absent: the newest.

@@ -5,7 +5,7 @@ use super::{
     trace::no_transaction,
 };
 use crate::{
-    ask::{Ask, Ending},
+    ask::{Ask, Ending, parse_hash},
     fault::{Answer, Fault},
     json::{self, data, quantity},
 };
@@ -129,7 +129,7 @@ pub(super) fn logs(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let get = |name: &str| asked.get(name).filter(|value| !value.is_null());
     let (first, last) = match (get("blockHash"), get("fromBlock"), get("toBlock")) {
         (Some(hash), None, None) => {
-            let hash = hash.as_str().and_then(params::hash);
+            let hash = hash.as_str().and_then(parse_hash);
             let hash = hash.ok_or_else(|| Fault::Params("invalid blockHash".to_owned()))?;
             let block = ask.block_by_hash(hash)?;
             (block, block)
@@ -163,7 +163,7 @@ fn log_filter(address: Option<&Value>, topics: Option<&Value>) -> Answer<LogFilt
         ..LogFilter::default()
     };
     let one_topic = |value: &Value| {
-        let topic = value.as_str().and_then(params::hash);
+        let topic = value.as_str().and_then(parse_hash);
         topic.ok_or_else(|| wrong("topics"))
     };
     let given: &[Value] = match topics {

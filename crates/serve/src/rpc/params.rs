@@ -1,7 +1,7 @@
 //! Parameters of methods.
 
 use crate::{
-    ask::{Ask, parse_address, parse_word},
+    ask::{Ask, parse_address, parse_hash, parse_word},
     fault::{Answer, Fault},
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -30,7 +30,7 @@ impl Params<'_> {
 
     /// A hash.
     pub(crate) fn hash(&self, at: usize) -> Answer<B256> {
-        self.text(at, "a hash of 32 bytes", hash)
+        self.text(at, "a hash of 32 bytes", parse_hash)
     }
 
     /// A word of up to 32 bytes.
@@ -77,14 +77,6 @@ pub(crate) fn number(value: Option<&Value>) -> Option<u64> {
     match value? {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => parse_word(text)?.try_into().ok(),
-        _ => None,
-    }
-}
-
-/// A hash of 64 digits.
-pub(crate) fn hash(text: &str) -> Option<B256> {
-    match text.len() {
-        66 if text.starts_with("0x") => text.parse().ok(),
         _ => None,
     }
 }

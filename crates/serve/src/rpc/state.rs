@@ -84,12 +84,9 @@ fn run(
     let wrong = |name: &str| Fault::Params(format!("invalid `{name}` of the call"));
     let get = |name: &str| asked.get(name).filter(|value| !value.is_null());
     let address = |name: &str| -> Answer<Option<Address>> {
-        let value = get(name);
-        let parsed = value.map(|value| value.as_str().and_then(parse_address));
-        match parsed {
-            Some(None) => Err(wrong(name)),
-            parsed => Ok(parsed.flatten()),
-        }
+        let read = |value: &Value| value.as_str().and_then(parse_address);
+        let given = get(name).map(|value| read(value).ok_or_else(|| wrong(name)));
+        given.transpose()
     };
     let input = match (get("input"), get("data")) {
         (Some(input), Some(data)) if input != data => {
@@ -107,14 +104,12 @@ fn run(
         call = call.from(from);
     }
     let number = |name: &str| -> Answer<Option<U256>> {
-        let given = get(name).map(|value| match value {
+        let read = |value: &Value| match value {
             Value::Number(number) => number.as_u64().map(U256::from),
             value => value.as_str().and_then(parse_word),
-        });
-        match given {
-            Some(None) => Err(wrong(name)),
-            given => Ok(given.flatten()),
-        }
+        };
+        let given = get(name).map(|value| read(value).ok_or_else(|| wrong(name)));
+        given.transpose()
     };
     let value = number("value")?.unwrap_or_default();
     let chain_id = ask.source.chain()?.chain_id;

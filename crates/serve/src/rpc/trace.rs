@@ -227,12 +227,8 @@ pub(super) fn filter(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         params::addresses(get(name)).ok_or_else(|| wrong(name))
     };
     let number = |name: &str| -> Answer<Option<u64>> {
-        let value = get(name);
-        let number = value.map(|value| params::number(Some(value)));
-        match number {
-            Some(None) => Err(wrong(name)),
-            number => Ok(number.flatten()),
-        }
+        let read = |value| params::number(Some(value)).ok_or_else(|| wrong(name));
+        get(name).map(read).transpose()
     };
     let filter = Filter {
         from: addresses("fromAddress")?,
