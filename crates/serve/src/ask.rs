@@ -8,7 +8,7 @@ use crate::{
 use alloy_primitives::{Address, B256, U256};
 use serde_json::Value;
 use std::{cell::Cell, ops::ControlFlow};
-use txgraph::{BlockRange, ErrorKind, Source};
+use txgraph::{BlockRange, BlockState, ErrorKind, Source};
 
 /// How often work is done again because the chain was reorganized in the meantime.
 const ATTEMPTS: usize = 4;
@@ -169,6 +169,15 @@ impl<'a> Ask<'a> {
     pub(crate) fn find_transaction(&self, hash: B256) -> Answer<Option<(u64, u32)>> {
         let found = self.source.find_transaction(hash)?;
         Ok(found.filter(|(block, _)| *block <= self.tip.number))
+    }
+
+    /// Reads the state at the end of a block.
+    pub(crate) fn state<T>(
+        &self,
+        block: u64,
+        read: impl FnOnce(&BlockState<'_>) -> txgraph::Result<T>,
+    ) -> Answer<T> {
+        Ok(self.source.with_state(Some(block), read)?)
     }
 
     fn not_above_tip(&self, number: u64) -> Answer<u64> {

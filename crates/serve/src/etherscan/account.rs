@@ -37,16 +37,14 @@ pub(super) fn balance_history(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 }
 
 fn native(ask: &Ask<'_>, holder: txgraph::Address, block: u64) -> Answer<Value> {
-    let account = ask
-        .source
-        .with_state(Some(block), |state| state.account(holder))?;
+    let account = ask.state(block, |state| state.account(holder))?;
     Ok(text(account.balance))
 }
 
 pub(super) fn balances(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let holders = query.addresses("address", ADDRESSES_MAX)?;
     let block = query.tag(ask)?;
-    let rows = ask.source.with_state(Some(block), |state| {
+    let rows = ask.state(block, |state| {
         let row = |holder: &txgraph::Address| {
             let balance = text(state.account(*holder)?.balance);
             Ok(json!({ "account": address(*holder), "balance": balance }))

@@ -24,9 +24,7 @@ pub(super) fn header(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 
 pub(super) fn has_code(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (address, block) = (params.address(0)?, params.block(ask, 1)?);
-    let code = ask
-        .source
-        .with_state(Some(block), |state| state.code(address))?;
+    let code = ask.state(block, |state| state.code(address))?;
     Ok((!code.is_empty()).into())
 }
 
@@ -175,9 +173,7 @@ pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
         if let Some(nonce) = ask.source.indexed_nonce(sender, block)? {
             return Ok(nonce);
         }
-        let account = ask
-            .source
-            .with_state(Some(block), |state| state.account(sender))?;
+        let account = ask.state(block, |state| state.account(sender))?;
         Ok(account.nonce)
     };
     if after(ask.tip.number)? <= nonce {
@@ -210,9 +206,7 @@ pub(super) fn contract_creator(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Val
 
 /// Where a contract was created, and by what unless it is in the genesis; `None` if it has no code.
 pub(crate) fn creation(ask: &Ask<'_>, contract: Address) -> Answer<Option<Creation>> {
-    let code = ask
-        .source
-        .with_state(Some(ask.tip.number), |state| state.code(contract))?;
+    let code = ask.state(ask.tip.number, |state| state.code(contract))?;
     if code.is_empty() {
         return Ok(None);
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::{Map, Value};
-use txgraph::{AccountOverride, BlockState, CallResult, StateOverrides, Status};
+use txgraph::{AccountOverride, CallResult, StateOverrides, Status};
 
 /// The most gas of a call, as in nodes.
 const CALL_GAS_MAX: u64 = 50_000_000;
@@ -16,35 +16,27 @@ const CALL_GAS_MAX: u64 = 50_000_000;
 /// Fields of a call that change what it sees, and are not known here.
 const UNKNOWN: [&str; 3] = ["accessList", "authorizationList", "blobVersionedHashes"];
 
-fn at<T>(
-    ask: &Ask<'_>,
-    block: u64,
-    read: impl FnOnce(&BlockState<'_>) -> txgraph::Result<T>,
-) -> Answer<T> {
-    Ok(ask.source.with_state(Some(block), read)?)
-}
-
 pub(super) fn balance(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (address, block) = (params.address(0)?, params.block(ask, 1)?);
-    let account = at(ask, block, |state| state.account(address))?;
+    let account = ask.state(block, |state| state.account(address))?;
     Ok(quantity(account.balance))
 }
 
 pub(super) fn nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (address, block) = (params.address(0)?, params.block(ask, 1)?);
-    let account = at(ask, block, |state| state.account(address))?;
+    let account = ask.state(block, |state| state.account(address))?;
     Ok(quantity(account.nonce))
 }
 
 pub(super) fn code(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (address, block) = (params.address(0)?, params.block(ask, 1)?);
-    Ok(data(at(ask, block, |state| state.code(address))?))
+    Ok(data(ask.state(block, |state| state.code(address))?))
 }
 
 pub(super) fn storage(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (address, slot) = (params.address(0)?, params.word(1)?);
     let block = params.block(ask, 2)?;
-    let slot = at(ask, block, |state| state.storage(address, slot))?;
+    let slot = ask.state(block, |state| state.storage(address, slot))?;
     match slot.caveat {
         None => Ok(data(B256::from(slot.value))),
         Some(why) => Err(Fault::NotHere(why)),
@@ -137,7 +129,7 @@ fn run(
         let changed = overrides.accounts.get(&from).and_then(|it| it.balance);
         let balance = match changed {
             Some(balance) => balance,
-            None => at(ask, block, |state| state.account(from))?.balance,
+            None => ask.state(block, |state| state.account(from))?.balance,
         };
         let affordable = balance.checked_sub(value).map(|left| left / price);
         let affordable: u64 = affordable.unwrap_or_default().saturating_to();
