@@ -21,16 +21,8 @@ use txgraph::{
 pub(super) fn transaction(query: &Query<'_>) -> Reply {
     let ask = query.ask;
     let hash = query.given.hash("hash").unwrap_or_default();
-    let Some(place) = ask.find_transaction(hash)? else {
-        let tip = ask.tip.number;
-        return Err(Fault::NotHere(format!(
-            "no block up to {tip} has the transaction {hash}"
-        )));
-    };
-    let mut stored = ask.source.transactions_at(&[place].into())?;
-    let unread = || Fault::NotHere("the transaction was not read".to_owned());
-    let (_, stored) = stored.pop_first().ok_or_else(unread)?;
-    let (block, index) = place;
+    let stored = rpc::find(ask, hash)?;
+    let (block, index) = (stored.header.number, stored.index);
     let name = TransactionName::Position { block, index };
     let summary = ask.source.transaction(name)?;
     let mut found = Found::default();

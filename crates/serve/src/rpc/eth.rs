@@ -70,7 +70,7 @@ fn place(ask: &Ask<'_>, hash: B256) -> Answer<(u64, u32)> {
 }
 
 /// A transaction with its receipt.
-pub(super) fn find(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
+pub(crate) fn find(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
     at(ask, place(ask, hash)?)
 }
 

@@ -7,6 +7,7 @@ mod params;
 mod state;
 mod trace;
 
+pub(crate) use eth::find;
 pub(crate) use ots::creation;
 pub(crate) use trace::{at, one, replayed};
 
