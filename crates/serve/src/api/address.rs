@@ -138,9 +138,7 @@ pub(super) fn profile(query: &Query<'_>) -> Reply {
     found.put("sent", profile.sent.transfers);
     found.put("tokens", tokens);
     found.scan(&profile.scan);
-    if !profile.request.filter.internal {
-        found.lacks("transfers inside of transactions were not read");
-    }
+    found.internal(profile.request.filter.internal);
     let mut command = query.command(&format!("address {}", hex(of)));
     command.word("--json");
     found.command(command);
@@ -190,9 +188,7 @@ pub(super) fn neighbors(query: &Query<'_>) -> Reply {
     let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&answer.scan);
-    if !given.flag("internal") {
-        found.lacks("transfers inside of transactions were not read");
-    }
+    found.internal(given.flag("internal"));
     let mut command = query.command(&format!("analyze pairs -r {}", hex(of)));
     command.option("-d", direction.as_str());
     command.option("--order", "count");
@@ -272,9 +268,7 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
     let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&page.scan);
-    if !given.flag("internal") {
-        found.lacks("transfers inside of transactions were not read");
-    }
+    found.internal(given.flag("internal"));
     if both.is_none() {
         found.command(command);
     }

@@ -47,9 +47,7 @@ pub(super) fn graph(query: &Query<'_>) -> Reply {
     found.put("tokens", tokens);
     found.scan(&result.scan);
     found.limits(&result.limits);
-    if !query.given.flag("internal") {
-        found.lacks("transfers inside of transactions were not read");
-    }
+    found.internal(query.given.flag("internal"));
     Ok(found)
 }
 

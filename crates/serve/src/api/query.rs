@@ -189,6 +189,13 @@ impl Found {
         }
     }
 
+    /// Says whether transfers inside of transactions were read.
+    pub(super) fn internal(&mut self, is_read: bool) {
+        if !is_read {
+            self.lacks("transfers inside of transactions were not read");
+        }
+    }
+
     /// Says what the limits of a search left out.
     pub(super) fn limits(&mut self, limits: &[LimitHit]) {
         for limit in limits {

@@ -219,9 +219,7 @@ pub(super) fn common(query: &Query<'_>) -> Reply {
             "more addresses are not listed",
         ));
     }
-    if !given.flag("internal") {
-        found.lacks("transfers inside of transactions were not read");
-    }
+    found.internal(given.flag("internal"));
     Ok(found)
 }
 
