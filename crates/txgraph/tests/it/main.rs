@@ -329,35 +329,21 @@ struct Meter {
     finished: AtomicU64,
 }
 
-impl Progress for Meter {
-    fn start(&self, blocks: u64, counted: &'static str) {
-        assert_eq!(counted, "transactions");
-        self.announced.fetch_add(blocks, Ordering::Relaxed);
-    }
-
-    fn advance(&self, blocks: u64, count: u64) {
-        self.blocks.fetch_add(blocks, Ordering::Relaxed);
-        self.transactions.fetch_add(count, Ordering::Relaxed);
-    }
-
-    fn finish(&self) {
-        self.finished.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 struct Shared(Arc<Meter>);
 
 impl Progress for Shared {
     fn start(&self, blocks: u64, counted: &'static str) {
-        self.0.start(blocks, counted);
+        assert_eq!(counted, "transactions");
+        self.0.announced.fetch_add(blocks, Ordering::Relaxed);
     }
 
     fn advance(&self, blocks: u64, count: u64) {
-        self.0.advance(blocks, count);
+        self.0.blocks.fetch_add(blocks, Ordering::Relaxed);
+        self.0.transactions.fetch_add(count, Ordering::Relaxed);
     }
 
     fn finish(&self) {
-        self.0.finish();
+        self.0.finished.fetch_add(1, Ordering::Relaxed);
     }
 }
 

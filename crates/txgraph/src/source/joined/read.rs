@@ -154,7 +154,7 @@ impl<'a> JoinedTransfers<'a> {
 }
 
 fn collect(
-    source: &(dyn TransferSource + Sync),
+    source: &dyn TransferSource,
     request: &ScanRequest,
 ) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
     let mut transfers = Vec::new();

@@ -170,23 +170,11 @@ fn nothing(first: u64, last: u64) -> ScanRequest {
     request
 }
 
-fn read(
-    source: &dyn TransferSource,
-    request: &ScanRequest,
-) -> Result<(Vec<Transfer>, ScanReport), SourceError> {
-    let mut transfers = Vec::new();
-    let report = source.scan(request, &mut |mut batch| {
-        transfers.append(&mut batch.transfers);
-        ControlFlow::Continue(())
-    })?;
-    Ok((transfers, report))
-}
-
 type Answer = Result<(Vec<Transfer>, ScanReport), SourceError>;
 
 /// The result of two sources.
 fn both(sources: [&Fake; 2], request: &ScanRequest) -> Answer {
-    read(&join(sources, None), request)
+    collect(&join(sources, None), request)
 }
 
 /// The message of a failure that is read again.
@@ -249,20 +237,20 @@ fn blocks_that_no_hash_links_are_stated() {
     };
     let caveat = "no hash of a block shows that source 0 and source 1 are of the same branch";
     let joined = join([&base, &unknown], None);
-    let (_, report) = read(&joined, &request(0, TIP)).unwrap();
+    let (_, report) = collect(&joined, &request(0, TIP)).unwrap();
     assert_eq!(report.caveats, [caveat]);
     let joined = join([&base, &apart], None);
     let mut partial = request(0, TIP);
     assert!(matches!(
-        read(&joined, &partial),
+        collect(&joined, &partial),
         Err(SourceError::Unavailable { missing, .. }) if missing[0].blocks == BlockRange { first: 31, last: 39 }
     ));
     partial.allow_partial = true;
-    let (_, report) = read(&joined, &partial).unwrap();
+    let (_, report) = collect(&joined, &partial).unwrap();
     assert_eq!(report.caveats, [caveat]);
     assert_eq!(report.missing.len(), 1);
     // One of two sources answers alone: there is nothing to link.
-    let (_, report) = read(&joined, &request(45, 50)).unwrap();
+    let (_, report) = collect(&joined, &request(45, 50)).unwrap();
     assert_eq!(report.caveats, [""; 0]);
     assert_eq!(report.notes, ["blocks 45:51 from source 1"]);
 }
@@ -337,7 +325,7 @@ fn a_server_is_asked_for_blocks_above_the_files() {
     let mut server = Fake::new(0, TIP);
     let seam = Disk(AtomicU64::new(30));
     let ask = |disk: &Fake, server: &Fake, request: &ScanRequest| {
-        read(&join([disk, server], Some(&seam)), request)
+        collect(&join([disk, server], Some(&seam)), request)
     };
     let (transfers, report) = ask(&disk, &server, &request(0, TIP)).unwrap();
     assert_eq!(transfers, everything());
@@ -405,7 +393,7 @@ proptest! {
         let missing = request.blocks.subtract(&available);
         let whole = Fake { blocks: available, ..Fake::new(0, 0) };
         let joined = join(&sources, None);
-        match read(&joined, &request) {
+        match collect(&joined, &request) {
             Err(SourceError::Unavailable { missing: found, .. }) => {
                 let found: BlockRanges = found.iter().map(|gap| gap.blocks).collect();
                 prop_assert!(!allow_partial && !missing.is_empty());
@@ -413,7 +401,7 @@ proptest! {
             }
             Err(error) => prop_assert!(false, "{}", error),
             Ok((mut transfers, report)) => {
-                let (expected, all) = read(&whole, &request).unwrap();
+                let (expected, all) = collect(&whole, &request).unwrap();
                 prop_assert_eq!(&transfers, &expected);
                 prop_assert_eq!(report.covered, all.covered);
                 prop_assert_eq!(report.counts, all.counts);
@@ -431,7 +419,7 @@ proptest! {
             drop(joined);
             sources.last_mut().unwrap().fork = 0;
             let joined = join(&sources, None);
-            if let Ok((_, report)) = read(&joined, &request) {
+            if let Ok((_, report)) = collect(&joined, &request) {
                 let last = format!("source {}", sources.len() - 1);
                 let is_branch = report.notes.iter().any(|note| note.ends_with(&last));
                 let is_mixed = report.notes.len() > 1 && is_branch;
