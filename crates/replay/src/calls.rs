@@ -5,6 +5,7 @@ use crate::{
     wanted::{WhileWanted, state_error},
     worker::{self, Worker},
 };
+use alloy_primitives::{Address, KECCAK256_EMPTY};
 use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
 
 /// Successive calls on one state; each sees the changes of the calls before it.
@@ -39,6 +40,14 @@ impl<S: StateSource<Error: Into<StateError>>> Calls<S> {
         let changed = overrides.apply(fork, &mut self.state);
         let block = self.environment.number;
         changed.map_err(|source| state_error(block, None, source.into()))
+    }
+
+    /// Whether a contract may be created at an address later: it has no code, and has sent nothing.
+    pub(crate) fn is_unused(&mut self, address: Address) -> Result<bool> {
+        let account = self.state.account(address);
+        let block = self.environment.number;
+        let account = account.map_err(|source| state_error(block, None, source.into()))?;
+        Ok(account.is_none_or(|it| it.nonce == 0 && it.code_hash == KECCAK256_EMPTY))
     }
 
     pub(crate) fn call(

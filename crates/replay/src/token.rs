@@ -63,21 +63,22 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     }
 
     /// Calls `balanceOf` of tokens for their holders on the state at the end of `block`. `None` for a
-    /// token that does not answer; zero for one without code.
+    /// token that does not answer; zero for one that is not there yet.
     pub fn token_balances(
         &self,
         wanted: impl IntoIterator<Item = (Address, Address)>,
         block: u64,
     ) -> Result<Vec<Option<U256>>> {
-        let calls = wanted.into_iter();
-        let calls = calls.map(|(token, holder)| balance_call(token, holder));
-        let outcomes = self.static_calls(calls, block)?.into_iter();
-        let balances = outcomes.map(|outcome| match outcome.output.is_empty() {
-            // There is no code.
-            true if outcome.is_success() => Some(U256::ZERO),
-            _ => balance(Some(outcome)),
-        });
-        Ok(balances.collect())
+        let mut calls = self.calls(block)?;
+        let mut ask = |(token, holder): (Address, Address)| {
+            let outcome = calls.call(&balance_call(token, holder), None)?;
+            let is_silent = outcome.is_success() && outcome.output.is_empty();
+            Ok(match is_silent && calls.is_unused(token)? {
+                true => Some(U256::ZERO),
+                false => balance(Some(outcome)),
+            })
+        };
+        wanted.into_iter().map(&mut ask).collect()
     }
 
     /// Makes calls that change nothing on the state at the end of `block`.

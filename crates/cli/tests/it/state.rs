@@ -222,6 +222,12 @@ fn calls_by_signature_are_encoded_and_decoded() {
     assert!(balance.stdout.ends_with(" USD6\n"), "{balance:?}");
     let json = asked(&sample, &format!("balance {holder} -t {token} {chain}"));
     assert_eq!(json["balances"][0]["value"], units.to_string());
+    // A call of an account without code succeeds and returns nothing.
+    let signer =
+        &sample.rows("transfers -q -f csv --columns transaction_from")[0]["transaction_from"];
+    let refused = sample.run(&format!("balance {holder} -t {signer} {chain} -q"));
+    assert_ne!(refused.status, 0, "{refused:?}");
+    refused.says("is not a token: it does not answer balanceOf");
 
     for (signature, rest, status, message) in [
         (
