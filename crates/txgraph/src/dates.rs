@@ -52,6 +52,16 @@ fn search<E>(
 }
 
 impl Source {
+    /// The first block at or after the start of a range. Nothing is before the genesis block, so an
+    /// earlier start means that one.
+    pub(crate) fn start_at(&self, seconds: u64) -> Result<u64> {
+        let first = self.default_range()?.first;
+        match self.time_if_known(first)? {
+            Some(time) if first == 0 && time >= seconds => Ok(first),
+            _ => self.block_at(seconds),
+        }
+    }
+
     /// The first block at or after the end of a range. A range that ends after the last block ends
     /// with it, and the second value says so.
     pub(crate) fn end_at(&self, seconds: u64) -> Result<(u64, Option<String>)> {

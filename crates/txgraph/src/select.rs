@@ -166,7 +166,7 @@ pub(crate) fn resolve_one(
 fn resolve(tip: u64, specs: &[BlockSpec], source: &Source) -> Result<Resolved> {
     let mut cut = None;
     let mut find = |seconds, is| match is {
-        DateIs::First => source.block_at(seconds),
+        DateIs::First => source.start_at(seconds),
         DateIs::End => {
             let (end, why) = source.end_at(seconds)?;
             cut = cut.take().or(why);
