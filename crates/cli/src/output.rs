@@ -205,8 +205,13 @@ impl Terminal {
 
     /// Prints the size of the graph that was found or measured.
     pub(crate) fn graph(&self, [vertices, transfers]: [u64; 2], hop_max: u32) {
+        // Without roots there are no hops.
+        let hops = match hop_max {
+            0 => String::new(),
+            _ => format!(", up to hop {hop_max}"),
+        };
         self.note(format_args!(
-            "graph of {} and {}, up to hop {hop_max}",
+            "graph of {} and {}{hops}",
             number(vertices, "address", "addresses"),
             number(transfers, "transfer", "transfers"),
         ));

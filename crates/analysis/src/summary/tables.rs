@@ -47,7 +47,9 @@ impl Summary {
         let mut row =
             |name: &'static str, count: Value<'static>| table.push(vec![name.into(), count]);
         row("vertices", self.vertices.into());
-        row("roots", self.roots.into());
+        if self.roots > 0 {
+            row("roots", self.roots.into());
+        }
         row("transfers", self.transfers.into());
         row("pairs", self.pairs.into());
         row("merged edges", self.merged_edges.into());
@@ -56,18 +58,19 @@ impl Summary {
         row("self-transfers", self.self_transfers.into());
         row("first block", self.first_block.into());
         row("last block", self.last_block.into());
-        for count in &self.expansions {
+        for count in self.expansions.iter().filter(|_| self.roots > 0) {
             row(expansion_text(count.expansion), count.vertices.into());
         }
         table
     }
 
+    /// Without roots, empty: there are no hops.
     fn hops(&self) -> Table {
         use ColumnType::U64;
         Table::of(
             "by-hop",
             "By hop",
-            &self.hops,
+            self.hops.iter().filter(|_| self.roots > 0),
             &[
                 ("hop", U64, |hop| hop.hop.into()),
                 ("vertices", U64, |hop| hop.vertices.into()),

@@ -105,6 +105,10 @@ impl<'a> CellText<'a> {
             Value::F64(ratio) => format!("{ratio:.4}"),
             Value::Text(text) if name == "token_id" => token_id(text, level),
             Value::Text(text) => printable(text).into_owned(),
+            // The native coin has a standard, too.
+            Value::Absent if Some(at) == self.token && self.has_no_standard(row) => {
+                "several".to_owned()
+            }
             Value::Absent if Some(at) == self.token && level >= Level::Symbols => {
                 let chain_id = self.view.chain_id;
                 self.view.tokens.format_asset(chain_id, &Asset::NATIVE)
@@ -113,6 +117,11 @@ impl<'a> CellText<'a> {
             Value::Absent => String::new(),
             other => printable(&plain_text(other)).into_owned(),
         }
+    }
+
+    /// Whether a row has no asset of its own, in a table that states the standards of tokens.
+    fn has_no_standard(&self, row: &[Value<'_>]) -> bool {
+        self.standard.is_some_and(|at| row[at] == Value::Absent)
     }
 
     /// The symbol of a token in the list.
