@@ -91,6 +91,12 @@ pub(super) fn built(
         ));
     }
     note_absent("left out", &report.unavailable, terminal);
+    if report.read_blocks == 0 {
+        terminal.note(format_args!(
+            "nothing to store: the newest blocks are left out, because others can replace them \
+             (--reorg-buffer: their number)"
+        ));
+    }
     let seconds = report.time.as_secs_f64();
     terminal.note(format_args!(
         "stored {} with {} in {seconds:.1} s ({:.0} blocks/s): {}",
