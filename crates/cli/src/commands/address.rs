@@ -465,7 +465,7 @@ fn counterparties(id: &'static str, title: &str, activity: &Activity) -> Table {
         &[
             ("counterparty", Address, |it| it.address.into()),
             ("transfers", U64, |it| it.transfers.into()),
-            ("most_moved", Amount, |it| {
+            ("moved_most_often", Amount, |it| {
                 most(it).map(|it| it.amount).into()
             }),
             ("token_address", Address, |it| {

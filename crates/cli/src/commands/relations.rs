@@ -390,15 +390,15 @@ fn common_table(found: &CommonCounterparties) -> Table {
     Table::of(
         "common",
         format!(
-            "{}: what each address sent to it and received from it, and how many counterparties it has",
+            "{}: the transfers of each address with it, and how many counterparties it has",
             number(count, "counterparty in common", "counterparties in common")
         ),
         rows,
         &[
             ("counterparty", Address, |(it, ..)| it.address.into()),
             ("address", Address, |(_, root, _)| root.into()),
-            ("sent", U64, |(.., it)| it.sent.into()),
-            ("received", U64, |(.., it)| it.received.into()),
+            ("sent_transfers", U64, |(.., it)| it.sent.into()),
+            ("received_transfers", U64, |(.., it)| it.received.into()),
             ("counterparties", Text, |(it, ..)| match it.counterparties {
                 Some(count) => count.to_string().into(),
                 None => format!("> {HUB_COUNTERPARTIES}").into(),
@@ -412,8 +412,8 @@ fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Val
         let with = it.with.iter().map(|(root, exchanged)| {
             json!({
                 "address": root,
-                "sent": exchanged.sent,
-                "received": exchanged.received,
+                "sent_transfers": exchanged.sent,
+                "received_transfers": exchanged.received,
             })
         });
         json!({

@@ -332,7 +332,7 @@ fn profiles_are_readable() {
         "balances at the end of block ",
         " USD6",
         "Sent to",
-        "most moved",
+        "moved most often",
     ] {
         found.prints(part);
     }

@@ -527,8 +527,10 @@ fn common_counterparties_are_those_of_all_transfers() {
             let found: BTreeMap<_, _> = (found["counterparties"].as_array().unwrap().iter())
                 .map(|it| {
                     let with = it["with"].as_array().unwrap().iter();
-                    let counts =
-                        with.map(|it| ["sent", "received"].map(|name| it[name].as_u64().unwrap()));
+                    let counts = with.map(|it| {
+                        ["sent_transfers", "received_transfers"]
+                            .map(|name| it[name].as_u64().unwrap())
+                    });
                     (
                         it["address"].as_str().unwrap().to_owned(),
                         counts.collect::<Vec<_>>(),

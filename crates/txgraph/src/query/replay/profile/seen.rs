@@ -195,7 +195,9 @@ impl Side {
         all.truncate(top);
         for counterparty in &mut all {
             let assets = &mut counterparty.assets;
-            assets.sort_unstable_by_key(|it| (Reverse(it.transfers), it.asset));
+            // Anyone can make transfers of nothing.
+            assets
+                .sort_unstable_by_key(|it| (it.amount.is_zero(), Reverse(it.transfers), it.asset));
         }
         Activity {
             transfers: self.transfers,
