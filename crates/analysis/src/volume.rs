@@ -15,16 +15,16 @@ string_enum! {
     /// Which transfers are summed together. Periods are in UTC.
     #[derive(Default)]
     pub enum VolumeBy: "grouping" {
-        /// Those of an hour.
+        /// By hour.
         Hour = "hour",
-        /// Those of a day.
+        /// By day.
         #[default]
         Day = "day",
-        /// Those of a week, which starts on Monday.
+        /// By week, which starts on Monday.
         Week = "week",
-        /// Those of a month.
+        /// By month.
         Month = "month",
-        /// Those of a transaction.
+        /// By transaction.
         Transaction = "transaction",
     }
 }
@@ -33,7 +33,7 @@ string_enum! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VolumeSettings {
-    /// Which transfers are summed together. Default: those of a day.
+    /// Which transfers are summed together. Default: by day.
     pub by: VolumeBy,
     /// The order of the rows: by asset, then the largest sum first, or most transfers first. Others,
     /// and the default: the order of the chain.

@@ -142,6 +142,31 @@ fn volume_is_the_sum_of_transfers_in_a_period() {
 }
 
 #[test]
+fn data_has_the_labels_of_addresses() {
+    let sample = Sample::small();
+    fs::write(
+        sample.path("l.csv"),
+        format!("address,label\n{HUB},the hub\n"),
+    )
+    .unwrap();
+    for (line, address, label) in [
+        ("analyze pairs -q -f csv", "from_address", "from_label"),
+        ("analyze degrees -q -f csv --table hubs", "address", "label"),
+    ] {
+        let plain = sample.rows(line);
+        assert!(line.contains("degrees") || !plain[0].contains_key(label));
+        let rows = sample.rows(&format!("{line} --labels l.csv"));
+        let named = rows.iter().filter(|row| row[label] == "the hub");
+        assert!(named.clone().count() > 0, "{line}");
+        assert!(named.clone().all(|row| row[address] == HUB));
+        assert!(
+            rows.iter()
+                .all(|row| (row[address] == HUB) == (row[label] == "the hub"))
+        );
+    }
+}
+
+#[test]
 fn without_roots_all_transfers_are_measured() {
     let sample = Sample::small();
     let all = sample.rows("transfers -q").len();

@@ -21,7 +21,7 @@ pub struct AnalyzeQuery {
     pub limit: Option<usize>,
     /// Order of pairs and of rows of the volume; absent: by amount, and as in the chain.
     pub order: Option<PairOrder>,
-    /// Which transfers the volume sums together; absent: those of a day.
+    /// Which transfers the volume sums together; absent: by day.
     pub by: Option<VolumeBy>,
     /// Which tokens of an account leave first, for taint; absent: those that arrived first.
     pub method: Option<TaintMethod>,

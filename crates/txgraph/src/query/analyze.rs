@@ -1,5 +1,6 @@
 //! Measures of a graph.
 
+mod measures;
 #[cfg(feature = "export")]
 mod to_file;
 
@@ -8,6 +9,7 @@ pub use to_file::{AnalysisFormat, AnalysisOutput};
 #[cfg(all(feature = "export", feature = "replay"))]
 pub(in crate::query) use to_file::{Document, rows_as_json, write_document, write_table};
 
+use self::measures::{answer, of_scan, of_search};
 use super::{
     branch_ends::{self, BranchEnds},
     measure::Measure,
@@ -18,24 +20,17 @@ use super::{
     search::{self, SearchOptions, no_root, search_methods},
     taint,
 };
-use crate::{
-    Error, MeasureAnswer, MeasureSettings, Measured, Result, Source, options::given,
-    select::Resolved,
-};
+use crate::{MeasureAnswer, MeasureSettings, Result, Source, options::given, select::Resolved};
 use alloy_primitives::Address;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    Connected, MeasureResult, PairOrder, PairSettings, RankSettings, SummarySettings, Table,
-    TaintMethod, VolumeBy, VolumeCounter, VolumeSettings, components, cycles, degrees, pairs,
-    summary, volume,
+    PairOrder, PairSettings, RankSettings, SummarySettings, Table, TaintMethod, VolumeBy,
+    VolumeSettings,
 };
-use txgraph_graph::{LimitHit, MergedGraph, Merger, SearchError, SearchRequest, TransferGraph};
+use txgraph_graph::{LimitHit, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
-use txgraph_transfers::{
-    BlockRanges, ChainInfo, QueriedNames, ScanReport, ScanRequest, Transfer, TransferSource,
-};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest};
 
 /// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
@@ -108,7 +103,7 @@ impl<'s> Analyze<'s> {
         self
     }
 
-    /// Which transfers [`Measure::Volume`] sums together; default: those of a day.
+    /// Which transfers [`Measure::Volume`] sums together; default: by day.
     pub const fn by(mut self, by: VolumeBy) -> Self {
         self.by = by;
         self
@@ -263,30 +258,6 @@ enum Request {
     Everything(Box<ScanRequest>, MeasureSettings),
 }
 
-/// The tables and the whole of a result.
-type Tabled = (Vec<Table>, Value);
-
-impl MeasureAnswer {
-    fn tabled(self, labels: &Labels) -> Result<Tabled> {
-        let name = |address| labels.get(address).name().map(str::to_owned);
-        match self {
-            Self::Summary(mut found) => {
-                found.label(&name);
-                answer(&found)
-            }
-            Self::Degrees(mut found) => {
-                found.label(&name);
-                answer(&found)
-            }
-            Self::Pairs(found) => answer(&found),
-            Self::Cycles(found) => answer(&found),
-            Self::Components(found) => answer(&found),
-            Self::Volume(found) => answer(&found),
-            Self::Patterns(found) => answer(&found),
-        }
-    }
-}
-
 /// An analysis whose blocks are known.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is read yet"]
@@ -403,6 +374,7 @@ impl<'s> PreparedAnalysis<'s> {
             notes,
             source,
             description: self.description,
+            labels: self.query.search.labels,
         })
     }
 }
@@ -445,89 +417,6 @@ impl Analyze<'_> {
             }
         })
     }
-}
-
-/// Measures the graph of a search.
-fn of_search(settings: &MeasureSettings, graph: &TransferGraph) -> Result<MeasureAnswer> {
-    Ok(match settings {
-        MeasureSettings::Components(limit) => MeasureAnswer::Components(components(graph, *limit)?),
-        MeasureSettings::Volume(settings) => MeasureAnswer::Volume(volume(graph, *settings)?),
-        _ => of_graph(settings, &MergedGraph::of(graph)),
-    })
-}
-
-/// A measure of sums by sender, receiver and token.
-fn of_graph(settings: &MeasureSettings, graph: &MergedGraph) -> MeasureAnswer {
-    match settings {
-        MeasureSettings::Summary(settings) => MeasureAnswer::Summary(summary(graph, settings)),
-        MeasureSettings::Pairs(settings) => MeasureAnswer::Pairs(pairs(graph, settings)),
-        MeasureSettings::Degrees(hubs) => MeasureAnswer::Degrees(degrees(graph, *hubs)),
-        MeasureSettings::Cycles(limit) => MeasureAnswer::Cycles(cycles(graph, *limit)),
-        MeasureSettings::Components(_)
-        | MeasureSettings::Volume(_)
-        | MeasureSettings::Patterns(_) => {
-            unreachable!("found in the transfers, not in their sums")
-        }
-    }
-}
-
-/// Measures all transfers of a scan while they are read.
-fn of_scan(
-    from: &dyn TransferSource,
-    request: &ScanRequest,
-    settings: &MeasureSettings,
-) -> Result<Measured> {
-    let mut queried = QueriedNames::of(&request.filter);
-    let mut read = |add: &mut dyn FnMut(&[Transfer]) -> Result<(), SearchError>| {
-        txgraph_graph::scan(from, request, |batch| {
-            queried.see(batch);
-            add(batch)
-        })
-    };
-    let (scan, [vertices, transfers], answer) = match settings {
-        MeasureSettings::Components(limit) => {
-            let mut connected = Connected::default();
-            let scan = read(&mut |batch| connected.add(batch))?;
-            let counts = [connected.addresses(), connected.transfers()];
-            let answer = MeasureAnswer::Components(connected.finish(&[], *limit));
-            (scan, counts, answer)
-        }
-        MeasureSettings::Volume(settings) => {
-            let mut counter = VolumeCounter::new(*settings);
-            let scan = read(&mut |batch| counter.add(batch))?;
-            let counts = [counter.addresses(), counter.transfers()];
-            (scan, counts, MeasureAnswer::Volume(counter.finish()))
-        }
-        _ => {
-            let mut merger = Merger::default();
-            let scan = read(&mut |batch| merger.add(batch))?;
-            let graph = merger.finish()?;
-            let counts = [graph.addresses.len() as u64, graph.transfers];
-            (scan, counts, of_graph(settings, &graph))
-        }
-    };
-    Ok(Measured {
-        scan,
-        unseen: queried.unseen(),
-        vertices,
-        transfers,
-        answer,
-    })
-}
-
-/// The tables and the whole of a result.
-fn answer(result: &impl MeasureResult) -> Result<Tabled> {
-    Ok((result.tables(), value(result)?))
-}
-
-fn value(result: &impl Serialize) -> Result<Value> {
-    let failed = |error: serde_json::Error| {
-        Error::new(
-            crate::ErrorKind::Failed,
-            format!("encoding JSON failed: {error}"),
-        )
-    };
-    serde_json::to_value(result).map_err(failed)
 }
 
 /// The size, the source and the coverage of a graph that was measured.
@@ -589,6 +478,11 @@ pub struct Analysis<'s> {
         expect(dead_code, reason = "used for writing")
     )]
     description: Description,
+    #[cfg_attr(
+        not(feature = "export"),
+        expect(dead_code, reason = "used for writing")
+    )]
+    labels: Labels,
 }
 
 impl Analysis<'_> {

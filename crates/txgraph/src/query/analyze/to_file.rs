@@ -1,14 +1,15 @@
 //! Writing measures.
 
-use super::{Analysis, MeasuredGraph, Result, value};
+use super::{Analysis, MeasuredGraph, Result, measures::value};
 use crate::{
     Error, Source,
     outputs::{Format, Planned},
 };
 use serde_json::{Map, Value, json};
 use std::{path::Path, str::FromStr};
-use txgraph_analysis::Table;
+use txgraph_analysis::{Column, ColumnType, Table, Value as Cell};
 use txgraph_export::{Metadata, TableFormat, Target, Written};
+use txgraph_labels::Labels;
 
 /// The format of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,10 @@ impl Analysis<'_> {
             ..
         } = &self.graph;
         let about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
+        let labelled: Vec<_> = match self.labels.is_empty() {
+            true => Vec::new(),
+            false => (self.tables.iter().map(|it| with_labels(it, &self.labels))).collect(),
+        };
         let document = Document {
             metadata: &about,
             fields: &|| {
@@ -109,10 +114,40 @@ impl Analysis<'_> {
                 fields.insert("result".into(), self.result.clone());
                 fields
             },
-            table: &|name| self.table(name),
+            table: &|name| {
+                let table = self.table(name)?;
+                Ok(labelled
+                    .iter()
+                    .find(|it| it.id == table.id)
+                    .unwrap_or(table))
+            },
         };
         write_document(self.source, outputs, &document)
     }
+}
+
+/// Adds the names of addresses to a table: `label` for `address`, `from_label` for `from_address`.
+fn with_labels(table: &Table, labels: &Labels) -> Table {
+    let mut table = table.clone();
+    let named: Vec<_> = (table.columns.iter().enumerate())
+        .filter(|(_, it)| it.column_type == ColumnType::Address && it.name != "token_address")
+        .map(|(at, it)| match it.name.strip_suffix("address") {
+            Some(start) => (at, format!("{start}label")),
+            None => (at, format!("{}_label", it.name)),
+        })
+        .filter(|(_, name)| table.columns.iter().all(|it| it.name != *name))
+        .collect();
+    for (at, name) in named {
+        table.columns.push(Column::new(name, ColumnType::Text));
+        for row in &mut table.rows {
+            let name = match row[at] {
+                Cell::Address(address) => labels.name(address).map(str::to_owned),
+                _ => None,
+            };
+            row.push(name.into());
+        }
+    }
+    table
 }
 
 /// A result that consists of tables.
@@ -198,8 +233,7 @@ pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
 
 /// A cell in JSON. Amounts are text: readers of JSON keep 53 bits of a number.
 #[cfg(feature = "replay")]
-fn cell(value: &txgraph_analysis::Value<'_>) -> Value {
-    use txgraph_analysis::Value as Cell;
+fn cell(value: &Cell<'_>) -> Value {
     match value {
         Cell::Absent => Value::Null,
         Cell::U64(number) => json!(number),
