@@ -7,7 +7,8 @@
 //! there is no swap in the result, but the address is [unresolved](Netting::unresolved).
 //!
 //! Who gives can let another address get the other token. That is a swap if one address only gives,
-//! one only gets, and all others do both or neither.
+//! one only gets, and all others do both or neither. If several only get the same token, and the transfers
+//! show that one address paid for all of it, each of them gets it for a part of what was given.
 //!
 //! A token that is minted or burned counts as given or got by its own contract. So a deposit in a
 //! vault, or a wrap of the native coin, is a swap with the contract of the shares.
@@ -17,6 +18,8 @@ use alloy_primitives::{Address, U256};
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_transfers::Transfer;
+
+mod division;
 
 /// The change of one balance by a transaction, without its fee.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +82,11 @@ pub struct Swap {
     /// The token that was given.
     #[serde(rename = "given_token_address")]
     pub given_token: Option<Address>,
-    /// How much was given: without what came back, and what `paid` got.
+    /// How much was given: without what came back, and what `paid` got. Of several swaps of one address,
+    /// each has its part.
     #[serde(serialize_with = "decimal")]
     pub given: U256,
-    /// How much was sent for it, with what came back.
+    /// How much was sent for it, with what came back. Several swaps of one address have the same sum.
     #[serde(skip)]
     pub sent: U256,
     /// Addresses that `address` sent some of the token and that gave nothing: payments beside the swap,
@@ -104,7 +108,8 @@ fn decimal<S: Serializer>(amount: &U256, out: S) -> Result<S::Ok, S::Error> {
 /// The swaps of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netting {
-    /// The swaps, by address. A pool that is swapped with is one of them: it gave what others got.
+    /// The swaps. A pool that is swapped with has one, too: it gave what others got. An address has
+    /// several only if it paid for what several others got, of one token; these follow each other.
     pub swaps: Vec<Swap>,
     /// Addresses that gave tokens and got others, of which the transfers do not say what was given for
     /// what: several tokens were given or got, or others were paid with them on the way. Then addresses
@@ -113,6 +118,13 @@ pub struct Netting {
     /// Addresses that only got tokens, one of which was given by an address of which the transfers do not
     /// say what for.
     pub unresolved_receivers: Vec<Address>,
+}
+
+impl Netting {
+    /// The swaps of each address that has any.
+    pub fn by_giver(&self) -> impl Iterator<Item = &[Swap]> {
+        self.swaps.chunk_by(|one, next| one.address == next.address)
+    }
 }
 
 /// A transfer of an ERC-20 token or the native coin.
@@ -237,9 +249,12 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
             of.is_some_and(|paid| paid.contains_key(taker)) && sides[taker].got.len() == 1
         };
         takers.retain(|taker| !is_paid(taker));
-        if let [taker] = &*takers {
-            found.swaps.extend(swap(*giver, *taker));
-        }
+        let swaps = takers.iter().map(|taker| swap(*giver, *taker));
+        let swaps: Vec<_> = swaps.collect::<Option<_>>().unwrap_or_default();
+        found.swaps.extend(match swaps.len() {
+            0 | 1 => swaps,
+            _ => division::divide(swaps, &sides, &movements),
+        });
     }
     let traders = found.unresolved.iter();
     let (mut unclear_got, mut unclear_given) = (BTreeSet::new(), BTreeSet::new());
@@ -411,11 +426,57 @@ mod tests {
         );
         // Also with a payment of who gives.
         assert_eq!(found("a>p:5@T a>c:1@T p>b:7@U"), ["?p", "a:5@T>b:7@U"]);
-        // Not with others who only give or get.
-        assert_eq!(found("a>p:5@T p>b:7@U p>c:1@U"), ["?a", "?p"]);
+        // Not with others who only give.
         assert_eq!(found("a>p:5@T c>p:5@T p>b:7@U"), ["?a", "?c", "?p"]);
         // Nor if it passed what was got.
         assert_eq!(found("a>p:5@T p>a:7@U a>b:7@U"), ["?a", "?p"]);
+    }
+
+    #[test]
+    fn several_addresses_can_get_it() {
+        // From one pool, in which all units have one price: 50 for 9 is 44 for 8, rounded down.
+        assert_eq!(
+            found("a>p:50@T p>b:8@U p>c:1@U"),
+            ["?p", "a:44@T>b:8@U", "a:6@T>c:1@U"]
+        );
+        // From two pools, over a router that mixes what they pay.
+        assert_eq!(
+            found("a>x:50@T x>p:30@T x>q:20@T p>x:6@U q>x:3@U x>b:8@U x>c:1@U"),
+            ["?p", "?q", "a:44@T>b:8@U", "a:6@T>c:1@U"]
+        );
+        // Over two tokens, with a payment of who gives.
+        assert_eq!(
+            found("a>p:50@T a>d:3@T p>q:5@V q>b:8@U q>c:1@U"),
+            ["?p", "?q", "a:44@T>b:8@U", "a:6@T>c:1@U"]
+        );
+        // A mint.
+        assert_eq!(
+            found("a>S:5@T 0>b:4@S 0>c:1@S"),
+            ["?S", "a:1@T>c:1@S", "a:4@T>b:4@S"]
+        );
+    }
+
+    #[test]
+    fn several_addresses_get_it_at_one_price_for_all() {
+        let none = |text: &str| {
+            let swaps = netting(&testing::transactions(text)).swaps;
+            assert!(swaps.iter().all(|it| it.to == it.address), "{text}");
+        };
+        // They get different tokens.
+        none("a>p:5@T p>b:7@U p>c:1@V");
+        none("a>p:5@T p>b:7@U p>c:1@U p>c:1@V");
+        // What was given arrived over a router, too: it is not known what was swapped.
+        none("a>x:5@T x>p:4@T p>b:7@U x>c:1@T");
+        // Each is paid by another pool.
+        none("a>p:4@T a>q:1@T p>b:1@U q>c:1@U");
+        // A pool also gives, or gets, something else.
+        none("a>p:5@T p>b:7@U p>c:1@U d>p:1@V p>d:2@W");
+        // Another user swaps in the same pool: the fee can be a part of that price.
+        none("a>p:5@T d>p:3@T p>d:4@U p>b:6@U p>c:1@U");
+        // Two of them only give.
+        none("a>p:5@T d>q:5@T p>b:7@U q>c:7@U");
+        // It is too small to be divided.
+        none("a>p:1@T p>b:7@U p>c:1@U");
     }
 
     #[test]
@@ -424,6 +485,7 @@ mod tests {
             let found = netting(&testing::transactions(text)).unresolved_receivers;
             found.into_iter().map(testing::name).collect::<String>()
         };
+        assert_eq!(receivers("a>p:1@T p>b:7@U p>c:1@U"), "bc");
         assert_eq!(receivers("a>p:5@T p>b:7@U p>c:1@U d>e:1@V"), "bc");
         assert_eq!(receivers("a>p:5@T p>x:7@U x>b:7@U p>c:1@V"), "bc");
         // These are swaps and payments.
@@ -455,16 +517,21 @@ mod tests {
                 let found = all.find(|it| (it.address, it.token, it.is_gain) == (address, token, is_gain));
                 found.map(|it| it.amount)
             };
-            let Netting { swaps, unresolved, .. } = netting(&transfers);
-            for swap in &swaps {
-                let lost = change(swap.address, swap.given_token, false).unwrap();
-                prop_assert!(lost >= swap.given && (lost == swap.given) == swap.paid.is_empty());
-                prop_assert_eq!(change(swap.to, swap.got_token, true), Some(swap.got));
-                prop_assert!(swap.sent >= swap.given);
-                prop_assert!(!unresolved.contains(&swap.address));
+            let found = netting(&transfers);
+            for swaps in found.by_giver() {
+                let one = &swaps[0];
+                let lost = change(one.address, one.given_token, false).unwrap();
+                let given: U256 = swaps.iter().map(|swap| swap.given).sum();
+                prop_assert!(lost >= given && (lost == given) == one.paid.is_empty());
+                prop_assert!(one.sent >= given);
+                prop_assert!(!found.unresolved.contains(&one.address));
+                for swap in swaps {
+                    prop_assert_eq!(change(swap.to, swap.got_token, true), Some(swap.got));
+                    prop_assert_eq!((&swap.paid, swap.sent), (&one.paid, one.sent));
+                }
             }
-            let senders: BTreeSet<_> = swaps.iter().map(|swap| swap.address).collect();
-            prop_assert_eq!(senders.len(), swaps.len());
+            let senders: BTreeSet<_> = found.by_giver().map(|swaps| swaps[0].address).collect();
+            prop_assert_eq!(senders.len(), found.by_giver().count());
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use alloy_primitives::{
     Address,
-    map::{HashMap, HashSet},
+    map::{Entry, HashMap, HashSet},
 };
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_transfers::{Direction, Position, Transfer, TransferSource};
@@ -38,7 +38,8 @@ struct OneWay {
     unresolved: HashSet<(Place, Address)>,
 }
 
-/// Where a swap leads from one of its transfers.
+/// Where a swap leads from one of its transfers. A transfer that pays for what several addresses get leads
+/// to all of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Legs {
     /// The transaction, and the address that gives.
@@ -49,6 +50,20 @@ pub(crate) struct Legs {
     pub(crate) carried: Vec<u32>,
     /// Rows that deliver what was got; backward, rows that pay for it.
     pub(crate) last: Vec<u32>,
+}
+
+impl Legs {
+    /// Adds where another swap leads from the same transfer.
+    fn add(&mut self, other: Self) {
+        for (rows, others) in [
+            (&mut self.carried, other.carried),
+            (&mut self.last, other.last),
+        ] {
+            rows.extend(others);
+            rows.sort_unstable();
+            rows.dedup();
+        }
+    }
 }
 
 impl Swaps {
@@ -120,7 +135,12 @@ impl Swaps {
                         carried: number(&carried, &mut self.rows)?,
                         last: number(last, &mut self.rows)?,
                     };
-                    way.legs.insert(transfers[*at].position(), legs);
+                    match way.legs.entry(transfers[*at].position()) {
+                        Entry::Occupied(mut known) => known.get_mut().add(legs),
+                        Entry::Vacant(free) => {
+                            free.insert(legs);
+                        }
+                    }
                 }
             }
         }

@@ -110,6 +110,8 @@ fn swaps_that_are_not_followed_are_listed() {
         "r>a:6@T | x>a:3@T | a>x:9@T x>p:6@T x>a:3@T p>a:12@U",
         // The root itself swaps.
         "r>p:4@T p>r:8@U",
+        // Two others get what is swapped.
+        "r>a:6@T | x>a:4@T | a>p:10@T p>b:16@U p>c:5@U",
     ] {
         for method in [Fifo, Lifo, Haircut, Poison] {
             let followed = run(method, &testing::transactions(text), TokenFilter::All);
@@ -153,6 +155,42 @@ fn what_comes_back_is_tainted_as_before() {
         &["r>a:6/1 1", "a>x:6/1 2", "x>a:2/1 1", "p>a:8/1 2"],
         &["a:4 swapped", "a:2 held", "a:8 held"],
     );
+}
+
+#[test]
+fn each_of_several_receivers_gets_its_part() {
+    // 10 for 21, of which 6 are tainted: 12 of 21, rounded down for each receiver.
+    let found = check(
+        TaintMethod::Fifo,
+        "r>a:6@T | x>a:4@T | a>p:10@T p>c:5@U p>b:16@U | b>d:16@U c>d:5@U",
+        &[
+            "r>a:6/1 1",
+            "a>p:6/1 2",
+            "p>c:3/1 2",
+            "p>b:9/1 2",
+            "b>d:9/1 3",
+            "c>d:3/1 3",
+        ],
+        &["a:6 swapped", "d:12 held"],
+    );
+    let amounts = found.swaps.iter().map(|it| {
+        let whole = [widen(it.swap.given), widen(it.swap.got)];
+        (
+            testing::name(it.swap.to),
+            whole,
+            [it.tainted_given, it.tainted_got],
+        )
+    });
+    let sums = |amounts: [u64; 2]| amounts.map(AmountSum::from);
+    let expected = [("b", [7, 16], [4, 9]), ("c", [3, 5], [2, 3])];
+    let expected = expected.map(|(to, whole, tainted)| (to.to_owned(), sums(whole), sums(tainted)));
+    assert_eq!(amounts.collect::<Vec<_>>(), expected);
+    let given = found
+        .ends
+        .iter()
+        .find(|it| it.end == TaintEnd::Swapped)
+        .unwrap();
+    assert_eq!(given.transfers, 1, "one swap for both");
 }
 
 #[test]
@@ -204,16 +242,19 @@ fn some_transactions() -> impl Strategy<Value = Vec<Transfer>> {
     let token = || prop::sample::select(vec!["T", "U", "V"]);
     let payment = (address(), address(), token(), 1u64..9)
         .prop_map(|(from, to, token, value)| vec![format!("{from}>{to}:{value}@{token}")]);
-    // Every third time, another address gets it.
-    let ends = (address(), address(), 0u8..3);
+    // Every third time, another address gets it; often, a third one gets a part.
+    let ends = (address(), address(), address(), 0u8..3, 0u64..4);
     let swap = (ends, token(), token(), 1u64..9, 1u64..30, 0u64..4).prop_map(
-        |((who, other, which), given, got, sent, value, back)| {
+        |((who, other, collector, which, fee), given, got, sent, value, back)| {
             let to = if which == 0 { other } else { who };
             let mut legs = vec![
                 format!("{who}>x:{}@{given}", sent + back),
                 format!("x>q:{sent}@{given}"),
                 format!("q>{to}:{value}@{got}"),
             ];
+            if fee > 0 {
+                legs.push(format!("q>{collector}:{fee}@{got}"));
+            }
             if back > 0 {
                 legs.push(format!("x>{who}:{back}@{given}"));
             }
@@ -250,8 +291,17 @@ proptest! {
             sums.entry(it.swap.got_token).or_default()[0] += it.tainted_got;
             prop_assert!(it.tainted_got <= widen(it.swap.got));
             // The share is the same, but for less than one unit.
-            let given = it.tainted_given.min(widen(it.swap.given));
-            let exact = given * widen(it.swap.got) / widen(it.swap.given);
+            let is_same = |other: &&TaintedSwap| {
+                let giver = |it: &TaintedSwap| (it.transaction_index, it.swap.address);
+                giver(other) == giver(it)
+            };
+            let of_giver = || found.swaps.iter().filter(is_same);
+            let whole: AmountSum = of_giver().map(|it| widen(it.swap.given)).sum();
+            let given: AmountSum = of_giver().map(|it| it.tainted_given).sum();
+            let exact = given.min(whole) * widen(it.swap.got) / whole;
+            let part = given * widen(it.swap.given);
+            prop_assert!(it.tainted_given >= part / whole);
+            prop_assert!(it.tainted_given <= (part + whole) / whole);
             // Unless it is tainted anyway, as what a root sends.
             let own = found.rows.iter().filter(|row| {
                 let transfer = &row.transfer;

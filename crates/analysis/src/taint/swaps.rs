@@ -3,7 +3,7 @@
 use super::{Part, Place, Taint, TaintEnd, TaintRow, TaintSink, account_lots::share};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{AmountSum, Netting, Nettings, Swap, widen};
+use txgraph_graph::{AmountSum, Nettings, Swap, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
 
 /// A swap of tainted tokens.
@@ -36,12 +36,15 @@ pub(super) struct Swaps {
     pub(super) unresolved: u64,
 }
 
-/// A swap during its transaction: what was given so far, and what has been got.
+/// A trade of one address during its transaction: the parts that it gave so far, and what was got for them.
 #[derive(Debug)]
 struct Pot {
-    swap: Swap,
+    address: Address,
+    given_token: Option<Address>,
+    got_token: Option<Address>,
     parts: Vec<Part>,
-    arrived: Vec<Arrived>,
+    /// One swap for each address that gets something, with what arrived there.
+    swaps: Vec<(Swap, Vec<Arrived>)>,
 }
 
 /// A transfer that brought what was got, the tainted parts of its sender, and the parts from the swap.
@@ -81,16 +84,9 @@ impl Swaps {
             delivered.extend(arrived);
         }
         let known = self.place.and_then(|place| self.known.remove(&place));
-        let Netting {
-            swaps, unresolved, ..
-        } = known.unwrap_or_default();
-        self.unclear = unresolved.into_iter().collect();
-        let pot = |swap| Pot {
-            swap,
-            parts: Vec::new(),
-            arrived: Vec::new(),
-        };
-        self.pots = swaps.into_iter().map(pot).collect();
+        let known = known.unwrap_or_default();
+        self.pots = known.by_giver().filter_map(Pot::new).collect();
+        self.unclear = known.unresolved.into_iter().collect();
         delivered
     }
 
@@ -105,10 +101,7 @@ impl Swaps {
         if !parts.is_empty() && self.unclear.remove(&from) {
             self.unresolved += 1;
         }
-        let gives = |pot: &&mut Pot| {
-            let swap = &pot.swap;
-            swap.address == from && swap.given_token == token && !swap.paid.contains(&to)
-        };
+        let gives = |pot: &&mut Pot| pot.gives(transfer);
         let giver = self.pots.iter_mut().find(gives);
         let is_given = giver.is_some();
         if let Some(pot) = giver {
@@ -117,15 +110,13 @@ impl Swaps {
         let arriving = if is_given { &[] } else { parts };
         // What is got, or comes back.
         let concerns = |pot: &&mut Pot| {
-            let swap = &pot.swap;
-            (swap.to == to && swap.got_token == token)
-                || (swap.address == to && swap.given_token == token)
+            pot.gets(transfer).is_some() || (pot.address == to && pot.given_token == token)
         };
         let arrival = match self.pots.iter_mut().find(concerns) {
             // It also is what the other side of the swap gave.
-            Some(pot) if pot.swap.to == to && pot.swap.got_token == token => {
-                pot.arrived
-                    .push((transfer.clone(), arriving.to_vec(), Vec::new()));
+            Some(pot) if let Some(at) = pot.gets(transfer) => {
+                let arrived = (transfer.clone(), arriving.to_vec(), Vec::new());
+                pot.swaps[at].1.push(arrived);
                 Arrival::Later
             }
             Some(pot) if arriving.is_empty() => Arrival::Returned(pot.give_back(transfer.value)),
@@ -138,7 +129,16 @@ impl Swaps {
     /// The tainted amounts that were given, by address and token.
     pub(super) fn sinks(&self) -> impl Iterator<Item = TaintSink> + '_ {
         let mut sinks = BTreeMap::<_, TaintSink>::new();
-        for it in &self.done {
+        // Several addresses can have got what one gave.
+        let is_same = |one: &TaintedSwap, next: &TaintedSwap| {
+            let giver = |it: &TaintedSwap| {
+                let place = (it.block_number, it.transaction_index);
+                (place, it.swap.address)
+            };
+            giver(one) == giver(next)
+        };
+        for of_giver in self.done.chunk_by(is_same) {
+            let it = &of_giver[0];
             let (address, token_address) = (it.swap.address, it.swap.given_token);
             let sink = sinks
                 .entry((address, token_address))
@@ -157,7 +157,10 @@ impl Swaps {
                     first_block: it.block_number,
                     last_block: it.block_number,
                 });
-            sink.amount += it.tainted_given;
+            sink.amount += of_giver
+                .iter()
+                .map(|it| it.tainted_given)
+                .sum::<AmountSum>();
             sink.hop = sink.hop.min(it.hop);
             sink.transfers += 1;
             sink.last_block = it.block_number;
@@ -167,9 +170,35 @@ impl Swaps {
 }
 
 impl Pot {
+    /// The pot of the swaps of one address.
+    fn new(swaps: &[Swap]) -> Option<Self> {
+        let one = swaps.first()?;
+        let swaps = swaps.iter().map(|swap| (swap.clone(), Vec::new()));
+        Some(Self {
+            address: one.address,
+            given_token: one.given_token,
+            got_token: one.got_token,
+            parts: Vec::new(),
+            swaps: swaps.collect(),
+        })
+    }
+
+    /// Whether a transfer pays for what is got.
+    fn gives(&self, transfer: &Transfer) -> bool {
+        (transfer.from_address, transfer.token_address) == (self.address, self.given_token)
+            && !self.swaps[0].0.paid.contains(&transfer.to_address)
+    }
+
+    /// The number of the swap whose receiver gets this transfer.
+    fn gets(&self, transfer: &Transfer) -> Option<usize> {
+        let is_got = transfer.token_address == self.got_token;
+        let mut swaps = self.swaps.iter().filter(|_| is_got);
+        swaps.position(|(swap, _)| swap.to == transfer.to_address)
+    }
+
     /// Returns the parts of what came back: the share of what was sent.
     fn give_back(&mut self, value: U256) -> Vec<Part> {
-        let sent = self.swap.sent;
+        let sent = self.swaps[0].0.sent;
         let mut back = Vec::new();
         for (source, amount, hop) in &mut self.parts {
             let share = share(*amount, value, sent).min(*amount);
@@ -183,58 +212,87 @@ impl Pot {
     }
 
     /// Divides what was got. Returns the transfers that brought it, with their tainted parts, and the
-    /// swap, if a part is tainted.
+    /// swaps, if a part is tainted.
     fn finish(
         mut self,
         (block_number, transaction_index): Place,
-    ) -> (Vec<Arrived>, Option<TaintedSwap>) {
+    ) -> (Vec<Arrived>, Vec<TaintedSwap>) {
         self.parts.sort_unstable_by_key(|part| (part.0, part.2));
-        let Swap { given, got, .. } = self.swap;
-        // Each source has its share rounded down from the sum until it, so that the rest is less than
-        // one unit.
-        let (mut given_sum, mut got_sum) = (AmountSum::ZERO, U256::ZERO);
-        let mut parts = Vec::with_capacity(self.parts.len());
-        for &(source, amount, hop) in &self.parts {
-            given_sum += widen(amount);
-            let until = share(given_sum.min(widen(given)).saturating_to(), got, given);
-            parts.push((source, until - got_sum, hop));
-            got_sum = until;
-        }
-        // The first transfers bring the tainted parts.
-        let mut parts = parts
-            .into_iter()
-            .filter(|part| !part.1.is_zero())
-            .peekable();
-        let mut tainted_got = AmountSum::ZERO;
-        for (transfer, own, got) in &mut self.arrived {
-            let others = own.iter().map(|part| widen(part.1)).sum::<AmountSum>();
-            let mut room = transfer.value.saturating_sub(others.saturating_to());
-            while let Some(part) = parts.peek_mut().filter(|_| !room.is_zero()) {
-                let amount = part.1.min(room);
-                got.push((part.0, amount, part.2));
-                room -= amount;
-                tainted_got += widen(amount);
-                part.1 -= amount;
-                if part.1.is_zero() {
-                    parts.next();
-                }
-            }
-        }
-        let done = self
-            .parts
-            .iter()
-            .map(|part| part.2)
-            .min()
-            .map(|hop| TaintedSwap {
+        let given: U256 = self.swaps.iter().map(|(swap, _)| swap.given).sum();
+        let tainted: AmountSum = self.parts.iter().map(|part| widen(part.1)).sum();
+        let hop = self.parts.iter().map(|part| part.2).min();
+        let divided = divide(tainted, self.swaps.iter().map(|(swap, _)| swap.given));
+        let (mut all_arrived, mut done) = (Vec::new(), Vec::new());
+        for ((swap, mut arrived), tainted_given) in self.swaps.into_iter().zip(divided) {
+            let tainted_got = deliver(&mut arrived, got_parts(&self.parts, swap.got, given));
+            all_arrived.extend(arrived);
+            done.extend(hop.map(|hop| TaintedSwap {
                 block_number,
                 transaction_index,
-                swap: self.swap,
-                tainted_given: given_sum,
+                swap,
+                tainted_given,
                 tainted_got,
                 hop,
-            });
-        (self.arrived, done)
+            }));
+        }
+        (all_arrived, done)
     }
+}
+
+/// The parts of what one address got that the parts of what was given became. Each source has its share
+/// rounded down from the sum until it, so that the rest is less than one unit.
+fn got_parts(parts: &[Part], got: U256, given: U256) -> Vec<Part> {
+    let (mut given_sum, mut got_sum) = (AmountSum::ZERO, U256::ZERO);
+    let parts = parts.iter().map(|&(source, amount, hop)| {
+        given_sum += widen(amount);
+        let until = share(given_sum.min(widen(given)).saturating_to(), got, given);
+        let part = (source, until - got_sum, hop);
+        got_sum = until;
+        part
+    });
+    parts.filter(|part| !part.1.is_zero()).collect()
+}
+
+/// Puts parts into the transfers that bring them, the first ones first. Returns their sum.
+fn deliver(arrived: &mut [Arrived], parts: Vec<Part>) -> AmountSum {
+    let mut parts = parts.into_iter().peekable();
+    let mut sum = AmountSum::ZERO;
+    for (transfer, own, got) in arrived {
+        let others = own.iter().map(|part| widen(part.1)).sum::<AmountSum>();
+        let mut room = transfer.value.saturating_sub(others.saturating_to());
+        while let Some(part) = parts.peek_mut().filter(|_| !room.is_zero()) {
+            let amount = part.1.min(room);
+            got.push((part.0, amount, part.2));
+            room -= amount;
+            sum += widen(amount);
+            part.1 -= amount;
+            if part.1.is_zero() {
+                parts.next();
+            }
+        }
+    }
+    sum
+}
+
+/// Divides a tainted amount in proportion to what was given in each swap. The sum of the first parts is
+/// rounded down, so all of them add up to the amount, and none is larger than what was given.
+fn divide(
+    tainted: AmountSum,
+    given: impl ExactSizeIterator<Item = U256> + Clone,
+) -> Vec<AmountSum> {
+    let (count, whole) = (given.len(), given.clone().sum());
+    let (mut given_until, mut until) = (U256::ZERO, AmountSum::ZERO);
+    let parts = (1..).zip(given).map(|(number, given)| {
+        given_until += given;
+        let before = until;
+        // Amounts of poison can be more than was given.
+        until = match number == count {
+            true => tainted,
+            false => widen(share(tainted.saturating_to(), given_until, whole)),
+        };
+        until - before
+    });
+    parts.collect()
 }
 
 impl Taint {
@@ -249,36 +307,39 @@ impl Taint {
             }
         }
         for ((block_number, transaction_index), rows) in sent {
-            let Netting {
-                swaps, unresolved, ..
-            } = &nettings[&(block_number, transaction_index)];
-            for swap in swaps {
+            let netting = &nettings[&(block_number, transaction_index)];
+            for swaps in netting.by_giver() {
+                let one = &swaps[0];
                 let given = rows.iter().filter(|row| {
                     let it = &row.transfer;
-                    (it.from_address, it.token_address) == (swap.address, swap.given_token)
-                        && !swap.paid.contains(&it.to_address)
+                    (it.from_address, it.token_address) == (one.address, one.given_token)
+                        && !one.paid.contains(&it.to_address)
                 });
                 let amount: AmountSum = given.clone().map(|row| widen(row.amount)).sum();
                 let Some(hop) = given.map(|row| row.hop - 1).min() else {
                     continue;
                 };
+                let given = swaps.iter().map(|swap| swap.given);
+                let whole = given.clone().sum();
                 // What came back is not given.
-                let sent = amount.min(widen(swap.sent)).saturating_to();
-                let tainted = share(sent, swap.given, swap.sent);
-                self.swaps.push(TaintedSwap {
-                    block_number,
-                    transaction_index,
-                    tainted_given: widen(tainted),
-                    tainted_got: widen(share(tainted, swap.got, swap.given)),
-                    swap: swap.clone(),
-                    hop,
-                });
+                let sent = amount.min(widen(one.sent)).saturating_to();
+                let tainted = share(sent, whole, one.sent);
+                for (swap, tainted_given) in swaps.iter().zip(divide(widen(tainted), given)) {
+                    self.swaps.push(TaintedSwap {
+                        block_number,
+                        transaction_index,
+                        tainted_given,
+                        tainted_got: widen(share(tainted, swap.got, whole)),
+                        swap: swap.clone(),
+                        hop,
+                    });
+                }
             }
             let sends = |address: &&Address| {
                 rows.iter()
                     .any(|row| row.transfer.from_address == **address)
             };
-            self.unresolved_swaps += unresolved.iter().filter(sends).count() as u64;
+            self.unresolved_swaps += netting.unresolved.iter().filter(sends).count() as u64;
         }
     }
 }

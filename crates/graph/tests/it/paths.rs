@@ -404,14 +404,18 @@ pub(crate) fn swapping() -> impl Strategy<Value = Vec<Transfer>> {
     let swap = (
         swap,
         any::<bool>(),
+        proptest::option::weighted(0.3, name()),
         proptest::option::weighted(0.2, single.clone()),
     );
-    let swap = swap.prop_map(|((from, pool, to, given, got, value), is_other, beside)| {
-        let to = if is_other { to } else { from };
-        let mut all = vec![(pool, to, got, value), (from, pool, given, value + 1)];
-        all.extend(beside.into_iter().flatten());
-        all
-    });
+    let swap = swap.prop_map(
+        |((from, pool, to, given, got, value), is_other, fee, beside)| {
+            let to = if is_other { to } else { from };
+            let mut all = vec![(pool, to, got, value), (from, pool, given, value + 1)];
+            all.extend(fee.map(|collector| (pool, collector, got, 1)));
+            all.extend(beside.into_iter().flatten());
+            all
+        },
+    );
     let others = proptest::collection::vec(prop_oneof![1 => single, 2 => swap], 0..6);
     // Between others: b is paid by a, swaps with c or d, and pays e.
     let planted = (2usize..4, proptest::array::uniform3(0usize..6));

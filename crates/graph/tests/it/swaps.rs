@@ -180,8 +180,27 @@ fn a_swap_that_is_not_clear_is_followed_back_to_the_senders() {
     let both = "c>p@U | a>p:1@T a>p:2@W p>a:3@U | a>b@U";
     assert_eq!(back(both, "b", "U"), "cp3 pa2 ab1 0/1");
     // It counts where someone only gets something, too.
-    let paid = "c>p@U | a>p:5@T p>b:7@U p>c:1@U";
+    let paid = "c>p@U | a>p:5@T p>b:7@U p>c:1@V";
     assert_eq!(back(paid, "b", "U"), "cp2 pb1 0/1");
+}
+
+#[test]
+fn a_swap_for_several_is_followed_to_each_and_back_from_each() {
+    // A router pays the buyer and who collects its fee.
+    let swap = "x>a@T | a>r:9@T r>p:9@T p>r:9@U r>b:8@U r>c:1@U | b>d@U c>e@U p>y@U r>z@T";
+    let mut all = found(swap, |it| it.roots = vec![address("x")]);
+    assert_eq!(all, "xa1 ar2 rp2 pr2 rb2 rc2 bd3 ce3 p:swap r:swap");
+    // The limits hold for each of them.
+    all = found(swap, |it| it.stop_at = [address("c")].into());
+    assert_eq!(all, "ar1 rp1 pr1 rb1 rc1 bd2 c:stop_list p:swap r:swap");
+    assert_eq!(
+        back(swap, "e", "U"),
+        "xa3 ar2 rp2 pr2 rc2 ce1 p:swap r:swap 1/0"
+    );
+    assert_eq!(
+        back(swap, "d", "U"),
+        "xa3 ar2 rp2 pr2 rb2 bd1 p:swap r:swap 1/0"
+    );
 }
 
 #[test]
@@ -223,14 +242,23 @@ fn trades() -> impl Strategy<Value = Vec<Transfer>> {
         user(),
         tokens(),
         any::<bool>(),
+        proptest::option::weighted(0.3, user()),
         proptest::option::weighted(0.2, transfer()),
     )
-        .prop_map(|(from, to, (give, get), is_routed, more)| {
+        .prop_map(|(from, to, (give, get), is_routed, fee, more)| {
             let legs = match is_routed {
                 true => format!("{from}>r:2@{give} p>r:3@{get} r>p:2@{give} r>{to}:3@{get}"),
                 false => format!("p>{to}:3@{get} {from}>p:2@{give}"),
             };
-            format!("{legs} {}", more.unwrap_or_default())
+            let fee = fee.map(|who| match is_routed {
+                true => format!("p>r:1@{get} r>{who}:1@{get}"),
+                false => format!("p>{who}:1@{get}"),
+            });
+            format!(
+                "{legs} {} {}",
+                fee.unwrap_or_default(),
+                more.unwrap_or_default()
+            )
         });
     let wrap = user().prop_map(|user| format!("{user}>W:2@eth 0>{user}:2@W"));
     let one = prop_oneof![2 => few, 3 => pay, 4 => swap, 1 => wrap];
