@@ -181,6 +181,23 @@ fn mass_goes_through_a_swap_and_not_into_the_pool() {
 }
 
 #[test]
+fn mass_is_divided_among_those_who_get_what_is_swapped() {
+    let transfers = testing::transactions("r>a:20@T | a>p:20@T p>b:15@U p>c:5@U | p>z:500@T");
+    let nettings = transfers
+        .chunk_by(|a, b| a.transaction() == b.transaction())
+        .map(|all| (all[0].transaction(), netting(all)))
+        .collect();
+    let settings = RankSettings { beta: 1.0, ..FINE };
+    let through = ranked(&graph(&transfers, &["r"], 4), &nettings, settings);
+    let found = scores(&through);
+    assert!((found["b"] / found["c"] - 3.0).abs() < 1e-3, "{found:?}");
+    assert!(
+        !found.contains_key("p") && !found.contains_key("z"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_transfer_is_worth_what_stays_and_what_returns() {
     // Mass of `b` waits: it has nothing to send, and what it could send back goes back to `r`.
     let settings = RankSettings {
