@@ -105,7 +105,7 @@ mod tests {
     /// The tokens that an address lost and gained, with amounts.
     type Changes = [BTreeMap<Option<Address>, U256>; 2];
 
-    /// What each receiver got, and what was given for all of it, by the definition.
+    /// The amounts that receivers got, and the one that was given for all of them, by the definition.
     fn twin(transfers: &[Transfer]) -> Option<(U256, Vec<(Address, U256)>)> {
         let mut changes = BTreeMap::<Address, Changes>::new();
         for it in net_changes(transfers) {

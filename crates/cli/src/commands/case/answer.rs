@@ -27,7 +27,7 @@ pub(super) const LABELS: &str = "labels.csv";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) name: String,
-    /// What is asked, in words.
+    /// A title in words.
     pub(super) title: Option<String>,
     /// The command as it was typed, without the program.
     pub(super) command: Vec<String>,

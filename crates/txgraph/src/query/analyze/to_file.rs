@@ -102,7 +102,7 @@ impl Analysis<'_> {
             ..
         } = &self.graph;
         let about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
-        let labelled: Vec<_> = match self.labels.is_empty() {
+        let labeled: Vec<_> = match self.labels.is_empty() {
             true => Vec::new(),
             false => (self.tables.iter().map(|it| with_labels(it, &self.labels))).collect(),
         };
@@ -116,10 +116,7 @@ impl Analysis<'_> {
             },
             table: &|name| {
                 let table = self.table(name)?;
-                Ok(labelled
-                    .iter()
-                    .find(|it| it.id == table.id)
-                    .unwrap_or(table))
+                Ok(labeled.iter().find(|it| it.id == table.id).unwrap_or(table))
             },
         };
         write_document(self.source, outputs, &document)
