@@ -96,8 +96,10 @@ enum Group {
     Period(u64),
     /// Block, and index in it.
     Transaction(u64, u32),
-    /// The time is not known, or there is no transaction.
+    /// Blocks whose time is not known.
     Unknown,
+    /// Withdrawals of this block, which belong to no transaction.
+    Withdrawals(u64),
 }
 
 /// The sums of an asset in the current group.
@@ -247,7 +249,7 @@ impl Group {
     fn of(transfer: &Transfer, by: VolumeBy) -> Self {
         if by == VolumeBy::Transaction {
             return match transfer.kind {
-                Kind::Withdrawal => Self::Unknown,
+                Kind::Withdrawal => Self::Withdrawals(transfer.block_number),
                 _ => Self::Transaction(transfer.block_number, transfer.transaction_index),
             };
         }
@@ -257,7 +259,7 @@ impl Group {
 
     fn name(self, by: VolumeBy) -> Option<String> {
         match self {
-            Self::Unknown => None,
+            Self::Unknown | Self::Withdrawals(_) => None,
             Self::Transaction(block, index) => Some(transaction_name(block, index)),
             Self::Period(start) => {
                 let form = match by {
@@ -413,15 +415,17 @@ mod tests {
 
     #[test]
     fn what_has_no_group_has_a_row_of_its_own() {
-        let mut transfers = testing::transfers("a>b:1#7 a>b:2#7 a>b:3#8");
-        transfers[1].kind = Kind::Withdrawal;
+        let mut transfers = testing::transfers("a>b:1#7 a>b:2#7 a>b:3#8 a>b:4#9");
+        for place in [1, 2] {
+            transfers[place].kind = Kind::Withdrawal;
+        }
         let settings = VolumeSettings {
             by: VolumeBy::Transaction,
             ..VolumeSettings::default()
         };
         let found = counted(&transfers, settings);
         let groups: Vec<_> = found.rows.iter().map(|row| row.group.as_deref()).collect();
-        assert_eq!(groups, [Some("7:0"), None, Some("8:0")]);
+        assert_eq!(groups, [Some("7:0"), None, None, Some("9:0")]);
         transfers
             .iter_mut()
             .for_each(|it| it.block_timestamp = None);

@@ -55,7 +55,10 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "N", help_heading = "Output")]
     limit: Option<usize>,
 
-    /// Order of `pairs` and `volume`: by amount and token, by count, or by address (only `pairs`)
+    /// Order of `pairs` and `volume`
+    ///
+    /// By amount for each token, by count, or, of `pairs`, by address. Default: pairs by amount, volume
+    /// as in the chain.
     #[arg(
         long, value_name = "ORDER",
         value_parser = words(PairOrder::ALL, PairOrder::as_str), help_heading = "Output"
@@ -65,7 +68,8 @@ pub(crate) struct AnalyzeArgs {
     /// For `volume`: the period, or `transaction` [default: day]
     ///
     /// Periods are in UTC, and weeks start on Monday. A row has the numbers of distinct senders and
-    /// receivers. A transaction with many receivers is an airdrop or a payout.
+    /// receivers. A transaction with many receivers is an airdrop or a payout. Withdrawals belong to
+    /// none: those of a block have a row without one.
     #[arg(
         long, value_name = "PERIOD",
         value_parser = words(VolumeBy::ALL, VolumeBy::as_str), help_heading = "Output"
