@@ -114,7 +114,10 @@ impl Source {
                     blocks.first,
                     utc(time)
                 ),
-                "leave the start of the range out to begin with the first block",
+                match blocks.first {
+                    0 => "name a date after it",
+                    _ => "leave the start of the range out to begin with the first block",
+                },
             ),
             Found::AfterLast(time) => outside(
                 format!(

@@ -85,7 +85,7 @@ fn check_side(found: &Value, all: &[&Row], other: &str) {
             *sum += row["value"].parse::<U256>().unwrap();
         }
         let mut assets: Vec<_> = assets.into_iter().collect();
-        assets.sort_by_key(|(token, (count, _))| (Reverse(*count), *token));
+        assets.sort_by_key(|(token, (count, sum))| (sum.is_zero(), Reverse(*count), *token));
         let listed = counterparty["assets"].as_array().unwrap().iter();
         let listed = listed.map(|it| {
             let sum: U256 = it["value"].as_str().unwrap().parse().unwrap();
@@ -129,7 +129,10 @@ fn check_items(found: &Value, all: &[Row], address: &str) {
     held.retain(|_, amount| *amount > 0);
     let listed = found.as_array().unwrap().iter().map(|it| {
         let text = |name: &str| it[name].as_str().unwrap();
-        let key = (text("token").to_owned(), text("id").parse().unwrap());
+        let key = (
+            text("token_address").to_owned(),
+            text("id").parse().unwrap(),
+        );
         (key, text("value").parse().unwrap())
     });
     assert_eq!(listed.collect::<BTreeMap<_, _>>(), held);

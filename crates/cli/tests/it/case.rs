@@ -139,7 +139,7 @@ fn a_report_has_everything_and_no_markup_from_outside() {
         "data:image/svg+xml;base64,",
         "graph.csv: 6 of 6 rows",
         "&lt;b&gt;|Thief",
-        "query.hops",
+        "question.hops",
         "at least 3 addresses in a row",
         "0x5aab93eb36231dd53e1f2ca4fce0e2b597765f1e514a90b59cb7c1ce27a59ce8",
         "first funder",
