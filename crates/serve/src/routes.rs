@@ -73,13 +73,20 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     pages
         .route("/", post(json_rpc).get(page))
         .route("/api", get(query).post(query))
+        .route("/api/", get(query).post(query))
         .route("/v2/api", get(query).post(query))
+        .route("/v2/api/", get(query).post(query))
         .route("/v1/{*path}", get(own))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .fallback(|| async { refuse((StatusCode::NOT_FOUND, "there is nothing under this path")) })
         .layer(from_fn_with_state(app.clone(), around))
         .with_state(app)
+}
+
+/// Whether a path is of Etherscan's interface.
+fn is_etherscan(path: &str) -> bool {
+    matches!(path, "/api" | "/api/" | "/v2/api" | "/v2/api/")
 }
 
 /// Checks who asks, and counts and logs the request.
@@ -95,7 +102,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         .and_then(|()| match path.as_str() {
             "/health" => Ok(()),
             // Clients of Etherscan also send it in a form, which is read later.
-            "/api" | "/v2/api" => Ok(()),
+            path if is_etherscan(path) => Ok(()),
             path if page::is_file(&method, path) => Ok(()),
             _ => app.access.check_token(uri, headers),
         });
@@ -119,7 +126,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     let interface = match path.as_str() {
         path if page::is_file(&method, path) => "page",
         "/" => "rpc",
-        "/api" | "/v2/api" => "etherscan",
+        path if is_etherscan(path) => "etherscan",
         path if path.starts_with(api::PREFIX) => "own",
         _ => "other",
     };
@@ -396,7 +403,7 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
         return document(StatusCode::OK, body.to_string().into_bytes());
     }
     let query = Query::parse(parts.uri.query().unwrap_or_default(), &body);
-    let needs_chain = parts.uri.path() == "/v2/api";
+    let needs_chain = parts.uri.path().starts_with("/v2/");
     let name = etherscan::known(&query);
     let held = Held::of(&parts.method, &parts.headers);
     let deadline = Instant::now() + app.limits.time;

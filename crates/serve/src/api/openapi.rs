@@ -22,6 +22,15 @@ const FAILURES: [(&str, &str); 8] = [
     ("504", "the time limit ended"),
 ];
 
+/// The statuses of refusals in plain text, before a request is read.
+const REFUSALS: [(&str, &str); 2] = [
+    ("401", "the token is missing or wrong"),
+    (
+        "403",
+        "the request names another host, or comes from a page of one",
+    ),
+];
+
 /// The media type of Arrow streams.
 pub(super) const ARROW: &str = "application/vnd.apache.arrow.stream";
 
@@ -46,7 +55,15 @@ pub(super) fn document() -> Value {
                             block that an answer is about.",
         },
         "paths": paths.collect::<Map<_, _>>(),
-        "components": { "schemas": schemas.collect::<Map<_, _>>() },
+        // The empty one: a server on this machine needs no token.
+        "security": [{}, { "bearer": [] }, { "apikey": [] }],
+        "components": {
+            "schemas": schemas.collect::<Map<_, _>>(),
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer" },
+                "apikey": { "type": "apiKey", "in": "query", "name": "apikey" },
+            },
+        },
     })
 }
 
@@ -80,6 +97,13 @@ fn operation(endpoint: &Endpoint) -> Value {
         "200".to_owned(),
         json!({ "description": endpoint.summary, "content": content }),
     );
+    for (status, meaning) in REFUSALS {
+        let content = json!({ "text/plain": { "schema": { "type": "string" } } });
+        responses.insert(
+            status.to_owned(),
+            json!({ "description": meaning, "content": content }),
+        );
+    }
     for (status, meaning) in FAILURES {
         let schema = json!({ "$ref": "#/components/schemas/Error" });
         let content = json!({ "application/json": { "schema": schema } });

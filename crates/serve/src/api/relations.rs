@@ -47,8 +47,13 @@ pub(super) fn path(query: &Query<'_>) -> Reply {
     };
     let max_flow = given.flag("max_flow");
     let asked = usize::try_from(given.number("routes")).unwrap_or(usize::MAX);
-    if asked != 1 && !max_flow {
+    if asked != 1 {
         command.option("--routes", &asked.to_string());
+    }
+    if asked != 1 && max_flow {
+        return Err(Fault::Params(
+            "`max_flow` excludes `routes`: an amount goes over all of them".to_owned(),
+        ));
     }
     match (continuation, max_flow) {
         (Continuation::AnyToken, true) => {

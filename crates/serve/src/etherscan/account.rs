@@ -11,7 +11,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use txgraph::{BlockSpec, Direction, NodeTransaction};
+use txgraph::{BlockSpec, Direction, Kind, NodeTransaction};
 
 /// The most addresses of one query.
 const ADDRESSES_MAX: usize = 20;
@@ -133,7 +133,9 @@ pub(super) fn funded_by(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
             "the genesis funded this address, no transaction did".to_owned(),
         ));
     }
+    // Withdrawals are no transactions.
     let transfers = ask.source.transfers().native().internal().address(wanted);
+    let transfers = transfers.kind(Kind::Value).kind(Kind::Internal);
     let transfers = transfers.direction(Direction::In);
     let transfers = transfers.blocks(BlockSpec::through(0, ask.tip.number));
     let first = transfers.prepare()?.first(1)?.transfers.into_iter().next();

@@ -112,9 +112,9 @@ impl Query {
         ask: &Ask<'_>,
         [first, last]: [&str; 2],
     ) -> Answer<Option<(u64, u64)>> {
-        let number = |name: &str| -> Answer<Option<u64>> {
+        let number = |name: &str, latest: u64| -> Answer<Option<u64>> {
             match self.get(name) {
-                Some(text) if text.eq_ignore_ascii_case("latest") => Ok(Some(ask.tip.number)),
+                Some(text) if text.eq_ignore_ascii_case("latest") => Ok(Some(latest)),
                 Some(text) if text.starts_with("0x") => {
                     let number = u64::from_str_radix(text.trim_start_matches("0x"), 16);
                     let wrong = |_| Fault::Params(format!("Error! Invalid parameter {name}"));
@@ -124,8 +124,8 @@ impl Query {
             }
         };
         let tip = ask.tip.number;
-        let first = number(first)?.unwrap_or(0);
-        let last = number(last)?.unwrap_or(NO_END);
+        let first = number(first, tip)?.unwrap_or(0);
+        let last = number(last, NO_END)?.unwrap_or(NO_END);
         let is_open = last >= NO_END;
         // A client that has read all blocks asks for those from the next one on.
         let is_next = first == tip + 1 && is_open;

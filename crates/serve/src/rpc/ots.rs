@@ -10,7 +10,7 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeSet, ops::ControlFlow};
-use txgraph::{BlockRange, Creation, FrameKind, NodeTransaction, Order, Trace};
+use txgraph::{BlockRange, Creation, FrameKind, NodeTransaction, Order, Trace, delegate};
 
 /// The most transactions of one page.
 const PAGE_MAX: u64 = 1000;
@@ -57,13 +57,13 @@ pub(super) fn block_details(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value>
 }
 
 pub(super) fn block_transactions(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
-    let (page, size) = (params.number(1)?, params.number(2)?);
+    let (page, size) = (params.number(1)?, page_size(params)?);
     ask.or_null(params.block(ask, 0).and_then(|number| {
         let block = ask.source.block(number, true)?;
         let count = block.transactions.len() as u64;
         // Pages are counted from the end of the block.
         let end = count.saturating_sub(page.saturating_mul(size));
-        let start = end.saturating_sub(size.min(PAGE_MAX));
+        let start = end.saturating_sub(size);
         let wanted = block.transactions.iter();
         let wanted: Vec<_> = wanted
             .filter(|it| (start..end).contains(&u64::from(it.index)))
@@ -179,19 +179,30 @@ pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
     if after(ask.tip.number)? <= nonce {
         return Ok(Value::Null);
     }
-    // The first block after which the nonce was used.
+    // The first block after which the nonce was used, of those whose state is stored: of a pruned
+    // node, the newest ones.
     let (mut first, mut last) = (0, ask.tip.number);
+    let mut unknown = None;
     while first < last {
         let middle = first.midpoint(last);
-        match after(middle)? > nonce {
-            true => last = middle,
-            false => first = middle + 1,
+        match after(middle) {
+            Ok(next) if next > nonce => last = middle,
+            Ok(_) => first = middle + 1,
+            Err(fault) if fault.is_missing() => {
+                unknown = Some(fault);
+                first = middle + 1;
+            }
+            Err(fault) => return Err(fault),
         }
     }
     let block = ask.source.block(first, false)?;
     let found = block.transactions.iter();
     let mut found = found.filter(|it| it.sender == sender && it.nonce() == nonce);
-    Ok(found.next().map_or(Value::Null, |it| data(it.hash)))
+    match (found.next(), unknown) {
+        (Some(it), _) => Ok(data(it.hash)),
+        (None, Some(fault)) => Err(fault),
+        (None, None) => Ok(Value::Null),
+    }
 }
 
 pub(super) fn contract_creator(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
@@ -204,10 +215,11 @@ pub(super) fn contract_creator(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Val
     ))
 }
 
-/// Where a contract was created, and by what unless it is in the genesis; `None` if it has no code.
+/// Where a contract was created, and by what unless it is in the genesis; `None` for an account without
+/// code, or that delegates to a contract.
 pub(crate) fn creation(ask: &Ask<'_>, contract: Address) -> Answer<Option<Creation>> {
     let code = ask.state(ask.tip.number, |state| state.code(contract))?;
-    if code.is_empty() {
+    if code.is_empty() || delegate(&code).is_some() {
         return Ok(None);
     }
     let Some(creation) = ask.source.creation_of(contract)? else {
@@ -216,7 +228,9 @@ pub(crate) fn creation(ask: &Ask<'_>, contract: Address) -> Answer<Option<Creati
         )));
     };
     match (creation.by, &creation.without_creator) {
-        (None, Some(why)) => Err(Fault::missing(why.clone())),
+        (None, Some(why)) => Err(Fault::missing(format!(
+            "the creation of {contract} is not known: {why}"
+        ))),
         _ => Ok(Some(creation)),
     }
 }

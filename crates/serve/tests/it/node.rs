@@ -142,6 +142,9 @@ fn calls_run_on_the_state_of_any_block() {
         json!([decimals, { "blockHash": hash }]),
         six.clone(),
     );
+    served.answers("eth_call", json!([decimals, hash]), six.clone());
+    let unknown = format!("0x{}", "12".repeat(32));
+    served.refuses("eth_call", json!([decimals, unknown]), -32000);
     // A transfer without a balance.
     let to = "0000000000000000000000000000000000000000000000000000000000000001";
     let transfer = json!({ "to": token, "input": format!("0xa9059cbb{to}{to}") });

@@ -56,6 +56,7 @@ fn blocks_are_shown_with_their_fees() {
         assert_eq!(paged, hashes);
     }
     served.answers("ots_getBlockDetails", json!([41]), Value::Null);
+    served.refuses("ots_getBlockTransactions", json!([4, 0, 1001]), -32602);
 }
 
 /// The call trees of the node name all who take part in a transaction.
@@ -224,4 +225,48 @@ fn senders_and_creators_are_found() {
     served.answers("ots_getContractCreator", json!([deployer]), Value::Null);
     served.answers("ots_hasCode", json!([token, "latest"]), true);
     served.answers("ots_hasCode", json!([token, 0]), false);
+}
+
+#[test]
+fn delegated_accounts_have_no_creator() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let served = Served::new(&fixture);
+    let delegated = "0x599a947fbb6ca1945a8cf1dbca79a52c3712e57a";
+    assert!(
+        (served
+            .result("eth_getCode", json!([delegated, "latest"]))
+            .as_str())
+        .is_some_and(|code| code.starts_with("0xef0100"))
+    );
+    served.answers("ots_getContractCreator", json!([delegated]), Value::Null);
+    let token = "0xde1b6df4b28b22e89b3074080a56d2f8038f88f0";
+    let both = format!("{token},{delegated}");
+    let rows = served.rows(&format!(
+        "module=contract&action=getcontractcreation&contractaddresses={both}"
+    ));
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["contractAddress"], token);
+}
+
+/// The state of old blocks is pruned, and the nonces of later ones are known all the same.
+#[test]
+fn nonces_are_found_where_old_states_are_pruned() {
+    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
+        return;
+    };
+    let served = Served::new(&fixture);
+    let by_nonce = "ots_getTransactionBySenderAndNonce";
+    let block = served.result("eth_getBlockByNumber", json!(["0x316", true]));
+    let transactions = block["transactions"].as_array().unwrap();
+    assert!(!transactions.is_empty());
+    for it in transactions {
+        let params = json!([it["from"], it["nonce"]]);
+        served.answers(by_nonce, params, it["hash"].clone());
+    }
+    // A block whose state is pruned.
+    let block = served.result("eth_getBlockByNumber", json!(["0x64", true]));
+    let old = &block["transactions"][0];
+    served.refuses(by_nonce, json!([old["from"], old["nonce"]]), 4444);
 }

@@ -62,7 +62,7 @@ pub use replay::{
     ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
     MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers,
     RunDifference, RunParts, SlotChange, SlotChanges, SlotHistory, Statement, StatementRow,
-    TransactionSummary, Unrecorded, VerifiedStatement,
+    TransactionSummary, Unrecorded, VerifiedStatement, delegate,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -186,7 +186,7 @@ fn documented_parameters_are_accepted_and_others_refused_by_name() {
             let fitting = match name {
                 "time_respecting" => query.replace("both", "out"),
                 // Amounts have one token.
-                "any_token" => query.replace("&max_flow=true", ""),
+                "any_token" | "routes" => query.replace("&max_flow=true", ""),
                 _ => query.clone(),
             };
             let least = one["minimum"].as_u64();

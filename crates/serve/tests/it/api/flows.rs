@@ -90,6 +90,10 @@ fn the_most_that_can_have_gone_is_that_of_the_library() {
         (&json!(false), &json!([]))
     );
     assert!(none["hints"][1].as_str().unwrap().contains("swaps"));
+    let both = served.get(&format!(
+        "/v1/path?from={END}&to={ROOT}&max_flow=true&routes=3"
+    ));
+    assert_eq!(both.status, 400, "{}", both.body);
     let plain = get(&served, &format!("path?from={ROOT}&to={END}"));
     assert_eq!(plain["flows"], Value::Null);
     let both = refused(&served, &format!("{path}&any_token=true"));

@@ -55,9 +55,16 @@ fn empty_and_unknown_values_are_not_guessed() {
     let served = Served::new(&fixture);
     missing(
         &served,
-        "module=logs&action=getLogs&fromBlock=41&toBlock=latest",
+        "module=logs&action=getLogs&fromBlock=42&toBlock=latest",
         "blocks above 40",
     );
+    // A client that has read all blocks asks for the next ones.
+    let next = served.query("module=logs&action=getLogs&fromBlock=41&toBlock=latest");
+    assert_eq!(next["message"], "No records found", "{next}");
+    for path in ["/api/", "/v2/api/"] {
+        let query = "chainid=735703&module=logs&action=getLogs&fromBlock=41";
+        assert_eq!(served.get(&format!("{path}?{query}")).json(), next);
+    }
     missing(
         &served,
         "module=logs&action=getLogs&fromBlock=0&toBlock=41",

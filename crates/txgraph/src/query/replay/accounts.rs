@@ -105,7 +105,7 @@ fn is_contract(state: &StateAt<'_>, account: &Account) -> Result<bool> {
 }
 
 /// The contract that code delegates to (EIP-7702); `None` for any other code.
-pub(super) fn delegate(code: &[u8]) -> Option<Address> {
+pub fn delegate(code: &[u8]) -> Option<Address> {
     Some(Address::new(
         code.strip_prefix(DELEGATION)?.try_into().ok()?,
     ))
