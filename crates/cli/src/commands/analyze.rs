@@ -68,8 +68,8 @@ pub(crate) struct AnalyzeArgs {
     /// For `volume`: the period, or `transaction` [default: day]
     ///
     /// Periods are in UTC, and weeks start on Monday. A row has the numbers of distinct senders and
-    /// receivers. A transaction with many receivers is an airdrop or a payout. Withdrawals belong to
-    /// none: those of a block have a row without one.
+    /// receivers. A transaction with many receivers is an airdrop or a payout. Withdrawals
+    /// of a block have a row without a transaction.
     #[arg(
         long, value_name = "PERIOD",
         value_parser = words(VolumeBy::ALL, VolumeBy::as_str), help_heading = "Output"
