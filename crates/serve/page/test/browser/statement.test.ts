@@ -65,7 +65,7 @@ test("a statement shows opening and closing balances, and what they were compare
     await page.fill("#statement-year", "1999");
     assert.equal(await page.inputValue("#statement-from"), "");
     await page.press("#statement-year", "Enter");
-    await card.locator("[role=alert]:has-text('1999')").waitFor();
+    await card.locator("[role=alert]:has-text('is before the first block')").waitFor();
   }));
 
 test("files of a statement are those that the server writes", () =>
@@ -92,7 +92,7 @@ test("files of a statement are those that the server writes", () =>
     // What the server refuses is said, and the file is not written.
     await page.fill("#statement-year", "1999");
     await card.locator("button:has-text('Download CSV')").click();
-    await card.locator("[role=alert]:has-text('1999')").waitFor();
+    await card.locator("[role=alert]:has-text('is before the first block')").waitFor();
   }));
 
 test("a statement that does not add up says so, and texts of others stay text", () => {
