@@ -85,8 +85,8 @@ pub struct VolumeCounter {
     addresses: Interner<Address>,
     transfers: u64,
     group: Group,
-    assets: BTreeMap<Asset, Sums>,
-    rows: Vec<(Group, Asset, Counts)>,
+    assets: BTreeMap<Asset, Open>,
+    rows: Vec<VolumeRow>,
 }
 
 /// A period or transaction.
@@ -102,23 +102,13 @@ enum Group {
     Withdrawals(u64),
 }
 
-/// The sums of an asset in the current group.
-#[derive(Debug, Default)]
-struct Sums {
-    counts: Counts,
+/// The row of an asset in the current group.
+#[derive(Debug)]
+struct Open {
+    row: VolumeRow,
     /// By number.
     senders: HashSet<u32>,
     receivers: HashSet<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    transfers: u64,
-    sum: AmountSum,
-    senders: u64,
-    receivers: u64,
-    first_block: u64,
-    last_block: u64,
 }
 
 impl VolumeCounter {
@@ -149,18 +139,28 @@ impl VolumeCounter {
             self.close();
             self.group = group;
         }
-        let sums = self.assets.entry(Asset::of(transfer)).or_default();
-        let counts = &mut sums.counts;
-        if counts.transfers == 0 {
-            counts.first_block = transfer.block_number;
-        }
-        counts.last_block = transfer.block_number;
-        counts.transfers += 1;
-        counts.sum += widen(transfer.value);
         let from = self.addresses.intern(transfer.from_address)?;
         let to = self.addresses.intern(transfer.to_address)?;
-        sums.senders.insert(from);
-        sums.receivers.insert(to);
+        let asset = Asset::of(transfer);
+        let open = self.assets.entry(asset).or_insert_with(|| Open {
+            row: VolumeRow {
+                group: group.name(self.settings.by),
+                asset,
+                transfers: 0,
+                sum: AmountSum::ZERO,
+                senders: 0,
+                receivers: 0,
+                first_block: transfer.block_number,
+                last_block: transfer.block_number,
+            },
+            senders: HashSet::default(),
+            receivers: HashSet::default(),
+        });
+        open.row.transfers += 1;
+        open.row.sum += widen(transfer.value);
+        open.row.last_block = transfer.block_number;
+        open.senders.insert(from);
+        open.receivers.insert(to);
         self.transfers += 1;
         Ok(())
     }
@@ -177,14 +177,12 @@ impl VolumeCounter {
 
     /// Ends the current group.
     fn close(&mut self) {
-        for (asset, sums) in std::mem::take(&mut self.assets) {
-            let counts = Counts {
-                senders: sums.senders.len() as u64,
-                receivers: sums.receivers.len() as u64,
-                ..sums.counts
-            };
-            self.rows.push((self.group, asset, counts));
-        }
+        let closed = std::mem::take(&mut self.assets).into_values();
+        self.rows.extend(closed.map(|open| VolumeRow {
+            senders: open.senders.len() as u64,
+            receivers: open.receivers.len() as u64,
+            ..open.row
+        }));
     }
 
     /// The volume of the transfers.
@@ -195,37 +193,27 @@ impl VolumeCounter {
         match order {
             // Sorting is stable, so ties keep the order of the chain.
             Some(PairOrder::Amount) => {
-                (self.rows).sort_by_key(|(_, asset, counts)| (*asset, Reverse(counts.sum)));
+                (self.rows).sort_by_key(|row| (row.asset, Reverse(row.sum)));
             }
             Some(PairOrder::Count) => {
-                (self.rows).sort_by_key(|(_, _, counts)| Reverse(counts.transfers));
+                (self.rows).sort_by_key(|row| Reverse(row.transfers));
             }
             Some(PairOrder::Address) | None => {}
         }
         let mut listed = (None, 0);
-        self.rows.retain(|(_, asset, _)| {
+        self.rows.retain(|row| {
             // Sums of different assets cannot be compared, so each asset has its first rows.
-            let list = (order == Some(PairOrder::Amount)).then_some(*asset);
+            let list = (order == Some(PairOrder::Amount)).then_some(row.asset);
             if listed.0 != Some(list) {
                 listed = (Some(list), 0);
             }
             listed.1 += 1;
             limit.is_none_or(|limit| listed.1 <= limit)
         });
-        let row = |(group, asset, counts): (Group, Asset, Counts)| VolumeRow {
-            group: group.name(by),
-            asset,
-            transfers: counts.transfers,
-            sum: counts.sum,
-            senders: counts.senders,
-            receivers: counts.receivers,
-            first_block: counts.first_block,
-            last_block: counts.last_block,
-        };
         Volume {
             by,
             total,
-            rows: self.rows.into_iter().map(row).collect(),
+            rows: self.rows,
         }
     }
 }
