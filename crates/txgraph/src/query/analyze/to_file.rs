@@ -6,7 +6,7 @@ use crate::{
     outputs::{Format, Planned},
 };
 use serde_json::{Map, Value, json};
-use std::{path::Path, str::FromStr};
+use std::{borrow::Cow, path::Path, str::FromStr};
 use txgraph_analysis::{Column, ColumnType, Table, Value as Cell};
 use txgraph_export::{Metadata, TableFormat, Target, Written};
 use txgraph_labels::Labels;
@@ -102,10 +102,6 @@ impl Analysis<'_> {
             ..
         } = &self.graph;
         let about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
-        let labeled: Vec<_> = match self.labels.is_empty() {
-            true => Vec::new(),
-            false => (self.tables.iter().map(|it| with_labels(it, &self.labels))).collect(),
-        };
         let document = Document {
             metadata: &about,
             fields: &|| {
@@ -116,7 +112,10 @@ impl Analysis<'_> {
             },
             table: &|name| {
                 let table = self.table(name)?;
-                Ok(labeled.iter().find(|it| it.id == table.id).unwrap_or(table))
+                Ok(match self.labels.is_empty() {
+                    true => Cow::Borrowed(table),
+                    false => Cow::Owned(with_labels(table, &self.labels)),
+                })
             },
         };
         write_document(self.source, outputs, &document)
@@ -153,7 +152,7 @@ pub(in crate::query) struct Document<'a> {
     /// The fields of the JSON document, after the metadata.
     pub(in crate::query) fields: &'a dyn Fn() -> Map<String, Value>,
     /// A table by its id; without one, the main table.
-    pub(in crate::query) table: &'a dyn Fn(Option<&str>) -> Result<&'a Table>,
+    pub(in crate::query) table: &'a dyn Fn(Option<&str>) -> Result<Cow<'a, Table>>,
 }
 
 /// Writes a result to each output, except as human-readable tables.
@@ -187,7 +186,7 @@ pub(in crate::query) fn write_table(
     let document = Document {
         metadata,
         fields: &fields,
-        table: &|_| Ok(table),
+        table: &|_| Ok(Cow::Borrowed(table)),
     };
     write_document(source, outputs, &document)
 }
@@ -211,7 +210,7 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
         AnalysisFormat::Table(format) => {
             let table = (document.table)(table.as_deref())?;
             Some(txgraph_export::write_table(
-                table, *format, about, target, *overwrite,
+                &table, *format, about, target, *overwrite,
             )?)
         }
     })

@@ -7,6 +7,7 @@ use crate::{
 };
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::{Metadata, Written};
 use txgraph_graph::{AmountSum, widen};
@@ -117,7 +118,7 @@ impl AccountStatement<'_> {
         let document = Document {
             metadata: &about,
             fields: &|| self.fields(),
-            table: &|name| self.table(name),
+            table: &|name| self.table(name).map(Cow::Borrowed),
         };
         write_document(self.source, outputs, &document)
     }
