@@ -111,10 +111,9 @@ impl<'a> Ask<'a> {
                 let number = number.ok_or_else(|| Fault::Params("invalid block number".into()))?;
                 self.not_above_tip(number)
             }
-            Some(Value::String(text)) => match text.parse() {
-                // A number has no more than 16 digits.
-                Ok(hash) if text.len() == 66 => self.block_by_hash(hash),
-                _ => self.block_by_text(text),
+            Some(Value::String(text)) => match parse_hash(text) {
+                Some(hash) => self.block_by_hash(hash),
+                None => self.block_by_text(text),
             },
             Some(Value::Object(fields)) => {
                 match (fields.get("blockHash"), fields.get("blockNumber")) {
