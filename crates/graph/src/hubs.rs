@@ -23,6 +23,9 @@ pub(crate) fn counterparty_counts(
     addresses: &[Address],
     before: &ScanReport,
 ) -> Result<HashMap<Address, u64>, SearchError> {
+    if addresses.is_empty() {
+        return Ok(HashMap::default());
+    }
     let request = &SearchRequest {
         direction: Direction::Both,
         ..request.clone()
@@ -32,11 +35,11 @@ pub(crate) fn counterparty_counts(
     let others: Vec<_> = (addresses.iter().copied())
         .filter(|address| hubs.binary_search(address).is_err())
         .collect();
-    let mut counterparties: HashMap<Address, HashSet<Address>> =
-        others.iter().map(|it| (*it, HashSet::default())).collect();
     if others.is_empty() {
         return Ok(HashMap::default());
     }
+    let mut counterparties: HashMap<Address, HashSet<Address>> =
+        others.iter().map(|it| (*it, HashSet::default())).collect();
     let most = usize::try_from(HUB_COUNTERPARTIES).unwrap_or(usize::MAX);
     let report = scan(source, &scan_request(request, Some(&others)), |batch| {
         for it in batch {

@@ -32,7 +32,7 @@ const ERROR_BYTES: u64 = 1 << 16;
 /// Bytes of an answer that a message is made of.
 const SHOWN_BYTES: usize = 1 << 16;
 
-/// A call.
+/// A call of a method.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// The parameters, an array.
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Asks one call whose answer must not be refused.
+    /// Makes one call whose answer must not be refused.
     pub(crate) fn ask_one<T: DeserializeOwned + Send>(
         &self,
         method: &'static str,
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Asks calls, in batches. Returns an answer or a refusal for each, in their order.
+    /// Makes calls, in batches. Returns an answer or a refusal for each, in their order.
     ///
     /// Repeats what fails for a while. Refusals that mean that the server is busy are repeated,
     /// too.

@@ -32,7 +32,7 @@ pub(crate) const RECEIPT: &str = "eth_getTransactionReceipt";
 pub struct RpcOptions {
     /// The chain ID that the server must have.
     pub chain_id: Option<u64>,
-    /// The number of blocks that a thread reads at a time; `None`: chosen by the call.
+    /// The number of blocks that a thread reads at a time; `None`: chosen by the request.
     pub chunk_blocks: Option<u64>,
     /// Whether the receipts root of every block is recomputed.
     pub verify: bool,
@@ -173,7 +173,7 @@ impl RpcNode {
         self.finalized.is_none_or(|finalized| block > finalized)
     }
 
-    /// Asks one call for each block.
+    /// Makes one call for each block.
     pub(crate) fn by_block<T: DeserializeOwned + Send>(
         &self,
         method: &'static str,
@@ -184,7 +184,7 @@ impl RpcNode {
         self.present(method, &asked)
     }
 
-    /// Asks calls about blocks, and again those whose answer is `null`: the servers behind a
+    /// Makes calls about blocks, and repeats those whose answer is `null`: the servers behind a
     /// URL may be a few blocks apart.
     pub(crate) fn present<T: DeserializeOwned + Send>(
         &self,

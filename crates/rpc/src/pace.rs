@@ -16,7 +16,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Pace {
     /// The time of one call.
     interval: Duration,
-    /// When the next call may be asked.
+    /// When the next call may be made.
     next: Mutex<Option<Instant>>,
     /// Requests that may still start.
     free: Mutex<usize>,
