@@ -250,6 +250,13 @@ def test_calls_that_execute_nothing_warn(node):
     with pytest.warns(UserWarning, match="has no code at the end of block 40"):
         called = node.call(ROOT)
     assert called.success and called.values == []
+    # A contract may be created here later.
+    unused = "0x" + "ab" * 20
     with pytest.warns(UserWarning, match="has no code"):
-        assert node.balance(ROOT, token=ROOT) == 0
+        assert node.balance(ROOT, token=unused) == 0
+
+
+def test_accounts_without_code_are_not_tokens(node):
+    with pytest.raises(txgraph.Failed, match="is not a token: it does not answer balanceOf"):
+        node.balance(ROOT, token=ROOT)
 
