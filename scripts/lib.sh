@@ -68,6 +68,10 @@ tested=(--workspace --locked
     --features "txgraph-replay/oracle,txgraph-bench/evm,txgraph-lake/s3")
 [ -n "${WITH_CLUSTERS:-}" ] || tested+=(--exclude txgraph-distributed)
 
+# build_tested TARGET…: builds programs or libraries as the tests have built them. With a test among its
+# targets, cargo selects the features of dependencies that tests need; without, it compiles 100 crates again.
+build_tested() { cargo build "${tested[@]}" --test tidy "$@"; }
+
 # need_txgraph [PATH]: sets $txgraph to PATH, to TXGRAPH, or to a program that is built now.
 need_txgraph() {
     local named=${1:-${TXGRAPH:-}}
@@ -75,7 +79,7 @@ need_txgraph() {
     [ -z "$txgraph" ] || return 0
     need_build
     say "building txgraph"
-    cargo build "${tested[@]}" --bin txgraph
+    build_tested --bin txgraph
     txgraph=$CARGO_TARGET_DIR/debug/txgraph
 }
 
@@ -232,7 +236,7 @@ need_deny() {
     deny=$tools/cargo-deny-$release/bin/cargo-deny
     [ ! -x "$deny" ] || return 0
     say "building cargo-deny $release"
-    # Little optimization: it runs for a second.
-    CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+    # Without optimization: it runs for seconds.
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         cargo install --locked "cargo-deny@$release" --root "$tools/cargo-deny-$release"
 }

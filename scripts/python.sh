@@ -37,7 +37,7 @@ test_wheel() {
     say "building the wheel for tests"
     rm -rf "$home/package" "$home/wheels"
     mkdir -p "$home/package" "$home/wheels"
-    cargo build "${tested[@]}" --lib --bin txgraph --bin chaingen
+    build_tested --lib --bin txgraph --bin chaingen
     (cd python && run_maturin pep517 write-dist-info --metadata-directory "$home/package" --interpreter "$python")
     cp -r python/txgraph "$home/package/"
     cp "$CARGO_TARGET_DIR/debug/lib_native.so" "$home/package/txgraph/_native.abi3.so"
