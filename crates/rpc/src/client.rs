@@ -8,7 +8,14 @@ use crate::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::{io::Read, sync::Arc, time::Duration};
+use std::{
+    io::{ErrorKind, Read},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use txgraph_work::{Attempts, CancelFlag, Retry, RetryStep};
 use ureq::{
     Agent, RequestBuilder,
@@ -66,6 +73,8 @@ pub(crate) struct Client {
     pace: Pace,
     batch: Adaptive,
     retry: Retry,
+    /// Whether the server has answered a request. One that was never reached may be named wrongly.
+    is_reached: AtomicBool,
     pub(crate) cancel: CancelFlag,
 }
 
@@ -103,6 +112,7 @@ impl Client {
             agent: agent(&endpoint, endpoint.settings.connections),
             endpoint,
             retry,
+            is_reached: AtomicBool::new(false),
             cancel,
         }
     }
@@ -262,9 +272,14 @@ impl Client {
             ureq::Error::Timeout(_) => Trouble::TooMuch(self.late()),
             error => match certificate_problem(&error) {
                 Some(what) => Trouble::Fatal(self.failed(group, what)),
+                None if is_refused(&error) && !self.is_reached.load(Relaxed) => {
+                    let what = format!("no server listens there: {}", self.masked(&error));
+                    Trouble::Fatal(self.failed(group, what))
+                }
                 None => Trouble::Again(self.masked(&error), Duration::ZERO),
             },
         })?;
+        self.is_reached.store(true, Relaxed);
         let status = response.status().as_u16();
         let pause = response.headers().get("retry-after");
         let pause = pause.and_then(|pause| pause.to_str().ok()?.trim().parse().ok());
@@ -282,7 +297,7 @@ impl Client {
             .as_reader()
             .take(limit.saturating_add(1));
         if let Err(error) = reader.read_to_end(&mut bytes) {
-            let is_late = error.kind() == std::io::ErrorKind::TimedOut
+            let is_late = error.kind() == ErrorKind::TimedOut
                 || matches!(inner(&error), Some(ureq::Error::Timeout(_)));
             return Err(match is_late {
                 true => Trouble::TooMuch(self.late()),
@@ -424,6 +439,11 @@ impl Client {
 /// The error of the HTTP client inside an error of reading.
 fn inner(error: &std::io::Error) -> Option<&ureq::Error> {
     error.get_ref()?.downcast_ref()
+}
+
+/// Whether nothing listens at the address.
+fn is_refused(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// The problem with the server's certificate, if it made the request fail.
