@@ -25,15 +25,14 @@ impl Requests {
         let traces = fixture
             .has("call-traces")
             .then(|| fixture.lines("call-traces"));
+        let mut called = BTreeSet::new();
         for line in traces.into_iter().flatten().skip(1) {
-            let before = addresses.len();
             for one in line["result"].as_array().unwrap() {
-                inside(&one["result"], &mut addresses);
-            }
-            if before > 3 * most {
-                break;
+                inside(&one["result"], &mut called);
             }
         }
+        let apart = (called.len() / (2 * most)).max(1);
+        addresses.extend(called.into_iter().step_by(apart));
         addresses.insert(format!("0x{}", "00".repeat(20)));
         addresses.insert(format!("0x{}", "17".repeat(20)));
         let (third, half) = (tip / 3, tip / 2);
