@@ -5,8 +5,8 @@
 #
 # Large data directories written by a real node are read from ../shared/fixtures (or
 # TXGRAPH_FIXTURES) if they exist. Without them, the tests that need one print `skipped: …`
-# and the fixtures in testdata/ cover the reader. The first build takes 13 to 25 minutes
-# on 2 cores; with clusters (WITH_CLUSTERS=1), it took 30.
+# and the fixtures in testdata/ cover the reader. The first build with clusters (WITH_CLUSTERS=1)
+# took 27 minutes on 2 slow cores, 52 of CPU; without them, it takes less.
 #
 #   scripts/test.sh                  all of them
 #   scripts/test.sh reorg            tests whose name contains `reorg`
