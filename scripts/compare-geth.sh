@@ -15,7 +15,7 @@ go_peer compare-geth
 say "building our side"
 profile=${PROFILE:-release}
 if [ "$profile" = dev ]; then
-    build_tested --bin txgraph-bench
+    build_tested
 else
     cargo build --profile "$profile" --locked -p txgraph-bench --features evm
 fi

@@ -68,9 +68,10 @@ tested=(--workspace --locked
     --features "txgraph-replay/oracle,txgraph-bench/evm,txgraph-lake/s3")
 [ -n "${WITH_CLUSTERS:-}" ] || tested+=(--exclude txgraph-distributed)
 
-# build_tested TARGET…: builds programs or libraries as the tests have built them. With a test among its
-# targets, cargo selects the features of dependencies that tests need; without, it compiles 100 crates again.
-build_tested() { cargo build "${tested[@]}" --test tidy "$@"; }
+# build_tested TARGET…: builds programs or libraries as the tests have built them. With a test and the benchmark
+# among its targets, cargo selects features and profiles of shared dependencies as for all tests; without them, it
+# compiles 100 crates again.
+build_tested() { cargo build "${tested[@]}" --test tidy --bin txgraph-bench "$@"; }
 
 # need_txgraph [PATH]: sets $txgraph to PATH, to TXGRAPH, or to a program that is built now.
 need_txgraph() {
