@@ -13,7 +13,9 @@ need_build
 venv=$CARGO_TARGET_DIR/lake-s3-venv
 need_venv "$venv" 'moto[s3,server]>=5.1,<6'
 say "building the tests"
-cargo test "${tested[@]}" --lib --test it --no-run
+# With the benchmark, as build_tested.
+wanted=("${tested[@]}" --lib --test it --bin txgraph-bench)
+cargo test "${wanted[@]}" --no-run
 
 port=$("$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 log=$(mktemp)
@@ -40,7 +42,7 @@ done
 request PUT lake-test
 export TXGRAPH_S3_BUCKET=lake-test
 say "lakes in a bucket"
-cargo test "${tested[@]}" --lib --test it -- bucket:: s3::
+cargo test "${wanted[@]}" -- bucket:: s3::
 say "refused credentials"
 request POST moto-api/reset-auth 0
-TXGRAPH_S3_REFUSES=1 cargo test "${tested[@]}" --test it -- s3::refused
+TXGRAPH_S3_REFUSES=1 cargo test "${wanted[@]}" -- s3::refused

@@ -6,5 +6,5 @@
 need_build
 
 say "writing saved queries, mistakes, and small graphs in every format"
-UPDATE_GOLDEN=1 cargo test "${tested[@]}" --test it -- query::saved_queries mistakes:: golden::
+UPDATE_GOLDEN=1 cargo test "${tested[@]}" --test it --bin txgraph-bench -- query::saved_queries mistakes:: golden::
 git --no-pager diff --stat -- testdata/golden crates/export/tests/golden
