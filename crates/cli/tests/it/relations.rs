@@ -146,7 +146,7 @@ fn routes_are_those_of_all_transfers() {
         sample.ok("index build --index idx -q");
         let mut lengths = BTreeSet::new();
         for to in &ends {
-            for hops in [2, 6] {
+            for hops in [1, 3, 6] {
                 let line = format!("path {from} {to} -n {hops} --any-token");
                 let found = json(&sample, &line);
                 assert_eq!(
