@@ -54,7 +54,7 @@ pub use paths::{flows_as_json, route_remarks, routes_cut_words};
 #[cfg(feature = "replay")]
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,
-    TokenNames, Tokens, Trace, TransactionName,
+    TokenNames, Tokens, Trace, TransactionName, delegate,
 };
 #[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
@@ -62,7 +62,7 @@ pub use replay::{
     ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
     MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers,
     RunDifference, RunParts, SlotChange, SlotChanges, SlotHistory, Statement, StatementRow,
-    TransactionSummary, Unrecorded, VerifiedStatement, delegate,
+    TransactionSummary, Unrecorded, VerifiedStatement,
 };
 #[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};

@@ -32,13 +32,13 @@ mod token;
 #[cfg(feature = "export")]
 mod transaction;
 
-#[cfg(feature = "export")]
 pub use accounts::delegate;
 #[cfg(feature = "export")]
 pub use approvals::{Approval, ApprovalKind, Approvals, GrantedApproval, OpenApprovals};
 pub use call::{Call, CallResult};
 #[cfg(feature = "export")]
 pub use contract_facts::ContractFacts;
+#[cfg(feature = "export")]
 pub use creation::{Creation, Creator};
 #[cfg(feature = "export")]
 pub use difference::{RunDifference, RunParts};
