@@ -103,6 +103,7 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         .parse()
         .map_err(|_| Error::Usage(format!("{port} is not a port")))?;
     let (tls, bind) = args.tls.load(args.listen)?;
+    check_ports(bind, [args.port, args.grpc_port])?;
     if let Some(tls) = &tls {
         for port in [args.port, args.grpc_port] {
             tls.open_gate(SocketAddr::new(args.listen, port)).await?;
@@ -153,6 +154,19 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         true => Ok(()),
         false => Err(start_again()),
     }
+}
+
+/// Refuses ports that are taken. Ballista would register the executor first, and then end: queries
+/// would be sent to it in the meantime, and each new start would repeat that.
+fn check_ports(host: IpAddr, ports: [u16; 2]) -> Result<()> {
+    let listen = |port| {
+        let address = SocketAddr::new(host, port);
+        std::net::TcpListener::bind(address)
+            .map_err(|error| Error::Usage(format!("cannot listen on {address}: {error}")))
+    };
+    // At the same time, so that one port for both is refused, too.
+    let _listeners = [listen(ports[0])?, listen(ports[1])?];
+    Ok(())
 }
 
 /// Waits until a scheduler accepts connections, or a signal came.

@@ -1,8 +1,11 @@
 //! Clusters that cannot answer, or lose processes, give the right result or a precise error.
 
-use crate::harness::{Cluster, driver, run, settings};
+use crate::harness::{Cluster, driver, free_port, run, settings};
 use std::{
-    fs, thread,
+    fs,
+    net::TcpListener,
+    process::Command,
+    thread,
     time::{Duration, Instant},
 };
 use txgraph_testkit::fixtures;
@@ -16,6 +19,27 @@ fn a_scheduler_that_does_not_run_is_named() {
     let found = run(&mut driver(folder.path(), &line));
     assert_eq!(found.status, 1, "{found:?}");
     assert!(found.stderr.contains("scheduler 127.0.0.1:1"), "{found:?}");
+}
+
+#[test]
+fn an_executor_without_a_free_port_is_an_error() {
+    let cluster = Cluster::start(&[]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let free = free_port();
+    for (port, grpc_port, named) in [(port, free, port), (free, port, port), (free, free, free)] {
+        let mut executor = Command::new(env!("CARGO_BIN_EXE_txgraph-executor"));
+        executor
+            .args(["--scheduler", &cluster.address(), "--work-dir"])
+            .arg(cluster.folder.path())
+            .args(["--port", &port.to_string()])
+            .args(["--grpc-port", &grpc_port.to_string()]);
+        let found = run(&mut executor);
+        assert_eq!(found.status, 2, "{found:?}");
+        let message = format!("cannot listen on 127.0.0.1:{named}");
+        assert!(found.stderr.contains(&message), "{found:?}");
+    }
+    cluster.wait(0);
 }
 
 #[test]

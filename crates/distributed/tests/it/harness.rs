@@ -6,7 +6,10 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicU16, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -66,10 +69,17 @@ impl Process {
     }
 }
 
-/// A port that nothing uses at the moment.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// A port that nothing uses at the moment, and that this process did not give before. It is below
+/// the ports that the system chooses for connections.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + std::process::id() % 20_000;
+    loop {
+        let port = u16::try_from(first).unwrap() + NEXT.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Options that name the source of an executor, and its chain.
