@@ -18,6 +18,7 @@ mod fans;
 mod finding;
 mod history;
 mod mixers;
+mod movement;
 mod peel_chains;
 #[cfg(test)]
 mod plain;

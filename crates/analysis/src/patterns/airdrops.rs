@@ -7,6 +7,7 @@ use super::{
 use crate::table::transaction_name;
 use std::collections::BTreeSet;
 use txgraph_graph::widen;
+use txgraph_transfers::Kind;
 
 /// The fewest receivers.
 const RECEIVERS: usize = 10;
@@ -14,7 +15,8 @@ const RECEIVERS: usize = 10;
 pub(super) fn rule() -> String {
     format!(
         "one transaction pays a token from one address, or by minting, to at least {RECEIVERS} \
-         receivers. Payouts of services look the same"
+         receivers that give no other token for it in the transaction. Withdrawals of validators are no \
+         airdrops. Payouts of services look the same"
     )
 }
 
@@ -29,8 +31,9 @@ pub(super) fn find(history: &History) -> Vec<Found> {
         paid.clear();
         if transaction.len() >= RECEIVERS {
             let moved = (first..).zip(transaction);
-            let moved = moved.filter(|(_, it)| {
-                !it.value.is_zero() && it.from != it.to && !history.is_zero(it.to)
+            let moved = moved.filter(|(number, it)| {
+                let is_move = !it.value.is_zero() && it.from != it.to && !history.is_zero(it.to);
+                is_move && it.kind != Kind::Withdrawal && !history.is_bought(*number)
             });
             paid.extend(moved.map(|(number, it)| (it.from, number)));
             paid.sort_unstable();

@@ -2,7 +2,8 @@
 
 use super::{
     finding::{Evidence, Found, Pattern, counted},
-    history::{History, Movement},
+    history::History,
+    movement::Movement,
 };
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +18,11 @@ const SHARES: usize = 3;
 
 pub(super) fn rule() -> String {
     format!(
-        "a spender takes a token of at least {VICTIMS} owners in transactions that they did not \
+        "a spender takes tokens of at least {VICTIMS} owners in transactions that they did not \
          sign and in which they get nothing, each after an approval of the owner for the spender \
          in the blocks of the query. The spender signed the transaction, or is the contract that \
-         it calls. One address gains the token in at least half of the transactions. If two or more \
-         gain it in one, the loot is split. Services that collect payments look the same"
+         it calls. One address gains tokens in at least half of the transactions. If two or more \
+         gain one in a transaction, the loot is split. Services that collect payments look the same"
     )
 }
 
@@ -262,26 +263,25 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Opt
     // By number of the address, what it gained: in all transactions, and in those with a split.
     let mut gained: BTreeMap<u32, AmountSum> = BTreeMap::new();
     let mut shared: BTreeMap<u32, AmountSum> = BTreeMap::new();
-    // In how many transactions with the token it gained, and how many there are.
+    // In how many transactions it gained any of the tokens.
     let mut times: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut with_token = 0usize;
     let (mut transactions, mut splits) = (0usize, 0usize);
     let place = |pull: &Pull| history.get(pull.number).transaction();
     for of_transaction in pulls.chunk_by(|a, b| place(a) == place(b)) {
         transactions += 1;
         let mut is_split = false;
+        let mut receivers: BTreeSet<u32> = BTreeSet::new();
         let assets: BTreeSet<u32> = of_transaction.iter().map(|pull| pull.asset).collect();
         for of_asset in assets {
             let taken = of_transaction.iter().filter(|pull| pull.asset == of_asset);
             let loot = Loot::of(history, taken);
             is_split |= loot.gains.len() > 1;
             evidence.extend(loot.evidence);
+            receivers.extend(loot.gains.keys());
             if of_asset != asset {
                 continue;
             }
-            with_token += 1;
             for (receiver, gain) in &loot.gains {
-                *times.entry(*receiver).or_default() += 1;
                 *gained.entry(*receiver).or_default() += *gain;
                 if loot.gains.len() > 1 {
                     *shared.entry(*receiver).or_default() += *gain;
@@ -289,11 +289,14 @@ fn found(history: &History, address: u32, victims: usize, pulls: &[Pull]) -> Opt
             }
         }
         splits += usize::from(is_split);
+        for receiver in receivers {
+            *times.entry(receiver).or_default() += 1;
+        }
     }
     if times
         .values()
         .max()
-        .is_none_or(|most| 2 * most < with_token)
+        .is_none_or(|most| 2 * most < transactions)
     {
         return None;
     }

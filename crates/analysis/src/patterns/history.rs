@@ -1,31 +1,12 @@
 //! The transfers in order, and by account.
 
-use super::finding::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS};
-use alloy_primitives::{Address, U256};
+use super::{
+    finding::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS},
+    movement::{Movement, Trade, trades},
+};
+use alloy_primitives::Address;
 use txgraph_graph::{Csr, Interner, SearchError, widen};
-use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
-
-/// A fungible transfer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Movement {
-    pub(super) position: Position,
-    /// Numbers of accounts: an address with one token.
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) value: U256,
-    pub(super) kind: Kind,
-}
-
-impl Movement {
-    pub(super) const fn block(&self) -> u64 {
-        self.position.block
-    }
-
-    /// The transaction, in the order of the chain.
-    pub(super) const fn transaction(&self) -> (u64, u32) {
-        (self.position.block, self.position.tx)
-    }
-}
+use txgraph_transfers::{Position, TokenStandard, Transfer};
 
 /// All transfers. Numbers of transfers ascend in the order of the chain.
 #[derive(Debug)]
@@ -40,6 +21,8 @@ pub(super) struct History {
     /// By account: whether it is one of the zero address.
     is_zero: Vec<bool>,
     is_hub: Vec<bool>,
+    /// By transfer: whether it is part of a trade.
+    trades: Vec<Trade>,
     /// Whether nothing was added since it was sorted.
     is_sorted: bool,
     pub(super) transfers: u64,
@@ -55,6 +38,7 @@ impl Default for History {
             by_account: Csr::group(0, std::iter::empty),
             is_zero: Vec::new(),
             is_hub: Vec::new(),
+            trades: Vec::new(),
             is_sorted: false,
             transfers: 0,
         }
@@ -119,6 +103,19 @@ impl History {
             others.len() > HUB_COUNTERPARTIES
         });
         self.is_hub = is_hub.collect();
+        self.trades = trades(&self.movements, |account| self.accounts.value(account));
+    }
+
+    /// Whether a transfer is part of a trade: in its transaction, its sender gains another token, or its
+    /// receiver loses one.
+    pub(super) fn is_trade(&self, number: u32) -> bool {
+        let trade = self.trades[number as usize];
+        trade.sells || trade.buys
+    }
+
+    /// Whether the receiver of a transfer loses another token in its transaction.
+    pub(super) fn is_bought(&self, number: u32) -> bool {
+        self.trades[number as usize].buys
     }
 
     /// The number of accounts.

@@ -8,7 +8,7 @@ use super::{
 };
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_transfers::Transfer;
+use txgraph_transfers::{Kind, Transfer};
 
 /// A finding: its addresses, and the positions of its transfers in the list with their roles.
 pub(super) type Plain = (
@@ -48,6 +48,32 @@ impl List<'_> {
 
     fn block(&self, at: usize) -> u64 {
         self.0[at].block_number
+    }
+
+    /// Whether the address at one end of a transfer has more (`true`) or less of another token after the
+    /// transaction.
+    fn has_other(&self, at: usize, address: Address, more: bool) -> bool {
+        let transfer = &self.0[at];
+        let together = (self.0.iter()).filter(|it| it.transaction() == transfer.transaction());
+        let mut changes: BTreeMap<Option<Address>, i128> = BTreeMap::new();
+        for it in together {
+            let value: i128 = it.value.to();
+            let change =
+                i128::from(it.to_address == address) - i128::from(it.from_address == address);
+            *changes.entry(it.token_address).or_default() += change * value;
+        }
+        changes.remove(&transfer.token_address);
+        changes
+            .values()
+            .any(|change| if more { *change > 0 } else { *change < 0 })
+    }
+
+    fn is_bought(&self, at: usize) -> bool {
+        self.has_other(at, self.0[at].to_address, false)
+    }
+
+    fn is_trade(&self, at: usize) -> bool {
+        self.is_bought(at) || self.has_other(at, self.0[at].from_address, true)
     }
 
     /// Whether four different ends are within a window that begins at some transfer.
@@ -235,7 +261,8 @@ impl List<'_> {
                 continue;
             };
             let all = self.of((address, self.0[*first as usize].token_address));
-            for paid in all.iter().filter(|at| self.0[**at].to_address == address) {
+            let is_paid = |at: &&usize| self.0[**at].to_address == address && !self.is_trade(**at);
+            for paid in all.iter().filter(is_paid) {
                 let is_next = |at: &&usize| {
                     **at > *paid
                         && self.0[**at].from_address == address
@@ -243,6 +270,7 @@ impl List<'_> {
                         && self.block(**at) - self.block(*paid) <= WINDOW
                         && self.value(**at) <= self.value(*paid)
                         && self.value(**at) * 10 >= self.value(*paid) * 9
+                        && !self.is_trade(**at)
                         && !used.contains(*at)
                 };
                 let from = self.0[*paid].from_address;
@@ -289,7 +317,8 @@ impl List<'_> {
                 && self.block(next) <= self.block(first) + WINDOW
                 && !used.contains(&next)
                 && self.value(next) <= self.value(first)
-                && self.value(next) * 10 >= self.value(first) * 9;
+                && self.value(next) * 10 >= self.value(first) * 9
+                && !self.is_trade(next);
             if !goes_on {
                 continue;
             }
@@ -317,7 +346,8 @@ impl List<'_> {
                 && !it.value.is_zero()
                 && it.from_address != it.to_address
                 && !it.from_address.is_zero()
-                && !it.to_address.is_zero();
+                && !it.to_address.is_zero()
+                && !self.is_trade(first);
             let mut returns = Vec::new();
             if is_start {
                 self.returns(&mut vec![first], &used, &mut returns);
@@ -467,7 +497,8 @@ impl List<'_> {
         let mut paid: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, it) in self.0.iter().enumerate() {
             let ends = it.from_address != it.to_address && !it.to_address.is_zero();
-            if ends && !it.value.is_zero() {
+            let is_free = it.kind != Kind::Withdrawal && !self.is_bought(at);
+            if ends && is_free && !it.value.is_zero() {
                 let key = (it.transaction(), it.from_address, it.token_address);
                 paid.entry(key).or_default().push(at);
             }

@@ -4,7 +4,8 @@
 //! For each transfer, a search by number of transfers keeps the earliest arrival at each address.
 //! An earlier arrival can do all that a later one can, so this finds the earliest return among
 //! all routes, and of those the one with the fewest transfers. Only transfers inside of a
-//! strongly connected component, without hubs, can be part of one.
+//! strongly connected component, without hubs, can be part of one. Transfers of a trade cannot: pools and
+//! their users pay each other all the time.
 
 use super::{
     finding::{Found, Pattern, REST_PERCENT, WINDOW, counted, is_rest},
@@ -22,7 +23,7 @@ pub(super) fn rule() -> String {
     format!(
         "2 to {TRANSFERS} transfers of a token in later and later transactions, within {WINDOW} \
          blocks, the last to the sender of the first; each is {REST_PERCENT} to 100 % of the \
-         first. A transfer is part of one round trip at most: of the first sender's earliest \
+         first. Not through trades or hubs. A transfer is part of one round trip at most: of the first sender's earliest \
          return. Rounds through the same addresses are one finding"
     )
 }
@@ -73,10 +74,12 @@ fn parts(history: &History) -> Vec<bool> {
         .map(|it| (it.from, it.to))
         .collect();
     let (component, _) = strong_components(history.account_count(), &pairs);
-    moved
-        .map(|it| {
+    (0u32..)
+        .zip(moved)
+        .map(|(number, it)| {
             let [from, to] = [it.from, it.to].map(|account| component[account as usize]);
-            from == to && !it.value.is_zero() && can_be(it.from, it.to)
+            let is_move = !it.value.is_zero() && can_be(it.from, it.to);
+            from == to && is_move && !history.is_trade(number)
         })
         .collect()
 }

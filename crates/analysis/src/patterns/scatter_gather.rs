@@ -14,7 +14,7 @@ pub(super) fn rule() -> String {
     format!(
         "an address pays a token to at least {BETWEEN} others within {WINDOW} blocks, and each passes {REST_PERCENT} to \
          100 % of an amount on to one and the same receiver, by its first transfer of such an \
-         amount, in a later transaction and as many blocks. Not through hubs"
+         amount, in a later transaction and as many blocks. Not through trades or hubs"
     )
 }
 
@@ -25,7 +25,8 @@ pub(super) fn find(history: &History) -> Vec<Found> {
     for between in history.accounts().filter(|it| !history.is_hub(*it)) {
         for paid in history.of(between) {
             let movement = history.get(*paid);
-            if movement.to != between || history.is_zero(movement.from) {
+            let is_paid = movement.to == between && !history.is_trade(*paid);
+            if !is_paid || history.is_zero(movement.from) {
                 continue;
             }
             let Some(passed) = passed_on(history, between, *paid, &used) else {
@@ -54,6 +55,7 @@ fn passed_on(history: &History, between: u32, paid: u32, used: &HashSet<u32>) ->
         it.from == between
             && it.transaction() > movement.transaction()
             && is_rest(it.value, movement.value)
+            && !history.is_trade(*number)
             && !used.contains(number)
     })
 }

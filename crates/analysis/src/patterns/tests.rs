@@ -377,6 +377,91 @@ fn a_drainer_has_its_split_and_its_approvals() {
     assert_eq!(blocks, [1, 2, 3, 4]);
 }
 
+/// A spender takes tokens of four owners, each of another token, to an address that the owner names: the
+/// main token has one owner and one receiver.
+#[test]
+fn spenders_that_pay_whom_their_users_name_are_no_drainers() {
+    let found = |receivers: [&str; 4]| {
+        let mut finder = PatternFinder::default();
+        let mut ends = Ends::new();
+        let pulls = ["a", "b", "c", "d"].into_iter().zip(receivers);
+        for (block, (owner, receiver)) in (11..).zip(pulls) {
+            let token = format!("T{block}");
+            let mut pulled = moved(block, 3, owner, receiver, 10);
+            pulled.token_address = Some(testing::address(&token));
+            finder.add(&[pulled.clone()]).unwrap();
+            finder
+                .add_approval(&SpenderApproval {
+                    position: Position {
+                        block: 1,
+                        ..pulled.position()
+                    },
+                    token: testing::address(&token),
+                    owner: testing::address(owner),
+                    spender: testing::address("contract"),
+                    amount: U256::MAX,
+                })
+                .unwrap();
+            let signer = testing::address("key");
+            let called = Some(testing::address("contract"));
+            ends.insert((block, 0), TransactionEnds { signer, called });
+        }
+        finder.wanted_transactions();
+        finder.set_transactions(ends);
+        let found = finish(finder).findings.into_iter();
+        found.filter(|it| it.pattern == Pattern::Drainer).count()
+    };
+    assert_eq!(found(["e", "f", "g", "h"]), 0);
+    assert_eq!(found(["e", "e", "g", "h"]), 1);
+}
+
+/// Transfers of a pool and its users come back all the time.
+#[test]
+fn trades_are_no_round_trips_and_no_airdrops() {
+    let found = |is_traded: bool| {
+        let mut finder = PatternFinder::default();
+        let mut move_in = |block, log, from: &str, to: &str, token: &str| {
+            let mut transfer = moved(block, log, from, to, 100);
+            transfer.token_address = Some(testing::address(token));
+            finder.add(&[transfer]).unwrap();
+        };
+        for (block, ends) in [(10, ["a", "pool"]), (11, ["pool", "a"])] {
+            let [from, to] = ends;
+            move_in(block, 1, from, to, "T");
+            if is_traded {
+                move_in(block, 2, to, from, "U");
+            }
+        }
+        for receiver in 0..10 {
+            let receiver = format!("r{receiver}");
+            move_in(20, 10, "payer", &receiver, "T");
+            if is_traded {
+                move_in(20, 11, &receiver, "payer", "U");
+            }
+        }
+        let found = finish(finder).findings.into_iter();
+        found.map(|it| it.pattern).collect::<Vec<_>>()
+    };
+    assert_eq!(found(false), [Pattern::RoundTrip, Pattern::Airdrop]);
+    assert_eq!(found(true), []);
+}
+
+/// Withdrawals of validators are no transaction.
+#[test]
+fn withdrawals_are_no_airdrop() {
+    let found = |kind: Kind| {
+        let mut finder = PatternFinder::default();
+        for (sub, receiver) in (0..16).zip("abcdefghijklmnop".chars()) {
+            let mut paid = moved(10, 0, "0", &receiver.to_string(), 7);
+            (paid.token_address, paid.log_index) = (None, None);
+            (paid.kind, paid.sub_index) = (kind, sub);
+            finder.add(&[paid]).unwrap();
+        }
+        finish(finder).findings.len()
+    };
+    assert_eq!((found(Kind::Withdrawal), found(Kind::Internal)), (0, 1));
+}
+
 /// An owner who signs moves its tokens itself.
 #[test]
 fn owners_who_sign_are_no_victims() {

@@ -76,8 +76,8 @@ impl List<'_> {
             }
             let mut evidence = BTreeSet::new();
             let mut gained: BTreeMap<Address, u128> = BTreeMap::new();
-            let mut times: BTreeMap<Address, usize> = BTreeMap::new();
-            let mut transactions = 0;
+            let mut times: BTreeMap<Address, BTreeSet<(u64, u32)>> = BTreeMap::new();
+            let mut transactions = BTreeSet::new();
             for first in &pulls {
                 let same = |at: &usize| {
                     let [it, first] = [*at, *first].map(|at| &self.0[at]);
@@ -100,10 +100,8 @@ impl List<'_> {
                     holders.insert(it.to_address);
                 }
                 let is_first = together.iter().find(|at| pulls.contains(at)) == Some(first);
-                if !is_first || self.0[*first].token_address != self.0[main].token_address {
-                    continue;
-                }
-                transactions += 1;
+                let is_main = self.0[*first].token_address == self.0[main].token_address;
+                transactions.insert(self.0[*first].transaction());
                 let owners = together.iter().filter(|at| pulls.contains(at));
                 for holder in holders {
                     let sum = |is_in: bool| -> u128 {
@@ -114,12 +112,18 @@ impl List<'_> {
                     };
                     let is_owner = owners.clone().any(|at| self.0[*at].from_address == holder);
                     if !is_owner && sum(true) > sum(false) {
-                        *gained.entry(holder).or_default() += sum(true) - sum(false);
-                        *times.entry(holder).or_default() += 1;
+                        let times = times.entry(holder).or_default();
+                        times.insert(self.0[*first].transaction());
+                        if is_first && is_main {
+                            *gained.entry(holder).or_default() += sum(true) - sum(false);
+                        }
                     }
                 }
             }
-            if times.values().all(|times| 2 * times < transactions) {
+            if times
+                .values()
+                .all(|times| 2 * times.len() < transactions.len())
+            {
                 continue;
             }
             let most = gained.values().max();
