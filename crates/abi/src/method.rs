@@ -112,12 +112,24 @@ impl Method {
     ///
     /// [`AbiError::Output`] if the data is not of the types in the signature.
     pub fn decode_values(&self, output: &[u8]) -> Result<Vec<DynSolValue>> {
-        let values = self.0.abi_decode_output(output);
-        values.map_err(|error| AbiError::Output {
+        let wrong = |reason: String| AbiError::Output {
             types: types(&self.0.outputs),
             bytes: output.len(),
-            reason: error.to_string(),
-        })
+            reason,
+        };
+        let values = self.0.abi_decode_output(output);
+        let values = values.map_err(|error| wrong(error.to_string()))?;
+        // The decoder cuts the words of other types than numbers. The words of dynamic types can be anywhere,
+        // so only outputs without one are compared.
+        let is_dynamic = values.iter().any(DynSolValue::is_dynamic);
+        let is_whole = || {
+            let encoded = DynSolValue::Tuple(values.clone()).abi_encode_params();
+            output.starts_with(&encoded)
+        };
+        if !values.iter().all(fits) || !(is_dynamic || is_whole()) {
+            return Err(wrong("a word is not a value of its type".into()));
+        }
+        Ok(values)
     }
 
     /// Checks the number of arguments.
@@ -146,6 +158,18 @@ impl Method {
             signature: self.signature(),
             reason: error.to_string(),
         }
+    }
+}
+
+/// Whether numbers are in the range of their types.
+fn fits(value: &DynSolValue) -> bool {
+    match value {
+        DynSolValue::Uint(number, bits) => number.bit_len() <= *bits,
+        DynSolValue::Int(number, bits) => number.bits() <= u32::try_from(*bits).unwrap_or(u32::MAX),
+        DynSolValue::Array(items) | DynSolValue::FixedArray(items) | DynSolValue::Tuple(items) => {
+            items.iter().all(fits)
+        }
+        _ => true,
     }
 }
 
@@ -220,6 +244,37 @@ mod tests {
                 .contains("20 returned bytes are not (string)"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn refuses_words_that_are_no_values_of_their_types() {
+        let mut word = [0; 32];
+        (word[0], word[15], word[31]) = (1, 1, 200);
+        for types in [
+            "uint8", "int8", "bool", "address", "bytes4", "uint8[1]", "(bool)",
+        ] {
+            let method = Method::parse(&format!("f()({types})")).unwrap();
+            let error = method.decode(&word).unwrap_err().to_string();
+            assert!(
+                error.contains("not a value of its type"),
+                "{types}: {error}"
+            );
+        }
+        let decode = |types: &str, words: &[[u8; 32]]| {
+            let method = Method::parse(&format!("f()({types})")).unwrap();
+            method.decode(&words.concat())
+        };
+        assert!(decode("uint256", &[word]).is_ok());
+        assert!(decode("uint256", &[word, word]).is_ok());
+        assert_eq!(decode("int8", &[[255; 32]]).unwrap(), ["-1"]);
+        let number = |number: u8| {
+            let mut word = [0; 32];
+            word[31] = number;
+            word
+        };
+        let list = |item| [number(32), number(1), number(item)];
+        assert_eq!(decode("int8[]", &list(127)).unwrap(), ["[127]"]);
+        assert!(decode("int8[]", &list(128)).is_err());
     }
 
     proptest! {
