@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
+    process,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -28,6 +29,8 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Session {
     /// None after the node was closed.
     source: RwLock<Option<Arc<Source>>>,
+    /// The process that opened it.
+    process: u32,
     gate: Arc<Gate>,
     meter: Arc<Meter>,
     /// Called with (blocks done, blocks in all, number, what was counted).
@@ -45,6 +48,7 @@ impl Session {
         let meter = Arc::new(Meter::default());
         let session = Self {
             source: RwLock::new(None),
+            process: process::id(),
             gate: gate.clone(),
             meter: meter.clone(),
             progress,
@@ -68,8 +72,12 @@ impl Session {
         Ok(Arc::new(session))
     }
 
-    /// The source.
+    /// The source. A process that was forked has neither the threads nor the mapped files of its parent.
     pub(crate) fn source(&self, py: Python<'_>) -> PyResult<Arc<Source>> {
+        if self.process != process::id() {
+            let message = "this process was forked from the one that opened the node: open it in processes                            that are started with `spawn`";
+            return Err(raise(py, &Error::new(ErrorKind::Failed, message)));
+        }
         let source = self.source.read().unwrap_or_else(PoisonError::into_inner);
         source.clone().ok_or_else(|| closed(py))
     }

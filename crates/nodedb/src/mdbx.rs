@@ -20,9 +20,10 @@ use std::{
     cell::OnceCell,
     collections::HashMap,
     ffi::CString,
-    io,
+    io, mem,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    process,
     sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::Duration,
@@ -43,6 +44,8 @@ pub(crate) struct Env {
     /// `None` only while it is dropped: it is closed while the registry is locked.
     environment: Option<Arc<Environment>>,
     path: Arc<Path>,
+    /// The process that opened it. One that was forked from it does not have the mapped files.
+    process: u32,
 }
 
 /// The environments of this process by canonical path.
@@ -72,6 +75,7 @@ impl Env {
         let mut open = REGISTRY.lock();
         while let Some(env) = open.get(&canonical) {
             if let Some(env) = env.upgrade() {
+                env.check_process()?;
                 return Ok(env);
             }
             // Its last user is closing it.
@@ -93,6 +97,7 @@ impl Env {
         let env = Arc::new(Self {
             environment: Some(Arc::new(environment)),
             path: canonical.as_path().into(),
+            process: process::id(),
         });
         open.insert(canonical, Arc::downgrade(&env));
         Ok(env)
@@ -128,8 +133,27 @@ impl Env {
         Ok(bad)
     }
 
+    fn is_of_this_process(&self) -> bool {
+        self.process == process::id()
+    }
+
+    fn check_process(&self) -> Result<()> {
+        match self.is_of_this_process() {
+            true => Ok(()),
+            false => Err(Error::Mdbx {
+                path: self.path.to_path_buf(),
+                action: "read in a forked process".into(),
+                message: "the process that it was forked from has the database open; open it in a \
+                          process that is started, and not forked"
+                    .into(),
+                code: ffi::MDBX_PANIC,
+            }),
+        }
+    }
+
     /// Begins a read transaction, which sees one commit until it is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Result<Txn> {
+        self.check_process()?;
         let begun = match &self.environment {
             Some(environment) => ReadTxn::begin(Arc::clone(environment)),
             None => Err(Code(ffi::MDBX_BAD_TXN)),
@@ -146,8 +170,14 @@ impl Env {
 
 impl Drop for Env {
     fn drop(&mut self) {
+        let environment = self.environment.take();
+        if !self.is_of_this_process() {
+            // It belongs to the other process.
+            mem::forget(environment);
+            return;
+        }
         let mut open = REGISTRY.lock();
-        self.environment = None;
+        drop(environment);
         open.remove(&*self.path);
         REGISTRY.closed.notify_all();
     }
