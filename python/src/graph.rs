@@ -10,8 +10,8 @@ use crate::{
 use pyo3::{intern, prelude::*, types::PyList};
 use std::sync::{Arc, Mutex};
 use txgraph::{
-    ArrowCollector, ColumnChoice, DetachedGraph, GraphOutputs, MergedEdge, Result, Source,
-    TableFormat, Written, WrittenGraph, parse::GraphQuery,
+    ArrowCollector, ColumnChoice, DetachedGraph, GraphOutputs, Labels, MergedEdge, Result, Source,
+    TableFormat, TokenList, Written, WrittenGraph, parse::GraphQuery,
 };
 
 /// Vertices and edges between two looks for signals.
@@ -22,11 +22,23 @@ const PART: usize = 4096;
 pub(crate) struct Graph {
     session: Arc<Session>,
     graph: DetachedGraph,
+    names: Names,
+}
+
+/// The names that the query of a graph gave. Its outputs have them, too, unless they name others.
+#[derive(Clone)]
+pub(crate) struct Names {
+    pub(crate) tokens: Option<TokenList>,
+    pub(crate) labels: Option<Labels>,
 }
 
 impl Graph {
-    pub(crate) const fn new(session: Arc<Session>, graph: DetachedGraph) -> Self {
-        Self { session, graph }
+    pub(crate) const fn new(session: Arc<Session>, graph: DetachedGraph, names: Names) -> Self {
+        Self {
+            session,
+            graph,
+            names,
+        }
     }
 
     /// Writes the graph without the interpreter's lock.
@@ -39,8 +51,9 @@ impl Graph {
     ) -> PyResult<T> {
         let query = options::query::<GraphQuery>(json).map_err(|error| raise(py, &error))?;
         let graph = self.graph.clone();
+        let Names { tokens, labels } = self.names.clone();
         self.session.run(py, move |source| {
-            let outputs = outputs(query.outputs(source)?);
+            let outputs = outputs(query.outputs(source, tokens, labels)?);
             let WrittenGraph {
                 written,
                 mut failed,

@@ -3,7 +3,7 @@
 use crate::{
     errors::{raise, warn},
     flow::Batches,
-    graph::Graph,
+    graph::{Graph, Names},
     options,
     session::Session,
     table::{Table, collected, names, schema_capsule},
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use txgraph::{
     Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, ColumnChoice, Error,
-    ReplayOutput, Result, SchemaRef, TableFormat, Trace,
+    Labels, ReplayOutput, Result, SchemaRef, TableFormat, Trace,
     parse::{
         self, AnalyzeQuery, Checksum, GraphQuery, Output, QueryFile, TransfersQuery, given,
         parse_address, parse_transaction,
@@ -190,15 +190,18 @@ impl Node {
     /// The graph around some addresses.
     fn graph(&self, py: Python<'_>, options: &str) -> PyResult<Graph> {
         let query = options::query::<GraphQuery>(options).map_err(|error| raise(py, &error))?;
-        let (graph, labels) = self.session.run(py, move |source| {
-            let (prepared, _) = query.on(source)?;
-            let labels = prepared.request().labels.clone();
-            Ok((prepared.run()?.detach(), labels))
+        let (graph, names) = self.session.run(py, move |source| {
+            let (prepared, outputs) = query.on(source)?;
+            let names = Names {
+                tokens: outputs.tokens,
+                labels: outputs.labels,
+            };
+            Ok((prepared.run()?.detach(), names))
         })?;
-        for warning in labels.warnings() {
+        for warning in names.labels.iter().flat_map(Labels::warnings) {
             warn(py, warning)?;
         }
-        Ok(Graph::new(self.session.clone(), graph))
+        Ok(Graph::new(self.session.clone(), graph, names))
     }
 
     /// A measure: its tables by name, the main one first, and the whole result as JSON.

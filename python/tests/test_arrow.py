@@ -1,6 +1,7 @@
 """What other libraries get is our memory, not a copy."""
 
 import gc
+import json
 
 import duckdb
 import pandas
@@ -131,3 +132,9 @@ def test_metadata_states_what_was_read(node):
     assert table.metadata["requested"] and table.metadata["scan"]["missing"] == []
     assert table.metadata["chain"]["chain_id"] == node.chain_id
     assert [list(it) for it in node.transfers("5:9").blocks] == [[5, 6, 7, 8]]
+
+
+def test_metadata_is_in_the_schema(node):
+    collected = node.transfers("0:5").collect()
+    about = json.loads(pa.table(collected).schema.metadata[b"txgraph"])
+    assert about == collected.metadata

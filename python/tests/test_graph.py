@@ -1,5 +1,6 @@
 """Graphs in other libraries, and planted scenarios."""
 
+import json
 import shutil
 
 import igraph
@@ -184,6 +185,25 @@ def test_vertices_have_labels(node, scenario, tmp_path):
             node.graph(planted["root"], labels=labels)
         ends = node.taint(planted["root"], token=planted["token"], labels=labels).ends
         assert len(ends) > 0
+
+
+def test_outputs_of_a_graph_have_its_names(node, scenario, tmp_path):
+    planted = scenario("peel-chain-token")
+    root, token = planted["root"], planted["token"]
+    labels = tmp_path / "own.csv"
+    labels.write_text(f"address,name,category\n{root},Mine,user\n")
+    tokens = tmp_path / "tokens.json"
+    entry = {"chainId": node.chain_id, "address": token, "symbol": "OWN", "decimals": 2, "name": ""}
+    tokens.write_text(json.dumps({"tokens": [entry]}))
+    graph = node.graph(root, token=token, labels=labels, token_list=tokens)
+    assert set(pa.table(graph.nodes).column("category").to_pylist()) >= {"user"}
+    edges = pa.table(graph.edge_table(columns=["from_label", "symbol", "amount"]))
+    assert "Mine" in edges.column("from_label").to_pylist()
+    assert set(edges.column("symbol").to_pylist()) == {"OWN"}
+    graph.write(tmp_path / "x.json", tmp_path / "x.dot")
+    assert "OWN" in (tmp_path / "x.dot").read_text()
+    names = {it["category"] for it in json.loads((tmp_path / "x.json").read_text())["nodes"]}
+    assert "user" in names
 
 
 def test_transfers_have_labels(node, scenario, tmp_path):

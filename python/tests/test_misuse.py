@@ -1,5 +1,6 @@
 """Mistakes are exceptions, with what to do, and never the end of the interpreter."""
 
+import os
 import subprocess
 import sys
 
@@ -260,3 +261,28 @@ def test_accounts_without_code_are_not_tokens(node):
     with pytest.raises(txgraph.Failed, match="is not a token: it does not answer balanceOf"):
         node.balance(ROOT, token=ROOT)
 
+
+
+def test_a_forked_process_is_refused(node, chain):
+    """Threads and mapped files of a process are not in those that are forked from it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for ask in (lambda: node.transfers().collect(), lambda: txgraph.open(chain)):
+            try:
+                ask()
+                os.write(writing, b"answered ")
+            except txgraph.Failed as error:
+                os.write(writing, b"fork" if "fork" in str(error) else str(error).encode())
+        os._exit(0)
+    os.close(writing)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.read(reading, 1000) == b"forkfork"
+    os.close(reading)
+    assert len(node.transfers().collect()) > 0
+
+
+def test_returned_words_are_values_of_their_types(node, scenario):
+    token = scenario("peel-chain-token")["token"]
+    with pytest.raises(txgraph.Failed, match="not a value of its type"):
+        node.call(token, "totalSupply()(uint8)")

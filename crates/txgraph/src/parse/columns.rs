@@ -5,12 +5,10 @@ use serde_json::Value;
 use txgraph_export::ColumnChoice;
 
 /// Refuses columns with names of addresses where there are no names.
-pub(super) fn check_columns(columns: &[ColumnChoice], labels: &[String]) -> Result<()> {
+pub(super) fn check_columns(columns: &[ColumnChoice], has_labels: bool) -> Result<()> {
     match ColumnChoice::named(columns, &["from_label", "to_label"]) {
-        Some(name) if labels.is_empty() => {
-            Err(Error::usage(format!("the column `{name}` needs labels"))
-                .hint("name a file of labels, or leave the column out"))
-        }
+        Some(name) if !has_labels => Err(Error::usage(format!("the column `{name}` needs labels"))
+            .hint("name a file of labels, or leave the column out")),
         _ => Ok(()),
     }
 }

@@ -156,7 +156,7 @@ impl TransfersQuery {
             },
             overwrite: self.output.overwrite,
         };
-        check_columns(&self.columns, &self.labels)?;
+        check_columns(&self.columns, !self.labels.is_empty())?;
         let mut options = TransferTableOptions::new(0);
         options.columns.clone_from(&self.columns);
         (options.standards).clone_from(&self.selection.standard);
@@ -188,18 +188,35 @@ impl GraphQuery {
         };
         let labels = options.labels.clone();
         let query = crate::Search::new(source).options(options);
+        let labels = (!self.search.labels.is_empty()).then_some(labels);
         let outputs = self.outputs_with(source, tokens, labels)?;
         Ok((query.prepare()?, outputs))
     }
 
-    /// Reads the outputs alone, for a graph that was found before.
+    /// Reads the outputs alone, for a graph that was found before. Its tokens and labels are used where
+    /// the text names no others.
     ///
     /// # Errors
     ///
     /// If the text is wrong, or an output cannot be written.
-    pub fn outputs(&self, source: &Source) -> Result<GraphOutputs> {
-        let tokens = source.token_list(&self.token_list)?;
-        let labels = read_labels(&self.search.labels, &self.search.selection, source)?;
+    pub fn outputs(
+        &self,
+        source: &Source,
+        tokens: Option<TokenList>,
+        labels: Option<Labels>,
+    ) -> Result<GraphOutputs> {
+        let tokens = match self.token_list.is_empty() {
+            true => tokens,
+            false => source.token_list(&self.token_list)?,
+        };
+        let labels = match self.search.labels.is_empty() {
+            true => labels,
+            false => Some(read_labels(
+                &self.search.labels,
+                &self.search.selection,
+                source,
+            )?),
+        };
         self.outputs_with(source, tokens, labels)
     }
 
@@ -207,9 +224,9 @@ impl GraphQuery {
         &self,
         source: &Source,
         tokens: Option<TokenList>,
-        labels: Labels,
+        labels: Option<Labels>,
     ) -> Result<GraphOutputs> {
-        check_columns(&self.columns, &self.search.labels)?;
+        check_columns(&self.columns, labels.is_some())?;
         let mut columns = self.columns.iter();
         if self.merge && columns.any(|it| !it.is_set() && !it.is_of_vertices()) {
             return Err(Error::usage(
@@ -236,7 +253,7 @@ impl GraphQuery {
             vertices: self.vertices()?,
             merge: self.merge,
             tokens,
-            labels: (!self.search.labels.is_empty()).then_some(labels),
+            labels,
             columns: options.table.columns,
             drawing: self.picture.read()?,
             overwrite: self.output.overwrite,

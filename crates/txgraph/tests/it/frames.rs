@@ -114,7 +114,7 @@ fn write_graph(source: &Source, outputs: impl FnOnce(GraphOutputs) -> GraphOutpu
     let answer = source.search(PEELER).hops(3).run().unwrap();
     let query = GraphQuery::default();
     let done = answer
-        .write_all(&outputs(query.outputs(source).unwrap()))
+        .write_all(&outputs(query.outputs(source, None, None).unwrap()))
         .unwrap();
     assert!(done.failed.is_empty());
 }

@@ -103,7 +103,7 @@ fn graphs_are_written_after_they_were_detached() {
     };
     let outputs = GraphOutputs {
         files: vec![(TableFormat::Ipc.into(), target)],
-        ..query.outputs(&source).unwrap()
+        ..query.outputs(&source, None, None).unwrap()
     };
     let done = detached
         .clone()
