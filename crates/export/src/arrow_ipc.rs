@@ -17,7 +17,7 @@ use txgraph_transfers::Transfer;
 /// A table in memory.
 #[derive(Clone, Debug)]
 pub struct ArrowTable {
-    /// Names and types of the columns.
+    /// Names and types of the columns, and the metadata under the key of files.
     pub columns: SchemaRef,
     /// The rows.
     pub batches: Vec<RecordBatch>,
@@ -49,23 +49,16 @@ impl ArrowCollector {
 }
 
 impl ArrowTable {
-    /// The table as a stream of Arrow IPC, with its metadata in the schema.
+    /// The table as a stream of Arrow IPC.
     ///
     /// # Errors
     ///
     /// If the columns cannot be encoded.
     pub fn to_ipc_stream(&self) -> crate::Result<Vec<u8>> {
-        let mut schema = Schema::clone(&self.columns);
-        if let Some(metadata) = &self.metadata {
-            schema
-                .metadata
-                .insert(METADATA_KEY.to_owned(), metadata.clone());
-        }
-        let schema = Arc::new(schema);
-        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+        let mut writer = StreamWriter::try_new(Vec::new(), &self.columns)?;
         for batch in &self.batches {
             let columns = batch.columns().to_vec();
-            writer.write(&RecordBatch::try_new(schema.clone(), columns)?)?;
+            writer.write(&RecordBatch::try_new(self.columns.clone(), columns)?)?;
         }
         Ok(writer.into_inner()?)
     }
@@ -90,6 +83,12 @@ impl ArrowReceiver for ArrowCollector {
     fn finish(&self, metadata: Option<&str>) {
         if let Some(table) = &mut *self.locked() {
             table.metadata = metadata.map(str::to_owned);
+            if let Some(metadata) = metadata {
+                let mut schema = Schema::clone(&table.columns);
+                let entry = (METADATA_KEY.to_owned(), metadata.to_owned());
+                schema.metadata.extend([entry]);
+                table.columns = Arc::new(schema);
+            }
         }
     }
 }
