@@ -16,7 +16,9 @@ pub(crate) fn several_blocks(args: impl Iterator<Item = OsString>) -> Vec<OsStri
                 .map(|text| text.trim_start_matches(['-', ':', '@']));
             let first = digits.and_then(|text| text.chars().next());
             let relative = arg.to_str().is_some_and(|text| text.starts_with(':'));
-            relative || first.is_some_and(|c| c.is_ascii_digit())
+            // An address is the next argument.
+            let is_hex = digits.is_some_and(|text| text.starts_with("0x"));
+            relative || (!is_hex && first.is_some_and(|c| c.is_ascii_digit()))
         };
         out.push(arg);
         if !out
@@ -104,6 +106,7 @@ mod tests {
             ("t --blocks=1 2", "t --blocks=1 2"),
             ("t -b", "t -b"),
             ("t -b 1:2 -q", "t -b 1:2 -q"),
+            ("t -b 1:2 5:6 0x7 8", "t -b 1:2 --blocks 5:6 0x7 8"),
             ("t -b @ranges -5:", "t -b @ranges --blocks -5:"),
         ] {
             assert_eq!(rewritten(line), expected);

@@ -15,8 +15,8 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
         }
         Hint::NameNode => "pass the data directory of a reth node with --datadir DIR",
         Hint::ReplayBundle => {
-            "pass the data directory of a reth node with --datadir DIR; of a bundle, `txgraph replay \
-             transfers --tx BLOCK:INDEX` lists what a transaction moves, and `txgraph replay trace call` \
+            "pass the data directory of a reth node with --datadir DIR; of a bundle, `txgraph transfers --tx \
+             BLOCK:INDEX --with-internal` lists what a transaction moves, and `txgraph replay trace call` \
              prints its calls"
         }
         Hint::NameChainId => "pass --chain-id",

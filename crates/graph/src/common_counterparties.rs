@@ -3,7 +3,7 @@
 use crate::{LimitHit, SearchError, SearchRequest, hubs::counterparty_counts, search};
 use alloy_primitives::Address;
 use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_transfers::{Direction, ScanReport, TransferSource};
+use txgraph_transfers::{Direction, ScanReport, Transfer, TransferSource};
 
 /// Counterparties that all roots of a request have.
 #[derive(Clone, Debug)]
@@ -28,13 +28,17 @@ pub struct CommonCounterparty {
     pub counterparties: Option<u64>,
 }
 
-/// The numbers of transfers between a root and a counterparty.
+/// The transfers between a root and a counterparty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransferCounts {
-    /// Transfers from the root to the counterparty.
+    /// The number from the root to the counterparty.
     pub sent: u64,
-    /// Transfers from the counterparty to the root.
+    /// The number from the counterparty to the root.
     pub received: u64,
+    /// The block of the first one in either direction.
+    pub first_block: u64,
+    /// The block of the last one in either direction.
+    pub last_block: u64,
 }
 
 /// Finds the counterparties that all roots of `request` have. Its direction, hops and order in
@@ -64,20 +68,28 @@ pub fn common_counterparties(
     let graph = search(source, &one_hop)?;
     let mut all: BTreeMap<Address, BTreeMap<Address, TransferCounts>> = BTreeMap::new();
     let mut exchanged =
-        |root: Address, other: Address, count: fn(&mut TransferCounts) -> &mut u64| {
+        |root: Address, other: Address, block: u64, count: fn(&mut TransferCounts) -> &mut u64| {
             let is_wanted = !other.is_zero() || request.expand_zero;
             if root != other && is_wanted && roots.binary_search(&root).is_ok() {
-                *count(all.entry(other).or_default().entry(root).or_default()) += 1;
+                let counts = all.entry(other).or_default().entry(root);
+                let counts = counts.or_insert_with(|| TransferCounts {
+                    first_block: block,
+                    ..TransferCounts::default()
+                });
+                counts.first_block = counts.first_block.min(block);
+                counts.last_block = counts.last_block.max(block);
+                *count(counts) += 1;
             }
         };
     for edge in graph.graph.raw_edges() {
-        let transfer = &edge.weight.transfer;
-        exchanged(transfer.from_address, transfer.to_address, |it| {
-            &mut it.sent
-        });
-        exchanged(transfer.to_address, transfer.from_address, |it| {
-            &mut it.received
-        });
+        let Transfer {
+            from_address: from,
+            to_address: to,
+            block_number: block,
+            ..
+        } = edge.weight.transfer;
+        exchanged(from, to, block, |it| &mut it.sent);
+        exchanged(to, from, block, |it| &mut it.received);
     }
     let mut counterparties: Vec<_> = all
         .into_iter()

@@ -102,15 +102,8 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let found = query.run()?;
     terminal.stats.phase("read");
     terminal.gaps(&found.scan);
-    for (what, why) in [
-        ("the state", &found.without_state),
-        ("balances of tokens", &found.without_balances),
-        ("the creation", &found.without_creation),
-        ("what the contract says of itself", &found.without_contract),
-    ] {
-        if let Some(why) = why {
-            terminal.note(format_args!("{what} is not known: {why}"));
-        }
+    for sentence in found.unknown() {
+        terminal.note(format_args!("{sentence}"));
     }
     let tokens = found.balances.iter().filter_map(|(token, _)| *token);
     let first = found.first_sent.iter();
@@ -129,7 +122,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         lists, labels, &source, tokens, blocks, terminal,
     )?);
     if args.json {
-        print_json(&view.as_json(&found))?
+        print_json(&view.as_json(&found, &found.metadata(&source)?))?
     } else {
         print_page(&view.text(&found))?;
         let tables = view.tables(&found, terminal.width());

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use txgraph::{
     Address, BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, GraphOutputs,
-    HUB_COUNTERPARTIES, Hops, LimitHit, PreparedSearch, Result, ScanReport, Source, Table,
-    TransferFlows, TransferPaths, flows_as_json, limit_words,
+    HUB_COUNTERPARTIES, Hops, LimitHit, Metadata, PreparedSearch, Result, ScanReport, Source,
+    Table, TokenFilter, TransferFlows, TransferPaths, flows_as_json, limit_words,
     parse::{GraphQuery, Options, parse_address},
 };
 
@@ -126,7 +126,8 @@ With an index (`txgraph index build`), routes are found in milliseconds.
 
 /// Find counterparties common to several addresses
 ///
-/// Prints each address that sent tokens to, or received tokens from, all of them.
+/// Prints each address that sent tokens to, or received tokens from, all of them. The zero address,
+/// which mints come from and burns go to, is left out.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = COMMON)]
@@ -203,14 +204,13 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
-    let filter = &query.request().filter;
-    let has_internal = filter.internal || !filter.tokens.matches(None);
     let lines = match found.shortest.is_empty() {
-        true => not_searched(&found, has_internal, continuation),
+        true => not_searched(&found, &query, continuation),
         false => Vec::new(),
     };
     if is_json {
-        print_json(&routes::as_json(&found, args.routes, &lines))?;
+        let metadata = args.metadata(&query, to, &found.scan, &found.limits)?;
+        print_json(&routes::as_json(&found, args.routes, &lines, &metadata))?;
     } else if found.shortest.is_empty() {
         let nothing = format!("no route from {from} to {to}");
         print_page(&args.nothing(&nothing, &lines))?;
@@ -220,6 +220,20 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let is_indexed = source.is_indexed(&query.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
     Ok(())
+}
+
+/// Whether a search reads all transfers of its tokens, also those inside of transactions.
+fn reads_internal(query: &PreparedSearch<'_>) -> bool {
+    let filter = &query.request().filter;
+    filter.internal || !filter.tokens.matches(None)
+}
+
+/// The parts that were not searched, a line for each.
+fn not_searched_lines(unsearched: &[String]) -> String {
+    let lines = unsearched.iter();
+    lines
+        .map(|line| format!("  not searched: {line}\n"))
+        .collect()
 }
 
 /// Describes the parts that a search left out: more may be there. `changes`: changes of the token that
@@ -245,12 +259,18 @@ fn unsearched(
 /// Describes the parts that a search without a route left out.
 fn not_searched(
     found: &TransferPaths,
-    has_internal: bool,
+    query: &PreparedSearch<'_>,
     continuation: Continuation,
 ) -> Vec<String> {
-    let changes = (continuation == Continuation::SameToken)
-        .then_some("changes of the token that are no swap in one transaction (--any-token)");
-    let mut lines = unsearched(&found.limits, &found.scan, has_internal, changes);
+    let changes = match (&query.request().filter.tokens, continuation) {
+        // A swap is seen in the transfers of both tokens.
+        (TokenFilter::Only { .. }, _) => Some("other tokens, and swaps (leave --token out)"),
+        (TokenFilter::All, Continuation::SameToken) => {
+            Some("changes of the token that are no swap in one transaction (--any-token)")
+        }
+        (TokenFilter::All, Continuation::AnyToken) => None,
+    };
+    let mut lines = unsearched(&found.limits, &found.scan, reads_internal(query), changes);
     lines.push(OTHER_DIRECTION.to_owned());
     lines
 }
@@ -258,6 +278,22 @@ fn not_searched(
 const OTHER_DIRECTION: &str = "the other direction";
 
 impl PathArgs {
+    /// The metadata of an answer.
+    fn metadata(
+        &self,
+        query: &PreparedSearch<'_>,
+        to: Address,
+        scan: &ScanReport,
+        limits: &[LimitHit],
+    ) -> Result<Metadata> {
+        let flags = [("any-token", self.any_token), ("max-flow", self.max_flow)];
+        let options = [("to", json!(to)), ("routes", json!(self.routes))].into_iter();
+        let options = options.filter(|(name, _)| *name != "routes" || !self.max_flow);
+        let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
+        let options = options.chain(flags.map(|(name, is_set)| (name, json!(is_set))));
+        query.metadata("path", options, scan, limits)
+    }
+
     /// The length of the longest route that is searched; `None` if all are.
     fn longest(&self) -> Option<String> {
         match self.hops {
@@ -276,11 +312,10 @@ impl PathArgs {
         } else {
             ", each after the one before (see --any-order)"
         };
-        let mut text = format!("{what} within {hops}{order}\n");
-        for line in unsearched {
-            text += &format!("  not searched: {line}\n");
-        }
-        text
+        format!(
+            "{what} within {hops}{order}\n{}",
+            not_searched_lines(unsearched)
+        )
     }
 }
 
@@ -298,8 +333,7 @@ fn show_flows(
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
     terminal.limits(&found.limits, limit_words);
-    let filter = &query.request().filter;
-    let has_internal = filter.internal || !filter.tokens.matches(None);
+    let has_internal = reads_internal(query);
     let swaps = Some("swaps: the amount in other tokens");
     let mut lines = unsearched(&found.limits, &found.scan, has_internal, swaps);
     if found.flows.is_empty() {
@@ -309,8 +343,7 @@ fn show_flows(
         return print_json(&json!({
             "flows": flows_as_json(&found.flows),
             "not_searched": lines,
-            "limits": found.limits,
-            "missing": found.scan.missing,
+            "metadata": args.metadata(query, to, &found.scan, &found.limits)?,
         }));
     }
     if found.flows.is_empty() {
@@ -356,23 +389,37 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     terminal.stats.phase("search");
     terminal.gaps(&found.scan);
+    terminal.limits(&found.limits, limit_words);
     let labels = outputs.labels.unwrap_or_default();
+    let has_internal = reads_internal(&query);
+    let lines = unsearched(&found.limits, &found.scan, has_internal, None);
     if is_json {
-        print_json(&common_as_json(&found, &labels))?;
+        let metadata = query.metadata("common", [], &found.scan, &found.limits)?;
+        print_json(&common_as_json(&found, &labels, &lines, &metadata))?;
     } else if found.counterparties.is_empty() {
-        print_page("no counterparty in common\n")?;
+        print_page(&format!(
+            "no counterparty in common\n{}",
+            not_searched_lines(&lines)
+        ))?;
     } else {
-        let roots = query.request().roots.len();
-        let rows_max = top.saturating_mul(roots);
+        let mut table = common_table(&found);
+        table
+            .rows
+            .truncate(top.saturating_mul(query.request().roots.len()));
         let view = View {
             style: Style::Measures,
             tokens: &Default::default(),
             labels: &labels,
             chain_id: source.chain()?.chain_id,
             width: terminal.width(),
-            rows_max,
+            rows_max: usize::MAX,
         };
-        transfer_tables::print(&table::draw(&common_table(&found), &view), terminal)?;
+        let mut page = table::draw(&table, &view);
+        let all = found.counterparties.len();
+        if let Some(more) = all.checked_sub(top).filter(|more| *more > 0) {
+            page.text += &format!("… and {more} more (--limit {all})\n");
+        }
+        transfer_tables::print(&page, terminal)?;
     }
     let is_indexed = source.is_indexed(&query.scan_request());
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
@@ -399,6 +446,8 @@ fn common_table(found: &CommonCounterparties) -> Table {
             ("address", Address, |(_, root, _)| root.into()),
             ("sent_transfers", U64, |(.., it)| it.sent.into()),
             ("received_transfers", U64, |(.., it)| it.received.into()),
+            ("first_block", U64, |(.., it)| it.first_block.into()),
+            ("last_block", U64, |(.., it)| it.last_block.into()),
             ("counterparties", Text, |(it, ..)| match it.counterparties {
                 Some(count) => count.to_string().into(),
                 None => format!("> {HUB_COUNTERPARTIES}").into(),
@@ -407,13 +456,20 @@ fn common_table(found: &CommonCounterparties) -> Table {
     )
 }
 
-fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Value {
+fn common_as_json(
+    found: &CommonCounterparties,
+    labels: &txgraph::Labels,
+    lines: &[String],
+    metadata: &Metadata,
+) -> Value {
     let counterparties = found.counterparties.iter().map(|it| {
         let with = it.with.iter().map(|(root, exchanged)| {
             json!({
                 "address": root,
                 "sent_transfers": exchanged.sent,
                 "received_transfers": exchanged.received,
+                "first_block": exchanged.first_block,
+                "last_block": exchanged.last_block,
             })
         });
         json!({
@@ -425,7 +481,8 @@ fn common_as_json(found: &CommonCounterparties, labels: &txgraph::Labels) -> Val
     });
     json!({
         "counterparties": counterparties.collect::<Vec<_>>(),
-        "missing": found.scan.missing,
+        "not_searched": lines,
+        "metadata": metadata,
     })
 }
 

@@ -1,7 +1,7 @@
 //! `txgraph path` and `txgraph common`, compared with walks over all transfers.
 
 use crate::{address::transfers, harness::Sample};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_testkit::fixtures;
 
@@ -11,7 +11,7 @@ fn samples() -> Vec<Sample> {
     fixtures::full().into_iter().map(Sample::new).collect()
 }
 
-fn json(sample: &Sample, line: &str) -> Value {
+fn as_json(sample: &Sample, line: &str) -> Value {
     sample.json(&format!("{line} --json -q"))
 }
 
@@ -148,10 +148,10 @@ fn routes_are_those_of_all_transfers() {
         for to in &ends {
             for hops in [1, 3, 6] {
                 let line = format!("path {from} {to} -n {hops} --any-token");
-                let found = json(&sample, &line);
+                let found = as_json(&sample, &line);
                 assert_eq!(
                     found,
-                    json(&sample, &format!("{line} --index idx")),
+                    as_json(&sample, &format!("{line} --index idx")),
                     "{line}"
                 );
                 let expected = arrivals(&all, &from, to, hops);
@@ -164,8 +164,8 @@ fn routes_are_those_of_all_transfers() {
                 let earliest = check(&found, "earliest", true).map(|(_, place)| place);
                 assert_eq!(earliest, expected.last().map(|(_, place)| *place), "{line}");
                 let line = format!("path {from} {to} -n {hops}");
-                let found = json(&sample, &line);
-                let indexed = json(&sample, &format!("{line} --index idx"));
+                let found = as_json(&sample, &line);
+                let indexed = as_json(&sample, &format!("{line} --index idx"));
                 assert_eq!(found, indexed, "{line}");
                 // Swaps add routes, and every route is one of contacts.
                 let shortest = check(&found, "shortest", false).map(|(hops, _)| hops);
@@ -197,10 +197,10 @@ fn several_routes_are_listed() {
                 continue;
             }
             let line = format!("path {from} {to} -n 4 --any-token");
-            let one = json(&sample, &line);
-            let found = json(&sample, &format!("{line} -k 5"));
+            let one = as_json(&sample, &line);
+            let found = as_json(&sample, &format!("{line} -k 5"));
             let indexed = format!("{line} -k 5 --index idx");
-            assert_eq!(found, json(&sample, &indexed), "{indexed}");
+            assert_eq!(found, as_json(&sample, &indexed), "{indexed}");
             let listed = |name: &str| {
                 let routes = found["routes"][name].as_array().unwrap().iter();
                 let routes: Vec<_> = routes.map(|it| it["transfers"].clone()).collect();
@@ -278,11 +278,71 @@ fn no_route_is_stated_with_what_was_not_searched() {
     let cut = sample.ok(&format!("path {ends} --max-degree 0 -q"));
     assert!(cut.stdout.starts_with("no route"), "{cut:?}");
     cut.prints("not searched: 1 hub");
-    let json = json(&sample, &format!("path {ends} --max-degree 0"));
+    let json = as_json(&sample, &format!("path {ends} --max-degree 0"));
     let lines: Vec<_> = cut.stdout.lines().skip(1).collect();
     let stated = json["not_searched"].as_array().unwrap().iter();
     let stated = stated.map(|line| format!("  not searched: {}", line.as_str().unwrap()));
     assert_eq!(stated.collect::<Vec<_>>(), lines);
+
+    let of_one = sample.ok(&format!("path {ends} --max-degree 0 -t native -q"));
+    of_one.prints("not searched: other tokens, and swaps (leave --token out)");
+
+    let metadata = &json["metadata"];
+    assert_eq!(metadata["command"], "path");
+    assert_eq!(metadata["limits"][0]["kind"], "max_degree");
+    let (from, to) = ends.split_once(' ').unwrap();
+    let query = &metadata["question"];
+    assert_eq!(
+        (&query["root"][0], &query["hops"]),
+        (&json!(from), &json!(6))
+    );
+    assert_eq!(query["to"], to.trim());
+    assert_eq!(metadata["scan"]["counts"]["blocks"], 41);
+}
+
+#[test]
+fn counterparties_in_common_are_stated_with_their_blocks_and_the_query() {
+    let sample = Sample::small();
+    let roots = [
+        "0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12",
+        "0x95dc8a905bf6488bc52147ac4ebd77d3aab83dc0",
+    ];
+    let [one, other] = roots;
+    let found = as_json(&sample, &format!("common {one} {other}"));
+    assert_eq!(found["metadata"]["command"], "common");
+    assert_eq!(found["metadata"]["question"]["root"], json!(roots));
+    let reason = found["not_searched"][0].as_str().unwrap();
+    assert!(reason.contains("--with-internal"), "{reason}");
+    let none = sample.ok(&format!("common {one} {other} -b 0:5 -q"));
+    assert_eq!(
+        none.stdout,
+        format!("no counterparty in common\n  not searched: {reason}\n")
+    );
+
+    let cut = sample.ok(&format!("common {one} {other} --limit 0 -q"));
+    cut.prints("… and 1 more (--limit 1)");
+
+    let [found] = &found["counterparties"].as_array().unwrap()[..] else {
+        panic!("{found}");
+    };
+    let rows = transfers(&sample);
+    for (root, with) in roots.iter().zip(found["with"].as_array().unwrap()) {
+        let is_between = |row: &&Row| {
+            let ends = [&row["from_address"], &row["to_address"]];
+            let is_end = |value: &Value| {
+                ends.iter()
+                    .any(|end| end.eq_ignore_ascii_case(value.as_str().unwrap()))
+            };
+            is_end(&json!(root)) && is_end(&found["address"])
+        };
+        let blocks = rows.iter().filter(is_between);
+        let blocks: Vec<u64> = blocks
+            .map(|row| row["block_number"].parse().unwrap())
+            .collect();
+        assert_eq!(with["address"], *root);
+        assert_eq!(with["first_block"], *blocks.iter().min().unwrap());
+        assert_eq!(with["last_block"], *blocks.iter().max().unwrap());
+    }
 }
 
 /// The balance of a token that an address gains in a transaction.
@@ -382,7 +442,7 @@ fn routes_say_what_can_have_flowed() {
                 continue;
             }
             for option in ["", "--any-token"] {
-                let found = json(&sample, &format!("path {from} {to} {option}"));
+                let found = as_json(&sample, &format!("path {from} {to} {option}"));
                 let Some(remarks) = check_legs(&all, &found) else {
                     continue;
                 };
@@ -401,7 +461,7 @@ fn a_route_goes_through_swaps() {
         let role = |name: &str| planted["roles"][name].as_str().unwrap();
         let ends = format!("path {} {}", role("source"), role("end"));
         let line = format!("{ends} --with-internal --chain genesis.json");
-        let found = json(&sample, &line);
+        let found = as_json(&sample, &line);
         let legs = found["legs"]["shortest"].as_array().unwrap();
         let swaps: Vec<_> = legs.iter().map(|leg| &leg["swap"]).collect();
         assert!(swaps[0].is_null() && swaps.len() == 3, "{found}");
@@ -412,7 +472,7 @@ fn a_route_goes_through_swaps() {
         assert_eq!(swaps[1]["to_address"], planted["roles"]["middle"]);
         assert_eq!(swaps[2]["to_address"], planted["roles"]["end"]);
         // Coins are paid without a log.
-        assert!(json(&sample, &ends)["shortest"].is_null());
+        assert!(as_json(&sample, &ends)["shortest"].is_null());
     }
 }
 
@@ -443,7 +503,7 @@ fn a_graph_goes_through_swaps() {
         };
         let positions: BTreeSet<_> = edges.iter().map(position).collect();
         // A route has the same transfers, but for those beside it.
-        let route = json(&sample, &format!("path {source} {end} {chain}"));
+        let route = as_json(&sample, &format!("path {source} {end} {chain}"));
         for transfer in route["shortest"].as_array().unwrap() {
             assert!(positions.contains(&position(transfer)), "{transfer}");
         }
@@ -529,8 +589,8 @@ fn common_counterparties_are_those_of_all_transfers() {
                 })
                 .collect();
             let line = format!("common {} {}", roots[0].0, roots[1].0);
-            let found = json(&sample, &line);
-            assert_eq!(found, json(&sample, &format!("{line} --index idx")));
+            let found = as_json(&sample, &line);
+            assert_eq!(found, as_json(&sample, &format!("{line} --index idx")));
             for it in found["counterparties"].as_array().unwrap() {
                 let mut others = sides[it["address"].as_str().unwrap()].len() as u64;
                 others = others.min(501);

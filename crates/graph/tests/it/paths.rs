@@ -483,19 +483,26 @@ proptest! {
         let roots = [address("a"), address("b")];
         let request = SearchRequest::new(roots.to_vec(), source.available.clone());
         let found = common_counterparties(&source, &request).unwrap().counterparties;
-        let count = |from: Address, to: Address| {
-            let between = |it: &&Transfer| (it.from_address, it.to_address) == (from, to);
-            all.iter().filter(between).count() as u64
+        let between = |from: Address, to: Address| -> Vec<u64> {
+            let is_between = |it: &&Transfer| (it.from_address, it.to_address) == (from, to);
+            all.iter().filter(is_between).map(|it| it.block_number).collect()
         };
         let mut naive = BTreeMap::new();
         for other in ["a", "b", "c", "d"].map(address) {
             let with: BTreeMap<_, _> = roots
                 .into_iter()
                 .filter(|root| *root != other)
-                .map(|root| (root, TransferCounts {
-                    sent: count(root, other),
-                    received: count(other, root),
-                }))
+                .map(|root| {
+                    let (sent, received) = (between(root, other), between(other, root));
+                    let blocks = || sent.iter().chain(&received).copied();
+                    let counts = TransferCounts {
+                        sent: sent.len() as u64,
+                        received: received.len() as u64,
+                        first_block: blocks().min().unwrap_or_default(),
+                        last_block: blocks().max().unwrap_or_default(),
+                    };
+                    (root, counts)
+                })
                 .filter(|(_, it)| it.sent + it.received > 0)
                 .collect();
             if with.len() == roots.len() {

@@ -76,6 +76,33 @@ impl PreparedSearch<'_> {
     }
 }
 
+#[cfg(feature = "export")]
+impl PreparedSearch<'_> {
+    /// The metadata of an answer of [`Self::paths_to`], [`Self::flows_to`] or
+    /// [`Self::common_counterparties`], with its scan and the limits that it reached. `command` names the
+    /// query, and `options` has those that are no options of a search.
+    ///
+    /// # Errors
+    ///
+    /// If the chain of the source cannot be read.
+    pub fn metadata(
+        &self,
+        command: &'static str,
+        options: impl IntoIterator<Item = (&'static str, Value)>,
+        scan: &ScanReport,
+        limits: &[txgraph_graph::LimitHit],
+    ) -> Result<txgraph_export::Metadata> {
+        let mut description = self.description.clone();
+        description.command = command;
+        let description = (options.into_iter()).fold(description, |description, (name, value)| {
+            description.with(name, value)
+        });
+        let mut metadata = description.metadata(self.source.chain()?, &self.request.blocks, scan);
+        metadata.limits = limits.to_vec();
+        Ok(metadata)
+    }
+}
+
 /// The flows as JSON, each with the transfers that bound it and those that can have carried it.
 pub fn flows_as_json(flows: &[Flow]) -> Value {
     let flows = flows.iter().map(|flow| {

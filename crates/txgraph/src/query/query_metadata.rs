@@ -4,7 +4,7 @@
 use crate::options::Options;
 
 /// A query by name and options, in the words of [`parse`](crate::parse).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[cfg_attr(
     not(feature = "export"),
     expect(dead_code, reason = "goes into files only")
@@ -38,12 +38,6 @@ impl Description {
         Self::new(command, options)
     }
 
-    /// Adds an option.
-    pub(crate) fn with(mut self, name: &str, value: serde_json::Value) -> Self {
-        self.options.insert(name.into(), value);
-        Self::new(self.command, self.options)
-    }
-
     /// The metadata of a result from the state, or from the logs, of all of these blocks.
     pub(crate) fn metadata_of_state(
         &self,
@@ -66,6 +60,12 @@ impl Description {
 
 #[cfg(feature = "export")]
 impl Description {
+    /// Adds an option.
+    pub(crate) fn with(mut self, name: &str, value: serde_json::Value) -> Self {
+        self.options.insert(name.into(), value);
+        Self::new(self.command, self.options)
+    }
+
     /// The metadata of a result: the query, the chain, and what was read.
     pub(crate) fn metadata(
         &self,

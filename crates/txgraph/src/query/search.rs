@@ -384,7 +384,7 @@ pub struct PreparedSearch<'s> {
     pub(super) request: SearchRequest,
     /// See [`Resolved::cut`].
     pub(super) cut: Option<String>,
-    description: Description,
+    pub(super) description: Description,
 }
 
 impl<'s> PreparedSearch<'s> {

@@ -2,11 +2,11 @@
 
 use super::Shown;
 use serde_json::{Value, json};
-use txgraph::{Activity, AddressProfile, BlockTime, Fields, Unrecorded};
+use txgraph::{Activity, AddressProfile, BlockTime, Fields, Metadata, Unrecorded};
 
 impl Shown {
     /// A profile as JSON.
-    pub(super) fn as_json(&self, found: &AddressProfile) -> Value {
+    pub(super) fn as_json(&self, found: &AddressProfile, metadata: &Metadata) -> Value {
         let activity = |activity: &Activity| {
             let top = activity.top.iter().map(|it| {
                 json!({
@@ -91,12 +91,10 @@ impl Shown {
             "balance_before": found.balance_before.map(|(block, balance)| {
                 json!({ "block": block, "value": balance.to_string() })
             }),
-            "with_internal": found.request.filter.internal,
             "unrecorded": found.unrecorded.map(|unrecorded| match unrecorded {
                 Unrecorded::Left(amount) => json!({ "left": amount.to_string() }),
                 Unrecorded::Arrived(amount) => json!({ "arrived": amount.to_string() }),
             }),
-            "blocks": found.scan.covered,
             "first_sent": found.first_sent.as_ref().map(|first| {
                 json!({
                     "transfer": Fields::placed(&first.transfer),
@@ -106,7 +104,8 @@ impl Shown {
             "received": activity(&found.received),
             "sent": activity(&found.sent),
             "balances": balances.collect::<Vec<_>>(),
-            "missing": found.scan.missing,
+            "not_known": found.unknown(),
+            "metadata": metadata,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The parameters and the evidence of an answer, as its own files state them.
 
 use super::{
-    answer::Answer,
+    answer::{Answer, STDOUT},
     content::{Grid, Part},
 };
 use serde_json::Value;
@@ -11,13 +11,14 @@ use txgraph::{Error, Result};
 /// Values of a list in one cell.
 const LISTED_MAX: usize = 20;
 
-/// The documents with metadata of an answer: the name of the file, and the document.
+/// The documents with metadata of an answer, also one that was printed (`--json`): the name of the file,
+/// and the document.
 pub(super) fn documents(answer: &Answer, folder: &Path) -> Result<Vec<(String, Value)>> {
     let mut found = Vec::new();
     for file in answer
         .files
         .iter()
-        .filter(|file| file.name.ends_with(".json"))
+        .filter(|file| file.name.ends_with(".json") || file.name == STDOUT)
     {
         let path = folder.join(&file.name);
         let text = fs::read(&path).map_err(|error| Error::io(&path, error))?;

@@ -8,8 +8,8 @@ use crate::{
 };
 use serde_json::{Value, json};
 use txgraph::{
-    Fields, GraphOutputs, Leg, PreparedSearch, Result, Route, Source, TransferPaths, U256,
-    route_remarks, routes_cut_words, widen,
+    Fields, GraphOutputs, Leg, Metadata, PreparedSearch, Result, Route, Source, TransferPaths,
+    U256, route_remarks, routes_cut_words, widen,
 };
 
 /// Prints each route once, with its places in both orders. `count`: the number that was asked for.
@@ -67,7 +67,12 @@ fn ranks(found: &TransferPaths, route: &Route, count: usize) -> String {
 }
 
 /// The first route of each order, and the lists of all. `lines`: the parts that were not searched.
-pub(super) fn as_json(found: &TransferPaths, count: usize, lines: &[String]) -> Value {
+pub(super) fn as_json(
+    found: &TransferPaths,
+    count: usize,
+    lines: &[String],
+    metadata: &Metadata,
+) -> Value {
     let in_units = |_: &_, amount: U256| format!("{amount} (in the smallest unit)");
     let leg = |leg: &Leg| {
         json!({
@@ -101,7 +106,6 @@ pub(super) fn as_json(found: &TransferPaths, count: usize, lines: &[String]) -> 
         "routes": { "shortest": shortest, "earliest": earliest },
         "routes_left_out": found.cut.map(|cut| routes_cut_words(cut, count)),
         "not_searched": lines,
-        "limits": found.limits,
-        "missing": found.scan.missing,
+        "metadata": metadata,
     })
 }

@@ -11,9 +11,16 @@ use crate::{
     AccountState, BlockSpec, ErrorKind, Result, Selection, Source, query::retry::retry_on_reorg,
     select::Resolved,
 };
+#[cfg(feature = "export")]
+use crate::{
+    options::{addresses, given},
+    query::query_metadata::Description,
+};
 use alloy_primitives::{Address, U256};
 use std::{cmp::Ordering, ops::ControlFlow};
 use txgraph_graph::{AmountSum, widen};
+#[cfg(feature = "export")]
+use txgraph_transfers::StateUsed;
 use txgraph_transfers::{AddressFilter, Direction, ScanReport, ScanRequest, Transfer};
 
 /// Asks who an address is. See [`Source::profile`].
@@ -76,6 +83,8 @@ pub struct AddressProfile {
     pub request: ScanRequest,
     /// The report of the scan, with gaps.
     pub scan: ScanReport,
+    #[cfg(feature = "export")]
+    description: Description,
 }
 
 /// The native coin that a contract moved in none of the transfers that were read.
@@ -170,6 +179,8 @@ impl Profile<'_> {
     /// If the transfers cannot be read.
     pub fn run(self) -> Result<AddressProfile> {
         let source = self.source;
+        #[cfg(feature = "export")]
+        let description = self.description()?;
         let (request, cut) = self.request()?;
         let (seen, mut scan) = retry_on_reorg(source, || self.transfers(&request))?;
         scan.caveats.extend(cut);
@@ -200,12 +211,28 @@ impl Profile<'_> {
             first_sent,
             request,
             scan,
+            #[cfg(feature = "export")]
+            description,
             ..AddressProfile::default()
         };
         self.add_balance_before(&mut profile)?;
         self.add_state(&mut profile, &tokens)?;
         profile.unrecorded = profile.unrecorded_of(native);
         Ok(profile)
+    }
+
+    /// The query for the metadata of the answer.
+    #[cfg(feature = "export")]
+    fn description(&self) -> Result<Description> {
+        let mut options = given(&self.selection)?;
+        options.insert("address".into(), serde_json::json!(self.address));
+        if let Some(tokens) = &self.tokens {
+            options.insert("token".into(), addresses(tokens));
+        }
+        if let Some(block) = self.block {
+            options.insert("block".into(), block.into());
+        }
+        Ok(Description::new("address", options))
     }
 
     /// The request for its transfers, and [`Resolved::cut`].
@@ -323,6 +350,34 @@ impl Profile<'_> {
 }
 
 impl AddressProfile {
+    /// What could not be read, each with the reason.
+    pub fn unknown(&self) -> Vec<String> {
+        let all = [
+            ("the state", &self.without_state),
+            ("balances of tokens", &self.without_balances),
+            ("the creation", &self.without_creation),
+            ("what the contract says of itself", &self.without_contract),
+        ];
+        let sentence = |(what, why): (&str, &Option<String>)| {
+            Some(format!("{what} is not known: {}", why.as_ref()?))
+        };
+        all.into_iter().filter_map(sentence).collect()
+    }
+
+    /// The metadata of the answer. `source` is the source that it came from.
+    ///
+    /// # Errors
+    ///
+    /// If the chain of the source cannot be read.
+    #[cfg(feature = "export")]
+    pub fn metadata(&self, source: &Source) -> Result<txgraph_export::Metadata> {
+        let mut metadata =
+            (self.description).metadata(source.chain()?, &self.request.blocks, &self.scan);
+        let block = self.state.as_ref().map(|state| state.block);
+        metadata.state = Some(StateUsed { block });
+        Ok(metadata)
+    }
+
     /// Compares the balance of a contract with what it received and sent. Accounts without code
     /// also pay fees, which are no transfers.
     fn unrecorded_of(&self, (received, sent): (AmountSum, AmountSum)) -> Option<Unrecorded> {
