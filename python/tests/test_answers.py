@@ -1,9 +1,13 @@
 """Results equal the command line's."""
 
 import csv
+import datetime
 import io
 import json
 
+import numpy
+import pandas
+import polars
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
@@ -76,6 +80,13 @@ def test_batches_are_the_same_rows(node):
         (dict(standard=["erc721", "erc1155"]), ["--standard", "erc721,erc1155"]),
         (dict(kind="withdrawal"), ["--kind", "withdrawal"]),
         (dict(min_value=10**18), ["--min-value", str(10**18)]),
+        (dict(blocks=datetime.date(2024, 1, 1)), ["-b", "2024-01-01"]),
+        (dict(since=20, until=numpy.int64(30)), ["--since", "20", "--until", "30"]),
+        (dict(blocks=numpy.uint32(12)), ["-b", "12"]),
+        (dict(blocks=pandas.Series([12, 14])), ["-b", "12,14"]),
+        (dict(blocks=polars.Series([12, 14])), ["-b", "12,14"]),
+        (dict(min_value=numpy.uint64(2**63)), ["--min-value", str(2**63)]),
+        (dict(token_id=numpy.array([1, 2])), ["--token-id", "1,2"]),
         (dict(columns=["value", "block_number"]), ["--columns", "value,block_number"]),
         (dict(columns=["all:hex", "-chain_id"]), ["--columns", "-chain_id"]),
         (dict(with_internal=True), ["--with-internal"]),
@@ -87,6 +98,28 @@ def test_options_mean_the_same(node, chain, command_line, python, options):
     asked = {"columns": "all:hex", **python}
     assert as_csv(node.transfers(**asked)) == expected
     assert expected.count(b"\n") > 1
+
+
+@pytest.mark.parametrize("amount", [2**63, 2**64 + 1, "1e20", numpy.uint64(2**63)])
+def test_every_query_takes_large_amounts(node, chain, command_line, amount):
+    line = ["--min-value", str(amount), "-f", "json"]
+    pairs = node.analyze("pairs", min_value=amount)
+    assert pairs.result == json.loads(command_line(chain, "analyze", "pairs", *line))["result"]
+    assert len(pairs.table) > 0
+    graph = node.graph(ROOT, min_value=amount)
+    assert all(int(it["value"]) >= 2**63 for it in pa.table(graph.edges).to_pylist())
+    with pytest.raises(txgraph.UsageError, match="so it has no smallest amount"):
+        node.taint(ROOT, min_value=amount)
+
+
+def test_numbers_of_numpy_are_numbers(node):
+    limit = numpy.int32(2)
+    assert node.analyze("degrees", limit=limit).result == node.analyze("degrees", limit=2).result
+    assert node.graph(ROOT, hops=numpy.int64(2), max_edges=limit).num_edges == 2
+    rank = node.analyze("rank", root=ROOT, alpha=numpy.float32(0.5))
+    assert rank.result["alpha"] == 0.5
+    assert node.balance(ROOT, block=numpy.int64(20)) == node.balance(ROOT, block=20)
+    assert node.storage(TOKEN, numpy.uint8(1)) == node.storage(TOKEN, 1)
 
 
 def test_graphs_equal(any_chain, command_line, tmp_path):

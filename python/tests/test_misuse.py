@@ -1,9 +1,11 @@
 """Mistakes are exceptions, with what to do, and never the end of the interpreter."""
 
+import datetime
 import os
 import subprocess
 import sys
 
+import numpy
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -86,6 +88,12 @@ def test_a_head_completes_a_data_directory():
         (dict(blocks=range(9, 8)), ValueError),
         (dict(blocks=1.5), TypeError),
         (dict(blocks=True), TypeError),
+        (dict(blocks=numpy.True_), TypeError),
+        (dict(blocks=numpy.float64(5)), TypeError),
+        (dict(blocks=[None]), TypeError),
+        (dict(blocks=datetime.datetime(2024, 1, 1)), txgraph.UsageError),
+        (dict(min_value=1.5), TypeError),
+        (dict(min_value=numpy.int64(-1)), txgraph.UsageError),
         (dict(token="0x12"), txgraph.UsageError),
         (dict(token="0xD601451207128971898aab8654521699f35222e2"), txgraph.UsageError),
         (dict(token=b"short"), txgraph.UsageError),
@@ -155,6 +163,11 @@ def test_other_wrong_queries(node):
         (lambda: node.query("who-funded", rot=ROOT), txgraph.UsageError),
         (lambda: node.analyze("size"), txgraph.UsageError),
         (lambda: node.analyze("pairs", unknown=3), txgraph.UsageError),
+        (lambda: node.analyze("pairs", unknown=[True]), txgraph.UsageError),
+        (lambda: node.analyze("pairs", hex=True), txgraph.UsageError),
+        (lambda: node.analyze("pairs", limit=1.5), TypeError),
+        (lambda: node.analyze("rank", root=ROOT, alpha="0.5"), TypeError),
+        (lambda: node.taint(None), txgraph.UsageError),
         (lambda: node.replay(transaction="x"), txgraph.UsageError),
         (lambda: node.replay("1:3", trace="struct"), txgraph.UsageError),
         (lambda: node.call("0x12"), txgraph.UsageError),

@@ -52,11 +52,7 @@ class Graph:
             ``count`` and ``sum`` (smallest unit)
         :param columns: as in :meth:`Node.transfers`; with ``merge`` only types of all columns
         """
-        options = {
-            "merge": _options.flag("merge", merge),
-            **_options.columns(columns, replaced),
-        }
-        return Table(self._native.edges(_options.dump(options)))
+        return Table(self._native.edges(_options.query(locals())))
 
     @property
     def num_nodes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from types import TracebackType
@@ -17,8 +18,10 @@ _Path = Union[str, "os.PathLike[str]"]
 _Addresses = Union[str, bytes, Sequence[Union[str, bytes]]]
 #: One file, or several in the order of their priority.
 _Paths = Union[_Path, Sequence[_Path]]
-#: ``"18M:18.1M"`` (end excluded), ``"-1000:"``, ``"2024-01-01:"``, a number, or a ``range``.
-_Blocks = Union[str, int, range, Sequence[Union[str, int, range]]]
+#: ``"18M:18.1M"`` (end excluded), ``"-1000:"``, ``"2024-01-01:"``, a number, a ``range``, or the
+#: date of a day.
+_Block = Union[str, int, range, datetime.date]
+_Blocks = Union[_Block, Sequence[_Block]]
 
 
 class Node:
@@ -134,15 +137,7 @@ class Node:
         :param token_list: files with symbols and decimals
         :param labels: files with names of addresses, for the columns ``from_label``, ``to_label``
         """
-        options = {
-            **_options.selection(locals()),
-            "address": _options.texts("address", address),
-            "direction": direction,
-            **_options.columns(columns, replaced),
-            "token_list": _options.texts("token_list", token_list),
-            "labels": _options.texts("labels", labels),
-        }
-        return Transfers(self._native, _options.dump(options))
+        return Transfers(self._native, _options.query(locals()))
 
     def graph(
         self,
@@ -193,24 +188,7 @@ class Node:
 
         Other parameters as in :meth:`transfers`.
         """
-        options = {
-            **_options.selection(locals()),
-            "root": _options.roots(root),
-            "hops": _options.hops(hops),
-            "direction": direction,
-            "time_respecting": _options.flag("time_respecting", time_respecting),
-            "max_degree": _options.integer("max_degree", max_degree),
-            "stop_at": None if stop_at is None else _options.text("stop_at", stop_at),
-            "stop_at_category": _options.texts("stop_at_category", stop_at_category),
-            "labels": _options.texts("labels", labels),
-            "follow_top": _options.integer("follow_top", follow_top),
-            "through_swaps": _options.flag("through_swaps", through_swaps),
-            "max_vertices": _options.integer("max_vertices", max_vertices),
-            "max_edges": _options.integer("max_edges", max_edges),
-            "expand_zero": _options.flag("expand_zero", expand_zero),
-            "token_list": _options.texts("token_list", token_list),
-        }
-        return self._graph(_options.dump(options))
+        return self._graph(_options.query(locals()))
 
     def analyze(self, measure: str = "summary", **options: Any) -> Analysis:
         """Measures a graph: ``summary``, ``pairs``, ``degrees``, ``cycles``, ``components``,
@@ -219,25 +197,9 @@ class Node:
         With ``root``, of the graph that :meth:`graph` finds with the same options. Without, of all
         transfers that match. ``limit`` limits rankings, ``order`` (amount, count, address) orders
         pairs. ``by`` (hour, day, week, month, transaction) chooses what ``volume`` sums together.
+        Other options are as on the command line, with ``_`` instead of ``-``.
         """
-        read = {
-            "blocks": _options.blocks(options.pop("blocks", None)),
-            "hops": _options.hops(options.pop("hops", None)),
-        }
-        if not options.pop("check_checksums", True):
-            read["allow_bad_checksum"] = True
-        many = (
-            *("root", "token", "token_id", "standard", "kind", "wrapped_native"),
-            *("labels", "stop_at_category", "token_list"),
-        )
-        for name, value in options.items():
-            if name in many:
-                read[name] = _options.texts(name, value)
-            elif isinstance(value, (bool, int, float)) or value is None:
-                read[name] = value
-            else:
-                read[name] = _options.text(name, value)
-        return self._analyze(_options.dump({"measure": measure, **read}))
+        return self._analyze(_options.query({"measure": measure, **options}))
 
     def taint(
         self, root: Any, *, method: str = "fifo", through_swaps: bool = False, **options: Any
@@ -252,7 +214,7 @@ class Node:
         """
         analysis = self.analyze(
             "taint",
-            root=_options.roots(root),
+            root=root,
             method=method,
             through_swaps=through_swaps,
             **options,
@@ -278,7 +240,7 @@ class Node:
             if isinstance(value, bool):
                 values = [str(value).lower()]
             elif key == "blocks":
-                values = _options.blocks(value)
+                values = _options.blocks(key, value)
             else:
                 values = _options.texts(key, value)
             pairs.extend((key.replace("_", "-"), item) for item in values)
@@ -309,7 +271,7 @@ class Node:
         :param verify_only: only compare with what the node stored
         """
         options = {
-            "blocks": _options.blocks(blocks),
+            "blocks": _options.blocks("blocks", blocks),
             "transaction": None
             if transaction is None
             else _options.text("transaction", transaction),

@@ -4,79 +4,70 @@ from __future__ import annotations
 
 import datetime
 import json
+import numbers
+import operator
 import os
-from typing import Any, Dict, List, Mapping, Optional
-
-#: Parameters that ``columns`` replaced, as options.
-_REPLACED = {"u256": "u256_types", "hex": "hex", "exclude": "exclude"}
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 
 def text(name: str, value: Any) -> str:
-    """A value as text: addresses as hex, dates as UTC, numbers in decimal."""
+    """A value as text: addresses as hex, dates as UTC, whole numbers in decimal."""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        raise TypeError(f"{name} cannot be {value}")
-    if isinstance(value, int):
-        return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "0x" + bytes(value).hex()
     if isinstance(value, os.PathLike):
         return os.fsdecode(os.fspath(value))
     if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        return value.isoformat(timespec="seconds")
+        return _time(name, value)
     if isinstance(value, datetime.date):
         return value.isoformat()
+    if isinstance(value, bool):
+        raise TypeError(f"{name} cannot be {value}")
+    # Integers of numpy are no `int`.
+    if hasattr(value, "__index__"):
+        return str(operator.index(value))
     raise TypeError(f"{name} cannot be of type {type(value).__name__}")
 
 
-def texts(name: str, value: Any) -> List[str]:
+def _time(name: str, value: datetime.datetime) -> str:
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return value.isoformat(timespec="seconds")
+
+
+def _items(name: str, value: Any) -> List[Any]:
     """One value or several."""
-    if value is None:
-        return []
-    if isinstance(value, (str, int, bytes, bytearray, memoryview, os.PathLike)):
-        return [text(name, value)]
+    if isinstance(value, (str, bytes, bytearray, memoryview, os.PathLike)):
+        return [value]
     try:
-        items = iter(value)
+        values = iter(value)
     except TypeError:
-        return [text(name, value)]
-    return [text(name, item) for item in items]
+        return [value]
+    return list(values)
 
 
-def blocks(value: Any) -> List[str]:
+def texts(name: str, value: Any) -> List[str]:
+    """One value or several. ``None`` is none."""
+    return [] if value is None else [text(name, item) for item in _items(name, value)]
+
+
+def blocks(name: str, value: Any) -> List[str]:
     """Block ranges: cryo's grammar, numbers, or ``range`` objects (end excluded)."""
     if value is None:
         return []
-    if isinstance(value, (str, range, slice)) or not hasattr(value, "__iter__"):
-        value = [value]
     found = []
-    for item in value:
+    for item in [value] if isinstance(value, (range, slice)) else _items(name, value):
         if isinstance(item, slice):
             item = range(item.start or 0, item.stop, item.step or 1)
         if isinstance(item, range):
             if item.step < 1 or item.start < 0 or item.stop <= item.start:
-                raise ValueError(f"blocks cannot be {item}: an ascending range that is not empty")
+                raise ValueError(f"{name} cannot be {item}: an ascending range that is not empty")
             step = "" if item.step == 1 else f":{item.step}"
             found.append(f"{item.start}:{item.stop}{step}")
         else:
-            found.append(text("blocks", item))
+            found.append(text(name, item))
     return found
-
-
-def columns(value: Any, replaced: Mapping[str, Any]) -> Dict[str, Any]:
-    """Columns, and parameters that they replaced, which are refused with the list that says the
-    same."""
-    options: Dict[str, Any] = {"columns": texts("columns", value)}
-    words = {"bytes": "binary", "str": "string"}
-    for name, old in replaced.items():
-        if name not in _REPLACED:
-            raise TypeError(f"unexpected keyword argument {name!r}")
-        if not isinstance(old, bool):
-            old = [words.get(word, word) for word in texts(name, old)]
-        options[_REPLACED[name]] = old
-    return options
 
 
 def integer(name: str, value: Any) -> Optional[int]:
@@ -85,7 +76,7 @@ def integer(name: str, value: Any) -> Optional[int]:
         return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is a whole number, not of type {type(value).__name__}")
-    number = value.__index__()
+    number = operator.index(value)
     if not 0 <= number < 2**63:
         raise ValueError(f"{name} cannot be {number}")
     return number
@@ -98,6 +89,65 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is a number, not of type {type(value).__name__}")
+    return float(value)
+
+
+def _hops(name: str, value: Any) -> Any:
+    return value if isinstance(value, str) and value == "all" else integer(name, value)
+
+
+def _unknown(name: str, value: Any) -> str:
+    """The value of an option that no query has: the native part refuses the name."""
+    return str(value)
+
+
+_Reader = Callable[[str, Any], Any]
+
+#: How values are read, with the options of queries that have such values.
+_NAMES: Dict[_Reader, str] = {
+    blocks: "blocks",
+    _hops: "hops",
+    text: "by direction measure method min_value order since stop_at until",
+    texts: "address columns initiated_by kind labels root standard stop_at_category token token_id "
+    "token_list tx wrapped_native",
+    flag: "allow_bad_checksum allow_partial expand_zero merge not_by_owner through_swaps "
+    "time_respecting with_internal",
+    integer: "follow_top from_block limit max_degree max_edges max_vertices to_block",
+    _real: "alpha beta epsilon",
+}
+
+_READERS = {name: reader for reader, names in _NAMES.items() for name in names.split()}
+
+#: Parameters that ``columns`` replaced, as options.
+_REPLACED = {"u256": "u256_types", "hex": "hex", "exclude": "exclude"}
+
+
+def _replaced(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Parameters that ``columns`` replaced, which are refused with the list that says the same."""
+    options: Dict[str, Any] = {}
+    words = {"bytes": "binary", "str": "string"}
+    for name, old in given.items():
+        if name not in _REPLACED:
+            raise TypeError(f"unexpected keyword argument {name!r}")
+        if not isinstance(old, bool):
+            old = [words.get(word, word) for word in texts(name, old)]
+        options[_REPLACED[name]] = old
+    return options
+
+
+def query(parameters: Mapping[str, Any]) -> str:
+    """A query as JSON, from the parameters of its method: ``locals()`` at its start."""
+    options = {name: it for name, it in parameters.items() if name != "self" and it is not None}
+    replaced = _replaced(options.pop("replaced", {}))
+    if not flag("check_checksums", options.pop("check_checksums", True)):
+        options["allow_bad_checksum"] = True
+    read = {name: _READERS.get(name, _unknown)(name, value) for name, value in options.items()}
+    return dump({**read, **replaced})
+
+
 def given(options: Mapping[str, Any]) -> Dict[str, Any]:
     """The options that have a value."""
     return {
@@ -108,34 +158,5 @@ def given(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def dump(options: Mapping[str, Any]) -> str:
-    """A query as JSON, with the names of the command line."""
+    """Options as JSON, with the names of the command line."""
     return json.dumps({name.replace("_", "-"): value for name, value in given(options).items()})
-
-
-_TEXTS = ("since", "until", "min_value")
-_LISTS = ("token", "token_id", "standard", "kind", "wrapped_native")
-_FLAGS = ("allow_partial", "with_internal")
-
-
-def selection(given: Dict[str, Any]) -> Dict[str, Any]:
-    """Options that every query about transfers has, from the parameters of its method."""
-    return {
-        "blocks": blocks(given["blocks"]),
-        **{name: None if given[name] is None else text(name, given[name]) for name in _TEXTS},
-        **{name: texts(name, given[name]) for name in _LISTS},
-        **{name: flag(name, given[name]) for name in _FLAGS},
-        "allow_bad_checksum": not flag("check_checksums", given["check_checksums"]),
-    }
-
-
-def hops(value: Any) -> Optional[Any]:
-    """A number of hops, or ``"all"``."""
-    return value if value is None or value == "all" else integer("hops", value)
-
-
-def roots(value: Any) -> List[str]:
-    """Addresses to start from; at least one."""
-    found = texts("root", value)
-    if not found:
-        raise ValueError("root needs at least one address")
-    return found
