@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import numpy
+import pandas
+import polars
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -136,6 +138,35 @@ def test_wrong_options(node, options, kind):
 def test_wrong_searches(node, options, kind):
     with pytest.raises(kind):
         node.graph(**options)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        *(list, tuple, polars.Series, lambda: iter([])),
+        *(lambda: numpy.array([]), lambda: pandas.Series([])),
+    ],
+)
+def test_empty_lists_do_not_mean_all(node, empty):
+    """A list that a program made, and that turned out to be empty."""
+    of_transfers = ("blocks", "token", "token_id", "standard", "kind", "wrapped_native")
+    for name in of_transfers + ("address", "columns", "labels"):
+        with pytest.raises(txgraph.UsageError, match=f"^{name} is empty"):
+            node.transfers(**{name: empty()})
+    for name in of_transfers + ("root", "stop_at_category"):
+        with pytest.raises(txgraph.UsageError, match=f"^{name} is empty"):
+            node.graph(**{"root": ROOT, name: empty()})
+        with pytest.raises(txgraph.UsageError, match=f"^{name} is empty"):
+            node.analyze("pairs", **{name: empty()})
+    for ask in (
+        lambda: node.taint(empty()),
+        lambda: node.replay(empty()),
+        lambda: node.replay(balances=empty()),
+        lambda: node.query("who-funded", root=empty()),
+        lambda: node.graph(ROOT).edge_table(columns=empty()),
+    ):
+        with pytest.raises(txgraph.UsageError, match="is empty"):
+            ask()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import operator
 import os
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from ._errors import UsageError
+
 
 def text(name: str, value: Any) -> str:
     """A value as text: addresses as hex, dates as UTC, whole numbers in decimal."""
@@ -37,14 +39,17 @@ def _time(name: str, value: datetime.datetime) -> str:
 
 
 def _items(name: str, value: Any) -> List[Any]:
-    """One value or several."""
+    """One value or several. None at all is a mistake: the native part takes it for no condition."""
     if isinstance(value, (str, bytes, bytearray, memoryview, os.PathLike)):
         return [value]
     try:
         values = iter(value)
     except TypeError:
         return [value]
-    return list(values)
+    items = list(values)
+    if not items:
+        raise UsageError(f"{name} is empty: give at least one value, or leave {name} out")
+    return items
 
 
 def texts(name: str, value: Any) -> List[str]:
