@@ -100,6 +100,34 @@ def test_options_mean_the_same(node, chain, command_line, python, options):
     assert expected.count(b"\n") > 1
 
 
+def test_fractions_of_seconds_are_rounded_up(node):
+    """Blocks have whole seconds, so a bound between two seconds is the later one."""
+    rows = pa.table(node.transfers(columns=["block_number", "block_timestamp"])).to_pylist()
+    times = {row["block_number"]: row["block_timestamp"] for row in rows}
+    utc = datetime.timezone.utc
+    for block in (10, 20):
+        start = datetime.datetime.fromtimestamp(times[block], utc)
+        for fraction in (1, 900_000):
+            for time, after in [
+                (start + datetime.timedelta(microseconds=fraction), block + 1),
+                (start - datetime.timedelta(microseconds=fraction), block),
+                (start, block),
+            ]:
+                for zone in (utc, datetime.timezone(datetime.timedelta(hours=-5))):
+                    asked = time.astimezone(zone)
+                    assert node.transfers(since=asked).blocks == [range(after, 41)]
+                    assert node.transfers(until=asked).blocks == [range(after)]
+                naive = pandas.Timestamp(time.replace(tzinfo=None))
+                assert node.transfers(since=naive).blocks == [range(after, 41)]
+        exact = pandas.Timestamp(times[block], unit="s")
+        for nanoseconds, after in [(0, block), (1, block + 1)]:
+            asked = exact + pandas.Timedelta(nanoseconds, unit="ns")
+            assert node.transfers(since=asked).blocks == [range(after, 41)]
+    for latest in (datetime.datetime.max, pandas.Timestamp.max):
+        with pytest.raises(txgraph.UsageError):
+            node.transfers(since=latest).blocks
+
+
 @pytest.mark.parametrize("amount", [2**63, 2**64 + 1, "1e20", numpy.uint64(2**63)])
 def test_every_query_takes_large_amounts(node, chain, command_line, amount):
     line = ["--min-value", str(amount), "-f", "json"]

@@ -96,6 +96,7 @@ def test_a_head_completes_a_data_directory():
         (dict(blocks=datetime.datetime(2024, 1, 1)), txgraph.UsageError),
         (dict(min_value=1.5), TypeError),
         (dict(min_value=numpy.int64(-1)), txgraph.UsageError),
+        (dict(since=pandas.NaT), txgraph.UsageError),
         (dict(token="0x12"), txgraph.UsageError),
         (dict(token="0xD601451207128971898aab8654521699f35222e2"), txgraph.UsageError),
         (dict(token=b"short"), txgraph.UsageError),

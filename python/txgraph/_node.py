@@ -114,7 +114,8 @@ class Node:
         """Asks for the transfers of blocks. Nothing is read before an answer is asked for.
 
         :param blocks: all blocks if absent
-        :param since: first block, or date (UTC), instead of ``blocks``
+        :param since: first block, or date (UTC), instead of ``blocks``; also ``date`` and
+            ``datetime`` objects, without a time zone in UTC
         :param until: end of the blocks, excluded
         :param token: token addresses, or ``"eth"``
         :param address: addresses that send or receive

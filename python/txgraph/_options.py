@@ -33,8 +33,16 @@ def text(name: str, value: Any) -> str:
 
 
 def _time(name: str, value: datetime.datetime) -> str:
-    if value.tzinfo is not None:
-        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    try:
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        # Blocks have whole seconds. One at or after 5.9 s is at or after 6 s, and one before 5.9 s
+        # is before 6 s, so a fraction is rounded up at both ends. A timestamp of pandas has
+        # nanoseconds, too.
+        if value.microsecond or getattr(value, "nanosecond", 0):
+            value += datetime.timedelta(seconds=1)
+    except (OverflowError, ValueError):
+        raise UsageError(f"{name} cannot be {value}") from None
     return value.isoformat(timespec="seconds")
 
 
