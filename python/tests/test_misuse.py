@@ -97,6 +97,10 @@ def test_a_head_completes_a_data_directory():
         (dict(min_value=1.5), TypeError),
         (dict(min_value=numpy.int64(-1)), txgraph.UsageError),
         (dict(since=pandas.NaT), txgraph.UsageError),
+        (dict(tx="5"), txgraph.UsageError),
+        (dict(tx="5:0", blocks=5), txgraph.UsageError),
+        (dict(initiated_by="0x12"), txgraph.UsageError),
+        (dict(not_by_owner=1), TypeError),
         (dict(token="0x12"), txgraph.UsageError),
         (dict(token="0xD601451207128971898aab8654521699f35222e2"), txgraph.UsageError),
         (dict(token=b"short"), txgraph.UsageError),
@@ -151,7 +155,7 @@ def test_wrong_searches(node, options, kind):
 def test_empty_lists_do_not_mean_all(node, empty):
     """A list that a program made, and that turned out to be empty."""
     of_transfers = ("blocks", "token", "token_id", "standard", "kind", "wrapped_native")
-    for name in of_transfers + ("address", "columns", "labels"):
+    for name in of_transfers + ("address", "tx", "initiated_by", "columns", "labels"):
         with pytest.raises(txgraph.UsageError, match=f"^{name} is empty"):
             node.transfers(**{name: empty()})
     for name in of_transfers + ("root", "stop_at_category"):

@@ -98,6 +98,9 @@ class Node:
         token: Optional[_Addresses] = None,
         address: Optional[_Addresses] = None,
         direction: Optional[str] = None,
+        tx: Optional[Union[str, bytes, Sequence[Union[str, bytes]]]] = None,
+        initiated_by: Optional[_Addresses] = None,
+        not_by_owner: bool = False,
         min_value: Optional[Union[int, str]] = None,
         token_id: Any = None,
         standard: Optional[Union[str, Sequence[str]]] = None,
@@ -120,6 +123,10 @@ class Node:
         :param token: token addresses, or ``"eth"``
         :param address: addresses that send or receive
         :param direction: ``"out"`` (they send), ``"in"`` or ``"both"``
+        :param tx: transactions, by hash or as ``"BLOCK:INDEX"``, instead of ``blocks``
+        :param initiated_by: accounts that signed the transaction; the source must be a node
+        :param not_by_owner: only transfers whose transaction another account signed than the one
+            that gives the tokens; the source must be a node
         :param min_value: smallest amount: an integer in the smallest unit, or text such as
             ``"1.5"`` or ``"USDC=100"`` in units of the token
         :param token_id: ids of ERC-721 and ERC-1155
