@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _native, _options
 from ._answers import Call, Index, Replay, Taint
+from ._errors import UsageError
 from ._graph import Analysis, Graph
 from ._table import Table, Transfers
 
@@ -207,6 +208,9 @@ class Node:
         pairs. ``by`` (hour, day, week, month, transaction) chooses what ``volume`` sums together.
         Other options are as on the command line, with ``_`` instead of ``-``.
         """
+        for name in ("output", "format", "overwrite", "table"):
+            if name in options:
+                raise UsageError(f"analyze has no {name}: it returns all tables and writes no file")
         return self._analyze(_options.query({"measure": measure, **options}))
 
     def taint(
@@ -275,8 +279,8 @@ class Node:
         :param trace: ``"call"`` or ``"diff"``, as JSON in the column ``result``; without, the
             table contains the movements of ETH inside transactions (wei)
         :param fees: movements of fees, too
-        :param balances: tokens whose balances are compared with their logs
-        :param verify_only: only compare with what the node stored
+        :param balances: instead, tokens whose balances are compared with their logs
+        :param verify_only: no table; only compare with what the node stored
         """
         options = {
             "blocks": _options.blocks("blocks", blocks),
@@ -288,6 +292,9 @@ class Node:
             "balances": _options.texts("balances", balances),
             "verify_only": _options.flag("verify_only", verify_only),
         }
+        named = [it for it in ("trace", "fees", "balances", "verify_only") if options[it]]
+        if len(named) > 1:
+            raise UsageError(f"{' and '.join(named)} exclude each other: a replay has one table")
         table, report = self._native.replay(json.dumps(_options.given(options)))
         return Replay(None if table is None else Table(table), json.loads(report))
 
