@@ -83,7 +83,7 @@ def test_streams_are_taken_once(node):
     batches = node.transfers().batches()
     reader = pa.RecordBatchReader.from_stream(batches)
     assert reader.read_all().equals(pa.table(node.transfers()))
-    with pytest.raises(RuntimeError, match="taken before"):
+    with pytest.raises(txgraph.UsageError, match="taken before"):
         pa.RecordBatchReader.from_stream(batches)
     assert list(batches) == []
     reader = pa.RecordBatchReader.from_stream(node.transfers().batches())

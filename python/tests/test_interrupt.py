@@ -182,7 +182,7 @@ def test_batches_belong_to_one_thread_at_a_time(node):
     def take():
         try:
             rows.extend(len(batch) for batch in batches)
-        except RuntimeError as error:
+        except txgraph.UsageError as error:
             errors.append(error)
 
     threads = [threading.Thread(target=take) for _ in range(4)]

@@ -19,11 +19,11 @@ from ._errors import (
     UsageError,
 )
 from ._graph import Analysis, Graph
-from ._native import Batch, Batches
+from ._native import Batch
 from ._node import Node
 from ._open import open, queries, source_kinds
 from ._sample import sample, sample_genesis, sample_truth
-from ._table import Stream, Table, Transfers
+from ._table import Batches, Stream, Table, Transfers
 
 __all__ = [
     "Analysis",

@@ -335,7 +335,7 @@ class Node:
             try:
                 data = bytes.fromhex(data[2:] if data[:2] in ("0x", "0X") else data)
             except ValueError as error:
-                raise ValueError(f"data is not hex: {error}") from None
+                raise UsageError(f"data is not hex: {error}") from None
         options = {
             "to": None if to is None else _options.text("to", to),
             "from": None if from_ is None else _options.text("from_", from_),

@@ -75,7 +75,7 @@ def blocks(name: str, value: Any) -> List[str]:
             item = range(item.start or 0, item.stop, item.step or 1)
         if isinstance(item, range):
             if item.step < 1 or item.start < 0 or item.stop <= item.start:
-                raise ValueError(f"{name} cannot be {item}: an ascending range that is not empty")
+                raise UsageError(f"{name} cannot be {item}: an ascending range that is not empty")
             step = "" if item.step == 1 else f":{item.step}"
             found.append(f"{item.start}:{item.stop}{step}")
         else:
@@ -91,7 +91,7 @@ def integer(name: str, value: Any) -> Optional[int]:
         raise TypeError(f"{name} is a whole number, not of type {type(value).__name__}")
     number = operator.index(value)
     if not 0 <= number < 2**63:
-        raise ValueError(f"{name} cannot be {number}")
+        raise UsageError(f"{name} cannot be {number}")
     return number
 
 

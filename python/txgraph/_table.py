@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from . import _native
+from ._errors import UsageError
 
 
 class ArrowTable:
@@ -55,8 +56,7 @@ class Table(ArrowTable):
     @property
     def metadata(self) -> Optional[Dict[str, Any]]:
         """The source and the coverage of the answer: query, chain, blocks, gaps, counts."""
-        text = self._native.metadata
-        return None if text is None else json.loads(text)
+        return _metadata(self._native)
 
     def batches(self) -> List[_native.Batch]:
         """The record batches."""
@@ -70,6 +70,50 @@ class Table(ArrowTable):
 
     def __repr__(self) -> str:
         return f"<txgraph.Table of {len(self):,} rows: {', '.join(self.columns)}>"
+
+
+def _metadata(native: Union[_native.Table, _native.Batches]) -> Optional[Dict[str, Any]]:
+    text = native.metadata
+    return None if text is None else json.loads(text)
+
+
+class Batches:
+    """Record batches as they are read: an iterator, and a stream of Arrow for a single use."""
+
+    def __init__(self, native: _native.Batches) -> None:
+        self._native = native
+
+    @property
+    def columns(self) -> List[str]:
+        """The names of the columns."""
+        return self._native.columns
+
+    @property
+    def metadata(self) -> Optional[Dict[str, Any]]:
+        """The source and the coverage of the answer; ``None`` before the end."""
+        return _metadata(self._native)
+
+    def __iter__(self) -> Iterator[_native.Batch]:
+        return self
+
+    def __next__(self) -> _native.Batch:
+        try:
+            return next(self._native)
+        except RuntimeError as error:
+            raise UsageError(str(error)) from None
+
+    def close(self) -> None:
+        """Stops reading."""
+        self._native.close()
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._native.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        try:
+            return self._native.__arrow_c_stream__(requested_schema)
+        except RuntimeError as error:
+            raise UsageError(str(error)) from None
 
 
 class Stream(ArrowTable):
@@ -141,14 +185,14 @@ class Transfers(ArrowTable):
         """
         return Table(self._node.transfers(self._options))
 
-    def batches(self) -> _native.Batches:
+    def batches(self) -> Batches:
         """Reads record batches in constant memory. Iterate, or hand it to a library once:
         ``pyarrow.RecordBatchReader.from_stream(t.batches())``.
 
         Rows that were taken cannot be taken back: a reorganization in the meantime raises
         :class:`Reorged`.
         """
-        return self._node.batches(self._options)
+        return Batches(self._node.batches(self._options))
 
     def stream(self) -> Stream:
         """The same query for libraries that take rows as they are read, in constant memory:
