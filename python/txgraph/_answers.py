@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _native, _options
@@ -84,16 +85,25 @@ class Index:
 
         Nodes that are open use an index from their next :func:`open` on.
 
+        :param last_block: default: the newest without the last 64, which a reorganization can
+            replace
         :param with_internal: also store the transfers inside of transactions
         :param with_transactions: also store the transactions of each address
         """
-        return self._do(
+        status = self._do(
             "build",
             first_block=_options.integer("first_block", first_block),
             last_block=_options.integer("last_block", last_block),
             with_internal=_options.flag("with_internal", with_internal),
             with_transactions=_options.flag("with_transactions", with_transactions),
         )
+        if not status["blocks"]:
+            warnings.warn(
+                "nothing to store: the newest blocks are left out, because others can replace them "
+                "(last_block names the last to store)",
+                stacklevel=2,
+            )
+        return status
 
     def update(self) -> Dict[str, Any]:
         """Extends the index to the tip of the node. Returns its status."""
