@@ -182,6 +182,11 @@ def test_pictures_equal(node, chain, command_line, tmp_path):
         command_line(chain, "graph", "-r", ROOT, "-n", "all", "-o", theirs)
         ours, theirs = ours.read_bytes(), theirs.read_bytes()
         assert ours == theirs, name
+    prices, ours, theirs = (tmp_path / name for name in ("p.csv", "p.dot", "their.p.dot"))
+    prices.write_text(f"token,price\n{TOKEN},2\n")
+    node.graph(ROOT, hops="all").write(ours, prices=prices)
+    command_line(chain, "graph", "-r", ROOT, "-n", "all", "-o", theirs, "--prices", prices)
+    assert ours.read_bytes() == theirs.read_bytes() != (tmp_path / "g.dot").read_bytes()
 
 
 @pytest.mark.parametrize("measure", ["summary", "pairs", "degrees", "cycles", "components", "volume", "patterns"])

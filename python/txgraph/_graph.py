@@ -126,6 +126,7 @@ class Graph:
         layout: Optional[str] = None,
         fold: Optional[Union[str, int]] = None,
         link: Optional[str] = None,
+        prices: Optional[Union[str, "os.PathLike[str]"]] = None,
         token_list: Any = None,
     ) -> List[str]:
         """Writes files, whose extensions choose the formats: csv, jsonl, parquet, arrow, json,
@@ -134,6 +135,7 @@ class Graph:
         :param layout: of pictures: ``"auto"``, ``"hops"``, ``"radial"``, ``"force"``
         :param fold: similar leaves that stay, or ``"auto"`` or ``"off"``
         :param link: where a click leads, with ``{address}`` or ``{tx}``
+        :param prices: of pictures: file with prices of tokens, which make widths of arrows values
         :param token_list: files with symbols and decimals
         :returns: what a reader must know about the form of the files
         """
@@ -144,6 +146,7 @@ class Graph:
             "layout": layout,
             "fold": None if fold is None else _options.text("fold", fold),
             "link": link,
+            "prices": None if prices is None else _options.text("prices", prices),
             "token_list": _options.texts("token_list", token_list),
         }
         if not paths:
