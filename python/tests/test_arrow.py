@@ -1,4 +1,4 @@
-"""What other libraries get is our memory, not a copy."""
+"""What pyarrow gets is our memory, not a copy. Polars gets our numbers, and views of our text."""
 
 import gc
 import json

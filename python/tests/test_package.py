@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,20 @@ def test_the_example_runs():
     for module, least in ((txgraph, 2), (txgraph._node, 4)):
         failures, tried = doctest.testmod(module)
         assert tried >= least and failures == 0
+
+
+def test_the_examples_of_the_documentation_run(tmp_path, monkeypatch):
+    """One after the other, as a reader of the page runs them."""
+    # The index is in the cache. Files are written here.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names = {}
+    for example in examples:
+        exec(compile(example, "docs/python.md", "exec"), names)
+    assert len(examples) >= 6 and names["g"].num_edges > 0
+    names["node"].close()
 
 
 def test_kinds_of_sources_are_listed():

@@ -29,7 +29,7 @@ class ArrowTable:
         return pyarrow.table(self)
 
     def to_polars(self) -> Any:
-        """A ``polars.DataFrame`` of the same buffers."""
+        """A ``polars.DataFrame``."""
         import polars
 
         return polars.DataFrame(self)
@@ -157,7 +157,7 @@ class Transfers(ArrowTable):
     transaction_index  index in the block; of a withdrawal, the number of transactions
     log_index          index of the log in the block; absent for the native coin
     sub_index          index in an ERC-1155 batch, or among native movements
-    transaction_hash   32 bytes; zero for withdrawals
+    transaction_hash   32 bytes; absent for withdrawals
     token_address      20 bytes; absent for the native coin
     from_address       20 bytes
     to_address         20 bytes

@@ -13,6 +13,7 @@ const FOREIGN: &[&str] = &[
     "KeyboardInterrupt",
     "MultiDiGraph",
     "True",
+    "TypeError",
     "ValueError",
     // DuckDB and ClickHouse
     "from_hex('4545…')",
