@@ -65,7 +65,8 @@ impl Bundle {
         for entry in fs::read_dir(path).map_err(failed)? {
             let file = entry.map_err(failed)?.path();
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            if name.ends_with(".json") || name.ends_with(".json.zst") {
+            // A pipe, for example, has no end.
+            if file.is_file() && (name.ends_with(".json") || name.ends_with(".json.zst")) {
                 files.push(file);
             }
         }
@@ -83,6 +84,9 @@ impl Bundle {
         }
     }
 }
+
+/// Characters of a message about a file.
+const MESSAGE_MAX: usize = 200;
 
 /// Reads a file and decompresses it.
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -225,8 +229,23 @@ enum Answer {
 }
 
 /// Parses a file. The error is a message that names the key.
+/// The ends of a message, which can have a whole block in it.
+fn cut(message: &str) -> String {
+    let ends =
+        |from: usize, count: usize| message.chars().skip(from).take(count).collect::<String>();
+    let length = message.chars().count();
+    match length > MESSAGE_MAX {
+        true => format!(
+            "{} … {}",
+            ends(0, MESSAGE_MAX / 2),
+            ends(length - MESSAGE_MAX / 2, length)
+        ),
+        false => message.to_owned(),
+    }
+}
+
 fn parse(json: &[u8], path: &Path) -> Result<Bundle, String> {
-    let file: File = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    let file: File = serde_json::from_slice(json).map_err(|error| cut(&error.to_string()))?;
     if let Some(version) = file.txgraph_bundle.filter(|version| *version > VERSION) {
         return Err(format!(
             "it has version {version}; this build reads versions up to {VERSION}"

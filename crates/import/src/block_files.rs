@@ -1,14 +1,20 @@
 //! Imported files as stored blocks.
 
 use crate::{
-    Error, Family, ImportedFiles, Role, Table, assemble::assemble, file::ImportedFile, plan,
-    rows::Rows,
+    Error, Family, ImportedFiles, Role, Table, assemble::assemble, file::ImportedFile,
+    files::is_op_stack, plan, rows::Rows,
 };
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
-    BlockRange, BlockRanges, ChainInfo, ScanRequest, SourceError, SourceFailure, TokenFilter,
-    TokenStandard, Transfer, TransferFilter,
+    BlockRange, BlockRanges, ChainInfo, Kind, ScanRequest, SourceError, SourceFailure, TokenFilter,
+    TokenStandard, Transfer,
 };
+
+/// The transfers of a kind, in words.
+const ERC20: &str = "erc20";
+
+/// The first block of Ethereum with withdrawals (EIP-4895).
+const SHANGHAI: u64 = 17_034_870;
 
 /// The rows of a chunk. Their memory is used again for the next one.
 #[derive(Debug, Default)]
@@ -20,7 +26,9 @@ struct Contents {
     erc20: bool,
     erc721: bool,
     erc1155: bool,
+    /// The values of transactions.
     native: bool,
+    withdrawals: bool,
     internal: bool,
 }
 
@@ -35,6 +43,7 @@ impl ImportedFiles {
                 erc721: all.erc721 || it.erc721,
                 erc1155: all.erc1155 || it.erc1155,
                 native: all.native || it.native,
+                withdrawals: all.withdrawals || it.withdrawals,
                 internal: all.internal || it.internal,
             };
         }
@@ -67,29 +76,53 @@ impl ImportedFiles {
         )
     }
 
-    /// The wanted standards that the files contain, and those that they do not.
-    fn split(&self, filter: &TransferFilter) -> (Vec<TokenStandard>, Vec<TokenStandard>) {
-        let contents = self.contents();
+    /// The wanted kinds of transfers that the files contain, and those that they do not.
+    fn split(&self, request: &ScanRequest) -> (Vec<&'static str>, Vec<&'static str>) {
+        let (filter, contents) = (&request.filter, self.contents());
         let tokens = match &filter.tokens {
             TokenFilter::All => true,
             TokenFilter::Only { tokens, .. } => !tokens.is_empty(),
         };
-        let wanted = |standard: &TokenStandard| {
-            let named = filter.standards.is_empty() || filter.standards.contains(standard);
-            named
-                && match standard {
-                    TokenStandard::Native => filter.tokens.matches(None),
-                    _ => tokens,
-                }
+        let tokens = tokens && (filter.kinds.is_empty() || !filter.kinds.iter().all(is_native));
+        let is_token = |standard: TokenStandard| {
+            tokens && (filter.standards.is_empty() || filter.standards.contains(&standard))
         };
-        let wanted = TokenStandard::ALL.iter().copied().filter(wanted);
-        wanted.partition(|standard| match standard {
-            TokenStandard::Erc20 => contents.erc20,
-            TokenStandard::Erc721 => contents.erc721,
-            TokenStandard::Erc1155 => contents.erc1155,
-            TokenStandard::Native => contents.native,
-        })
+        let is_moved = |kind: &&Kind| **kind != Kind::Withdrawal && is_native(kind);
+        let mut moved = Kind::ALL.iter().filter(is_moved);
+        let last = request.blocks.span().map_or(0, |blocks| blocks.last);
+        let has_validators = match self.chain.chain_id {
+            1 => last >= SHANGHAI,
+            id => !is_op_stack(id),
+        };
+        let all = [
+            (ERC20, is_token(TokenStandard::Erc20), contents.erc20),
+            ("erc721", is_token(TokenStandard::Erc721), contents.erc721),
+            (
+                "erc1155",
+                is_token(TokenStandard::Erc1155),
+                contents.erc1155,
+            ),
+            (
+                "native",
+                moved.any(|kind| filter.matches_native(*kind)),
+                contents.native,
+            ),
+            (
+                "withdrawal",
+                filter.needs_withdrawals() && has_validators,
+                contents.withdrawals,
+            ),
+        ];
+        let wanted = all.iter().filter(|(_, is_wanted, _)| *is_wanted);
+        let (present, absent): (Vec<_>, Vec<_>) = wanted.partition(|(.., is_there)| *is_there);
+        let names = |all: Vec<&(&'static str, bool, bool)>| all.iter().map(|it| it.0).collect();
+        (names(present), names(absent))
     }
+}
+
+/// Whether transfers of a kind are of the native coin.
+fn is_native(kind: &Kind) -> bool {
+    matches!(kind, Kind::Value | Kind::Internal | Kind::Withdrawal) || kind.is_fee()
 }
 
 fn contents_of(file: &ImportedFile, has_receipts: bool) -> Contents {
@@ -120,7 +153,7 @@ fn contents_of(file: &ImportedFile, has_receipts: bool) -> Contents {
         },
         Table::Receipts => none,
         Table::Blocks => Contents {
-            native: file.has(Role::Withdrawals),
+            withdrawals: file.has(Role::Withdrawals),
             ..none
         },
         Table::AnyTransfers | Table::Transfers => Contents {
@@ -128,12 +161,14 @@ fn contents_of(file: &ImportedFile, has_receipts: bool) -> Contents {
             erc721: true,
             erc1155: true,
             native: true,
+            withdrawals: true,
             internal: true,
         },
         Table::Chosen => Contents {
             erc20: file.has(Role::Token),
             erc721: file.has(Role::TokenId),
             native: true,
+            withdrawals: true,
             ..none
         },
     }
@@ -164,7 +199,7 @@ impl StoredBlocks for ImportedFiles {
                 reason: "no table of other tools that is read contains them",
             });
         }
-        match self.split(&request.filter) {
+        match self.split(request) {
             (present, absent) if present.is_empty() && !absent.is_empty() => {
                 Err(SourceError::Unsupported {
                     what: "a request for transfers of these tokens and standards",
@@ -176,18 +211,17 @@ impl StoredBlocks for ImportedFiles {
     }
 
     fn caveats(&self, request: &ScanRequest) -> Vec<String> {
-        let (present, absent) = self.split(&request.filter);
-        let words: Vec<_> = absent.iter().map(|standard| standard.as_str()).collect();
-        let missing = match words.is_empty() {
+        let (present, absent) = self.split(request);
+        let missing = match absent.is_empty() {
             true => None,
             false => Some(format!(
                 "the files have no tables of {} transfers",
-                words.join(", ")
+                absent.join(", ")
             )),
         };
         let is_decoded = |file: &ImportedFile| matches!(file.table(), Table::Erc20 | Table::Erc721);
         let decoded = self.used().find(|(_, file)| is_decoded(file));
-        let partial = decoded.filter(|_| present.contains(&TokenStandard::Erc20));
+        let partial = decoded.filter(|_| present.contains(&ERC20));
         let partial = partial.map(|(_, file)| {
             format!(
                 "{} has no wrapped coins and no events without indexed addresses; logs do",

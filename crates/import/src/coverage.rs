@@ -15,6 +15,18 @@ use std::{
 use txgraph_base::number;
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts};
 
+/// Options of `transfers` that select no transfers, or only blocks, which the metadata states.
+const WHOLE: [&str; 8] = [
+    "allow-partial",
+    "blocks",
+    "columns",
+    "labels",
+    "since",
+    "until",
+    "with-internal",
+    "wrapped-native",
+];
+
 /// The coverage of a set of files.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
@@ -33,6 +45,9 @@ pub(crate) struct Metadata {
     command: String,
     #[serde(default)]
     limits: Vec<IgnoredAny>,
+    /// The options of the query.
+    #[serde(default)]
+    question: BTreeMap<String, serde_json::Value>,
     scan: Scan,
 }
 
@@ -63,6 +78,22 @@ impl Metadata {
     pub(crate) fn caveats(&self, file: &ImportedFile) -> Vec<String> {
         let mut caveats = self.scan.caveats.clone();
         let is_whole = self.command == "transfers" && self.limits.is_empty();
+        let selecting = self
+            .question
+            .keys()
+            .filter(|name| !WHOLE.contains(&name.as_str()));
+        let selecting: Vec<_> = selecting.map(String::as_str).collect();
+        if !self.command.is_empty() && (self.command != "transfers" || !selecting.is_empty()) {
+            let options = match selecting.is_empty() {
+                true => String::new(),
+                false => format!(" with {}", selecting.join(", ")),
+            };
+            caveats.push(format!(
+                "{} has only the transfers of one query, `{}`{options}",
+                file.path.display(),
+                self.command
+            ));
+        }
         let stated = self.scan.counts.as_ref().map(|counts| counts.transfers);
         if is_whole
             && let Some(stated) = stated

@@ -192,7 +192,13 @@ pub(crate) fn detect(
     Err(Error::UnknownColumns {
         path: path.to_path_buf(),
         reason,
+        has_header: !header.iter().any(|name| is_value(name)),
     })
+}
+
+/// Whether a name of a column is a value: the file has no header.
+fn is_value(name: &str) -> bool {
+    name.starts_with("0x") || (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The characters of a header that are shown.
@@ -216,6 +222,7 @@ fn choose(
         Err(Error::UnknownColumns {
             path: path.to_path_buf(),
             reason,
+            has_header: true,
         })
     };
     let chosen = &TABLES.1;

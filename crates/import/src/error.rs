@@ -66,6 +66,8 @@ pub enum Error {
         path: PathBuf,
         /// The columns, and those that are missing from the closest dialect.
         reason: String,
+        /// Whether the first row can be names of columns.
+        has_header: bool,
     },
     /// A file has the name of a table, and the extension of no format.
     #[error(

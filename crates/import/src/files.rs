@@ -82,7 +82,7 @@ impl ImportedFiles {
             false => found.push(path.to_path_buf()),
         }
         let mut files = Vec::new();
-        let mut skipped = Vec::new();
+        let (mut skipped, mut headless) = (Vec::new(), Vec::new());
         let mut unknown = None;
         // The name of a table means nothing if the columns are chosen.
         let is_named =
@@ -95,7 +95,17 @@ impl ImportedFiles {
                 }
                 Ok(None) => skipped.push(file),
                 Err(error @ Error::UnknownColumns { .. }) if !is_named(&file) => {
-                    skipped.push(file);
+                    let has_header = matches!(
+                        error,
+                        Error::UnknownColumns {
+                            has_header: true,
+                            ..
+                        }
+                    );
+                    match has_header {
+                        true => skipped.push(file),
+                        false => headless.push(file),
+                    }
                     unknown = unknown.or(Some(error));
                 }
                 Err(error) => return Err(error),
@@ -107,7 +117,14 @@ impl ImportedFiles {
             };
             return Err(unknown.unwrap_or_else(empty));
         }
-        Self::new(path, files, &skipped, options)
+        let mut found = Self::new(path, files, &skipped, options)?;
+        if !headless.is_empty() {
+            found.caveats.push(format!(
+                "the first row of {} has no names of columns, so nothing of it was read",
+                names(&headless)
+            ));
+        }
+        Ok(found)
     }
 
     fn new(
@@ -133,25 +150,20 @@ impl ImportedFiles {
             .filter(|(_, used)| **used)
             .map(|(file, _)| file)
             .collect();
-        let is_op = |it: &KnownChain| it.id == chain.chain_id && it.family == ChainFamily::OpStack;
         let has_values = |file: &ImportedFile| {
             matches!(
                 file.table(),
                 Table::Transactions | Table::Traces | Table::NativeTransfers
             )
         };
-        if KnownChain::ALL.iter().any(is_op) && read.iter().any(|(file, _)| has_values(file)) {
+        if is_op_stack(chain.chain_id) && read.iter().any(|(file, _)| has_values(file)) {
             caveats.push("the tables do not have what deposits mint".to_owned());
         }
         let coverage = Coverage::of(&read, options.covers.as_ref())?;
         caveats.extend(coverage.caveats);
         let mut notes = notes(&files, &used);
         if !skipped.is_empty() {
-            let names = skipped.iter().map(|path| path.display().to_string());
-            notes.push(format!(
-                "nothing of {}",
-                names.collect::<Vec<_>>().join(", ")
-            ));
+            notes.push(format!("nothing of {}", names(skipped)));
         }
         let tables = Tables::of(read.iter().map(|(file, _)| *file));
         Ok(Self {
@@ -203,6 +215,18 @@ fn has_name_of_table(path: &Path, family: Family) -> bool {
     })
 }
 
+/// Paths in a sentence.
+fn names(paths: &[PathBuf]) -> String {
+    let names = paths.iter().map(|path| path.display().to_string());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a chain is a known one of the OP stack.
+pub(crate) fn is_op_stack(chain_id: u64) -> bool {
+    let is_op = |it: &KnownChain| it.id == chain_id && it.family == ChainFamily::OpStack;
+    KnownChain::ALL.iter().any(is_op)
+}
+
 /// Lists the files of a folder and its subfolders, sorted. Hidden ones are left out: cryo keeps
 /// reports in `.cryo`. So is the metadata that txgraph writes next to a file.
 fn list(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -222,8 +246,10 @@ fn list(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Err
         if name.starts_with('.') || name.ends_with(".meta.json") {
             continue;
         }
-        if !path.is_dir() {
+        if path.is_file() {
             found.push(path);
+        } else if !path.is_dir() {
+            // A pipe, for example, has no end.
         } else if depth > 0 {
             list(&path, depth - 1, found)?;
         } else {

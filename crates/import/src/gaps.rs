@@ -31,7 +31,6 @@ impl Tables {
             match file.table() {
                 Table::Blocks => {
                     all.blocks = true;
-                    all.natives |= file.has(Role::Withdrawals);
                     blooms |= file.has(Role::Bloom);
                 }
                 Table::Logs => all.logs = true,

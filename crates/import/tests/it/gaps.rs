@@ -2,7 +2,7 @@
 
 use crate::support::{A, B, Files, TOKEN, mainnet, read, try_read};
 use std::io::Write as _;
-use txgraph_import::{Family, ImportedFiles};
+use txgraph_import::{Family, ImportOptions, ImportedFiles};
 use txgraph_testkit::says;
 use txgraph_transfers::{Kind, TRANSFER, Transfer};
 
@@ -288,6 +288,11 @@ fn files_with_the_name_of_a_table_are_not_skipped() {
     let note = opened.notes().last().unwrap();
     says(&note, "nothing of ");
     says(&note, "notes.txt");
+    // A part of a table without its header.
+    files.add("p01.csv", log(1, 501, 0, 5));
+    let opened = files.open(Family::Etl).unwrap();
+    let caveat = opened.caveats().last().unwrap();
+    says(caveat, "p01.csv has no names of columns");
     // A cryo table of other traces is not `traces`.
     let header = "block_number,block_hash,transaction_index,log_index,transaction_hash,erc20,\
                   from_address,to_address,value_string\n";
@@ -303,6 +308,31 @@ fn files_with_the_name_of_a_table_are_not_skipped() {
         report.caveats.iter().any(|it| it.contains(caveat)),
         "{report:?}"
     );
+}
+
+/// Logs and transactions have no withdrawals, and blocks have no values.
+#[test]
+fn withdrawals_and_values_are_different_tables() {
+    let files = Files::one("logs.csv", format!("{LOGS}{}", log(0, 500, 0, 5)));
+    files.add("transactions.csv", TRANSACTIONS);
+    let open = |chain_id: u64| {
+        let options = ImportOptions {
+            chain_id: Some(chain_id),
+            ..mainnet(Family::Etl)
+        };
+        ImportedFiles::open(files.path(), &options).unwrap()
+    };
+    let asked = |kind: Kind| try_read(open(7), |request| request.filter.kinds = vec![kind]);
+    let refused = asked(Kind::Withdrawal).unwrap_err();
+    says(&refused.to_string(), "no table of the files contains any");
+    asked(Kind::Value).unwrap();
+    // Ethereum has none in block 5.
+    for (chain_id, is_said) in [(7, true), (1, false)] {
+        let (_, report) = read(open(chain_id));
+        let caveat = "the files have no tables of withdrawal transfers";
+        let found = report.caveats.iter().any(|it| it == caveat);
+        assert_eq!(found, is_said, "{report:?}");
+    }
 }
 
 #[test]
@@ -395,6 +425,26 @@ fn metadata_of_an_answer_restricts_it_again() {
     files.add("t.csv", format!("{header}{row}{more}"));
     let whole = ImportedFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
     assert_eq!(read(whole).1.caveats, ["transactions without traces: 4"]);
+    // Of some tokens only, and of a graph.
+    let with = |was: &str, is: &str| {
+        files.add("t.csv.meta.json", meta.replace(was, is));
+        let opened = ImportedFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
+        let caveats = read(opened).1.caveats;
+        files.add("t.csv.meta.json", meta);
+        caveats[1..].join("; ")
+    };
+    let limits = r#""limits":[]"#;
+    let query = r#""question":{"blocks":["0:9"],"token":["native"]}"#;
+    let caveat = with(limits, query);
+    says(
+        &caveat,
+        "t.csv has only the transfers of one query, `transfers` with token",
+    );
+    assert_eq!(with(limits, r#""question":{"blocks":["0:9"]}"#), "");
+    says(
+        &with(r#""transfers","#, r#""graph","#),
+        "of one query, `graph`",
+    );
     let other = row.replace("7,3", "6,0");
     files.add("t.csv", format!("{header}{other}{row}{more}"));
     let added = ImportedFiles::open(files.path(), &mainnet(Family::Csv)).unwrap();
