@@ -92,6 +92,9 @@ pub fn look_for_transaction(
     Ok(found)
 }
 
+/// Blocks without transactions below the tip that are passed over to find the newest one.
+const EMPTY_BLOCKS_MAX: u64 = 1000;
+
 /// A location, if there is one, and the blocks that could not be searched.
 type Found = (Option<(u64, u32)>, Vec<Unavailable>);
 
@@ -133,7 +136,7 @@ fn look_up(db: &NodeDb, hash: B256) -> nodedb::Result<Lookup> {
         let snapshot = db.snapshot()?;
         match snapshot.find_transaction(hash) {
             Ok(Some(location)) => Ok(Lookup::Found(location)),
-            Ok(None) if is_pruned(&snapshot)? => Ok(Lookup::NoIndex),
+            Ok(None) if is_pruned(&snapshot)? || !has_newest(&snapshot)? => Ok(Lookup::NoIndex),
             Ok(None) => Ok(Lookup::Absent),
             Err(nodedb::Error::Unsupported { .. }) => Ok(Lookup::NoIndex),
             Err(error) => Err(error),
@@ -146,6 +149,34 @@ fn is_pruned(snapshot: &Snapshot<'_>) -> nodedb::Result<bool> {
     let checkpoints = snapshot.prune_checkpoints()?;
     let mut pruned = checkpoints.iter().filter(|one| one.block.is_some());
     Ok(pruned.any(|one| one.segment == "TransactionLookup"))
+}
+
+/// Whether the index contains the newest transaction. A log of RocksDB that lost its end, or another
+/// node's, does not.
+fn has_newest(snapshot: &Snapshot<'_>) -> nodedb::Result<bool> {
+    let tip = snapshot.tip();
+    let mut newest = None;
+    for block in (tip.saturating_sub(EMPTY_BLOCKS_MAX)..=tip).rev() {
+        let body = snapshot.body(block)?;
+        if body.tx_count > 0 {
+            newest = Some((block, body.first_tx + body.tx_count - 1));
+            break;
+        }
+    }
+    let Some((block, tx)) = newest else {
+        return Ok(true);
+    };
+    let hashes =
+        snapshot.numbered_transaction_hashes(&[(block, tx)], |_| tx, &mut Scratch::default());
+    match hashes {
+        Ok(hashes) => match hashes.first() {
+            Some(hash) => Ok(snapshot.find_transaction(*hash)?.is_some()),
+            None => Ok(true),
+        },
+        // Then nothing can be searched, either.
+        Err(error) if error.is_missing() => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// Hashes the transactions of `blocks`, which are available, from the last block downwards.

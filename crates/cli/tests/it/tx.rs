@@ -2,6 +2,7 @@
 
 use crate::harness::Sample;
 use serde_json::Value;
+use std::fs;
 use txgraph_testkit::fixtures;
 
 fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
@@ -293,4 +294,26 @@ fn movements_are_in_the_order_of_execution() {
         ["transfer", "internal", "transfer", "internal"],
         "{page}"
     );
+}
+
+/// A log of RocksDB that lost its end does not deny transactions: they are searched in the blocks.
+#[test]
+fn transactions_that_the_index_lost_are_found() {
+    let [_, v2] = fixtures::committed();
+    let sample = Sample::new(v2);
+    let row = sample.rows("transfers -b 30 -q").swap_remove(0);
+    let copy = sample.fixture.unpack();
+    let mut is_cut = false;
+    for entry in fs::read_dir(copy.path().join("rocksdb")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "log") {
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            is_cut |= file.metadata().unwrap().len() > 0;
+            file.set_len(0).unwrap();
+        }
+    }
+    assert!(is_cut);
+    let line = format!("tx {} -q", row["transaction_hash"]);
+    let found = sample.ok(&format!("{line} --datadir {}", copy.path().display()));
+    assert_eq!(found.stdout, sample.ok(&line).stdout);
 }
