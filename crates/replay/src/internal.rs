@@ -335,8 +335,9 @@ impl From<Error> for SourceError {
         match &error {
             Error::Replaced { block } => Self::Reorged { block: *block },
             Error::Interrupted => Self::Interrupted,
-            Error::State { block, .. } | Error::Changes { block, .. } if error.is_stale() => {
-                Self::Reorged { block: *block }
+            // Its message says what changed: blocks, or a file.
+            Error::State { .. } | Error::Changes { .. } if error.is_stale() => {
+                SourceFailure::new(FailureKind::Replaced, error).into()
             }
             _ => SourceFailure::new(FailureKind::Unreadable, error).into(),
         }
