@@ -2,7 +2,7 @@
 
 use super::{
     finding::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS},
-    movement::{Movement, Trade, trades},
+    movement::{Movement, Numbers, Trade, trades},
 };
 use alloy_primitives::Address;
 use txgraph_graph::{Csr, Interner, SearchError, widen};
@@ -103,7 +103,7 @@ impl History {
             others.len() > HUB_COUNTERPARTIES
         });
         self.is_hub = is_hub.collect();
-        self.trades = trades(&self.movements, |account| self.accounts.value(account));
+        self.trades = trades(&self.movements, self);
     }
 
     /// Whether a transfer is part of a trade: in its transaction, its sender gains another token, or its
@@ -276,5 +276,19 @@ impl History {
             token_address: self.assets.value(asset),
             value: widen(movement.value),
         }
+    }
+}
+
+impl Numbers for History {
+    fn ends(&self, account: u32) -> (u32, u32) {
+        self.accounts.value(account)
+    }
+
+    fn is_zero(&self, account: u32) -> bool {
+        self.is_zero[account as usize]
+    }
+
+    fn contract(&self, asset: u32) -> Option<u32> {
+        self.addresses.get(&self.assets.value(asset)?)
     }
 }

@@ -40,19 +40,30 @@ pub(super) struct Trade {
     pub(super) buys: bool,
 }
 
-/// By transfer, in order: how it is part of a trade. `ends`: the numbers of the address and the asset of
-/// an account.
-pub(super) fn trades(movements: &[Movement], ends: impl Fn(u32) -> (u32, u32)) -> Vec<Trade> {
+/// The numbers of addresses and assets.
+pub(super) trait Numbers {
+    /// The numbers of the address and the asset of an account.
+    fn ends(&self, account: u32) -> (u32, u32);
+
+    /// Whether an account is one of the zero address.
+    fn is_zero(&self, account: u32) -> bool;
+
+    /// The number of the address of a token's contract, if the contract is in a transfer.
+    fn contract(&self, asset: u32) -> Option<u32>;
+}
+
+/// By transfer, in order: how it is part of a trade.
+pub(super) fn trades(movements: &[Movement], numbers: &impl Numbers) -> Vec<Trade> {
     let mut all = vec![Trade::default(); movements.len()];
     let mut first = 0;
     for transaction in movements.chunk_by(|a, b| a.transaction() == b.transaction()) {
-        let asset = |it: &Movement| ends(it.from).1;
+        let asset = |it: &Movement| numbers.ends(it.from).1;
         let is_one = (transaction.iter()).all(|it| asset(it) == asset(&transaction[0]));
         if !is_one {
-            let changes = Changes::of(transaction, &ends);
+            let changes = Changes::of(transaction, numbers);
             for (trade, it) in all[first..].iter_mut().zip(transaction) {
-                trade.sells = has_other(&changes.gained, ends(it.from));
-                trade.buys = has_other(&changes.lost, ends(it.to));
+                trade.sells = has_other(&changes.gained, numbers.ends(it.from));
+                trade.buys = has_other(&changes.lost, numbers.ends(it.to));
             }
         }
         first += transaction.len();
@@ -68,17 +79,23 @@ struct Changes {
 }
 
 impl Changes {
-    fn of(transaction: &[Movement], ends: impl Fn(u32) -> (u32, u32)) -> Self {
-        let mut sums: BTreeMap<u32, [AmountSum; 2]> = BTreeMap::new();
+    /// The contract of a token gives what is minted, and gets what is burned: so a wrap is a trade.
+    fn of(transaction: &[Movement], numbers: &impl Numbers) -> Self {
+        let mut sums: BTreeMap<(u32, u32), [AmountSum; 2]> = BTreeMap::new();
         for it in transaction {
-            sums.entry(it.from).or_default()[0] += widen(it.value);
-            sums.entry(it.to).or_default()[1] += widen(it.value);
+            for (side, account) in [it.from, it.to].into_iter().enumerate() {
+                let (mut address, asset) = numbers.ends(account);
+                if numbers.is_zero(account) {
+                    address = numbers.contract(asset).unwrap_or(address);
+                }
+                sums.entry((address, asset)).or_default()[side] += widen(it.value);
+            }
         }
         let mut changes = Self::default();
-        for (account, [sent, received]) in sums {
+        for (end, [sent, received]) in sums {
             match received.cmp(&sent) {
-                Ordering::Greater => changes.gained.insert(ends(account)),
-                Ordering::Less => changes.lost.insert(ends(account)),
+                Ordering::Greater => changes.gained.insert(end),
+                Ordering::Less => changes.lost.insert(end),
                 Ordering::Equal => false,
             };
         }

@@ -58,14 +58,25 @@ impl List<'_> {
         let mut changes: BTreeMap<Option<Address>, i128> = BTreeMap::new();
         for it in together {
             let value: i128 = it.value.to();
-            let change =
-                i128::from(it.to_address == address) - i128::from(it.from_address == address);
+            // The contract of a token mints and burns it.
+            let is_at = |end: Address| {
+                let contract = it.token_address;
+                let contract = contract.filter(|it| end.is_zero() && self.is_known(*it));
+                contract.unwrap_or(end) == address
+            };
+            let change = i128::from(is_at(it.to_address)) - i128::from(is_at(it.from_address));
             *changes.entry(it.token_address).or_default() += change * value;
         }
         changes.remove(&transfer.token_address);
         changes
             .values()
             .any(|change| if more { *change > 0 } else { *change < 0 })
+    }
+
+    /// Whether an address is in any of the transfers.
+    fn is_known(&self, address: Address) -> bool {
+        let mut all = self.0.iter();
+        all.any(|it| [it.from_address, it.to_address].contains(&address))
     }
 
     fn is_bought(&self, at: usize) -> bool {

@@ -16,9 +16,9 @@ use txgraph_transfers::{Kind, Position, Transfer};
 /// A transfer by numbers of addresses: block, whether it is in the transaction before, ends, amount.
 type Row = (u64, bool, usize, usize, u64);
 
-/// The addresses of random graphs. The last ones look alike.
+/// The addresses of random graphs: one is the contract of a token, and the last ones look alike.
 const NAMES: [&str; 22] = [
-    "0", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+    "0", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "T", "r",
     "xx1", "xx2", "xx3",
 ];
 
@@ -287,7 +287,7 @@ proptest! {
 fn random_graphs_have_every_pattern() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut found: BTreeMap<Pattern, usize> = BTreeMap::new();
-    for _ in 0..500 {
+    for _ in 0..800 {
         let (transfers, approvals, ends) =
             some_approvals().new_tree(&mut runner).unwrap().current();
         let mut finder = PatternFinder::default();
@@ -444,6 +444,32 @@ fn trades_are_no_round_trips_and_no_airdrops() {
     };
     assert_eq!(found(false), [Pattern::RoundTrip, Pattern::Airdrop]);
     assert_eq!(found(true), []);
+}
+
+/// Users wrap coins through a router, which keeps nothing, and unwrap them.
+#[test]
+fn wraps_are_no_round_trips() {
+    let found = |is_wrap: bool| {
+        let mut finder = PatternFinder::default();
+        for (block, ends) in [(10, ["router", "T"]), (11, ["T", "router"])] {
+            let [from, to] = ends;
+            let mut coins = moved(block, 0, from, to, 100);
+            (coins.token_address, coins.log_index, coins.kind) = (None, None, Kind::Internal);
+            finder.add(&[coins]).unwrap();
+            if is_wrap {
+                let ends = if to == "T" {
+                    ["0", "user"]
+                } else {
+                    ["user", "0"]
+                };
+                finder
+                    .add(&[moved(block, 2, ends[0], ends[1], 100)])
+                    .unwrap();
+            }
+        }
+        finish(finder).findings.len()
+    };
+    assert_eq!((found(true), found(false)), (0, 1));
 }
 
 /// Withdrawals of validators are no transaction.
