@@ -119,7 +119,7 @@ impl Method {
         };
         let values = self.0.abi_decode_output(output);
         let values = values.map_err(|error| wrong(error.to_string()))?;
-        // The decoder cuts the words of other types than numbers. The words of dynamic types can be anywhere,
+        // The decoder cuts addresses, and takes any word for a boolean. The words of dynamic types can be anywhere,
         // so only outputs without one are compared.
         let is_dynamic = values.iter().any(DynSolValue::is_dynamic);
         let is_whole = || {
@@ -161,11 +161,12 @@ impl Method {
     }
 }
 
-/// Whether numbers are in the range of their types.
+/// Whether numbers and bytes are in the range of their types.
 fn fits(value: &DynSolValue) -> bool {
     match value {
         DynSolValue::Uint(number, bits) => number.bit_len() <= *bits,
         DynSolValue::Int(number, bits) => number.bits() <= u32::try_from(*bits).unwrap_or(u32::MAX),
+        DynSolValue::FixedBytes(word, length) => word.iter().skip(*length).all(|byte| *byte == 0),
         DynSolValue::Array(items) | DynSolValue::FixedArray(items) | DynSolValue::Tuple(items) => {
             items.iter().all(fits)
         }
