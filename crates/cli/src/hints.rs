@@ -15,9 +15,9 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
         }
         Hint::NameNode => "pass the data directory of a reth node with --datadir DIR",
         Hint::ReplayBundle => {
-            "pass the data directory of a reth node with --datadir DIR; of a bundle, `txgraph transfers --tx \
-             BLOCK:INDEX --with-internal` lists what a transaction moves, and `txgraph replay trace call` \
-             prints its calls"
+            "pass the data directory of a reth node with --datadir DIR; of a bundle, `txgraph transfers \
+             --blocks BLOCK --with-internal` lists what its transactions move, and `txgraph replay trace \
+             call` prints their calls"
         }
         Hint::NameChainId => "pass --chain-id",
         Hint::DropChainId => "leave --chain-id out",

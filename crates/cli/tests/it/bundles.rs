@@ -276,10 +276,10 @@ fn hints_name_what_bundles_can_do() {
         let line = format!("{command} --source bundle:{}", bundle.display());
         let run = ask(folder.path(), &line).ended(2);
         run.says("this source cannot read blocks");
-        run.says("txgraph transfers --tx BLOCK:INDEX --with-internal");
+        run.says("txgraph transfers --blocks BLOCK --with-internal");
     }
     let line = format!(
-        "transfers --tx 20:3 --with-internal --source bundle:{}",
+        "transfers --blocks 20 --with-internal --source bundle:{}",
         bundle.display()
     );
     ask(folder.path(), &line).ended(0);
