@@ -250,6 +250,9 @@ fn ask<T: DeserializeOwned>(
     answers.map_err(|error| Error::Answer(error.to_string()))
 }
 
+/// Executors follow the chain at their own pace. One that is behind by more blocks has a problem.
+const LAG_BLOCKS: u64 = 100;
+
 /// Describes what the sources of all executors have.
 fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
     let none = || Error::Answer("no executor described its source".to_owned());
@@ -271,14 +274,37 @@ fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
                 ),
             }));
         }
+        let (before, after) = match all.tip <= one.tip {
+            true => (&all, &one),
+            false => (&one, &all),
+        };
+        if after.tip - before.tip > LAG_BLOCKS {
+            tracing::warn!(
+                "executor {} ends with block {}, and {} with {}: the later blocks are not in the answer",
+                before.executor,
+                before.tip,
+                after.executor,
+                after.tip
+            );
+        }
+        let (first, last) = match [all.everything, one.everything] {
+            [a, b] => (a.first.min(b.first), a.last.min(b.last)),
+        };
+        let time = |end: usize, is_same: fn(BlockRange, u64) -> bool, block: u64| {
+            let mut both = [&all, &one].into_iter();
+            both.find_map(|it| it.times[end].filter(|_| is_same(it.everything, block)))
+        };
+        let times = [
+            time(0, |blocks, block| blocks.first == block, first),
+            time(1, |blocks, block| blocks.last == block, last),
+        ];
         Ok(SourceInfo {
-            tip: all.tip.min(one.tip),
-            everything: BlockRange::from_to(
-                all.everything.first.min(one.everything.first),
-                all.everything.last.min(one.everything.last),
-            ),
+            executor: before.executor.clone(),
+            tip: before.tip,
+            everything: BlockRange::from_to(first, last),
+            times,
             internal: all.internal && one.internal,
-            ..all
+            chain: all.chain,
         })
     });
     all.ok_or_else(none)?
@@ -293,6 +319,7 @@ fn lake_info(lake: &Lake, input: &Input) -> Result<SourceInfo> {
         chain: lake.chain().clone(),
         tip: blocks.last,
         everything: BlockRange::up_to(blocks.last),
+        times: [0, blocks.last].map(|block| lake.block_time(block).ok().flatten()),
         internal: status.internal,
     })
 }
@@ -324,11 +351,12 @@ mod tests {
             },
             tip,
             everything: BlockRange::up_to(tip),
+            times: [Some(1), Some(tip * 2)],
             internal: tip != 8,
         };
         let all = common(vec![source(1, 9), source(1, 8), source(1, 10)]).unwrap();
         assert_eq!((all.tip, all.everything), (8, BlockRange::up_to(8)));
-        assert!(!all.internal);
+        assert_eq!((all.internal, all.times), (false, [Some(1), Some(16)]));
         let other = common(vec![source(1, 9), source(2, 7)]).unwrap_err();
         let text = other.to_string();
         assert!(

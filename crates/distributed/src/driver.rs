@@ -9,7 +9,7 @@ use crate::{
     source::ClusterBackend,
     sql,
 };
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::{
     cell::RefCell,
     ffi::OsString,
@@ -22,7 +22,7 @@ use std::{
 };
 use txgraph::{Config, RunControl, Source, SourceSpec, number};
 use txgraph_cli::{Cluster, ClusterQuery};
-use txgraph_transfers::BlockRange;
+use txgraph_transfers::{BlockRange, BlockRanges};
 
 /// How long a job may take to be canceled after Ctrl-C.
 const SIGNAL_GRACE: Duration = Duration::from_secs(10);
@@ -155,10 +155,22 @@ pub fn main() -> ExitCode {
     start(args)
 }
 
-fn start(args: Vec<OsString>) -> ExitCode {
+fn start(mut args: Vec<OsString>) -> ExitCode {
     // Everything else is a query, in the words of txgraph.
     let is_own = |word: &OsString| OWN.iter().any(|own| word == own);
+    let is_help = args.get(1).is_some_and(|word| word == "help");
+    if is_help && args.get(2).is_some_and(is_own) {
+        args[1] = args[2].clone();
+        args[2] = "--help".into();
+    }
     if !args.get(1).is_some_and(is_own) {
+        let is_flag = |word: &OsString| word == "-h" || word == "--help";
+        if args.len() == 1 || (args.len() == 2 && (is_help || is_flag(&args[1]))) {
+            // The help of txgraph comes after it.
+            if let Err(error) = print(&own_commands()) {
+                return fail(error);
+            }
+        }
         return ask(args);
     }
     let cli = match Cli::try_parse_from(&args) {
@@ -190,6 +202,21 @@ fn start(args: Vec<OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(error),
     }
+}
+
+/// The commands that the plain program does not have, with the first lines of their help.
+fn own_commands() -> String {
+    let mut text =
+        "txgraph-cluster: queries of txgraph on a cluster (--cluster HOST:PORT), and:\n".to_owned();
+    for command in Cli::command().get_subcommands() {
+        let about = command.get_about().map(ToString::to_string);
+        text += &format!(
+            "  {:<12} {}\n",
+            command.get_name(),
+            about.unwrap_or_default()
+        );
+    }
+    text
 }
 
 /// A query, or the content of the file that it names.
@@ -258,8 +285,15 @@ fn answer(
             on.from_block.unwrap_or(all.first),
             on.to_block.unwrap_or(all.last),
         );
-        let none = || Error::Usage("the last block is before the first".to_owned());
+        let none = || {
+            let last = on.to_block.unwrap_or(all.last);
+            Error::Usage(format!("the last block, {last}, is before the first"))
+        };
         let blocks = blocks.ok_or_else(none)?;
+        if !on.quiet {
+            let count = number(blocks.blocks(), "block", "blocks");
+            eprintln!("blocks {} ({count})", BlockRanges::from(blocks));
+        }
         write_rows(&on.output, outputs, |rows| query(&driver, blocks, rows))
     };
     let done = asked();

@@ -174,7 +174,8 @@ impl From<Error> for SourceError {
         let failure = |kind, error| SourceFailure::new(kind, Box::new(error)).into();
         match &error {
             Error::Interrupted => Self::Interrupted,
-            Error::Unlinked { block, .. } => Self::Reorged { block: *block },
+            // A reorganization, or an executor on another branch: the message names both executors.
+            Error::Unlinked { .. } => failure(FailureKind::Replaced, error),
             Error::Refused(refusal) => match &refusal.kind {
                 RefusalKind::Reorged { block } => Self::Reorged { block: *block },
                 RefusalKind::Unavailable { .. } | RefusalKind::Missing => {

@@ -95,6 +95,7 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     };
     let config = Config::resolve(flags, None).map_err(|error| Error::Usage(error.message))?;
     serve::configure(config)?;
+    serve::check()?;
     std::fs::create_dir_all(&args.work_dir).map_err(|error| Error::io(&args.work_dir, error))?;
     let Some((host, port)) = args.scheduler.rsplit_once(':') else {
         return Err(Error::Usage(format!("{} is not HOST:PORT", args.scheduler)));

@@ -16,7 +16,7 @@ use datafusion::{
         },
         datatypes::{DataType, Field, FieldRef},
     },
-    common::{Result, ScalarValue, exec_err},
+    common::{Result, ScalarValue, exec_err, not_impl_err},
     logical_expr::{
         Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, GroupsAccumulator,
         ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
@@ -92,12 +92,18 @@ impl AggregateUDFImpl for SumU256 {
         Ok(vec![Arc::new(field)])
     }
 
-    fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        // Alone in a query, DataFusion groups by the amounts first, and asks for a sum of these.
+        if args.is_distinct {
+            return not_impl_err!(
+                "sum_u256(DISTINCT …) beside another aggregate: sum the amounts of a subquery with SELECT DISTINCT"
+            );
+        }
         Ok(Box::new(One(Sums::default())))
     }
 
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
-        true
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        !args.is_distinct
     }
 
     fn create_groups_accumulator(

@@ -11,7 +11,9 @@ use datafusion::{
 };
 use std::{
     fmt::Display,
+    fs::Permissions,
     io::{self, BufWriter, Write},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 use tempfile::NamedTempFile;
@@ -78,7 +80,10 @@ impl OutputArgs {
                 _ => Path::new("."),
             };
             let failed = |error| Error::io(path, error);
-            let file = NamedTempFile::new_in(folder).map_err(failed)?;
+            // As other files: readable by all that the umask admits.
+            let mut builder = tempfile::Builder::new();
+            let builder = builder.permissions(Permissions::from_mode(0o666));
+            let file = builder.tempfile_in(folder).map_err(failed)?;
             let writer = BufWriter::new(file.reopen().map_err(failed)?);
             Ok(Output::new(
                 path.clone(),

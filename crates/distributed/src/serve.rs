@@ -48,6 +48,21 @@ pub(crate) fn configure(config: Config) -> Result<()> {
     CONFIG.set(config).map_err(again)
 }
 
+/// Opens the source of this executor, if it has one, to see that tasks can read it.
+///
+/// # Errors
+///
+/// If it cannot be opened.
+pub(crate) fn check() -> Result<()> {
+    let Some(config) = CONFIG.get().filter(|config| config.source.is_some()) else {
+        return Ok(());
+    };
+    match Source::with_config(config, &RunControl::default()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::Usage(with_advice(&error))),
+    }
+}
+
 /// The host and process, for messages.
 pub(crate) fn executor_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
@@ -178,15 +193,21 @@ fn kind_of_scan(error: &SourceError) -> RefusalKind {
 fn describe(task: &Task, to: &dyn Consumer) -> Result<(), Stop> {
     let source = open(task)?;
     let internal = TransferFilter::with_internal(true);
-    let tip = source.tip()?;
+    let everything = source.default_range()?;
     let info = SourceInfo {
         executor: executor_name(),
         chain: source.chain()?.clone(),
-        tip,
-        everything: source.default_range()?,
+        tip: source.tip()?,
+        everything,
+        times: [everything.first, everything.last].map(|block| time_if_known(&source, block)),
         internal: source.transfer_source(&internal).is_ok(),
     };
     report(&info, to)
+}
+
+/// The time of a block. What the source does not have limits no range of dates.
+fn time_if_known(source: &Source, block: u64) -> Option<u64> {
+    source.block_time(block).ok().flatten()
 }
 
 /// Finds the block of a time.

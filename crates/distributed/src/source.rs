@@ -7,7 +7,7 @@
 use crate::{
     Driver, Error, Result, chain, rows,
     run::Committed,
-    wire::{Mode, Request, Task},
+    wire::{Mode, Request, SourceInfo, Task},
 };
 use alloy_primitives::B256;
 use std::{
@@ -325,6 +325,15 @@ impl Backend for ClusterBackend {
 
     fn block_at(&self, seconds: u64) -> Option<txgraph::Result<u64>> {
         Some(self.driver.block_at(seconds))
+    }
+
+    fn block_time(&self, block: u64) -> txgraph::Result<Option<u64>> {
+        let SourceInfo {
+            everything, times, ..
+        } = &self.driver.info;
+        let ends = [everything.first, everything.last];
+        let at = ends.iter().position(|end| *end == block);
+        Ok(at.and_then(|at| times[at]))
     }
 
     fn transfers(

@@ -8,7 +8,8 @@ use crate::{
     wire::Mode,
 };
 use datafusion::{
-    execution::context::SQLOptions, physical_plan::ExecutionPlan, prelude::SessionContext,
+    error::DataFusionError, execution::context::SQLOptions, physical_plan::ExecutionPlan,
+    prelude::SessionContext,
 };
 use std::sync::Arc;
 use txgraph_transfers::BlockRange;
@@ -51,6 +52,12 @@ fn plan(driver: &Driver, table: TransfersTable, sql: &str) -> Result<Arc<dyn Exe
     runtime.block_on(async {
         let frame = context.sql_with_options(sql, queries).await;
         let frame = frame.map_err(|error| Error::Usage(error.to_string()))?;
-        Ok(frame.create_physical_plan().await?)
+        let plan = frame.create_physical_plan().await;
+        plan.map_err(|error| match error.find_root() {
+            DataFusionError::Plan(message) | DataFusionError::NotImplemented(message) => Error::Usage(format!(
+                "{message}; addresses, hashes and amounts are bytes: X'…' with all 20 or 32 of them"
+            )),
+            _ => error.into(),
+        })
     })
 }

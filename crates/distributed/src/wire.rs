@@ -393,6 +393,9 @@ pub(crate) struct SourceInfo {
     pub(crate) tip: u64,
     /// The blocks of a query that names none.
     pub(crate) everything: BlockRange,
+    /// The times of the first and the last of them, in seconds since 1970, if they are known.
+    #[serde(default)]
+    pub(crate) times: [Option<u64>; 2],
     /// Whether it finds transfers inside of transactions.
     pub(crate) internal: bool,
 }

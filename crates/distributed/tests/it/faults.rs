@@ -4,6 +4,7 @@ use crate::harness::{Cluster, driver, free_port, run, settings};
 use std::{
     fs,
     net::TcpListener,
+    os::unix::fs::PermissionsExt,
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -40,6 +41,56 @@ fn an_executor_without_a_free_port_is_an_error() {
         assert!(found.stderr.contains(&message), "{found:?}");
     }
     cluster.wait(0);
+}
+
+#[test]
+fn an_executor_whose_source_cannot_be_opened_is_an_error() {
+    let cluster = Cluster::start(&[]);
+    let mut executor = Command::new(env!("CARGO_BIN_EXE_txgraph-executor"));
+    executor
+        .args(["--scheduler", &cluster.address(), "--work-dir"])
+        .arg(cluster.folder.path())
+        .args(["--port", &free_port().to_string()])
+        .args(["--grpc-port", &free_port().to_string()])
+        .args(["--source", "/nonexistent"]);
+    let found = run(&mut executor);
+    assert_eq!(found.status, 2, "{found:?}");
+    assert!(found.stderr.contains("/nonexistent"), "{found:?}");
+    cluster.wait(0);
+}
+
+/// Ranges of dates end with the chain, as without a cluster; statements say which blocks they read.
+#[test]
+fn blocks_are_those_of_the_chain_and_stated() {
+    let [_, v2] = fixtures::committed();
+    let cluster = Cluster::start(&[Some(v2.path())]);
+    let line = "transfers --since 2020-01-01 --until 2030-01-01 --format csv -o -";
+    let local = format!("{line} --datadir {}", v2.path().display());
+    let expected = run(&mut driver(cluster.folder.path(), &local));
+    assert_eq!(expected.status, 0, "{expected:?}");
+    let found = cluster.ok(line);
+    assert_eq!(found.stdout, expected.stdout);
+    let cut = "the blocks end with block 40";
+    assert!(found.stderr.contains(cut), "{found:?}");
+    assert!(expected.stderr.contains(cut), "{expected:?}");
+
+    let output = cluster.folder.path().join("tokens.csv");
+    let found = cluster.ok(&format!("tokens --to-block 9 -o {}", output.display()));
+    assert!(
+        found.stderr.contains("blocks 0:10 (10 blocks)"),
+        "{found:?}"
+    );
+    let mode = fs::metadata(&output).unwrap().permissions().mode();
+    assert_eq!(mode & 0o400, 0o400);
+    assert_eq!(mode & 0o044, 0o044 & !umask(), "{mode:o}");
+}
+
+/// The bits that new files of this process do not get.
+fn umask() -> u32 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "").unwrap();
+    !fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 #[test]

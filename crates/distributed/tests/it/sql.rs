@@ -208,6 +208,14 @@ fn wrong_statements_are_usage_errors() {
         ("SELECT nothing FROM transfers", "nothing"),
         ("DROP TABLE transfers", "DDL not supported"),
         ("SELEC 1", "SELEC"),
+        (
+            "SELECT 1 FROM transfers WHERE token_address = '0x12'",
+            "X'…'",
+        ),
+        (
+            "SELECT kind, count(DISTINCT value), sum_u256(DISTINCT value) FROM transfers GROUP BY kind",
+            "SELECT DISTINCT",
+        ),
     ] {
         let mut command = driver(cluster.folder.path(), "");
         command.args(["sql", sql, "--cluster"]);
@@ -241,6 +249,21 @@ fn statements_need_no_cluster() {
         let found = ask(&["sql", "SELECT count(*), sum_u256(value) FROM transfers"]);
         assert_eq!(found, [[rows.len().to_string(), sum.to_string()]]);
         assert!(ask(&["tokens"]).len() > 1);
+        let values: BTreeSet<U256> = rows.iter().map(|row| row.3).collect();
+        let values = values.iter();
+        let sum = values.fold(U320::ZERO, |sum, it| {
+            sum + U320::from_limbs_slice(it.as_limbs())
+        });
+        let distinct = ask(&["sql", "SELECT sum_u256(DISTINCT value) FROM transfers"]);
+        assert_eq!(distinct, [[sum.to_string()]]);
+    }
+    let help = run(&mut driver(folder.path(), "--help"));
+    assert_eq!(help.status, 0, "{help:?}");
+    let of_one = run(&mut driver(folder.path(), "help sql"));
+    assert_eq!(of_one.status, 0, "{of_one:?}");
+    assert!(of_one.stdout.contains("sum_u256"), "{of_one:?}");
+    for command in ["sql", "runs", "components"] {
+        assert!(help.stdout.contains(&format!("\n  {command} ")), "{help:?}");
     }
     let mut command = driver(folder.path(), "sql X --source executors:");
     let refused = run(&mut command);
