@@ -14,6 +14,7 @@ mod bundles;
 mod case;
 mod cluster;
 mod columns;
+mod common;
 mod config;
 mod dates;
 mod determinism;

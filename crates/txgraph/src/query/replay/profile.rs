@@ -350,7 +350,7 @@ impl Profile<'_> {
 }
 
 impl AddressProfile {
-    /// What could not be read, each with the reason.
+    /// The parts that could not be read, each with the reason.
     pub fn unknown(&self) -> Vec<String> {
         let all = [
             ("the state", &self.without_state),
