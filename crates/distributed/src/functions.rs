@@ -93,11 +93,9 @@ impl AggregateUDFImpl for SumU256 {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        // Alone in a query, DataFusion groups by the amounts first, and asks for a sum of these.
+        // The plan of a query is refused before.
         if args.is_distinct {
-            return not_impl_err!(
-                "sum_u256(DISTINCT …) beside another aggregate: sum the amounts of a subquery with SELECT DISTINCT"
-            );
+            return not_impl_err!("sum_u256(DISTINCT …) beside another aggregate");
         }
         Ok(Box::new(One(Sums::default())))
     }

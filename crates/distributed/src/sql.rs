@@ -8,7 +8,11 @@ use crate::{
     wire::Mode,
 };
 use datafusion::{
-    error::DataFusionError, execution::context::SQLOptions, physical_plan::ExecutionPlan,
+    common::tree_node::{TreeNode, TreeNodeRecursion},
+    error::DataFusionError,
+    execution::context::SQLOptions,
+    logical_expr::{Expr, LogicalPlan},
+    physical_plan::ExecutionPlan,
     prelude::SessionContext,
 };
 use std::sync::Arc;
@@ -52,12 +56,43 @@ fn plan(driver: &Driver, table: TransfersTable, sql: &str) -> Result<Arc<dyn Exe
     runtime.block_on(async {
         let frame = context.sql_with_options(sql, queries).await;
         let frame = frame.map_err(|error| Error::Usage(error.to_string()))?;
+        // Alone, it becomes a sum of groups.
+        let optimized = frame.clone().into_optimized_plan();
+        if has_distinct_sum(&optimized.map_err(planning_error)?)? {
+            return Err(Error::Usage(
+                "sum_u256(DISTINCT …) beside other aggregates: sum the amounts of a subquery with \
+                 SELECT DISTINCT"
+                    .to_owned(),
+            ));
+        }
         let plan = frame.create_physical_plan().await;
-        plan.map_err(|error| match error.find_root() {
-            DataFusionError::Plan(message) | DataFusionError::NotImplemented(message) => Error::Usage(format!(
-                "{message}; addresses, hashes and amounts are bytes: X'…' with all 20 or 32 of them"
-            )),
-            _ => error.into(),
-        })
+        plan.map_err(planning_error)
     })
+}
+
+/// Most statements that cannot be planned compare values of different types.
+fn planning_error(error: DataFusionError) -> Error {
+    match error.find_root() {
+        DataFusionError::Plan(message) | DataFusionError::NotImplemented(message) => {
+            Error::Usage(format!(
+                "{message}; addresses, hashes and amounts are bytes: X'…' with all 20 or 32 of them"
+            ))
+        }
+        _ => error.into(),
+    }
+}
+
+/// Whether a plan needs a sum of different amounts, which `sum_u256` is not.
+fn has_distinct_sum(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                is_found |= matches!(expr, Expr::AggregateFunction(it)
+                    if it.params.distinct && it.func.name() == "sum_u256");
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(is_found)
 }

@@ -213,7 +213,7 @@ fn wrong_statements_are_usage_errors() {
             "X'…'",
         ),
         (
-            "SELECT kind, count(DISTINCT value), sum_u256(DISTINCT value) FROM transfers GROUP BY kind",
+            "SELECT kind, sum_u256(value), sum_u256(DISTINCT value) FROM transfers GROUP BY kind",
             "SELECT DISTINCT",
         ),
     ] {
