@@ -292,7 +292,12 @@ fn answer(
         let blocks = blocks.ok_or_else(none)?;
         if !on.quiet {
             let count = number(blocks.blocks(), "block", "blocks");
-            eprintln!("blocks {} ({count})", BlockRanges::from(blocks));
+            // As `txgraph`; a closed stderr changes no answer.
+            let _ = writeln!(
+                io::stderr(),
+                "blocks {} ({count})",
+                BlockRanges::from(blocks)
+            );
         }
         write_rows(&on.output, outputs, |rows| query(&driver, blocks, rows))
     };
