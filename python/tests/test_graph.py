@@ -202,7 +202,7 @@ def test_outputs_of_a_graph_have_its_names(node, scenario, tmp_path):
     assert set(edges.column("symbol").to_pylist()) == {"OWN"}
     graph.write(tmp_path / "x.json", tmp_path / "x.dot")
     assert "OWN" in (tmp_path / "x.dot").read_text()
-    names = {it["category"] for it in json.loads((tmp_path / "x.json").read_text())["nodes"]}
+    names = {it["category"] for it in json.loads((tmp_path / "x.json").read_text())["vertices"]}
     assert "user" in names
 
 
