@@ -36,7 +36,7 @@ class Anvil(Server):
     def start(self):
         super().start()
         self.ask("anvil_setCoinbase", BENEFICIARY)
-        self.first = self.accounts()
+        self.first = self.accounts(0)
 
     def prices(self):
         return {"maxFeePerGas": hex(10**11), "maxPriorityFeePerGas": hex(10**9)}
@@ -48,8 +48,8 @@ class Anvil(Server):
         self.mine()
         return super().mined(hashes)
 
-    def accounts(self):
-        """The balances of all accounts at the tip."""
+    def accounts(self, _block):
+        """The balances of all accounts at the tip, which only `mine` moves."""
         state = gzip.decompress(bytes.fromhex(self.ask("anvil_dumpState")[2:]))
         accounts = json.loads(state)["accounts"].items()
         return {key.lower(): int(it["balance"], 16) for key, it in accounts}

@@ -165,7 +165,7 @@ def compare(node, txgraph, home, receipts):
     kinds = "value,internal,burn,withdrawal,fee,priority"
     paid = txgraph.transfers(source, everything, "--token", "eth", inside, "--kind", kinds)
     assert {row["kind"] for row in paid} == set(kinds.split(",")), "all kinds occur"
-    balances(node.initial(), node.accounts(), paid)
+    balances(node.initial(), node.accounts(tip), paid)
     # A lake has no block that can be replaced.
     final = int(node.ask("eth_getBlockByNumber", "finalized", False)["number"], 16)
     lake = home / "lake"

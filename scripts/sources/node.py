@@ -67,11 +67,11 @@ class Node(Server):
             self.ask("dev_addWithdrawal", {**paid, "amount": hex(choice.randrange(10**12))})
             self.wait("no block was made", lambda: self.tip() >= number)
 
-    def accounts(self):
-        """The balances of all accounts at the tip."""
+    def accounts(self, block):
+        """The balances of all accounts after a block: others may follow."""
         found, start = {}, "0x"
         while start:
-            page = self.ask("debug_accountRange", "latest", start, 256, True, True, True)
+            page = self.ask("debug_accountRange", hex(block), start, 256, True, True, True)
             found |= {key.lower(): int(it["balance"]) for key, it in page["accounts"].items()}
             start = page.get("next")
         return found

@@ -51,7 +51,7 @@ def compare(node, txgraph, home, options, receipts, has_parity):
     logged = [it for receipt in receipts for it in tokens.of_receipt(receipt)]
     equal("tokens", [tokens.placed(it) for it in rows if it["token_address"]], logged, "their logs")
     paid = ask([source], "--with-internal", "--token", "eth", "--kind", f"{KINDS},fee,priority")
-    balances(node.initial(), node.accounts(), paid)
+    balances(node.initial(), node.accounts(end - 1), paid)
     equal("verified", ask([source], *INSIDE, "--check-roots"), rows, "unverified")
     equal("single requests", ask([f"{source}#batch=1,range=7"], *INSIDE), rows, "batches")
 
