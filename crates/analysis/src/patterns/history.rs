@@ -2,7 +2,7 @@
 
 use super::{
     finding::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS},
-    movement::{Movement, Numbers, Trade, trades},
+    movement::{Movement, Trade, trades},
 };
 use alloy_primitives::Address;
 use txgraph_graph::{Csr, Interner, SearchError, widen};
@@ -103,7 +103,20 @@ impl History {
             others.len() > HUB_COUNTERPARTIES
         });
         self.is_hub = is_hub.collect();
-        self.trades = trades(&self.movements, self);
+        self.trades = trades(
+            &self.movements,
+            |it| self.accounts.value(it),
+            |it| self.holder(it),
+        );
+    }
+
+    /// The address and the asset of an account. The contract of a token mints and burns it, so it stands for
+    /// the zero address if it is in a transfer.
+    fn holder(&self, account: u32) -> (u32, u32) {
+        let (address, asset) = self.accounts.value(account);
+        let token = self.assets.value(asset).filter(|_| self.is_zero(account));
+        let contract = token.and_then(|token| self.addresses.get(&token));
+        (contract.unwrap_or(address), asset)
     }
 
     /// Whether a transfer is part of a trade: in its transaction, its sender gains another token, or its
@@ -276,19 +289,5 @@ impl History {
             token_address: self.assets.value(asset),
             value: widen(movement.value),
         }
-    }
-}
-
-impl Numbers for History {
-    fn ends(&self, account: u32) -> (u32, u32) {
-        self.accounts.value(account)
-    }
-
-    fn is_zero(&self, account: u32) -> bool {
-        self.is_zero[account as usize]
-    }
-
-    fn contract(&self, asset: u32) -> Option<u32> {
-        self.addresses.get(&self.assets.value(asset)?)
     }
 }

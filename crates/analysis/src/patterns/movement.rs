@@ -40,30 +40,23 @@ pub(super) struct Trade {
     pub(super) buys: bool,
 }
 
-/// The numbers of addresses and assets.
-pub(super) trait Numbers {
-    /// The numbers of the address and the asset of an account.
-    fn ends(&self, account: u32) -> (u32, u32);
-
-    /// Whether an account is one of the zero address.
-    fn is_zero(&self, account: u32) -> bool;
-
-    /// The number of the address of a token's contract, if the contract is in a transfer.
-    fn contract(&self, asset: u32) -> Option<u32>;
-}
-
-/// By transfer, in order: how it is part of a trade.
-pub(super) fn trades(movements: &[Movement], numbers: &impl Numbers) -> Vec<Trade> {
+/// By transfer, in order: how it is part of a trade. `ends`: the numbers of the address and the asset of an
+/// account; `holder`: the same, but the contract of a token instead of the zero address.
+pub(super) fn trades(
+    movements: &[Movement],
+    ends: impl Fn(u32) -> (u32, u32),
+    holder: impl Fn(u32) -> (u32, u32),
+) -> Vec<Trade> {
     let mut all = vec![Trade::default(); movements.len()];
     let mut first = 0;
     for transaction in movements.chunk_by(|a, b| a.transaction() == b.transaction()) {
-        let asset = |it: &Movement| numbers.ends(it.from).1;
+        let asset = |it: &Movement| ends(it.from).1;
         let is_one = (transaction.iter()).all(|it| asset(it) == asset(&transaction[0]));
         if !is_one {
-            let changes = Changes::of(transaction, numbers);
+            let changes = Changes::of(transaction, &holder);
             for (trade, it) in all[first..].iter_mut().zip(transaction) {
-                trade.sells = has_other(&changes.gained, numbers.ends(it.from));
-                trade.buys = has_other(&changes.lost, numbers.ends(it.to));
+                trade.sells = has_other(&changes.gained, ends(it.from));
+                trade.buys = has_other(&changes.lost, ends(it.to));
             }
         }
         first += transaction.len();
@@ -80,15 +73,11 @@ struct Changes {
 
 impl Changes {
     /// The contract of a token gives what is minted, and gets what is burned: so a wrap is a trade.
-    fn of(transaction: &[Movement], numbers: &impl Numbers) -> Self {
+    fn of(transaction: &[Movement], holder: impl Fn(u32) -> (u32, u32)) -> Self {
         let mut sums: BTreeMap<(u32, u32), [AmountSum; 2]> = BTreeMap::new();
         for it in transaction {
             for (side, account) in [it.from, it.to].into_iter().enumerate() {
-                let (mut address, asset) = numbers.ends(account);
-                if numbers.is_zero(account) {
-                    address = numbers.contract(asset).unwrap_or(address);
-                }
-                sums.entry((address, asset)).or_default()[side] += widen(it.value);
+                sums.entry(holder(account)).or_default()[side] += widen(it.value);
             }
         }
         let mut changes = Self::default();
