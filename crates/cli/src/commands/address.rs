@@ -102,7 +102,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let found = query.run()?;
     terminal.stats.phase("read");
     terminal.gaps(&found.scan);
-    for sentence in found.unknown() {
+    for sentence in unknown(&found) {
         terminal.note(format_args!("{sentence}"));
     }
     let tokens = found.balances.iter().filter_map(|(token, _)| *token);
@@ -134,6 +134,12 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let is_indexed = source.is_indexed(&found.request);
     terminal.scanned(&found.scan, start.elapsed(), is_indexed);
     Ok(())
+}
+
+/// Says what could not be read, and why.
+fn unknown(found: &AddressProfile) -> impl Iterator<Item = String> {
+    let all = found.unknown();
+    all.map(|(what, why)| format!("{what} is not known: {why}"))
 }
 
 /// The blocks that were read, unless they are all from the first one on.

@@ -34,18 +34,8 @@ pub(super) fn profile(query: &Query<'_>) -> Reply {
     }
     let profile = profile.run()?;
     let mut found = Found::default();
-    for (what, why) in [
-        ("the state", &profile.without_state),
-        ("balances of tokens", &profile.without_balances),
-        ("the creation", &profile.without_creation),
-        (
-            "what the contract says of itself",
-            &profile.without_contract,
-        ),
-    ] {
-        if let Some(why) = why {
-            found.lacks(format!("{what}: not known: {why}"));
-        }
+    for (what, why) in profile.unknown() {
+        found.lacks(format!("{what}: not known: {why}"));
     }
     let state = profile.state.as_ref();
     found.put("address", address(of));

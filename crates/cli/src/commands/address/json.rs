@@ -1,6 +1,6 @@
 //! A profile as JSON.
 
-use super::Shown;
+use super::{Shown, unknown};
 use serde_json::{Value, json};
 use txgraph::{Activity, AddressProfile, BlockTime, Fields, Metadata, Unrecorded};
 
@@ -104,7 +104,7 @@ impl Shown {
             "received": activity(&found.received),
             "sent": activity(&found.sent),
             "balances": balances.collect::<Vec<_>>(),
-            "not_known": found.unknown(),
+            "not_known": unknown(found).collect::<Vec<_>>(),
             "metadata": metadata,
         })
     }

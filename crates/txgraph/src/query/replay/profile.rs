@@ -351,17 +351,15 @@ impl Profile<'_> {
 
 impl AddressProfile {
     /// The parts that could not be read, each with the reason.
-    pub fn unknown(&self) -> Vec<String> {
+    pub fn unknown(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("the state", &self.without_state),
             ("balances of tokens", &self.without_balances),
             ("the creation", &self.without_creation),
             ("what the contract says of itself", &self.without_contract),
         ];
-        let sentence = |(what, why): (&str, &Option<String>)| {
-            Some(format!("{what} is not known: {}", why.as_ref()?))
-        };
-        all.into_iter().filter_map(sentence).collect()
+        all.into_iter()
+            .filter_map(|(what, why)| Some((what, why.as_deref()?)))
     }
 
     /// The metadata of the answer. `source` is the source that it came from.
