@@ -286,11 +286,14 @@ impl PathArgs {
         scan: &ScanReport,
         limits: &[LimitHit],
     ) -> Result<Metadata> {
-        let flags = [("any-token", self.any_token), ("max-flow", self.max_flow)];
-        let options = [("to", json!(to)), ("routes", json!(self.routes))].into_iter();
-        let options = options.filter(|(name, _)| *name != "routes" || !self.max_flow);
-        let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
-        let options = options.chain(flags.map(|(name, is_set)| (name, json!(is_set))));
+        let mut options = vec![("to", json!(to))];
+        match self.max_flow {
+            true => options.push(("max-flow", json!(true))),
+            false => options.push(("routes", json!(self.routes))),
+        }
+        if self.any_token {
+            options.push(("any-token", json!(true)));
+        }
         query.metadata("path", options, scan, limits)
     }
 
