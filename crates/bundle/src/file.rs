@@ -228,7 +228,6 @@ enum Answer {
     Rlp(Bytes),
 }
 
-/// Parses a file. The error is a message that names the key.
 /// The ends of a message, which can have a whole block in it.
 fn cut(message: &str) -> String {
     let ends =
@@ -244,6 +243,7 @@ fn cut(message: &str) -> String {
     }
 }
 
+/// Parses a file. The error is a message that names the key.
 fn parse(json: &[u8], path: &Path) -> Result<Bundle, String> {
     let file: File = serde_json::from_slice(json).map_err(|error| cut(&error.to_string()))?;
     if let Some(version) = file.txgraph_bundle.filter(|version| *version > VERSION) {
