@@ -75,7 +75,8 @@ impl Session {
     /// The source. A process that was forked has neither the threads nor the mapped files of its parent.
     pub(crate) fn source(&self, py: Python<'_>) -> PyResult<Arc<Source>> {
         if self.process != process::id() {
-            let message = "this process was forked from the one that opened the node: open it in processes                            that are started with `spawn`";
+            let message = "this process was forked from the one that opened the node: open it in processes \
+                           that are started with `spawn`";
             return Err(raise(py, &Error::new(ErrorKind::Failed, message)));
         }
         let source = self.source.read().unwrap_or_else(PoisonError::into_inner);
