@@ -166,8 +166,8 @@ impl Snapshot<'_> {
                 timestamp: header.timestamp,
             },
             state_block,
-            finalized: self.chain_state(0)?,
-            safe: self.chain_state(1)?,
+            finalized: self.finalized()?,
+            safe: self.safe()?,
             headers: without(&self.covered_by(Segment::Headers, whole), &lost_headers),
             transactions: readable(Segment::Transactions, &self.transaction_gaps(whole)?)?,
             senders: readable(
@@ -241,8 +241,18 @@ impl Snapshot<'_> {
         Ok(writers)
     }
 
-    /// Reads row 0 (finalized) or 1 (safe) of `ChainState`. It can be above the tip, because
-    /// the node has blocks in memory; the result is at most the tip.
+    /// The last finalized block that the node has stored, or the tip if it is above the tip, because
+    /// the node has newer blocks in memory; `None` if the node never followed a beacon node.
+    pub fn finalized(&self) -> Result<Option<u64>> {
+        self.chain_state(0)
+    }
+
+    /// The last safe block that the node has stored: as [`Self::finalized`].
+    pub fn safe(&self) -> Result<Option<u64>> {
+        self.chain_state(1)
+    }
+
+    /// Reads row 0 (finalized) or 1 (safe) of `ChainState`.
     fn chain_state(&self, key: u8) -> Result<Option<u64>> {
         let Some(value) = self.txn.get(Table::ChainState, &[key])? else {
             return Ok(None);
@@ -361,7 +371,7 @@ impl Snapshot<'_> {
         notes.extend(self.lagging_index()?);
         if !self.files.unknown.is_empty() {
             notes.push(format!(
-                "unknown static files are ignored: {}",
+                "static files that are unknown or damaged are ignored: {}",
                 self.files.unknown.join(", ")
             ));
         }

@@ -39,7 +39,9 @@ struct Newest {
 
 impl Rocks {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        if !path.join("CURRENT").exists() {
+        let current = path.join("CURRENT");
+        let is_there = current.try_exists();
+        if !is_there.map_err(|error| Error::io("open", &current, error))? {
             return Err(Error::NoRocksDb {
                 path: path.to_path_buf(),
             });

@@ -139,8 +139,8 @@ impl Sealed {
                     Ok(None) => continue,
                     // Scans do not need change sets, so the other files stay usable. Their
                     // format differs in `edge` builds of reth 1.10.
-                    Err(Error::Corrupt { .. }) if segment.is_change_set() => {
-                        files.unknown.push(text.to_owned());
+                    Err(Error::Corrupt { what, .. }) if segment.is_change_set() => {
+                        files.unknown.push(format!("{text} ({what})"));
                         continue;
                     }
                     Err(error) => return Err(error),
