@@ -9,7 +9,7 @@ use alloy_primitives::{
 };
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph_evm::{Account, StateSource};
-use txgraph_nodedb::{BlockRange, Scratch, Snapshot};
+use txgraph_nodedb::{BlockRange, Layout, Scratch, Snapshot};
 use txgraph_work::Retry;
 
 /// The changes of an account among which its destruction is looked for, see
@@ -266,9 +266,10 @@ impl<'db> StateAt<'db> {
                 None => self.snapshot.current_storage(address, slot)?,
             },
         };
-        match self.checked && value.is_zero() && matches!(self.past, Past::Index) {
-            true => self.check_zero(address, slot),
-            false => Ok(value),
+        match (self.checked && value.is_zero(), &self.past) {
+            (true, Past::Index) => self.check_zero(address, slot),
+            (true, Past::Overlay(_)) => self.check_zero_without_index(address, slot),
+            _ => Ok(value),
         }
     }
 
@@ -372,31 +373,54 @@ impl<'db> StateAt<'db> {
         Ok(Some(written))
     }
 
+    /// Refuses a zero that a v2 node may have stored in place of a value that it lost. Without the index,
+    /// the block that wrote the slot is not found.
+    fn check_zero_without_index(&self, address: Address, slot: B256) -> Result<U256> {
+        let may_be_lost = self.snapshot.layout()? == Layout::V2
+            && self.snapshot.header(self.block)?.excess_blob_gas.is_none()
+            && self.is_destroyed_later(address, slot)?;
+        match may_be_lost {
+            false => Ok(U256::ZERO),
+            true => Err(Error::UnsureSlot {
+                address,
+                slot,
+                block: self.block,
+                why: "the history indices of the node are not readable, and the contract was destroyed later"
+                    .to_owned(),
+            }),
+        }
+    }
+
     /// Whether a contract is destroyed by one of its next changes, up to the next one of a slot.
     fn is_destroyed_later(&self, address: Address, slot: B256) -> Result<bool> {
         let now = self.account(address)?;
         let Some(now) = now.filter(|account| account.code_hash != KECCAK256_EMPTY) else {
             return Ok(false);
         };
-        let end = self
-            .snapshot
-            .next_storage_change(address, slot, self.block)?;
-        let next = |from| self.snapshot.next_account_change(address, from);
-        let mut change = next(self.block)?;
-        for _ in 0..DESTRUCTION_CHANGES {
-            let Some(at) = change.filter(|at| end.is_none_or(|end| *at <= end)) else {
-                break;
-            };
-            change = next(at)?;
-            let after = match change {
-                Some(change) => self.snapshot.account_before(change, address)?.flatten(),
-                None => self.snapshot.current_account(address)?,
-            };
-            if after.is_none_or(|after| after.code_hash != now.code_hash) {
-                return Ok(true);
+        let is_gone =
+            |after: Option<Account>| after.is_none_or(|after| after.code_hash != now.code_hash);
+        let mut end = u64::MAX;
+        self.storage_changes(address, slot, u64::MAX, &mut |block, _| {
+            end = block;
+            ControlFlow::Break(())
+        })?;
+        let (mut changes, mut is_destroyed, mut is_last) = (0_u32, false, true);
+        self.account_changes(address, u64::MAX, &mut |block, before| {
+            // The account before a change is the one after the change before it.
+            is_destroyed = changes > 0 && is_gone(before);
+            is_last = !is_destroyed && block <= end && changes < DESTRUCTION_CHANGES;
+            changes += 1;
+            match is_last {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
             }
+        })?;
+        if is_last && changes > 0 {
+            return Ok(is_gone(
+                self.snapshot.current_account(address)?.map(to_account),
+            ));
         }
-        Ok(false)
+        Ok(is_destroyed)
     }
 
     /// Returns code by its hash.

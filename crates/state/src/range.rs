@@ -70,8 +70,7 @@ impl<'db> StateRange<'db> {
     }
 
     /// Executes blocks again where the node may have stored a wrong value of a slot. For queries
-    /// about the state, not for the execution of blocks. Without the index, the stored value is
-    /// used.
+    /// about the state, not for the execution of blocks. Without the index, such a value is an error.
     #[must_use]
     pub fn checked(self) -> Self {
         Self {
@@ -124,7 +123,9 @@ impl<'db> StateRange<'db> {
             // meantime are still in the overlay.
             db.available_in(&snapshot)?.blocks_in(db.path())?;
             let overlay = walked.overlay_for(db, self.blocks, &snapshot)?;
-            StateAt::new(db, snapshot, block, Past::Overlay(overlay), newest)
+            let mut state = StateAt::new(db, snapshot, block, Past::Overlay(overlay), newest)?;
+            state.checked = self.checked;
+            Ok(state)
         })
     }
 

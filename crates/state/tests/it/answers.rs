@@ -236,7 +236,7 @@ fn checked_zeros_of_pruned_directories_are_the_answers_of_the_node() {
     assert_eq!(zeros > 0, !all.is_empty());
 }
 
-/// The files contain the node's wrong value, so the result is the same.
+/// The files contain the node's wrong value, so the result is the same, or nothing if it is to be checked.
 #[test]
 fn wrong_values_of_the_node_are_kept() {
     for fixture in full() {
@@ -250,6 +250,30 @@ fn wrong_values_of_the_node_are_kept() {
                 fixture.name
             );
             assert_eq!(found, answer);
+            let checked = db.range(blocks).unwrap().checked();
+            let checked = checked.at(block).unwrap().storage(address, slot);
+            assert!(
+                matches!(checked, Err(Error::UnsureSlot { .. })),
+                "{checked:?}"
+            );
         }
+        // Only what may be wrong is refused.
+        let checked = db.range(blocks).unwrap().checked();
+        let mut refused = 0_u32;
+        for (block, queries) in queries(&fixture).range(blocks.first..=blocks.last) {
+            let state = checked.at(*block).unwrap();
+            for query in queries {
+                let StateAnswer::Storage(address, slot, value) = query else {
+                    continue;
+                };
+                match state.storage(*address, *slot) {
+                    Ok(found) => assert_eq!(found, *value, "{}, block {block}", fixture.name),
+                    Err(Error::UnsureSlot { .. }) => refused += 1,
+                    Err(error) => panic!("{}, block {block}: {error}", fixture.name),
+                }
+            }
+        }
+        println!("{}: {refused} answers are refused", fixture.name);
+        assert!(refused < 40, "{}: {refused}", fixture.name);
     }
 }
