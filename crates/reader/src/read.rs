@@ -49,7 +49,8 @@ pub(crate) fn parts(request: &ScanRequest, family: ChainFamily, verify: bool) ->
     };
     Parts {
         headers: verify || fees,
-        receipts: true,
+        // Withdrawals are in the bodies.
+        receipts: filter.kinds != [Kind::Withdrawal] || verify,
         transactions: transactions || request.with_hashes || verify,
         senders: transactions,
         withdrawals: filter.needs_withdrawals() || verify,
@@ -344,7 +345,7 @@ impl ChunkReader<'_> {
             None => None,
         };
         let mut index = 0;
-        loop {
+        while self.parts.receipts {
             let (mut moved, mut payer) = (None, None);
             if self.parts.senders && u64::from(index) < block.body.tx_count {
                 moved = transaction_value_of(block, index)?;
@@ -383,7 +384,10 @@ impl ChunkReader<'_> {
             });
             decoder.withdrawals(views, transfers);
         }
-        Ok(u64::from(index))
+        Ok(match self.parts.receipts {
+            true => u64::from(index),
+            false => block.body.tx_count,
+        })
     }
 
     /// Checks the link between the first block under a snapshot and the blocks before. Also, if
