@@ -155,7 +155,8 @@ impl<'a> Internal<'a> {
 
     /// The error for blocks that cannot be replayed, with the blocks that can.
     pub(crate) fn unavailable(&self, missing: Vec<Unavailable>) -> Result<SourceError, Error> {
-        let everything = BlockRange::new(0, u64::MAX).into_iter().collect();
+        let tip = self.db.snapshot()?.tip();
+        let everything = BlockRange::new(0, tip).into_iter().collect();
         let (available, _) = self.replayable(&everything)?;
         Ok(SourceError::Unavailable { missing, available })
     }
