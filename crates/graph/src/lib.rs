@@ -60,7 +60,7 @@ pub use graph::{
 pub use hubs::HUB_COUNTERPARTIES;
 pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
-pub use netting::{NetChange, Netting, Swap, net_changes, netting};
+pub use netting::{NetChange, Netting, Swap, net_changes, netting, parties};
 pub use paths::{
     Continuation, Flow, Leg, ROUTES_MAX, Route, RoutesCut, TransferFlows, TransferPaths,
     transfer_flows, transfer_paths,

@@ -11,7 +11,8 @@
 //! show that one address paid for all of it, each of them gets it for a part of what was given.
 //!
 //! A token that is minted or burned counts as given or got by its own contract. So a deposit in a
-//! vault, or a wrap of the native coin, is a swap with the contract of the shares.
+//! vault, or a wrap of the native coin, is a swap with the contract of the shares. It is no swap of that
+//! contract: shares that it takes back are no longer there, and what it pays for them it held.
 
 use crate::{AmountSum, widen};
 use alloy_primitives::{Address, U256};
@@ -146,6 +147,13 @@ impl Sides {
     fn is_trader(&self) -> bool {
         !self.given.is_empty() && !self.got.is_empty()
     }
+
+    fn has(&self, token: Option<Address>) -> bool {
+        self.given
+            .iter()
+            .chain(&self.got)
+            .any(|(it, _)| *it == token)
+    }
 }
 
 /// Finds the swaps among all transfers of one transaction. NFTs do not count: what is paid for one
@@ -231,6 +239,10 @@ pub fn netting(transfers: &[Transfer]) -> Netting {
             one_sided.push(*address);
             continue;
         }
+        // A contract mints or burns its own token for someone, whose swap it is.
+        if sides.has(Some(*address)) {
+            continue;
+        }
         let swap = swap(*address, *address).filter(|swap| {
             let payees = [None, Some(*address)];
             let is_paid = payees
@@ -293,7 +305,7 @@ fn movements(transfers: &[Transfer]) -> Vec<Movement> {
 
 /// Who gives and who gets, if the transfer counts. A token's own contract takes the place of the zero
 /// address.
-pub(crate) fn parties(it: &Transfer) -> Option<(Address, Address)> {
+pub fn parties(it: &Transfer) -> Option<(Address, Address)> {
     let party = |address: Address| match it.token_address {
         Some(token) if address.is_zero() => token,
         _ => address,
@@ -422,7 +434,7 @@ mod tests {
         // Over two pools, and out of the wrapped coin.
         assert_eq!(
             found("a>p:5@T p>x:7@W x>0:7@W W>x:7@eth x>b:7@eth"),
-            ["?W", "?p", "a:5@T>b:7@eth"]
+            ["?p", "a:5@T>b:7@eth"]
         );
         // Also with a payment of who gives.
         assert_eq!(found("a>p:5@T a>c:1@T p>b:7@U"), ["?p", "a:5@T>b:7@U"]);
@@ -452,7 +464,7 @@ mod tests {
         // A mint.
         assert_eq!(
             found("a>S:5@T 0>b:4@S 0>c:1@S"),
-            ["?S", "a:1@T>c:1@S", "a:4@T>b:4@S"]
+            ["a:1@T>c:1@S", "a:4@T>b:4@S"]
         );
     }
 
@@ -494,10 +506,12 @@ mod tests {
     }
 
     #[test]
-    fn mints_and_burns_belong_to_the_contract() {
+    fn mints_and_burns_are_with_the_contract_which_swaps_nothing() {
         // A wrap of the native coin, and its end.
-        assert_eq!(found("a>W:5@eth 0>a:5@W"), ["W:5@W>5@eth", "a:5@eth>5@W"]);
-        assert_eq!(found("a>0:5@W W>a:5@eth"), ["W:5@eth>5@W", "a:5@W>5@eth"]);
+        assert_eq!(found("a>W:5@eth 0>a:5@W"), ["a:5@eth>5@W"]);
+        assert_eq!(found("a>0:5@W W>a:5@eth"), ["a:5@W>5@eth"]);
+        // Shares in two tokens.
+        assert_eq!(found("a>S:5@T a>S:5@U 0>a:5@S"), ["?a"]);
     }
 
     proptest! {

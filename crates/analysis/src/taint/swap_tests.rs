@@ -236,6 +236,38 @@ fn a_root_that_swaps_is_followed_in_the_other_token() {
     assert_eq!(shown(&found).1, ends, "all tokens of the root are sources");
 }
 
+/// A vault has 100 tainted ones, and takes back shares of someone else for 50.
+#[test]
+fn what_a_vault_pays_for_its_shares_is_tainted_as_what_it_has() {
+    use TaintMethod::Fifo;
+    check(
+        Fifo,
+        "r>V:100@T | b>0:50@V V>b:50@T | b>c:50@T",
+        &["r>V:100/1 1", "V>b:50/1 2", "b>c:50/1 3"],
+        &["V:50 held", "c:50 held"],
+    );
+    // Shares of tainted tokens are tainted, and so is what the vault pays for them.
+    check(
+        Fifo,
+        "r>a:10@T | a>V:10@T 0>a:10@V | a>0:10@V V>a:10@T",
+        &[
+            "r>a:10/1 1",
+            "a>V:10/1 2",
+            "0>a:10/1 2",
+            "a>0:10/1 3",
+            "V>a:10/1 3",
+        ],
+        &["a:10 held", "a:10 swapped", "a:10 swapped"],
+    );
+    // Wrapped coins are burned, and the coins that are paid for them were not read.
+    let found = run(
+        Fifo,
+        &testing::transactions("r>a:10@T | a>p:10@T p>x:7@W x>0:7@W"),
+        TokenFilter::All,
+    );
+    assert_eq!(shown(&found).1, ["a:10 swapped", "0:7 held"]);
+}
+
 /// Transactions of payments, and of swaps through routers, with what comes back, in any order.
 fn some_transactions() -> impl Strategy<Value = Vec<Transfer>> {
     let address = || prop::sample::select(vec!["r", "a", "b", "c", "p"]);

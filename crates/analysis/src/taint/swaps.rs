@@ -3,7 +3,7 @@
 use super::{Part, Place, Taint, TaintEnd, TaintRow, TaintSink, account_lots::share};
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{AmountSum, Nettings, Swap, widen};
+use txgraph_graph::{AmountSum, Nettings, Swap, parties, widen};
 use txgraph_transfers::{TokenStandard, Transfer};
 
 /// A swap of tainted tokens.
@@ -191,9 +191,8 @@ impl Pot {
 
     /// The number of the swap whose receiver gets this transfer.
     fn gets(&self, transfer: &Transfer) -> Option<usize> {
-        let is_got = transfer.token_address == self.got_token;
-        let mut swaps = self.swaps.iter().filter(|_| is_got);
-        swaps.position(|(swap, _)| swap.to == transfer.to_address)
+        let (_, to) = parties(transfer).filter(|_| transfer.token_address == self.got_token)?;
+        self.swaps.iter().position(|(swap, _)| swap.to == to)
     }
 
     /// Returns the parts of what came back: the share of what was sent.

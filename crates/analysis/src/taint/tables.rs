@@ -44,14 +44,16 @@ impl Taint {
         )
     }
 
-    /// The ends, each with its share of the tokens of its kind.
+    /// The ends, each with its share of all tokens of its kind and id. Upper bounds have none, because they
+    /// overlap.
     fn shares(&self) -> impl Iterator<Item = (&TaintSink, Option<f64>)> {
-        let assets = self.ends.chunk_by(|a, b| {
-            (a.token_address, a.token_standard) == (b.token_address, b.token_standard)
-        });
-        assets.flat_map(|ends| {
+        let asset = |end: &TaintSink| (end.token_address, end.token_standard, end.token_id);
+        let are_parts = self.method != TaintMethod::Poison;
+        let assets = self.ends.chunk_by(move |a, b| asset(a) == asset(b));
+        assets.flat_map(move |ends| {
             let total: AmountSum = ends.iter().map(|end| end.amount).sum();
-            ends.iter().map(move |end| (end, share(end.amount, total)))
+            let share_of = move |end: &TaintSink| share(end.amount, total).filter(|_| are_parts);
+            ends.iter().map(move |end| (end, share_of(end)))
         })
     }
 
