@@ -215,9 +215,12 @@ impl History {
     /// The transfers of the transaction of a transfer, with their numbers.
     pub(super) fn with_transaction(&self, number: u32) -> impl Iterator<Item = (u32, &Movement)> {
         let transaction = self.get(number).transaction();
-        let first = (self.movements).partition_point(|it| it.transaction() < transaction);
-        let all = (0u32..).zip(&self.movements).skip(first);
-        all.take_while(move |(_, it)| it.transaction() == transaction)
+        let of = move |number: &u32| {
+            let it = self.movements.get(*number as usize)?;
+            (it.transaction() == transaction).then_some((*number, it))
+        };
+        let first = (0..number).rev().take_while(move |it| of(it).is_some());
+        (first.last().unwrap_or(number)..).map_while(move |it| of(&it))
     }
 
     pub(super) fn is_native(&self, account: u32) -> bool {
