@@ -322,6 +322,25 @@ fn use_of_tables(files: &[ImportedFile], caveats: &mut Vec<String>) -> Vec<bool>
                 .to_owned(),
         );
     }
+    let is_alone = |file: &&ImportedFile| {
+        matches!(
+            file.table(),
+            Table::Erc20
+                | Table::Erc721
+                | Table::Trades
+                | Table::AnyTransfers
+                | Table::Transfers
+                | Table::Chosen
+        ) && !file.has(Role::Transaction)
+            && !file.has(Role::TransactionIndex)
+    };
+    if files.iter().any(|file| is_alone(&file)) {
+        caveats.push(
+            "rows have no transaction: each counts as one of its own, so swaps and sums by transaction are \
+             not known"
+                .to_owned(),
+        );
+    }
     let unknown =
         |file: &&ImportedFile| file.table() == Table::Transactions && !file.has(Role::Status);
     let has_outcomes = traces || has(Table::NativeTransfers) || has(Table::Receipts);

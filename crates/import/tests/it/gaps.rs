@@ -52,7 +52,11 @@ fn log(index: u64, hash: u64, transaction: u64, block_hash: u64) -> String {
 }
 
 fn answer(files: &Files) -> (Vec<Transfer>, Vec<String>) {
-    let (transfers, report) = read(files.open(Family::Etl).unwrap());
+    answer_of(files, Family::Etl)
+}
+
+fn answer_of(files: &Files, family: Family) -> (Vec<Transfer>, Vec<String>) {
+    let (transfers, report) = read(files.open(family).unwrap());
     (transfers, report.caveats)
 }
 
@@ -451,4 +455,38 @@ fn metadata_of_an_answer_restricts_it_again() {
     assert!(
         read(added).1.caveats[1].ends_with("t.csv has 4 rows, but its metadata states 3 transfers")
     );
+}
+
+/// Transfers of one block that have no transaction are not of one transaction.
+#[test]
+fn rows_without_a_transaction_are_transactions_of_their_own() {
+    let rows = |columns: &str| {
+        let text = columns
+            .replace("TOKEN", A)
+            .replace("FROM", A)
+            .replace("TO", B);
+        let files = Files::one("transfers.csv", text);
+        let (transfers, caveats) = answer_of(&files, Family::Csv);
+        let indices: Vec<_> = transfers.iter().map(|it| it.transaction_index).collect();
+        (
+            indices,
+            caveats
+                .iter()
+                .any(|it| it.contains("rows have no transaction")),
+        )
+    };
+    let head = "block_number,log_index,token_address,from_address,to_address,value";
+    let (by_log, is_said) = rows(&format!(
+        "{head}\n5,3,TOKEN,FROM,TO,1\n5,7,TOKEN,FROM,TO,1\n"
+    ));
+    assert_eq!((by_log, is_said), (vec![3, 7], true));
+    let head = "block_number,token_address,from_address,to_address,value";
+    let (by_row, is_said) = rows(&format!("{head}\n5,TOKEN,FROM,TO,1\n5,TOKEN,FROM,TO,2\n"));
+    assert_eq!((by_row, is_said), (vec![0, 1], true));
+    let head =
+        "block_number,transaction_index,log_index,token_address,from_address,to_address,value";
+    let (known, is_said) = rows(&format!(
+        "{head}\n5,4,3,TOKEN,FROM,TO,1\n5,4,7,TOKEN,FROM,TO,1\n"
+    ));
+    assert_eq!((known, is_said), (vec![4, 4], false));
 }
