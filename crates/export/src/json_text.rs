@@ -24,6 +24,15 @@ pub(crate) fn push_scalar(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) 
     debug_assert!(written.is_ok(), "a buffer takes any text");
 }
 
+/// A value as a document of its own, indented. Characters that are not seen as they are, such as control
+/// characters, are escaped.
+pub fn pretty_json(value: &impl Serialize) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    push_json_pretty(&mut text, value)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
 /// Appends a value, indented.
 pub(crate) fn push_json_pretty(out: &mut Vec<u8>, value: &impl Serialize) -> Result<()> {
     let formatter = Escaping(PrettyFormatter::new());

@@ -68,6 +68,7 @@ pub use format::{ColumnWord, DocumentFormat, GraphFormat, Layout, Schema, TableF
 pub use graph::{write_graph, write_json, write_table, write_vertices};
 pub use graphsense::check_chain;
 pub use graphviz::check_graphviz;
+pub use json_text::pretty_json;
 pub use line_writer::LineWriter;
 pub use link::{Link, WrongLink};
 pub use metadata::Metadata;

@@ -1,9 +1,6 @@
 //! Metadata: the source and the coverage of a result.
 
-use crate::{
-    Result,
-    json_text::{push_json, push_json_pretty},
-};
+use crate::{Result, json_text::push_json};
 use alloy_primitives::Address;
 use serde::Serialize;
 use serde_json::Value;
@@ -30,6 +27,9 @@ pub struct Metadata {
     pub scan: ScanReport,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
+    /// Notes on the result: the parts that were not looked for, and those that are not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The state that was used, if a state was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateUsed>,
@@ -58,20 +58,13 @@ impl Metadata {
             requested: BlockRanges::default(),
             scan: ScanReport::default(),
             limits: Vec::new(),
+            notes: Vec::new(),
             state: None,
             ends: Vec::new(),
             unchecked: Unchecked::default(),
             token_roots: Vec::new(),
             unseen: Unseen::default(),
         }
-    }
-
-    /// Returns indented JSON, for a file of its own.
-    pub(crate) fn to_json_lines(&self) -> Result<Vec<u8>> {
-        let mut text = Vec::new();
-        push_json_pretty(&mut text, self)?;
-        text.push(b'\n');
-        Ok(text)
     }
 
     /// Returns JSON on one line, for use inside another file.

@@ -5,6 +5,7 @@ use crate::{
     ArrowTarget, Error, Metadata, Result, Target, Written,
     atomic_file::PartialFile,
     compression::{CompressedFile, Compression},
+    json_text::pretty_json,
 };
 use std::{
     fs::{self, File, OpenOptions},
@@ -210,7 +211,7 @@ impl Output {
             .map_err(|error| io_error(&path, error))?;
         let side = match (side, metadata) {
             (Some(side), Some(metadata)) => {
-                let text = metadata.to_json_lines()?;
+                let text = pretty_json(metadata)?;
                 let file = temporary(&side)?;
                 let written = (file.as_file())
                     .write_all(&text)

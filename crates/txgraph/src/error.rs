@@ -89,7 +89,6 @@ impl Error {
     }
 
     /// A replay gave another result than the node stored.
-    #[cfg(feature = "replay")]
     pub(crate) fn disagrees(mismatch: &txgraph_replay::Mismatch) -> Self {
         let why = format!("the replay disagrees with the node: {mismatch}");
         Self::new(ErrorKind::Failed, why)
@@ -285,7 +284,6 @@ impl From<txgraph_era::Error> for Error {
     }
 }
 
-#[cfg(feature = "replay")]
 impl From<txgraph_abi::AbiError> for Error {
     fn from(error: txgraph_abi::AbiError) -> Self {
         use txgraph_abi::AbiError as Abi;
@@ -383,7 +381,6 @@ impl From<SearchError> for Error {
     }
 }
 
-#[cfg(feature = "export")]
 impl From<txgraph_export::Error> for Error {
     fn from(error: txgraph_export::Error) -> Self {
         use txgraph_export::Error as Export;
@@ -404,7 +401,6 @@ impl From<txgraph_export::Error> for Error {
     }
 }
 
-#[cfg(feature = "replay")]
 impl From<txgraph_replay::Error> for Error {
     fn from(error: txgraph_replay::Error) -> Self {
         use txgraph_replay::Error as Replay;
@@ -440,7 +436,6 @@ impl From<txgraph_replay::Error> for Error {
     }
 }
 
-#[cfg(feature = "replay")]
 impl From<txgraph_replay::BundleError> for Error {
     fn from(error: txgraph_replay::BundleError) -> Self {
         use std::io::ErrorKind as Io;
@@ -456,7 +451,6 @@ impl From<txgraph_replay::BundleError> for Error {
     }
 }
 
-#[cfg(feature = "replay")]
 impl From<txgraph_state::Error> for Error {
     fn from(error: txgraph_state::Error) -> Self {
         use txgraph_state::Error as State;

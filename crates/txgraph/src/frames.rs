@@ -9,7 +9,6 @@ use crate::{
     ErrorKind, GraphOutputs, GraphResult, PreparedTransfers, Result, TableFormat, Target,
     Transfers, TransfersOutput,
 };
-#[cfg(feature = "replay")]
 use crate::{PreparedReplay, ReplayOutput};
 use arrow_array::{Array, RecordBatch, ffi::to_ffi, new_empty_array};
 use polars::{
@@ -126,7 +125,6 @@ impl Analysis<'_> {
     }
 }
 
-#[cfg(feature = "replay")]
 impl PreparedReplay<'_> {
     /// The table of the replay as a data frame of polars: movements inside transactions, traces,
     /// or balances.

@@ -24,7 +24,6 @@ pub(crate) enum Opener {
     Lake,
     #[cfg(feature = "rpc")]
     Rpc,
-    #[cfg(feature = "replay")]
     Bundles,
     #[cfg(feature = "import")]
     Import,
@@ -58,7 +57,6 @@ const KINDS: &[SourceKind] = &[
         is_path: false,
         opener: Opener::Rpc,
     },
-    #[cfg(feature = "replay")]
     SourceKind {
         word: "bundle",
         location: "file with a block and the state that it reads, or directory of such files",

@@ -16,7 +16,6 @@
 //! let root = address!("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed");
 //! let source = Source::open("/data/reth")?;
 //! let graph = source.search(root).token(token).last_blocks(1000).hops(2).run()?;
-//! # #[cfg(feature = "export")]
 //! graph.write("peel.svg")?;
 //! # Ok::<(), txgraph::Error>(())
 //! ```
@@ -25,12 +24,10 @@
 //!
 //! On by default are:
 //!
-//! * `export`: writes answers to files. Compiles the Parquet crate of Apache Arrow.
-//! * `import`: reads files that other tools write. Compiles the same.
+//! * `import`: reads files that other tools write.
 //! * `index`: builds indexes, and answers from them.
-//! * `lake`: builds lakes, and answers from them. Compiles the same.
+//! * `lake`: builds lakes, and answers from them.
 //! * `polars`: returns answers as data frames. Compiles polars, without its readers and writers.
-//! * `replay`: executes past transactions again. Compiles the interpreter and blst.
 //! * `rpc`: asks JSON-RPC servers. Compiles an HTTP client with TLS.
 //!
 //! Off by default are:
@@ -59,7 +56,6 @@ mod hint;
 mod kinds;
 mod measured;
 mod options;
-#[cfg(feature = "export")]
 mod outputs;
 pub mod parse;
 mod protected_paths;
@@ -87,23 +83,21 @@ pub use spec::SourceSpec;
 
 // What queries and answers are made of.
 pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
-#[cfg(feature = "replay")]
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{
     Column, ColumnType, PairOrder, RankSettings, Table, TaintMethod, Value, VolumeBy,
 };
 pub use txgraph_base::UnknownWord;
-#[cfg(feature = "replay")]
 pub use txgraph_evm::{
     AccountOverride, FrameKind, Halt, Inspector, Outcome, Status, is_precompile,
 };
-#[cfg(feature = "export")]
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
     ColumnWord, CounterfeitToken, DiscardedFiles, DocumentFormat, Drawing, Fold, GraphFormat,
     Layout, LineWriter, Link, MemoryFile, Metadata, RecordBatch, Schema, SchemaRef, TableFormat,
     Target, Token, TokenList, TransferWriter, Written, cells, column_names, discard_partial_files,
-    plain_text, printable, rounded_amount, short_addresses, transfer_batch, transfer_schema,
+    plain_text, pretty_json, printable, rounded_amount, short_addresses, transfer_batch,
+    transfer_schema,
 };
 pub use txgraph_graph::{
     AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
@@ -122,7 +116,6 @@ pub use txgraph_nodedb::{
     StoredTransaction, Withdrawal, is_known_version,
 };
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
-#[cfg(feature = "replay")]
 pub use txgraph_replay::{
     AccountFields, BlockReplay, CallFrame, CallLog, EngineKind, FieldChange, Frame, Frames,
     Mismatch, NativeTransfer, RangeReport, StateChange, StateDiff, StateOverrides,

@@ -12,15 +12,19 @@ use txgraph_export::{GraphFormat, TableFormat, Target};
 pub(crate) trait Planned {
     /// Each target, and whether its metadata goes to a file next to it.
     fn targets(&self) -> Vec<(&Target, bool)>;
+
+    /// Whether files that exist are replaced.
+    fn overwrite(&self) -> bool;
 }
 
 impl Source {
     /// Refuses outputs that could not be written, or that must not.
     pub(crate) fn check_outputs<'a, P: Planned + 'a>(
         &self,
-        outputs: impl IntoIterator<Item = &'a P>,
-        overwrite: bool,
+        outputs: impl IntoIterator<Item = &'a P, IntoIter: Clone>,
     ) -> Result<()> {
+        let outputs = outputs.into_iter();
+        let overwrite = outputs.clone().all(P::overwrite);
         let mut checked = Outputs::new(self.protected_paths(), overwrite);
         for output in outputs {
             for (target, side) in output.targets() {

@@ -4,7 +4,6 @@ use crate::{BlockSpec, Capability, Error, Hint, Result, Source, grammar::DateIs,
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use std::mem;
-#[cfg(all(feature = "replay", feature = "export"))]
 use txgraph_transfers::BlockRange;
 use txgraph_transfers::{
     AmountFilter, BlockRanges, Kind, ScanRequest, TokenFilter, TokenStandard, TransferFilter,
@@ -147,7 +146,6 @@ pub(crate) fn resolve_stored(specs: &[BlockSpec], source: &Source) -> Result<Blo
 }
 
 /// The stored blocks of a query that needs consecutive ones, and [`Resolved::cut`]. `what`: the result.
-#[cfg(all(feature = "replay", feature = "export"))]
 pub(crate) fn resolve_one(
     specs: &[BlockSpec],
     source: &Source,

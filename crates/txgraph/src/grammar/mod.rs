@@ -4,7 +4,6 @@
 mod address;
 mod amount;
 mod blocks;
-#[cfg(feature = "export")]
 mod fields;
 mod ranges;
 mod scalar;
@@ -18,7 +17,6 @@ pub use ranges::{parse_blocks, since_until};
 pub use time::utc;
 
 pub(crate) use blocks::{DateIs, Point, wrong};
-#[cfg(feature = "export")]
 pub(crate) use fields::{list, text, words};
 pub(crate) use ranges::time_or_number;
 pub(crate) use scalar::Scalar;

@@ -1,13 +1,10 @@
 //! Words for formats and outputs.
 
 use crate::{AnalysisFormat, AnalysisOutput, Error, Hint, Result, grammar::list, outputs::Format};
-#[cfg(feature = "replay")]
 use crate::{ReplayOutput, grammar::shortened};
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "replay")]
 use std::path::Path;
 use std::{fmt::Display, path::PathBuf, str::FromStr};
-#[cfg(feature = "replay")]
 use txgraph_export::TableFormat;
 use txgraph_export::Target;
 
@@ -74,7 +71,6 @@ impl Output {
 /// # Errors
 ///
 /// If a format is unknown, or one is given for several outputs.
-#[cfg(feature = "replay")]
 pub fn replay_outputs(output: &Output, is_trace: bool) -> Result<Vec<ReplayOutput>> {
     if output.format.is_some() && output.output.len() > 1 {
         return Err(one_format());
@@ -101,7 +97,6 @@ fn one_format() -> Error {
 
 /// Reads the format of a replay: the given one, else by extension. `None` stands for the format
 /// that the content has by default.
-#[cfg(feature = "replay")]
 fn replay_format(
     given: Option<&str>,
     target: &Target,

@@ -91,21 +91,10 @@ pub struct GraphQuery {
 }
 
 /// The blocks and indices of transactions.
-#[cfg(feature = "replay")]
 fn places(names: &[String], source: &Source) -> Result<Vec<(u64, u32)>> {
     let names = names.iter();
     let places = names.map(|name| source.place_of(super::transaction::parse_transaction(name)?));
     places.collect()
-}
-
-/// The blocks and indices of transactions.
-#[cfg(not(feature = "replay"))]
-fn places(names: &[String], _: &Source) -> Result<Vec<(u64, u32)>> {
-    if names.is_empty() {
-        Ok(Vec::new())
-    } else {
-        Err(Error::usage("this build finds no transactions by name"))
-    }
 }
 
 impl TransfersQuery {
@@ -168,7 +157,7 @@ impl TransfersQuery {
         {
             options.validate(format, false)?;
         }
-        source.check_outputs([&output], output.overwrite)?;
+        source.check_outputs([&output])?;
         Ok((query.prepare()?, output))
     }
 }
@@ -258,7 +247,7 @@ impl GraphQuery {
             drawing: self.picture.read()?,
             overwrite: self.output.overwrite,
         };
-        source.check_outputs([&outputs], outputs.overwrite)?;
+        source.check_outputs([&outputs])?;
         if outputs
             .files
             .iter()

@@ -54,7 +54,7 @@ impl AnalyzeQuery {
         source: &'s Source,
     ) -> Result<(PreparedAnalysis<'s>, Vec<AnalysisOutput>)> {
         let outputs = self.output.tables(self.table.as_deref())?;
-        source.check_outputs(&outputs, self.output.overwrite)?;
+        source.check_outputs(&outputs)?;
         if let Some(name) = &self.table
             && !self.measure.table_ids().contains(&name.as_str())
         {

@@ -1,6 +1,5 @@
 //! The transactions in which an address takes part.
 
-#[cfg(feature = "replay")]
 use super::blocks::chunks;
 use super::blocks::{Order, SIGNED};
 use crate::{Capability, Result, Source};
@@ -10,7 +9,6 @@ use txgraph_nodedb::Block;
 use txgraph_transfers::{BlockRange, BlockRanges, Participation, Roles, SourceError};
 
 /// Blocks that are replayed before they are looked at.
-#[cfg(feature = "replay")]
 const REPLAYED_BLOCKS: u64 = 64;
 
 /// Asks for the transactions of an address. See [`Source::transactions`].
@@ -77,7 +75,6 @@ impl AddressTransactions<'_> {
 
     /// Also those in which the address takes part in calls inside. They come from an index that has
     /// them and internal transfers, else all blocks are replayed.
-    #[cfg(feature = "replay")]
     pub const fn inside(mut self) -> Self {
         self.inside = true;
         self
@@ -253,7 +250,6 @@ impl AddressTransactions<'_> {
     }
 
     /// Replays blocks, and looks at the calls inside of transactions.
-    #[cfg(feature = "replay")]
     fn of_replay(&self, blocks: BlockRange, each: &mut Each<'_>) -> Result<ControlFlow<()>> {
         use crate::{BlockSpec, Error};
         // Block 0 has no transactions.
@@ -282,12 +278,6 @@ impl AddressTransactions<'_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Never called, without the feature `replay`.
-    #[cfg(not(feature = "replay"))]
-    fn of_replay(&self, _: BlockRange, _: &mut Each<'_>) -> Result<ControlFlow<()>> {
         Ok(ControlFlow::Continue(()))
     }
 }

@@ -1,12 +1,9 @@
 //! Measures of a graph.
 
 mod measures;
-#[cfg(feature = "export")]
 mod to_file;
 
-#[cfg(feature = "export")]
 pub use to_file::{AnalysisFormat, AnalysisOutput};
-#[cfg(all(feature = "export", feature = "replay"))]
 pub(in crate::query) use to_file::{Document, rows_as_json, write_document, write_table};
 
 use self::measures::{answer, of_scan, of_search};
@@ -468,20 +465,8 @@ pub struct Analysis<'s> {
     pub result: Value,
     /// Notes on the result for people, a line each.
     pub notes: Vec<String>,
-    #[cfg_attr(
-        not(feature = "export"),
-        expect(dead_code, reason = "used for writing")
-    )]
     source: &'s Source,
-    #[cfg_attr(
-        not(feature = "export"),
-        expect(dead_code, reason = "used for writing")
-    )]
     description: Description,
-    #[cfg_attr(
-        not(feature = "export"),
-        expect(dead_code, reason = "used for writing")
-    )]
     labels: Labels,
 }
 

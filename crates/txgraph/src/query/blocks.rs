@@ -42,6 +42,15 @@ pub enum Order {
     NewestFirst,
 }
 
+/// How far the beacon chain has confirmed the blocks of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalBlocks {
+    /// The last block that cannot be replaced.
+    pub finalized: Option<u64>,
+    /// The last block that is unlikely to be replaced.
+    pub safe: Option<u64>,
+}
+
 impl Source {
     /// The hash of the newest block that is stored, and its number.
     ///
@@ -54,6 +63,23 @@ impl Source {
             let snapshot = node.db().snapshot()?;
             let tip = snapshot.tip();
             Ok((tip, snapshot.block_hash(tip)?))
+        })?)
+    }
+
+    /// The last finalized and the last safe block of the node, if it stored them. Both are at most
+    /// the tip, although the node can have newer ones in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tip_block`].
+    pub fn final_blocks(&self) -> Result<FinalBlocks> {
+        let node = self.node(Capability::Blocks)?;
+        Ok(reread("the finalized block", || {
+            let snapshot = node.db().snapshot()?;
+            Ok(FinalBlocks {
+                finalized: snapshot.finalized()?,
+                safe: snapshot.safe()?,
+            })
         })?)
     }
 

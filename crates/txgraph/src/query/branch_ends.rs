@@ -10,7 +10,6 @@ use txgraph_transfers::{BlockRanges, Direction, QueriedNames, StateUsed, Transfe
 const ENDS_MAX: usize = 1_000;
 
 /// Vertices that are looked up for a picture or a document.
-#[cfg(feature = "export")]
 const VERTICES_MAX: usize = 100_000;
 
 /// Roots that are asked whether they are tokens.
@@ -102,7 +101,6 @@ fn contracts(accounts: Option<&[Account]>) -> Contracts {
 }
 
 /// Which vertices are contracts: all of a graph, up to a limit unless `unlimited`.
-#[cfg(feature = "export")]
 pub(super) fn contracts_of(
     source: &Source,
     graph: &TransferGraph,
@@ -161,16 +159,12 @@ impl Source {
     /// The state that answers what a query about some blocks asks beside transfers: the one after
     /// their last block.
     pub(super) fn state_of(&self, blocks: &BlockRanges) -> StateUsed {
-        #[cfg(feature = "replay")]
         let block = blocks.span().and_then(|span| self.state_block(span.last));
-        #[cfg(not(feature = "replay"))]
-        let block = blocks.span().and(None);
         StateUsed { block }
     }
 
     /// The accounts with these addresses in a state; `None` without one. The result of a query is
     /// complete without them, so only an interruption is an error.
-    #[cfg(feature = "replay")]
     fn accounts(
         &self,
         addresses: impl IntoIterator<Item = Address>,
@@ -190,17 +184,7 @@ impl Source {
         }
     }
 
-    #[cfg(not(feature = "replay"))]
-    fn accounts(
-        &self,
-        _: impl IntoIterator<Item = Address>,
-        _: StateUsed,
-    ) -> Result<Option<Vec<Account>>> {
-        Ok(None)
-    }
-
     /// The symbols that contracts claim, by token.
-    #[cfg(feature = "replay")]
     fn symbols(
         &self,
         contracts: &[Address],
@@ -215,14 +199,5 @@ impl Source {
             .filter(|(_, names)| names.symbol.is_some() || names.decimals.is_some())
             .map(|(token, names)| (token, names.symbol))
             .collect()
-    }
-
-    #[cfg(not(feature = "replay"))]
-    fn symbols(
-        &self,
-        _: &[Address],
-        _: StateUsed,
-    ) -> std::collections::BTreeMap<Address, Option<String>> {
-        Default::default()
     }
 }

@@ -14,7 +14,6 @@ mod initiated;
 #[cfg(feature = "lake")]
 mod lake;
 mod logs;
-#[cfg(all(feature = "replay", feature = "export"))]
 mod malformed;
 mod measure;
 mod neighbors;
@@ -22,12 +21,10 @@ mod paths;
 mod patterns;
 mod query_metadata;
 mod rank;
-#[cfg(feature = "replay")]
 pub(crate) mod replay;
 mod retry;
 mod search;
 mod taint;
-#[cfg(feature = "export")]
 mod token_symbols;
 mod transaction_columns;
 mod transfers;
@@ -35,9 +32,8 @@ mod watch;
 
 pub use address_transactions::AddressTransactions;
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
-#[cfg(feature = "export")]
 pub use analyze::{AnalysisFormat, AnalysisOutput};
-pub use blocks::{NodeBlock, NodeReceipt, NodeTransaction, Order};
+pub use blocks::{FinalBlocks, NodeBlock, NodeReceipt, NodeTransaction, Order};
 pub use branch_ends::BranchEnds;
 pub use era::{ExportEra, ExportedEra};
 pub use holders::{Holders, TokenHolders};
@@ -46,17 +42,14 @@ pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
 pub use lake::{LakeHandle, check_lake, compact_lake, lake_status};
 pub use logs::{LogFilter, NodeLog};
-#[cfg(all(feature = "replay", feature = "export"))]
 pub use malformed::{MalformedLog, MalformedLogs};
 pub use measure::Measure;
 pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};
 pub use paths::{flows_as_json, route_remarks, routes_cut_words};
-#[cfg(feature = "replay")]
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,
     TokenNames, Tokens, Trace, TransactionName, delegate,
 };
-#[cfg(all(feature = "replay", feature = "export"))]
 pub use replay::{
     AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,
     ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
@@ -64,15 +57,11 @@ pub use replay::{
     RunDifference, RunParts, SlotChange, SlotChanges, SlotHistory, Statement, StatementRow,
     TransactionSummary, Unrecorded, VerifiedStatement,
 };
-#[cfg(feature = "export")]
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphResult, Hops, PreparedSearch, Search, SearchOptions};
-#[cfg(feature = "export")]
 pub use token_symbols::TokenSources;
-#[cfg(all(feature = "replay", feature = "export"))]
 pub(crate) use transfers::scan;
 pub use transfers::{FirstTransfers, PreparedTransfers, Transfers};
-#[cfg(feature = "export")]
 pub use transfers::{TransfersOutput, TransfersResult};
 pub use watch::{AddedBlocks, Watch, WatchStep};
 

@@ -76,7 +76,6 @@ impl PreparedSearch<'_> {
     }
 }
 
-#[cfg(feature = "export")]
 impl PreparedSearch<'_> {
     /// The metadata of an answer of [`Self::paths_to`], [`Self::flows_to`] or
     /// [`Self::common_counterparties`], with its scan and the limits that it reached. `command` names the

@@ -112,7 +112,6 @@ fn read_spenders(
     }
 }
 
-#[cfg(all(feature = "replay", feature = "export"))]
 fn read_approvals(
     source: &Source,
     blocks: BlockRange,
@@ -134,18 +133,6 @@ fn read_approvals(
         })?;
         Ok(())
     })
-}
-
-#[cfg(not(all(feature = "replay", feature = "export")))]
-fn read_approvals(
-    _source: &Source,
-    _blocks: BlockRange,
-    _filter: &TransferFilter,
-    _finder: &mut PatternFinder,
-) -> Result<()> {
-    Err(Error::unavailable(
-        "this build does not read approvals: it has no `replay` or no `export`",
-    ))
 }
 
 /// Reads who signed some transactions, and what they call.

@@ -5,10 +5,6 @@ use crate::options::Options;
 
 /// A query by name and options, in the words of [`parse`](crate::parse).
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(
-    not(feature = "export"),
-    expect(dead_code, reason = "goes into files only")
-)]
 pub(crate) struct Description {
     pub(crate) command: &'static str,
     pub(crate) options: Options,
@@ -21,7 +17,6 @@ impl Description {
     }
 }
 
-#[cfg(all(feature = "replay", feature = "export"))]
 impl Description {
     /// A query about an account in some blocks, with one more option that has no value.
     pub(crate) fn of_account(
@@ -58,7 +53,6 @@ impl Description {
     }
 }
 
-#[cfg(feature = "export")]
 impl Description {
     /// Adds an option.
     pub(crate) fn with(mut self, name: &str, value: serde_json::Value) -> Self {

@@ -2,65 +2,43 @@
 //! verification, and calls on the state of any block.
 
 mod accounts;
-#[cfg(feature = "export")]
 mod against;
-#[cfg(feature = "export")]
 mod approvals;
 mod call;
-#[cfg(feature = "export")]
 mod contract_facts;
-#[cfg(feature = "export")]
 mod creation;
-#[cfg(feature = "export")]
 mod difference;
 mod name;
-#[cfg(feature = "export")]
 mod profile;
 mod protocol;
 mod replay_source;
-#[cfg(feature = "export")]
 mod rows;
-#[cfg(feature = "export")]
 mod slot_history;
 mod state;
-#[cfg(feature = "export")]
 mod statement;
 mod to_bundles;
-#[cfg(feature = "export")]
 mod to_file;
 mod token;
-#[cfg(feature = "export")]
 mod transaction;
 
 pub use accounts::delegate;
-#[cfg(feature = "export")]
 pub use approvals::{Approval, ApprovalKind, Approvals, GrantedApproval, OpenApprovals};
 pub use call::{Call, CallResult};
-#[cfg(feature = "export")]
 pub use contract_facts::ContractFacts;
-#[cfg(feature = "export")]
 pub use creation::{Creation, Creator};
-#[cfg(feature = "export")]
 pub use difference::{RunDifference, RunParts};
 pub use name::TransactionName;
-#[cfg(feature = "export")]
 pub use profile::*;
-#[cfg(feature = "export")]
 pub use rows::ReplayOutput;
-#[cfg(feature = "export")]
 pub use slot_history::{SlotChange, SlotChanges, SlotHistory};
 pub use state::{AccountState, BlockState, SlotState};
-#[cfg(feature = "export")]
 pub use statement::{
     AccountStatement, AssetBalance, Entry, Statement, StatementRow, VerifiedStatement,
 };
-#[cfg(feature = "export")]
 pub use to_file::ReplayedTransfers;
 pub use token::{TokenNames, Tokens};
-#[cfg(feature = "export")]
 pub use transaction::TransactionSummary;
 
-#[cfg(feature = "export")]
 use name::Location;
 use replay_source::ReplaySource;
 
@@ -105,10 +83,8 @@ pub struct ReplaySummary {
     /// The number of steps that agree with the [trace](Replay::against) of another client.
     pub steps: Option<u64>,
     /// The outputs that were written, in order of the query.
-    #[cfg(feature = "export")]
     pub written: Vec<txgraph_export::Written>,
     /// How the transaction differs from its run without overrides, if any were given.
-    #[cfg(feature = "export")]
     pub difference: Option<RunDifference>,
 }
 
@@ -381,10 +357,10 @@ impl PreparedReplay<'_> {
         // One state for all ranges: its change sets are walked once. A block is executed on
         // the state after the block before it.
         let states = node.state()?;
-        let state = states.range(BlockRange::from_to(
-            span.first.saturating_sub(1),
-            span.last.saturating_sub(1),
-        ))?;
+        let before = BlockRange::from_to(span.first.saturating_sub(1), span.last.saturating_sub(1));
+        let state = states
+            .range(before)
+            .map_err(|error| no_state(error, span))?;
         if let Some(explain) = &node.control.explain {
             let way = if state.is_walked() {
                 "walking its change sets back from the tip"
@@ -547,6 +523,23 @@ impl RethNode {
         let replayer = Replayer::new(rules, db, &state, options)?;
         Ok((block, ask(&replayer, block)?))
     }
+}
+
+/// An error about blocks that cannot be replayed, with those that can. A block needs the state after its
+/// parent.
+fn no_state(error: txgraph_state::Error, wanted: BlockRange) -> Error {
+    let txgraph_state::Error::NotAvailable {
+        available, reason, ..
+    } = &error
+    else {
+        return error.into();
+    };
+    let first = available.first.saturating_add(1);
+    let newest = BlockRange::from_to(first, available.last.max(first));
+    Error::unavailable(format!(
+        "blocks {wanted} cannot all be replayed: {reason}; available: {newest}"
+    ))
+    .with_hint(Hint::AskExisting { newest })
 }
 
 /// The newest block with a state.

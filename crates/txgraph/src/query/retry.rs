@@ -19,7 +19,6 @@ pub(crate) fn retry_on_reorg<T>(source: &Source, ask: impl FnMut() -> Result<T>)
 
 /// Ends a query whose rows went to a stream, which cannot be taken back, instead of asking it
 /// again.
-#[cfg(feature = "export")]
 pub(crate) fn unless_streamed<T>(done: Result<T>, streamed: bool) -> Result<T> {
     done.map_err(|error| match error.kind {
         ErrorKind::Reorged if streamed => {

@@ -1,9 +1,7 @@
 //! The graph around some addresses.
 
-#[cfg(feature = "export")]
 mod to_file;
 
-#[cfg(feature = "export")]
 pub use to_file::{DetachedGraph, GraphOutputs, WrittenGraph};
 
 use super::{
@@ -452,10 +450,6 @@ pub struct GraphResult<'s> {
     unseen: Unseen,
     ends: OnceLock<BranchEnds>,
     source: &'s Source,
-    #[cfg_attr(
-        not(feature = "export"),
-        expect(dead_code, reason = "used for writing")
-    )]
     description: Description,
 }
 

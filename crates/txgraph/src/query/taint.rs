@@ -1,6 +1,5 @@
 //! Follows the tokens that some addresses sent: see [`txgraph_analysis::TaintTracker`].
 
-#[cfg(feature = "replay")]
 mod execution;
 mod swaps;
 
@@ -46,27 +45,6 @@ pub(super) fn check(filter: &TransferFilter, direction: Direction) -> Result<()>
         ));
     }
     Ok(())
-}
-
-/// Without an interpreter, there is nothing to execute with.
-#[cfg(not(feature = "replay"))]
-mod execution {
-    #[derive(Default)]
-    pub(super) struct Executed {
-        pub(super) flows: std::collections::BTreeMap<(u64, u32), super::AmountFlows>,
-        pub(super) notes: Vec<String>,
-    }
-
-    pub(super) fn execute(
-        _: &super::Source,
-        _: &(dyn super::TransferSource + Sync),
-        _: &super::SearchRequest,
-        _: &super::TransferGraph,
-    ) -> super::Result<Executed> {
-        Err(super::Error::usage(
-            "this build cannot execute transactions, so it cannot follow amounts by execution",
-        ))
-    }
 }
 
 /// Transactions of which the swaps are read if they are not followed.
@@ -241,15 +219,17 @@ fn openings(
     swaps: Option<&Nettings>,
 ) -> Result<(Balances, Option<Error>)> {
     let mut wanted = BTreeSet::new();
-    // Roots that get something for what they give, perhaps from an address that is not expanded.
-    let roots: BTreeSet<_> = (graph.roots.iter())
-        .map(|root| graph.graph[*root].address)
+    // Followed addresses that get something in a swap, perhaps from an address that is not expanded.
+    let followed: BTreeSet<_> = (graph.graph.node_weights())
+        .filter(|vertex| vertex.expansion == Expansion::Expanded)
+        .chain(graph.roots.iter().map(|root| &graph.graph[*root]))
+        .map(|vertex| vertex.address)
         .collect();
     let swaps = swaps.into_iter().flat_map(BTreeMap::values);
     let swaps = swaps.flat_map(|netting| &netting.swaps);
     wanted.extend(
         swaps
-            .filter(|swap| roots.contains(&swap.to))
+            .filter(|swap| followed.contains(&swap.to))
             .map(|swap| (swap.to, swap.got_token)),
     );
     for edge in graph.graph.edge_indices() {
@@ -306,7 +286,6 @@ fn known_balances(
     Ok((known.collect(), None))
 }
 
-#[cfg(feature = "replay")]
 fn balances(
     source: &Source,
     block: u64,
@@ -326,15 +305,6 @@ fn balances(
         return Ok(wanted.iter().map(coin).collect());
     }
     Ok(source.balances(Some(block), wanted)?.1)
-}
-
-#[cfg(not(feature = "replay"))]
-fn balances(
-    _: &Source,
-    _: u64,
-    wanted: &[(Address, Option<Address>)],
-) -> Result<Vec<Option<U256>>> {
-    Ok(vec![None; wanted.len()])
 }
 
 /// Lists the swaps of the first transactions that moved tainted tokens. Returns the number of the others.

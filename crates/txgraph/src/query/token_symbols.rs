@@ -104,7 +104,6 @@ impl Source {
     }
 
     /// Adds what tokens claim to a list. Returns their names.
-    #[cfg(feature = "replay")]
     fn claims(
         &self,
         list: &mut TokenList,
@@ -124,16 +123,5 @@ impl Source {
             Err(error) => tracing::debug!("tokens are not asked for their symbols: {error}"),
         }
         Ok(all)
-    }
-
-    #[cfg(not(feature = "replay"))]
-    #[expect(clippy::unnecessary_wraps, reason = "the same as with a state")]
-    fn claims(
-        &self,
-        _: &mut TokenList,
-        _: Vec<Address>,
-        _: u64,
-    ) -> Result<BTreeMap<Address, String>> {
-        Ok(BTreeMap::new())
     }
 }

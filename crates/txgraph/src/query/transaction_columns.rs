@@ -4,13 +4,11 @@ use super::blocks::{SIGNED, reread};
 use crate::{Capability, Error, Result, Source};
 use alloy_primitives::{Address, B256};
 use std::{collections::BTreeMap, ops::ControlFlow};
-#[cfg(feature = "export")]
 use txgraph_export::{TransactionFacts, Transactions};
 use txgraph_nodedb::{Block, Parts, Result as NodeResult, Scratch};
 use txgraph_transfers::{BlockRange, SourceError, Transfer};
 
 /// The columns of transfers that state something of their transaction.
-#[cfg(feature = "export")]
 pub(crate) const COLUMNS: [&str; 4] = ["transaction_from", "transaction_to", "status", "method"];
 
 /// Wanted transactions of a block, by index, with their hashes if these are known.
@@ -37,7 +35,6 @@ impl Source {
     ///
     /// [`SourceError::Reorged`] if a block was replaced since its transfers were read. If the
     /// source has no transactions, or a receipt was pruned.
-    #[cfg(feature = "export")]
     pub(crate) fn add_transactions<'t>(
         &self,
         facts: &mut Transactions,
@@ -179,7 +176,6 @@ fn wanted<'t>(transfers: impl IntoIterator<Item = &'t Transfer>) -> Wanted {
 }
 
 /// Reads the facts that columns state of the wanted transactions of a block.
-#[cfg(feature = "export")]
 fn facts_of(block: &mut Block<'_>, wanted: &OfBlock) -> NodeResult<Vec<Found<TransactionFacts>>> {
     let mut read = Vec::with_capacity(wanted.len());
     let mut wanted = wanted.iter().peekable();
@@ -214,16 +210,13 @@ fn signers_of(block: &mut Block<'_>, wanted: &OfBlock) -> NodeResult<Vec<Found<A
 }
 
 /// The called function: its signature if it is a common one, else its selector.
-#[cfg(feature = "export")]
 fn method(stored: &txgraph_nodedb::StoredTransaction) -> Option<String> {
     stored.to()?;
     method_of(stored.input())
 }
 
-#[cfg(feature = "export")]
 fn method_of(input: &[u8]) -> Option<String> {
     let selector = *input.first_chunk::<4>()?;
-    #[cfg(feature = "replay")]
     if let Some(signature) = common().signatures(selector).next() {
         return Some(signature);
     }
@@ -231,7 +224,6 @@ fn method_of(input: &[u8]) -> Option<String> {
 }
 
 /// The signatures of common standards.
-#[cfg(all(feature = "export", feature = "replay"))]
 fn common() -> &'static txgraph_abi::Dictionary {
     static COMMON: std::sync::LazyLock<txgraph_abi::Dictionary> =
         std::sync::LazyLock::new(txgraph_abi::Dictionary::common);

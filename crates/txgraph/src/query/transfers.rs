@@ -184,10 +184,9 @@ impl<'s> Transfers<'s> {
     /// # Errors
     ///
     /// As [`Self::for_each`], and if the file exists or cannot be written.
-    #[cfg(feature = "export")]
     pub fn write(self, path: impl Into<std::path::PathBuf>) -> Result<TransfersResult> {
         let output = TransfersOutput::to(path)?;
-        self.source.check_outputs([&output], false)?;
+        self.source.check_outputs([&output])?;
         self.prepare()?.write(&output)
     }
 }
@@ -203,10 +202,6 @@ pub struct PreparedTransfers<'s> {
     initiated: Initiated,
     /// See [`Resolved::cut`].
     cut: Option<String>,
-    #[cfg_attr(
-        not(feature = "export"),
-        expect(dead_code, reason = "goes into files only")
-    )]
     description: Description,
 }
 
@@ -334,10 +329,8 @@ pub(crate) fn scan(
     }
 }
 
-#[cfg(feature = "export")]
 pub use to_file::{TransfersOutput, TransfersResult};
 
-#[cfg(feature = "export")]
 mod to_file {
     use super::{
         Address, BlockRanges, ControlFlow, FirstTransfers, PreparedTransfers, Result, ScanReport,
@@ -414,6 +407,10 @@ mod to_file {
             all.map(|(format, target)| (target, format.has_metadata_file()))
                 .collect()
         }
+
+        fn overwrite(&self) -> bool {
+            self.overwrite
+        }
     }
 
     impl PreparedTransfers<'_> {
@@ -449,7 +446,7 @@ mod to_file {
         /// If reading or writing fails.
         pub fn write(&self, output: &TransfersOutput) -> Result<TransfersResult> {
             let source = self.source;
-            source.check_outputs([output], output.overwrite)?;
+            source.check_outputs([output])?;
             let targets = output.targets();
             let is_stream = targets.iter().any(|(target, _)| target.is_stream());
             let mut streamed = false;

@@ -55,7 +55,6 @@ impl NodeWithHead {
     }
 
     /// The blocks of the server.
-    #[cfg(all(feature = "replay", feature = "export"))]
     pub(super) const fn served(&self) -> &txgraph_rpc::RpcSource {
         self.server.source()
     }

@@ -1,9 +1,7 @@
 //! A source: anything that can be asked for transfers.
 
 mod backend;
-#[cfg(feature = "replay")]
 mod bundle_blocks;
-#[cfg(feature = "replay")]
 mod bundles;
 mod era;
 #[cfg(feature = "rpc")]
@@ -22,7 +20,6 @@ mod run_control;
 pub use backend::Backend;
 #[cfg(feature = "lake")]
 pub use backend::BuildSourceFn;
-#[cfg(feature = "replay")]
 pub(crate) use bundles::Bundles;
 #[cfg(feature = "rpc")]
 pub(crate) use head::NodeWithHead;
@@ -337,7 +334,7 @@ impl Source {
     }
 
     /// The server, if the source is one or has one: for single transactions.
-    #[cfg(all(feature = "rpc", feature = "replay", feature = "export"))]
+    #[cfg(feature = "rpc")]
     pub(crate) fn server(&self) -> Option<&txgraph_rpc::RpcSource> {
         let joined = self.with_head().map(NodeWithHead::served);
         joined.or_else(|| self.is().map(rpc::RpcServer::source))
@@ -350,7 +347,6 @@ impl Source {
     }
 
     /// The bundles behind the source, if it consists of them.
-    #[cfg(feature = "replay")]
     pub(crate) fn bundles(&self, needed: Capability) -> Result<Option<&Bundles>> {
         self.require(needed)?;
         Ok(self.is())

@@ -1,6 +1,5 @@
 //! Opens backends by the names of sources.
 
-#[cfg(feature = "replay")]
 use super::bundles::Bundles;
 #[cfg(feature = "rpc")]
 use super::head::NodeWithHead;
@@ -27,7 +26,6 @@ fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Box<
         Opener::Lake => Box::new(LakeFolder::open(spec, config, control)?),
         #[cfg(feature = "rpc")]
         Opener::Rpc => Box::new(RpcServer::open(spec, config, control)?),
-        #[cfg(feature = "replay")]
         Opener::Bundles => Box::new(Bundles::open(spec, config, control)?),
         #[cfg(feature = "import")]
         Opener::Import => Box::new(Import::open(spec, config, control)?),

@@ -8,7 +8,6 @@ use std::{
     path::Path,
     sync::{Arc, OnceLock},
 };
-#[cfg(any(feature = "index", feature = "replay"))]
 use txgraph_nodedb::ChainFamily;
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
@@ -32,7 +31,6 @@ pub(crate) struct RethNode {
     pub(crate) newest_index: Arc<NewestIndex>,
     /// Executes the blocks that the node has stored without their state; `None` if the rules of
     /// the chain are not known. Shared by all queries, because it keeps the result.
-    #[cfg(feature = "replay")]
     pub(crate) newest: Arc<OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>>,
     pub(crate) config: Config,
     pub(crate) control: RunControl,
@@ -60,23 +58,26 @@ impl RethNode {
         };
         let db = NodeDb::open(&dir)?;
         // A file of another chain is a mistake, also if a query can do without it.
-        #[cfg(feature = "replay")]
         if config.chain.is_some() && db.family() != ChainFamily::OpStack {
             txgraph_replay::ChainRules::of_database(&db, config.chain.as_deref())?;
         }
-        Ok(Self {
+        let node = Self {
             db: Arc::new(db),
             source: OnceLock::new(),
             #[cfg(feature = "index")]
             index: OnceLock::new(),
             #[cfg(feature = "index")]
             newest_index: Arc::default(),
-            #[cfg(feature = "replay")]
             newest: Arc::default(),
             config: config.clone(),
             control: control.clone(),
             protected: ProtectedPaths::data_directory(&dir),
-        })
+        };
+        // So is the number of another chain.
+        if node.config.chain_id.is_some() {
+            node.source()?;
+        }
+        Ok(node)
     }
 
     /// Another handle on the same open files, with a control of its own.
@@ -88,7 +89,6 @@ impl RethNode {
             index: OnceLock::new(),
             #[cfg(feature = "index")]
             newest_index: self.newest_index.clone(),
-            #[cfg(feature = "replay")]
             newest: self.newest.clone(),
             config: self.config.clone(),
             control: control.clone(),
@@ -130,7 +130,6 @@ impl RethNode {
 
     /// Whether transfers of this filter are found by replay: those inside of transactions, unless
     /// all blocks have logs of them (EIP-7708), and fees.
-    #[cfg(feature = "replay")]
     fn needs_replay(&self, filter: &TransferFilter) -> Result<bool> {
         Ok(match (filter.needs_fees(), filter.internal) {
             (true, _) => !self.computes_fees(filter),
@@ -141,22 +140,16 @@ impl RethNode {
 
     /// Whether the filter includes fees, which follow from what a node of the OP stack stores. No
     /// index contains them.
-    #[cfg(any(feature = "index", feature = "replay"))]
     fn computes_fees(&self, filter: &TransferFilter) -> bool {
         self.db.family() == ChainFamily::OpStack && filter.needs_fees() && !filter.needs_traces()
     }
 
     /// The node without an index, with a replay where the filter needs one.
-    #[cfg_attr(
-        not(feature = "replay"),
-        expect(unused_variables, reason = "only a replay needs the filter")
-    )]
     fn without_index(
         &self,
         filter: &TransferFilter,
     ) -> Result<Box<dyn TransferSource + Sync + '_>> {
         let node = self.source()?;
-        #[cfg(feature = "replay")]
         if self.needs_replay(filter)? {
             let internal = self.internal()?;
             return Ok(Box::new(txgraph_replay::WithInternal::new(node, internal)));
@@ -192,7 +185,6 @@ impl RethNode {
                 "blocks {blocks} are answered from the index {path}; {others}"
             ));
         }
-        #[cfg(feature = "replay")]
         if self.needs_replay(filter)? {
             use txgraph_replay::WithInternal;
             return Ok(Some(if has_internal {
@@ -219,10 +211,9 @@ impl Backend for RethNode {
             .with(Capability::Transfers)
             .with(Capability::Blocks)
             .with(Capability::Hashes)
-            .with(Capability::Info);
-        if cfg!(feature = "replay") {
-            all = all.with(Capability::State).with(Capability::Replay);
-        }
+            .with(Capability::Info)
+            .with(Capability::State)
+            .with(Capability::Replay);
         if cfg!(feature = "index") {
             all = all.with(Capability::Index);
         }

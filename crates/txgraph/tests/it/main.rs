@@ -1,18 +1,14 @@
 //! The library without a command line: sources, queries, and the examples.
 
-#[cfg(feature = "replay")]
 mod approvals;
 mod dates;
 mod examples;
 #[cfg(feature = "polars")]
 mod frames;
 mod memory;
-#[cfg(feature = "replay")]
 mod slot_history;
 mod source;
-#[cfg(feature = "replay")]
 mod statement;
-#[cfg(feature = "replay")]
 mod swaps;
 
 use serde_json::json;

@@ -83,6 +83,10 @@ impl Planned for AnalysisOutput {
         );
         vec![(&self.target, side)]
     }
+
+    fn overwrite(&self) -> bool {
+        self.overwrite
+    }
 }
 
 impl Analysis<'_> {
@@ -101,7 +105,8 @@ impl Analysis<'_> {
             limits,
             ..
         } = &self.graph;
-        let about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
+        let mut about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
+        about.notes.clone_from(&self.notes);
         let document = Document {
             metadata: &about,
             fields: &|| {
@@ -161,14 +166,12 @@ pub(in crate::query) fn write_document(
     outputs: &[AnalysisOutput],
     document: &Document<'_>,
 ) -> Result<Vec<Written>> {
-    let overwrite = outputs.iter().all(|output| output.overwrite);
-    source.check_outputs(outputs, overwrite)?;
+    source.check_outputs(outputs)?;
     let written = outputs.iter().map(|output| write_one(output, document));
     written.filter_map(Result::transpose).collect()
 }
 
 /// Writes a result that is one table. In JSON, its rows follow `fields`.
-#[cfg(feature = "replay")]
 pub(in crate::query) fn write_table(
     source: &Source,
     outputs: &[AnalysisOutput],
@@ -217,7 +220,6 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
 }
 
 /// The rows of a table, each as an object with the names of the columns.
-#[cfg(feature = "replay")]
 pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
     let row = |row: &Vec<_>| -> Value {
         let cells = table.columns.iter().zip(row);
@@ -228,7 +230,6 @@ pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
 }
 
 /// A cell in JSON. Amounts are text: readers of JSON keep 53 bits of a number.
-#[cfg(feature = "replay")]
 fn cell(value: &Cell<'_>) -> Value {
     match value {
         Cell::Absent => Value::Null,

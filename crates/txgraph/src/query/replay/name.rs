@@ -1,9 +1,7 @@
 //! Transactions by name, and where they are.
 
-#[cfg(feature = "export")]
 use super::Replay;
 use alloy_primitives::B256;
-#[cfg(feature = "export")]
 use {
     crate::{Error, Result, source::RethNode},
     txgraph_reader::{ScanOptions, find_transaction},
@@ -32,11 +30,9 @@ impl From<B256> for TransactionName {
 }
 
 /// The location of the one transaction to replay.
-#[cfg(feature = "export")]
 #[derive(Clone, Copy)]
 pub(super) struct Location(pub(super) TransactionLocation);
 
-#[cfg(feature = "export")]
 impl Location {
     pub(super) fn find(query: &Replay<'_>, node: &RethNode, name: TransactionName) -> Result<Self> {
         let location = match name {

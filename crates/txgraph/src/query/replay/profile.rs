@@ -11,7 +11,6 @@ use crate::{
     AccountState, BlockSpec, ErrorKind, Result, Selection, Source, query::retry::retry_on_reorg,
     select::Resolved,
 };
-#[cfg(feature = "export")]
 use crate::{
     options::{addresses, given},
     query::query_metadata::Description,
@@ -19,7 +18,6 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use std::{cmp::Ordering, ops::ControlFlow};
 use txgraph_graph::{AmountSum, widen};
-#[cfg(feature = "export")]
 use txgraph_transfers::StateUsed;
 use txgraph_transfers::{AddressFilter, Direction, ScanReport, ScanRequest, Transfer};
 
@@ -83,7 +81,6 @@ pub struct AddressProfile {
     pub request: ScanRequest,
     /// The report of the scan, with gaps.
     pub scan: ScanReport,
-    #[cfg(feature = "export")]
     description: Description,
 }
 
@@ -179,7 +176,6 @@ impl Profile<'_> {
     /// If the transfers cannot be read.
     pub fn run(self) -> Result<AddressProfile> {
         let source = self.source;
-        #[cfg(feature = "export")]
         let description = self.description()?;
         let (request, cut) = self.request()?;
         let (seen, mut scan) = retry_on_reorg(source, || self.transfers(&request))?;
@@ -211,7 +207,6 @@ impl Profile<'_> {
             first_sent,
             request,
             scan,
-            #[cfg(feature = "export")]
             description,
             ..AddressProfile::default()
         };
@@ -222,7 +217,6 @@ impl Profile<'_> {
     }
 
     /// The query for the metadata of the answer.
-    #[cfg(feature = "export")]
     fn description(&self) -> Result<Description> {
         let mut options = given(&self.selection)?;
         options.insert("address".into(), serde_json::json!(self.address));
@@ -367,7 +361,6 @@ impl AddressProfile {
     /// # Errors
     ///
     /// If the chain of the source cannot be read.
-    #[cfg(feature = "export")]
     pub fn metadata(&self, source: &Source) -> Result<txgraph_export::Metadata> {
         let mut metadata =
             (self.description).metadata(source.chain()?, &self.request.blocks, &self.scan);

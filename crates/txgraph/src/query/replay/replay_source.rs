@@ -1,14 +1,13 @@
 //! The source of a replay: a node, or bundles.
 
-#[cfg(feature = "export")]
 use super::Location;
 use super::{Replay, ReplaySummary, TransactionName};
 use crate::{
-    Capability, Config, Error, Result, RunControl, Source,
+    B256, Capability, Config, Error, Result, RunControl, Source,
     source::{Bundles, RethNode},
 };
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -38,7 +37,6 @@ pub(super) enum ReplaySource<'s> {
 pub(super) struct OneTransaction {
     pub(super) replay: TransactionReplay,
     pub(super) mismatches: Vec<Mismatch>,
-    #[cfg(feature = "export")]
     pub(super) environment: txgraph_evm::Block,
 }
 
@@ -58,7 +56,6 @@ impl<'s> ReplaySource<'s> {
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<OneTransaction> {
         match self {
-            #[cfg(feature = "export")]
             Self::Node(node) => {
                 let location = Location::find(query, node, name)?;
                 let states = node.state()?;
@@ -72,18 +69,14 @@ impl<'s> ReplaySource<'s> {
                     environment: replayer.environment(&header)?,
                 })
             }
-            #[cfg(not(feature = "export"))]
-            Self::Node(_) => Err(Error::usage("this build replays whole blocks only")),
             Self::Bundles(bundles) => {
                 let (bundle, location) = find(bundles, name)?;
                 let replayer = query.bundle_replayer(bundles, &bundle)?;
                 let (replay, mismatches) = replayer.transaction(location, inspector)?;
-                #[cfg(feature = "export")]
                 let header = txgraph_replay::BlockSource::header(&bundle, location.block)?;
                 Ok(OneTransaction {
                     replay,
                     mismatches,
-                    #[cfg(feature = "export")]
                     environment: replayer.environment(&header)?,
                 })
             }
@@ -167,6 +160,14 @@ pub(super) fn in_order<T: Send, R: Send>(
     )
 }
 
+/// The block of a bundle, executed again.
+struct ReplayedBundle {
+    /// The number of the chain, and the hash of its genesis block.
+    of: (u64, B256),
+    block: BlockReplay,
+    report: RangeReport,
+}
+
 impl Replay<'_> {
     /// A replayer of blocks of a node, for the outputs of the query.
     pub(super) fn replayer<'a>(
@@ -218,11 +219,38 @@ impl Replay<'_> {
         let progress = control.progress.as_deref();
         let watched = ProgressGuard::start(progress, files.len() as u64, "transactions");
         let mut summary = ReplaySummary::default();
-        let replay = |file: &PathBuf| self.bundle(bundles, file, blocks);
+        let replay = |file: &PathBuf| {
+            let replayed = self.bundle(bundles, file, blocks)?;
+            Ok(replayed.map(|replayed| (file.clone(), replayed)))
+        };
+        let (mut chain, mut seen) = (None, BTreeMap::new());
         in_order(control, files, replay, |replayed| {
-            let Some((block, report)) = replayed else {
+            let Some((file, ReplayedBundle { of, block, report })) = replayed else {
                 return Ok(());
             };
+            // Each file is verified, but rows of one block are not listed twice, nor rows of two chains together.
+            if !self.verify_only {
+                let (other, first) = chain.get_or_insert_with(|| (of, file.clone()));
+                if *other != of {
+                    return Err(Error::usage(format!(
+                        "{}: it is of another chain than {}",
+                        file.display(),
+                        first.display()
+                    )));
+                }
+                match seen.insert(block.number, (block.hash, file.clone())) {
+                    Some((known, _)) if known == block.hash => return Ok(()),
+                    Some((_, other)) => {
+                        return Err(Error::usage(format!(
+                            "{} and {} have different blocks {}",
+                            other.display(),
+                            file.display(),
+                            block.number
+                        )));
+                    }
+                    None => {}
+                }
+            }
             summary.note(&block.mismatches);
             summary.report += report;
             watched.advance(1, block.transactions.len() as u64);
@@ -241,15 +269,18 @@ impl Replay<'_> {
         bundles: &Bundles,
         file: &Path,
         blocks: Option<&BlockRanges>,
-    ) -> Result<Option<(BlockReplay, RangeReport)>> {
+    ) -> Result<Option<ReplayedBundle>> {
         let bundle = Bundle::open(file)?;
         let number = bundle.block().header.number;
         if blocks.is_some_and(|blocks| !blocks.contains(number)) {
             return Ok(None);
         }
         let replayer = self.bundle_replayer(bundles, &bundle)?;
-        let replay = replayer.block(number)?;
-        let report = replayer.report(&replay);
-        Ok(Some((replay, report)))
+        let block = replayer.block(number)?;
+        Ok(Some(ReplayedBundle {
+            of: (replayer.rules().chain_id, replayer.rules().genesis_hash),
+            report: replayer.report(&block),
+            block,
+        }))
     }
 }

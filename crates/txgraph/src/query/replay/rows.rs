@@ -30,6 +30,10 @@ impl Planned for ReplayOutput {
         let side = self.format.is_some_and(TableFormat::has_metadata_file);
         vec![(&self.target, side)]
     }
+
+    fn overwrite(&self) -> bool {
+        self.overwrite
+    }
 }
 
 const TRANSFERS: &[TransferAttribute] = {

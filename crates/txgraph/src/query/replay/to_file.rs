@@ -76,8 +76,7 @@ impl PreparedReplay<'_> {
             })
         });
         let outputs = &*outputs.collect::<Result<Vec<_>>>()?;
-        let overwrite = outputs.iter().all(|output| output.overwrite);
-        query.source.check_outputs(outputs, overwrite)?;
+        query.source.check_outputs(outputs)?;
         if let Some(name) = query.transaction {
             return match &query.against {
                 Some(trace) => against::compare(query, self.replay_source, name, trace),

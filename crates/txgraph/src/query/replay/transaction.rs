@@ -12,6 +12,7 @@ use crate::{
     Capability, Error, ErrorKind, Hint, Result, Source, query::retry::retry_on_reorg,
     source::RethNode, words::number,
 };
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use execution_order::execution_order;
 use serde_json::{Value, json};
@@ -127,6 +128,7 @@ impl TransactionSummary {
             "gas_used": self.gas_used,
             "fee": self.fee.map(|fee| fee.to_string()),
             "internal_transfers": self.without_internal.is_none(),
+            "without_internal": self.without_internal,
             "swaps": swaps,
             "unresolved": unresolved,
             "approvals": self.approvals,
@@ -238,7 +240,7 @@ impl Source {
         let receipt = receipts.and_then(|receipts| receipts.get(at));
         let (receipts, receipt) = receipts.zip(receipt).ok_or_else(|| {
             Error::unavailable(format!(
-                "the receipts of block {} were pruned",
+                "the receipts of block {} are not stored: the node pruned or filtered them",
                 header.number
             ))
             .with_hint(Hint::ListBlocks)
@@ -267,10 +269,14 @@ impl Source {
         for transfer in &mut transfers {
             transfer.transaction_hash = Some(*hash);
         }
-        // The price of blobs needs the rules of the chain, and a part of the fee on the OP stack
-        // the prices of the parent chain.
-        let is_simple =
-            node.db().family() != ChainFamily::OpStack && transaction.blob_hashes.is_empty();
+        let blob_gas = U256::from(transaction.blob_hashes.len() as u64 * DATA_GAS_PER_BLOB);
+        let blob_fee = match node.db().family() {
+            // A part of the fee follows from the prices of the parent chain.
+            ChainFamily::OpStack => None,
+            _ if blob_gas.is_zero() => Some(U256::ZERO),
+            // The rules of the chain may not be known.
+            _ => (self.blob_base_fee(header).ok().flatten()).map(|price| price * blob_gas),
+        };
         let base_fee = U256::from(header.base_fee_per_gas.unwrap_or_default());
         let room = transaction.max_fee_per_gas.saturating_sub(base_fee);
         let tip = transaction
@@ -291,7 +297,7 @@ impl Source {
             success: receipt.success,
             reason: None,
             gas_used,
-            fee: is_simple.then(|| (base_fee + tip) * U256::from(gas_used)),
+            fee: blob_fee.map(|blobs| (base_fee + tip) * U256::from(gas_used) + blobs),
             transfers,
             approvals: Some(granted_by(&receipt.logs)),
             without_internal: None,

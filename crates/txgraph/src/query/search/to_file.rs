@@ -67,6 +67,10 @@ impl Planned for GraphOutputs {
         let vertices = vertices.map(|(format, target)| (target, format.has_metadata_file()));
         files.chain(vertices).collect()
     }
+
+    fn overwrite(&self) -> bool {
+        self.overwrite
+    }
 }
 
 /// The outputs of a graph that were written.
@@ -173,7 +177,7 @@ impl GraphResult<'_> {
     /// an output closed it, or the caller asked to stop.
     pub fn write_all(&self, outputs: &GraphOutputs) -> Result<WrittenGraph> {
         let source = self.source;
-        source.check_outputs([outputs], outputs.overwrite)?;
+        source.check_outputs([outputs])?;
         let mut options = GraphOptions::new(self.chain.chain_id);
         options.table.threads = source.control.threads.clone();
         options.table.columns.clone_from(&outputs.columns);

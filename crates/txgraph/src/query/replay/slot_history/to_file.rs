@@ -48,8 +48,7 @@ impl SlotHistory<'_> {
     ///
     /// If a file exists or cannot be written.
     pub fn check(&self, outputs: &[AnalysisOutput]) -> Result<()> {
-        let overwrite = outputs.iter().all(|output| output.overwrite);
-        self.source.check_outputs(outputs, overwrite)
+        self.source.check_outputs(outputs)
     }
 }
 

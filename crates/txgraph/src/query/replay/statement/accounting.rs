@@ -62,18 +62,26 @@ impl AccountStatement<'_> {
             (self.rows.iter()).partition(|row| units.decimals(row.asset).is_some());
         self.tables.push(koinly(&known, &units));
         self.tables.push(rotki(&known, &units));
-        let empty = known.iter().filter(|row| {
-            let amount = row.received.max(row.sent);
-            matches!(row.entry, Entry::Transfer(_)) && amount.is_some_and(|it| it.is_zero())
-        });
+        let still = |is_empty: bool| {
+            let rows = known.iter().filter(|row| {
+                let amount = row.received.max(row.sent);
+                let is_alike = amount.is_some_and(|it| it.is_zero() == is_empty);
+                matches!(row.entry, Entry::Transfer(_)) && is_alike && !changes_balance(row)
+            });
+            rows.count()
+        };
         let left_out = [
             (
                 unknown.len(),
                 "of tokens without known decimals, or of ERC-721 or ERC-1155",
             ),
             (
-                empty.count(),
+                still(true),
                 "transfers of nothing, which anyone can make in the name of the account",
+            ),
+            (
+                still(false),
+                "transfers of the account to itself, which the sums of what was received and sent contain",
             ),
         ];
         let notes = left_out.iter().filter(|(count, _)| *count > 0);

@@ -96,8 +96,7 @@ impl Statement<'_> {
         if let Some(unknown) = tables.find(|name| !is_known(name)) {
             return Err(no_table(unknown));
         }
-        let overwrite = outputs.iter().all(|output| output.overwrite);
-        self.source.check_outputs(outputs, overwrite)
+        self.source.check_outputs(outputs)
     }
 }
 
