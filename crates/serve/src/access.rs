@@ -1,6 +1,6 @@
 //! Who may ask: names of the host, pages of browsers, the token.
 
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use std::net::IpAddr;
 
 /// Why a request is refused.
@@ -11,15 +11,25 @@ pub(crate) type Refused = (StatusCode, &'static str);
 pub(crate) struct Access {
     token: Option<String>,
     hosts: Vec<String>,
+    origins: Vec<String>,
 }
 
 impl Access {
-    pub(crate) fn new(token: Option<String>, hosts: Vec<String>) -> Self {
+    pub(crate) fn new(token: Option<String>, hosts: &[String], origins: &[String]) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase());
+        let origins = origins.iter().map(|it| it.trim_end_matches('/'));
         Self {
             token,
             hosts: hosts.collect(),
+            origins: origins.map(str::to_ascii_lowercase).collect(),
         }
+    }
+
+    /// The site whose page asks, if its pages may read the answers (CORS).
+    pub(crate) fn shared_with(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        let text = origin.to_str().ok()?.to_ascii_lowercase();
+        self.origins.contains(&text).then(|| origin.clone())
     }
 
     /// Checks the name of the host and the page that asks. A page of another site can make a browser
@@ -42,6 +52,9 @@ impl Access {
             && !self.is_known(authority.as_str())
         {
             return Err(wrong_host);
+        }
+        if self.shared_with(headers).is_some() {
+            return Ok(());
         }
         let foreign = (StatusCode::FORBIDDEN, "pages of other sites may not ask");
         if let Some(origin) = headers.get(header::ORIGIN) {
@@ -166,7 +179,7 @@ mod tests {
 
     #[test]
     fn only_addresses_and_known_names_are_hosts() {
-        let access = Access::new(None, vec!["Node.Example".to_owned()]);
+        let access = Access::new(None, &["Node.Example".to_owned()], &[]);
         let uri = Uri::from_static("/");
         for host in [
             "127.0.0.1:8600",
@@ -213,7 +226,7 @@ mod tests {
 
     #[test]
     fn pages_of_other_sites_may_not_ask() {
-        let access = Access::new(None, Vec::new());
+        let access = Access::new(None, &[], &[]);
         let uri = Uri::from_static("/");
         let check = |name, value| {
             access.check_host(&uri, &headers(&[("host", "localhost"), (name, value)]))
@@ -227,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_token_is_in_a_header_or_in_the_url() {
-        let access = Access::new(Some("secret".to_owned()), Vec::new());
+        let access = Access::new(Some("secret".to_owned()), &[], &[]);
         let none = HeaderMap::new();
         let check = |uri: &'static str, headers: &HeaderMap| {
             access.check_token(&Uri::from_static(uri), headers).is_ok()

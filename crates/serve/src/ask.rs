@@ -136,11 +136,22 @@ impl<'a> Ask<'a> {
         match text {
             "latest" => Ok(self.tip.number),
             "earliest" => Ok(0),
-            "pending" | "safe" | "finalized" => Err(Fault::NotHere(format!(
-                "the block `{text}` is known to the node only: the data directory contains blocks up to \
-                 `latest`, {}",
-                self.tip.number
-            ))),
+            "pending" | "safe" | "finalized" => {
+                let found = match text {
+                    "pending" => None,
+                    "safe" => self.source.final_blocks()?.safe,
+                    _ => self.source.final_blocks()?.finalized,
+                };
+                // The answer is about the newest block when the question came.
+                let found = found.map(|number| number.min(self.tip.number));
+                found.ok_or_else(|| {
+                    Fault::NotHere(format!(
+                        "the block `{text}` is known to the node only: the data directory contains blocks \
+                         up to `latest`, {}",
+                        self.tip.number
+                    ))
+                })
+            }
             text => {
                 let digits = text.strip_prefix("0x").filter(|digits| !digits.is_empty());
                 let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());

@@ -96,20 +96,28 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     let peer = request.extensions().get::<Peer>().copied();
     let held = Held::of(&method, request.headers());
     let (uri, headers) = (request.uri(), request.headers());
+    let shared_with = app.access.shared_with(headers);
+    let is_preflight = method == Method::OPTIONS && shared_with.is_some();
     let allowed = app
         .access
         .check_host(uri, headers)
         .and_then(|()| match path.as_str() {
             "/health" => Ok(()),
+            // A browser asks without the token whether it may send one.
+            _ if is_preflight => Ok(()),
             // Clients of Etherscan also send it in a form, which is read later.
             path if is_etherscan(path) => Ok(()),
             path if page::is_file(&method, path) => Ok(()),
             _ => app.access.check_token(uri, headers),
         });
     let mut response = match allowed {
-        Ok(()) => next.run(request).await,
         Err(refused) => refuse(refused),
+        Ok(()) if is_preflight => StatusCode::NO_CONTENT.into_response(),
+        Ok(()) => next.run(request).await,
     };
+    if let Some(site) = shared_with {
+        share(&mut response, site);
+    }
     held.spare(&mut response);
     let headers = response.headers_mut();
     let mut set = |name, value| {
@@ -141,6 +149,24 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         ));
     }
     response
+}
+
+/// Lets pages of a site read a response, and send what clients send.
+fn share(response: &mut Response, site: HeaderValue) {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, site);
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type",
+        ),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "*"),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }
 
 fn refuse((status, why): Refused) -> Response {

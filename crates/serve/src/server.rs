@@ -77,6 +77,7 @@ impl Server {
             listen,
             token,
             hosts,
+            origins,
             head,
             names,
             extend_index,
@@ -85,7 +86,6 @@ impl Server {
         } = settings;
         source.require(Capability::Blocks)?;
         source.tip_block()?;
-        source.chain()?;
         if token.as_deref().is_some_and(|token| token.trim().len() < 8) {
             return Err(Error::usage("a token has at least 8 characters"));
         }
@@ -94,8 +94,15 @@ impl Server {
                 "{listen} is not an address of this machine only: other machines need a token"
             )));
         }
+        let is_origin = |it: &&String| it.starts_with("http://") || it.starts_with("https://");
+        if let Some(wrong) = origins.iter().find(|it| !is_origin(it)) {
+            return Err(Error::usage(format!(
+                "`{wrong}` is no site: a site is written as in `http://localhost:5100`"
+            )));
+        }
         let metrics = Arc::new(Metrics::default());
-        let head = head.map(|url| Head::new(&url, limits.answer_bytes, metrics.clone()));
+        let chain = source.chain()?;
+        let head = head.map(|url| Head::new(&url, chain, limits.answer_bytes, metrics.clone()));
         let head = head.transpose().map_err(Error::usage)?.map(Arc::new);
         let failed = |error: io::Error| {
             Error::new(ErrorKind::Failed, format!("cannot listen at {listen}")).because(error)
@@ -109,7 +116,7 @@ impl Server {
         let app = Arc::new(App {
             workers: Workers::new(source, &limits, metrics.clone()),
             passing: Pool::new(head::CALLS, &limits, metrics.clone()),
-            access: Access::new(token.map(|token| token.trim().to_owned()), hosts),
+            access: Access::new(token.map(|it| it.trim().to_owned()), &hosts, &origins),
             head,
             names,
             limits,

@@ -15,6 +15,8 @@ pub struct Settings {
     pub token: Option<String>,
     /// Names of this host that clients may use, beside `localhost` and addresses.
     pub hosts: Vec<String>,
+    /// Sites whose pages may read answers, such as `http://localhost:5100` (CORS). Others are refused.
+    pub origins: Vec<String>,
     /// The JSON-RPC server that is asked what the data directory does not contain.
     pub head: Option<String>,
     /// Names that answers of the own API have.
@@ -34,6 +36,7 @@ impl Settings {
             listen,
             token: None,
             hosts: Vec::new(),
+            origins: Vec::new(),
             head: None,
             names: Names::default(),
             extend_index: None,
@@ -49,6 +52,7 @@ impl fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("listen", &self.listen)
             .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
             .field("extend_index", &self.extend_index)
             .field("limits", &self.limits)
             .finish_non_exhaustive()

@@ -86,6 +86,9 @@ pub(super) fn block_number(ask: &Ask<'_>, text: &str) -> Answer<u64> {
     if let Some(hash) = parse_hash(text) {
         return ask.block_by_hash(hash);
     }
+    if text.starts_with("0x") {
+        return ask.block_by_text(text);
+    }
     match text.parse::<u64>() {
         Ok(number) => ask.block(Some(&number.into())),
         Err(_) => Err(Fault::Params(format!(

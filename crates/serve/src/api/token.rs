@@ -61,6 +61,9 @@ pub(super) fn token(query: &Query<'_>) -> Reply {
         }
     } else if !held.is_empty() {
         found.lacks("amounts are the sums of the transfers that were read");
+        if held.iter().any(|(_, amount)| *amount == U256::MAX) {
+            found.lacks("sums of 2^256 and more, which no token can hold, are stated as 2^256 - 1");
+        }
     }
     found.put("standard", answer.standard.map(TokenStandard::as_str));
     found.put("transfers", answer.transfers);

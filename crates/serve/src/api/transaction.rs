@@ -85,7 +85,7 @@ fn facts(
     found.put("gas_price", stored.gas_price().to_string());
     found.put("fee", summary.fee.map(|fee| fee.to_string()));
     if summary.fee.is_none() {
-        found.lacks("the fee is not known: it has a part that is not in the block");
+        found.lacks("the fee is not known: a part of it is not in the block, or the rules of the chain are not known");
     }
     found.put("status", summary.success);
     let reason = summary.reason.as_deref().map(txgraph::printable);

@@ -12,10 +12,20 @@ use crate::{
 };
 use alloy_primitives::U256;
 use serde_json::json;
+use std::time::SystemTime;
 use txgraph::{BlockSpec, Direction, ErrorKind, Kind, NodeBlock, Order};
 
 /// No blocks.
 const NO_BLOCKS: &str = "No blocks found";
+
+/// Clients ask for the newest block by the time of their clock.
+const NOW_SECONDS: u64 = 60;
+
+/// The time in seconds since 1970.
+fn now() -> u64 {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    time.map_or(0, |time| time.as_secs())
+}
 
 pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let seconds = query.number("timestamp")?;
@@ -29,9 +39,16 @@ pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     };
     let newest = ask.source.header(ask.tip.number)?.timestamp;
     if seconds >= newest {
-        return match before || seconds == newest {
-            true => Ok(Reply::Value(text(ask.tip.number))),
-            false => Err(none()),
+        let is_now = seconds.saturating_add(NOW_SECONDS) >= now();
+        return match (seconds == newest, is_now, before) {
+            (true, ..) | (_, true, true) => Ok(Reply::Value(text(ask.tip.number))),
+            (_, true, false) => Err(none()),
+            // The node may have newer blocks, which it has not stored yet.
+            (_, false, _) => Err(Fault::missing(format!(
+                "Error! The newest block that is stored, {}, is of {newest}: which block is closest is \
+                 not known yet",
+                ask.tip.number
+            ))),
         };
     }
     // The first block at or after the time, which exists.

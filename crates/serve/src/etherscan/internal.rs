@@ -98,7 +98,7 @@ fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value>
 
 fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
     let Some((replay, place)) = rpc::one(ask, hash, Trace::Call)? else {
-        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+        return Err(rpc::no_transaction(ask, hash));
     };
     let time = ask.source.header(place.block)?.timestamp;
     let mut rows = Vec::new();

@@ -9,7 +9,7 @@ mod trace;
 
 pub(crate) use eth::find;
 pub(crate) use ots::creation;
-pub(crate) use trace::{at, one, replayed};
+pub(crate) use trace::{at, no_transaction, one, replayed};
 
 use params::Params;
 

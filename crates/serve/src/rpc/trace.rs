@@ -102,7 +102,7 @@ pub(crate) fn one(
 }
 
 /// The fault of a transaction that is not in the chain.
-pub(super) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
+pub(crate) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
     let tip = ask.tip.number;
     Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
 }

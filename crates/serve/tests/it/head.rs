@@ -1,12 +1,13 @@
 //! Calls that are passed on to the node, and calls that it never gets.
 
 use crate::{
-    harness::{Response, Served, read_response, settings, small},
-    upstream::{Got, Node, Reply, result},
+    harness::{Response, Served, settings, small},
+    upstream::{Node, Reply, result},
 };
 use serde_json::{Value, json};
 use std::{
     io::Write,
+    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
@@ -95,6 +96,7 @@ fn what_is_here_is_not_asked_from_the_node() {
         ("eth_blockNumber", json!([])),
         ("eth_chainId", json!([])),
         ("eth_getBlockByNumber", json!(["latest", false])),
+        ("eth_getBlockByNumber", json!(["finalized", false])),
         ("eth_getBlockByNumber", json!(["0x5", true])),
         (
             "eth_getLogs",
@@ -197,7 +199,7 @@ fn blocks_above_the_newest_are_asked_as_a_whole() {
     let unknown = format!("0x{:064x}", 1);
     let asked = [
         ("eth_getBlockByNumber", json!(["0x29", false])),
-        ("eth_getBlockByNumber", json!(["finalized", false])),
+        ("eth_getBlockByNumber", json!(["pending", false])),
         ("eth_getBlockByHash", json!([unknown, false])),
         ("eth_getBlockReceipts", json!(["0x29"])),
         ("eth_getTransactionByHash", json!([unknown])),
@@ -540,52 +542,22 @@ fn large_answers_of_the_node_are_refused() {
     assert_eq!(answers[1]["error"]["code"], -32005);
 }
 
+/// The answers of another chain would pass for those about this one.
 #[test]
-fn the_token_is_not_passed_on() {
+fn a_node_of_another_chain_is_refused() {
     let node = Node::echo();
-    let settings = Settings {
-        head: Some(node.url()),
-        token: Some("a-long-secret".to_owned()),
-        ..settings()
-    };
-    let served = Served::with(&small(), settings);
-    let request = r#"{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}"#;
-    let headers = [
-        ("content-type", "application/json"),
-        ("authorization", "Bearer a-long-secret"),
-        ("cookie", "c=a-long-secret"),
-        ("x-forwarded-for", "10.9.8.7"),
-    ];
-    assert_eq!(served.send("POST", "/", &headers, request).status, 200);
-    let kind = [("content-type", "application/json")];
-    assert_eq!(
-        served
-            .send("POST", "/?apikey=a-long-secret", &kind, request)
-            .status,
-        200
-    );
-    let query = "/api?module=proxy&action=eth_gasPrice&apikey=a-long-secret";
-    assert_eq!(served.get(query).json()["result"], "eth_gasPrice");
-    let got = node.got.lock().unwrap();
-    assert_eq!(got.len(), 3);
-    for Got { head, body } in &*got {
-        let text = format!("{head}{body}");
-        for secret in [
-            "a-long-secret",
-            "authorization",
-            "cookie",
-            "10.9.8.7",
-            "apikey",
-        ] {
-            assert!(!text.contains(secret), "{text}");
-        }
+    node.chain.store(5, Ordering::SeqCst);
+    let served = with_head(&node);
+    for (method, params) in [
+        ("eth_gasPrice", json!([])),
+        ("eth_getBlockByNumber", json!(["0x29", false])),
+        ("eth_sendRawTransaction", json!(["0x00"])),
+    ] {
+        let (code, message) = served.error(method, params);
+        assert_eq!(code, -32000, "{message}");
+        says(&message, "belongs to chain 5");
+        says(&message, "to chain 735703");
     }
-    drop(got);
-    // Without the token nothing is passed on.
-    assert_eq!(served.send("POST", "/", &kind, request).status, 401);
-    assert_eq!(node.calls().len(), 3);
-    let mut stream = served.connect();
-    stream.write_all(b"POST / HTTP/1.1\r\nhost: evil.example\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
-    assert_eq!(read_response(&mut stream).unwrap().status, 403);
-    assert_eq!(node.calls().len(), 3);
+    assert_eq!(node.calls(), []);
+    served.answers("eth_blockNumber", json!([]), "0x28");
 }

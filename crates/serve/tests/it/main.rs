@@ -1,6 +1,7 @@
 //! The server over HTTP: answers compared with the answers of the node that wrote the data
 //! directory, and requests that want to do harm.
 
+mod access;
 mod api;
 mod etherscan;
 mod harness;

@@ -136,6 +136,10 @@ fn calls_run_on_the_state_of_any_block() {
     served.answers("eth_call", json!([decimals]), six.clone());
     // Before the contract.
     served.answers("eth_call", json!([decimals, "0x0"]), "0x");
+    for (tag, number) in [("safe", "0x26"), ("finalized", "0x24"), ("latest", "0x28")] {
+        let block = served.result("eth_getBlockByNumber", json!([tag, false]));
+        assert_eq!(block["number"], number, "{tag}");
+    }
     let hash = served.result("eth_getBlockByNumber", json!(["latest", false]))["hash"].clone();
     served.answers(
         "eth_call",

@@ -6,11 +6,17 @@ use std::{
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
 };
+
+/// The number of the chain of the small fixture, and the hash of its genesis block.
+const CHAIN: (u64, &str) = (
+    735_703,
+    "0xe1e1e99386dc34f3332d6acf0f9308e3199440b12795955d080565cbfb83551b",
+);
 
 /// How the node treats a request.
 pub(crate) enum Reply {
@@ -34,6 +40,8 @@ pub(crate) struct Got {
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     pub(crate) got: Arc<Mutex<Vec<Got>>>,
+    /// The number of its chain.
+    pub(crate) chain: Arc<AtomicU64>,
     released: Arc<AtomicBool>,
     ends: Arc<AtomicBool>,
     connections: Arc<Mutex<Vec<TcpStream>>>,
@@ -53,6 +61,8 @@ impl Node {
         let released = Arc::new(AtomicBool::new(false));
         let ends = Arc::new(AtomicBool::new(false));
         let (all, reply) = (Arc::clone(&got), Arc::new(reply));
+        let chain = Arc::new(AtomicU64::new(CHAIN.0));
+        let id = Arc::clone(&chain);
         let (opens, stops) = (Arc::clone(&released), Arc::clone(&ends));
         let connections = Arc::<Mutex<Vec<TcpStream>>>::default();
         let open = Arc::clone(&connections);
@@ -62,14 +72,16 @@ impl Node {
                     break;
                 }
                 let (all, reply, opens) = (all.clone(), reply.clone(), opens.clone());
+                let id = id.clone();
                 let stream = stream.unwrap();
                 open.lock().unwrap().push(stream.try_clone().unwrap());
-                thread::spawn(move || serve(&stream, &all, &*reply, &opens));
+                thread::spawn(move || serve(&stream, &all, &*reply, &opens, &id));
             }
         });
         Self {
             address,
             got,
+            chain,
             released,
             ends,
             connections,
@@ -136,6 +148,7 @@ fn serve(
     all: &Mutex<Vec<Got>>,
     reply: &dyn Fn(&Got) -> Reply,
     released: &AtomicBool,
+    chain: &AtomicU64,
 ) {
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
     loop {
@@ -158,6 +171,13 @@ fn serve(
         reader.read_exact(&mut body).unwrap();
         let body = serde_json::from_slice(&body).unwrap();
         let got = Got { head, body };
+        // Before its first question, a server asks for the chain.
+        if let Some(known) = chain_of(&got.body, chain) {
+            let body = result(known);
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            let _ = writer.write_all((head + &body).as_bytes());
+            continue;
+        }
         all.lock().unwrap().push(got.clone());
         let body = match reply(&got) {
             Reply::Body(body) => body,
@@ -175,6 +195,17 @@ fn serve(
         };
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
         let _ = writer.write_all(&[head.as_bytes(), &body].concat());
+    }
+}
+
+/// The answers to questions about the chain of the small fixture.
+fn chain_of(call: &Value, chain: &AtomicU64) -> Option<Value> {
+    match call["method"].as_str()? {
+        "eth_chainId" => Some(json!(format!("{:#x}", chain.load(Ordering::SeqCst)))),
+        "eth_getBlockByNumber" if call["params"] == json!(["0x0", false]) => {
+            Some(json!({ "hash": CHAIN.1 }))
+        }
+        _ => None,
     }
 }
 

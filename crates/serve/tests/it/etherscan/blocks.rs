@@ -4,6 +4,7 @@ use super::{Chain, amount, text};
 use crate::harness::{Served, number, small};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use txgraph_testkit::says;
 
 #[test]
 fn balances_are_those_of_the_node() {
@@ -75,9 +76,15 @@ fn blocks_are_found_by_time() {
         }
     }
     let last = times.last().unwrap();
-    assert_eq!(ask(last + 1_000_000, "before")["result"], "40");
+    // A time in the past after the newest block: the node may have newer ones. Clients ask for now.
+    for closest in ["before", "after"] {
+        let unknown = ask(last + 1, closest);
+        assert_eq!(unknown["message"], "NOTOK", "{unknown}");
+        says(&unknown.to_string(), "is not known yet");
+    }
+    assert_eq!(ask(9_999_999_999, "before")["result"], "40");
     assert_eq!(ask(0, "after")["result"], "0");
-    for document in [ask(last + 1, "after"), ask(0, "before")] {
+    for document in [ask(9_999_999_999, "after"), ask(0, "before")] {
         assert_eq!(document["result"], "Error! No closest block found");
         assert_eq!(
             (&document["status"], &document["message"]),
