@@ -78,13 +78,13 @@ impl AbiArgs {
         for path in &self.abi {
             let loaded = names.load(path)?;
             for row in &loaded.bad_rows {
-                terminal.note(format_args!("warning: {row}"));
+                terminal.warn(format_args!("{row}"));
             }
             let more = loaded.bad.saturating_sub(loaded.bad_rows.len());
             if more > 0 {
                 let path = path.display();
-                terminal.note(format_args!(
-                    "warning: {path}: {}",
+                terminal.warn(format_args!(
+                    "{path}: {}",
                     number(
                         more as u64,
                         "more row is not a signature",

@@ -7,7 +7,6 @@ use crate::{
 };
 use serde::Serialize;
 use std::{
-    borrow::Cow,
     fmt,
     io::{self, IsTerminal, Write},
     sync::Arc,
@@ -79,6 +78,11 @@ impl Terminal {
         if !self.quiet {
             progress::say(line);
         }
+    }
+
+    /// A line about what makes a result doubtful. Printed even if quiet.
+    pub(crate) fn warn(&self, line: fmt::Arguments<'_>) {
+        progress::say(format_args!("warning: {line}"));
     }
 
     /// Lines of information that come with a result.
@@ -282,26 +286,7 @@ pub(crate) fn print_page(text: &str) -> Result<()> {
 
 /// Prints a value as JSON on stdout. Characters that a terminal would interpret are escaped.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| stdout_error(error.into()))?;
-    print_data(escaped(&text).as_bytes())
-}
-
-/// Writes every character of a JSON text that is not printable as `\uXXXX`, and ends it
-/// with a line break. Such characters can only be inside of strings.
-fn escaped(json: &str) -> String {
-    let mut text = String::with_capacity(json.len() + 1);
-    for c in json.chars() {
-        let mut bytes = [0; 4];
-        if c == '\n' || matches!(printable(c.encode_utf8(&mut bytes)), Cow::Borrowed(_)) {
-            text.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                text += &format!("\\u{unit:04x}");
-            }
-        }
-    }
-    text.push('\n');
-    text
+    print_data(&txgraph::pretty_json(value)?)
 }
 
 /// Writes bytes to stdout as they are.
@@ -338,12 +323,10 @@ pub(crate) fn stdout_error(error: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn json_escapes_what_a_terminal_would_interpret() {
         let text = "esc\u{1b}[31m c1\u{9b} turn\u{202e} tag\u{e0041} plain é 火";
-        let json = escaped(&serde_json::to_string_pretty(&[text]).unwrap());
+        let json = String::from_utf8(txgraph::pretty_json(&[text]).unwrap()).unwrap();
         assert_eq!(
             json,
             "[\n  \"esc\\u001b[31m c1\\u009b turn\\u202e tag\\udb40\\udc41 plain é 火\"\n]\n"

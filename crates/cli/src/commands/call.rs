@@ -4,7 +4,6 @@ use super::Context;
 use crate::{
     args::{OverrideArgs, StateBlockArgs},
     output::print_page,
-    progress,
 };
 use alloy_primitives::hex;
 use clap::Args;
@@ -110,8 +109,8 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
         && args.changes.overrides.is_none()
         && source.has_nothing_to_call(to, result.block)?
     {
-        progress::say(format_args!(
-            "warning: {to} has no code at the end of block {}: nothing was executed",
+        context.terminal.warn(format_args!(
+            "{to} has no code at the end of block {}: nothing was executed",
             result.block
         ));
     }

@@ -367,7 +367,7 @@ fn report(
         ),
     ] {
         if count > 0 {
-            terminal.note(format_args!("warning: {}", number(count, one, many)));
+            terminal.warn(format_args!("{}", number(count, one, many)));
         }
     }
     if report.mismatches == 0 {

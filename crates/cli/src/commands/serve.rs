@@ -48,6 +48,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     allow_host: Vec<String>,
 
+    /// Site whose pages may ask, such as http://localhost:5100
+    ///
+    /// For browser programs that are served from elsewhere, as Otterscan is. Pages of other sites are refused.
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    allow_origin: Vec<String>,
+
     /// Seconds for one request
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     time_limit: u64,
@@ -99,6 +105,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
     let settings = Settings {
         token: token(args)?,
         hosts: args.allow_host.clone(),
+        origins: args.allow_origin.clone(),
         head,
         names,
         extend_index: wants_index.then_some(EXTEND_INDEX),

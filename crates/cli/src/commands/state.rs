@@ -97,11 +97,11 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 #[derive(Args, Debug)]
 #[command(
     after_long_help = STORAGE,
-    mut_arg("blocks", |arg| arg.requires("history")),
-    mut_arg("since", |arg| arg.requires("history")),
-    mut_arg("until", |arg| arg.requires("history")),
-    mut_arg("output", |arg| arg.requires("history")),
-    mut_arg("format", |arg| arg.requires("history"))
+    mut_arg("blocks", |arg| arg.requires("history").conflicts_with("block")),
+    mut_arg("since", |arg| arg.requires("history").conflicts_with("block")),
+    mut_arg("until", |arg| arg.requires("history").conflicts_with("block")),
+    mut_arg("output", |arg| arg.requires("history").conflicts_with("block")),
+    mut_arg("format", |arg| arg.requires("history").conflicts_with("block"))
 )]
 pub(crate) struct StorageArgs {
     /// Contract
@@ -183,7 +183,7 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
                 "symbol": unit.map(|(symbol, _)| symbol),
             })
         });
-        return print_answer(block, "balances", rows.collect());
+        return print_answer(&source, block, "balances", rows.collect());
     }
     let lines = rows.into_iter().map(|(holder, asset, amount, unit)| {
         let amount = match unit {
@@ -211,7 +211,7 @@ pub(crate) fn nonce(args: &NonceArgs, context: &Context<'_>) -> Result<()> {
     if args.state.json {
         let rows = rows.into_iter();
         let rows = rows.map(|(address, nonce)| json!({ "address": address, "nonce": nonce }));
-        return print_answer(block, "nonces", rows.collect());
+        return print_answer(&source, block, "nonces", rows.collect());
     }
     let lines = rows.into_iter();
     let lines = lines.map(|(address, nonce)| format!("{address}  {nonce}\n"));
@@ -237,7 +237,7 @@ pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
             "bytes": code.len(),
             "code": code,
         });
-        return print_answer(block, "codes", vec![row]);
+        return print_answer(&source, block, "codes", vec![row]);
     }
     if code.is_empty() {
         let what = if account.exists {
@@ -280,7 +280,7 @@ pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
         Ok(())
     })?;
     for caveat in rows.iter().filter_map(|(_, found)| found.caveat.as_ref()) {
-        context.terminal.note(format_args!("warning: {caveat}"));
+        context.terminal.warn(format_args!("{caveat}"));
     }
     if args.state.json {
         let word = |number: U256| format!("{number:#066x}");
@@ -291,7 +291,7 @@ pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
             }
             row
         });
-        return print_answer(block, "slots", rows.collect());
+        return print_answer(&source, block, "slots", rows.collect());
     }
     let lines = rows.into_iter();
     let lines = lines.map(|(slot, found)| format!("{slot:#x}  {:#066x}\n", found.value));
@@ -353,8 +353,15 @@ fn note(block: u64, context: &Context<'_>) {
     terminal.note(format_args!("at the end of block {block}"));
 }
 
-fn print_answer(block: u64, name: &str, rows: Vec<Value>) -> Result<()> {
-    print_json(&json!({ "block": block, name: rows }))
+/// Prints rows with the block after which they are the state.
+fn print_answer(source: &Source, block: u64, name: &str, rows: Vec<Value>) -> Result<()> {
+    print_json(&json!({
+        "tool": format!("txgraph {}", txgraph::version()),
+        "chain": source.chain()?,
+        "block": block,
+        "block_hash": source.block_hash(block)?,
+        name: rows,
+    }))
 }
 
 fn not_a_token(token: Address) -> Error {

@@ -35,8 +35,8 @@ pub(crate) fn note(tokens: &TokenSources, terminal: &Terminal) {
             Some(known) => format!("{} is {known}", it.symbol),
             None => format!("{} is the native coin", it.symbol),
         };
-        terminal.note(format_args!(
-            "warning: {} claims the symbol `{}`, but {known}; it is written as `{}?`",
+        terminal.warn(format_args!(
+            "{} claims the symbol `{}`, but {known}; it is written as `{}?`",
             it.address,
             printable(&it.claimed),
             it.symbol
@@ -45,7 +45,7 @@ pub(crate) fn note(tokens: &TokenSources, terminal: &Terminal) {
     let more = counterfeits.len().saturating_sub(NAMED_MAX);
     if more > 0 {
         let tokens = number(more as u64, "more token claims", "more tokens claim");
-        terminal.note(format_args!("warning: {tokens} the symbol of another"));
+        terminal.warn(format_args!("{tokens} the symbol of another"));
     }
     if tokens.claims > 0 {
         let symbols = number(tokens.claims, "symbol is", "symbols are");

@@ -13,6 +13,7 @@ use crate::{
     units::{COIN_DECIMALS, in_units},
 };
 use clap::Args;
+use serde_json::json;
 use trace::Executed;
 use txgraph::{
     Address, ApprovalKind, Asset, BlockRange, Netting, Result, TokenStandard, TransactionSummary,
@@ -64,8 +65,8 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     let functions = args.functions.read(context.terminal)?;
     let found = source.transaction(parse_transaction(&args.transaction)?)?;
     if let Some(why) = &found.without_internal {
-        context.terminal.note(format_args!(
-            "warning: transfers inside of the transaction are not known: {why}"
+        context.terminal.warn(format_args!(
+            "transfers inside of the transaction are not known: {why}"
         ));
     }
     if found.approvals.is_none() {
@@ -80,6 +81,8 @@ pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     let method = found.method(&functions);
     if args.json {
         let mut json = found.to_json(method.as_deref());
+        json["tool"] = format!("txgraph {}", txgraph::version()).into();
+        json["chain"] = json!(source.chain()?);
         for (key, value) in executed.iter().flat_map(Executed::json) {
             json[key] = value;
         }

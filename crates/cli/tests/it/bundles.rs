@@ -159,6 +159,34 @@ fn bundles_have_the_balances_that_they_were_written_with() {
     bundle("without").ended(3).says("is not in the bundle");
 }
 
+/// A block that two files have is one block.
+#[test]
+fn copies_of_a_bundle_are_one_block() {
+    let sample = Sample::small();
+    let chain = chain();
+    sample.ok(&format!("replay bundle bundles {chain} --blocks 10:21"));
+    let rows = || {
+        let source = format!("bundle:{}", sample.path("bundles").display());
+        let mut command = bare(sample.path("").as_path());
+        run(command.args([
+            "replay",
+            "transfers",
+            "--fees",
+            "-f",
+            "csv",
+            "--source",
+            &source,
+        ]))
+    };
+    let one = rows();
+    assert_eq!(one.status, 0, "{one:?}");
+    assert!(one.stdout.lines().count() > 1, "{one:?}");
+    let file = sample.path("bundles/20.json.zst");
+    std::fs::copy(&file, sample.path("bundles/copy.json.zst")).unwrap();
+    let two = rows();
+    assert_eq!((two.status, two.stdout), (0, one.stdout));
+}
+
 /// Bundles have the transfers, graphs and taint of the node that they were written from.
 #[test]
 fn bundles_are_a_source_of_transfers() {

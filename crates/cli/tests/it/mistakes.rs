@@ -42,6 +42,8 @@ const MISTAKES: &[&str] = &[
     "replay transfers --tx 20",
     "replay transfers --tx 20:9999",
     "evm run",
+    "evm run --code 00 --fork cancun --override nosuch.json",
+    "storage 0xe6f6d16088d808c83d4a56dabd507f96f7a281bc 0 --block 8 -f json",
 ];
 
 #[test]

@@ -46,6 +46,11 @@ fn balances_and_nonces_are_those_of_the_node() {
                 let line = format!("{command} --block {block} {}", addresses.join(","));
                 let answer = asked(&sample, &line);
                 assert_eq!(answer["block"], block);
+                let info = sample.json("info -q --json");
+                assert_eq!(answer["chain"]["chain_id"], info["chain"]["chain_id"]);
+                if block == info["tip"]["number"] {
+                    assert_eq!(answer["block_hash"], info["tip"]["hash"]);
+                }
                 let found: BTreeMap<String, String> = answer[list]
                     .as_array()
                     .unwrap()

@@ -184,7 +184,7 @@ fn pruned_blocks_are_status_3() {
             answer.says(&format!("{} (", lost + 1));
         }
         let answer = sample.run(&format!("tx {lost}:0"));
-        if answer.stderr.contains("were pruned") {
+        if answer.stderr.contains("are not stored") {
             answer
                 .ended(3)
                 .says("hint: `txgraph info` lists the blocks");

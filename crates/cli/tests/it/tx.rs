@@ -55,6 +55,8 @@ fn movements_are_those_of_the_transfers() {
             .collect();
         assert_eq!(moved, expected, "{block}:{index}");
         assert_eq!(found["internal_transfers"], true);
+        assert_eq!(found["without_internal"], Value::Null);
+        assert!(found["chain"]["chain_id"].is_u64(), "{found}");
         let hash = found["transaction_hash"].as_str().unwrap();
         assert_eq!(summary(&sample, hash, &chain), found);
     }

@@ -30,7 +30,10 @@ use txgraph_evm_tools::{
 /// the frame, before refunds. The time covers the execution alone; with --block, it includes the
 /// opening of the state.
 #[derive(Args, Debug)]
-#[command(after_long_help = EXAMPLES, mut_arg("overrides", |arg| arg.requires("block")))]
+#[command(after_long_help = EXAMPLES, mut_arg("overrides", |arg| {
+    // Beside what `block` excludes, `requires` alone would not ask for it.
+    arg.requires("block").conflicts_with_all(["program", "state", "fork", "bundle"])
+}))]
 pub(crate) struct RunArgs {
     /// Bytecode; `-` is standard input
     #[arg(value_name = "FILE")]
