@@ -316,10 +316,10 @@ fn write_rows(
     read(&mut |batch| {
         let batch = batch.slice(0, batch.num_rows().min(left));
         left -= batch.num_rows();
-        outputs.write(&batch)?;
+        let flow = outputs.write(&batch)?;
         Ok(match left {
             0 => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+            _ => flow,
         })
     })?;
     outputs.finish()

@@ -13,8 +13,13 @@ use std::{
     fmt::Display,
     fs::Permissions,
     io::{self, BufWriter, Write},
+    ops::ControlFlow,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tempfile::NamedTempFile;
 
@@ -66,8 +71,13 @@ impl OutputArgs {
         if self.output.is_empty() {
             let place = PathBuf::from("standard output");
             let format = self.format.unwrap_or(Format::Csv);
-            let stdout = Output::new(place, format, Box::new(BufWriter::new(io::stdout())), None);
-            return Ok(Outputs(vec![stdout]));
+            let stdout = Stdout::default();
+            let is_closed = Arc::clone(&stdout.is_closed);
+            let stdout = Output::new(place, format, Box::new(BufWriter::new(stdout)), None);
+            return Ok(Outputs {
+                all: vec![stdout],
+                is_closed,
+            });
         }
         let open = |path: &PathBuf| {
             let format = format_of(path)?;
@@ -92,9 +102,10 @@ impl OutputArgs {
                 Some((file, self.overwrite)),
             ))
         };
-        Ok(Outputs(
-            self.output.iter().map(open).collect::<Result<_>>()?,
-        ))
+        Ok(Outputs {
+            all: self.output.iter().map(open).collect::<Result<_>>()?,
+            is_closed: Arc::default(),
+        })
     }
 }
 
@@ -113,17 +124,55 @@ fn format_of(path: &Path) -> Result<Format> {
 }
 
 /// The outputs of a result. Files get their names when all of it is written.
-pub(crate) struct Outputs(Vec<Output>);
+pub(crate) struct Outputs {
+    all: Vec<Output>,
+    /// Whether the reader of standard output has seen enough.
+    is_closed: Arc<AtomicBool>,
+}
 
 impl Outputs {
-    /// Writes some rows.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.0.iter_mut().try_for_each(|output| output.write(batch))
+    /// Writes some rows. Breaks when the reader of standard output has seen enough.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<ControlFlow<()>> {
+        for output in &mut self.all {
+            output.write(batch)?;
+        }
+        Ok(match self.is_closed.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     }
 
     /// Ends all outputs.
     pub(crate) fn finish(self) -> Result<()> {
-        self.0.into_iter().try_for_each(Output::finish)
+        self.all.into_iter().try_for_each(Output::finish)
+    }
+}
+
+/// Standard output. Once its reader has closed it, which is no error, nothing more is written.
+#[derive(Default)]
+struct Stdout {
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Stdout {
+    fn unless_closed<T>(&self, done: io::Result<T>, closed: T) -> io::Result<T> {
+        match done {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed.store(true, Ordering::Relaxed);
+                Ok(closed)
+            }
+            done => done,
+        }
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_closed(io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_closed(io::stdout().flush(), ())
     }
 }
 

@@ -303,6 +303,19 @@ fn results_are_written_in_every_format() {
     let lines = String::from_utf8(read("a.jsonl")).unwrap();
     assert_eq!(lines.lines().count(), cells(&printed.stdout).len());
 
+    // A reader that has seen enough is no error.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = driver(folder.path(), "");
+    command.args(["sql", sql, "--source"]);
+    command.arg(format!("reth:{}", v2.path().display()));
+    let closed = command.stdout(writer).output().unwrap();
+    let stderr = String::from_utf8_lossy(&closed.stderr);
+    assert!(
+        closed.status.success() && !stderr.contains("error"),
+        "{stderr}"
+    );
+
     // Without rows, there are columns.
     let none = format!("SELECT * FROM ({sql}) WHERE block_number > 1000000");
     assert_eq!(ask(&none, "").stdout, "block_number,receiver,amount\n");
