@@ -340,12 +340,33 @@ impl ChunkReader<'_> {
     ) -> nodedb::Result<u64> {
         // The time is filled in if a transfer of the block is kept.
         decoder.begin_block(block.number, None);
+        let given = match self.parts.receipts {
+            true => self.decode_receipts(block, decoder, transfers)?,
+            false => block.body.tx_count,
+        };
+        if self.parts.withdrawals {
+            let views = block.withdrawals().iter().map(|withdrawal| WithdrawalView {
+                address: withdrawal.address,
+                amount_gwei: withdrawal.amount,
+            });
+            decoder.withdrawals(views, transfers);
+        }
+        Ok(given)
+    }
+
+    /// Decodes the transactions of a block and returns the number of its receipts.
+    fn decode_receipts(
+        &self,
+        block: &mut Block<'_>,
+        decoder: &mut Decoder<'_>,
+        transfers: &mut Vec<Transfer>,
+    ) -> nodedb::Result<u64> {
         let mut fees = match &self.fees {
             Some(rules) => Fees::of_block(rules, block)?,
             None => None,
         };
         let mut index = 0;
-        while self.parts.receipts {
+        loop {
             let (mut moved, mut payer) = (None, None);
             if self.parts.senders && u64::from(index) < block.body.tx_count {
                 moved = transaction_value_of(block, index)?;
@@ -377,17 +398,7 @@ impl ChunkReader<'_> {
             }
             index += 1;
         }
-        if self.parts.withdrawals {
-            let views = block.withdrawals().iter().map(|withdrawal| WithdrawalView {
-                address: withdrawal.address,
-                amount_gwei: withdrawal.amount,
-            });
-            decoder.withdrawals(views, transfers);
-        }
-        Ok(match self.parts.receipts {
-            true => u64::from(index),
-            false => block.body.tx_count,
-        })
+        Ok(u64::from(index))
     }
 
     /// Checks the link between the first block under a snapshot and the blocks before. Also, if
