@@ -11,6 +11,8 @@ use txgraph_abi::{Dictionary, Method};
 static FOLDER: LazyLock<tempfile::TempDir> =
     LazyLock::new(|| tempfile::tempdir().expect("a temporary directory"));
 
+static COMMON: LazyLock<Dictionary> = LazyLock::new(Dictionary::common);
+
 fuzz_target!(|bytes: &[u8]| {
     let Some((length, rest)) = bytes.split_first() else {
         return;
@@ -18,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (text, data) = rest.split_at(rest.len().min(2 * usize::from(*length)));
     let file = FOLDER.path().join("abi");
     std::fs::write(&file, text).expect("a file can be written");
-    let mut dictionary = Dictionary::common();
+    let mut dictionary = COMMON.clone();
     let _ = dictionary.load(&file);
     dictionary.call(data);
     dictionary.error(data);

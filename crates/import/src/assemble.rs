@@ -9,7 +9,7 @@ use crate::{
     native_transfers::Frames,
     order::Indices,
     parts::transactions,
-    rows::{Header, Log, Place, Receipt, Rows, Trace, Transaction, Tx},
+    rows::{Header, Log, Place, Receipt, Rows, Trace, Transaction},
     unique::{describe, same_or, sort},
 };
 use alloy_primitives::{B256, U256};
@@ -301,17 +301,16 @@ impl<'r> Assembler<'_, '_, 'r> {
         time: Option<BlockTime>,
     ) -> Result<(), Error> {
         let mut numbered: Vec<(u32, Option<u32>, u32)> = Vec::new();
-        // Rows without transactions are not of one transaction: each is one of its own.
-        let is_alone = block.places().all(|place| place.tx == Tx::default());
         let rows = block.direct.chunk_by(|a, b| a.place.at == b.place.at);
         let all = (0..)
             .zip(rows)
             .flat_map(|(number, row)| row.iter().map(move |it| (number, it)));
         for (number, direct) in all {
-            let transaction_index = match is_alone && direct.transfer.kind != Kind::Withdrawal {
-                true => direct.transfer.log_index.unwrap_or(number),
-                false => indices.of(&direct.place)?,
-            };
+            let transaction_index =
+                match indices.is_alone && direct.transfer.kind != Kind::Withdrawal {
+                    true => direct.transfer.log_index.unwrap_or(number),
+                    false => indices.of(&direct.place)?,
+                };
             let mut transfer = Transfer {
                 block_number: block.number,
                 block_timestamp: direct.place.time.or(time),

@@ -3,7 +3,7 @@
 use crate::{
     Error,
     block::Block,
-    rows::{Place, Trace, Tx},
+    rows::{Log, Place, Trace, Tx},
 };
 use alloy_primitives::B256;
 use std::collections::HashMap;
@@ -17,6 +17,9 @@ use std::collections::HashMap;
 pub(crate) struct Indices {
     by_hash: HashMap<B256, u32>,
     hashes: HashMap<u32, B256>,
+    /// Whether no row of the block has a transaction. Rows of one block are not of one transaction, so each
+    /// is one of its own.
+    pub(crate) is_alone: bool,
 }
 
 impl Indices {
@@ -29,6 +32,9 @@ impl Indices {
         if !places.clone().any(|place| lacks(place.tx)) {
             return indices;
         }
+        let header = block.headers.first();
+        indices.is_alone = places.clone().all(|place| place.tx == Tx::default())
+            && header.is_none_or(|header| header.transactions.is_none());
         for place in places.clone() {
             if let Tx {
                 index: Some(index),
@@ -92,6 +98,14 @@ impl Indices {
                 self.by_hash.insert(hash, index);
                 self.hashes.insert(index, hash);
             }
+        }
+    }
+
+    /// The index of a log's transaction.
+    pub(crate) fn of_log(&self, log: &Log) -> Result<u32, Error> {
+        match self.is_alone {
+            true => Ok(log.index),
+            false => self.of(&log.place),
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn transactions<'r>(
         all.entry(of(&it.place)?).or_default().receipt = Some(it);
     }
     for it in block.logs {
-        all.entry(of(&it.place)?).or_default().logs.push(it);
+        all.entry(indices.of_log(it)?).or_default().logs.push(it);
     }
     for it in block.traces {
         all.entry(of(&it.place)?).or_default().traces.push(it);

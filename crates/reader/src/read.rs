@@ -342,7 +342,11 @@ impl ChunkReader<'_> {
         decoder.begin_block(block.number, None);
         let given = match self.parts.receipts {
             true => self.decode_receipts(block, decoder, transfers)?,
-            false => block.body.tx_count,
+            false => {
+                let count = block.body.tx_count;
+                decoder.skip_transactions(u32::try_from(count).unwrap_or(u32::MAX));
+                count
+            }
         };
         if self.parts.withdrawals {
             let views = block.withdrawals().iter().map(|withdrawal| WithdrawalView {

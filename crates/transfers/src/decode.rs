@@ -229,6 +229,11 @@ impl<'f> Decoder<'f> {
         }
     }
 
+    /// Passes over the first `count` transactions of the block, of which nothing is wanted.
+    pub fn skip_transactions(&mut self, count: u32) {
+        self.next_transaction = self.next_transaction.max(count);
+    }
+
     /// Decodes the withdrawals of the block. Must be called after its last transaction.
     pub fn withdrawals(
         &mut self,
