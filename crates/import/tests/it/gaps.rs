@@ -480,9 +480,6 @@ fn rows_without_a_transaction_are_transactions_of_their_own() {
         "{head}\n5,3,TOKEN,FROM,TO,1\n5,7,TOKEN,FROM,TO,1\n"
     ));
     assert_eq!((by_log, is_said), (vec![3, 7], true));
-    let head = "block_number,token_address,from_address,to_address,value";
-    let (by_row, is_said) = rows(&format!("{head}\n5,TOKEN,FROM,TO,1\n5,TOKEN,FROM,TO,2\n"));
-    assert_eq!((by_row, is_said), (vec![0, 1], true));
     let head =
         "block_number,transaction_index,log_index,token_address,from_address,to_address,value";
     let (known, is_said) = rows(&format!(
