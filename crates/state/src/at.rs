@@ -385,13 +385,13 @@ impl<'db> StateAt<'db> {
                 address,
                 slot,
                 block: self.block,
-                why: "the history indices of the node are not readable, and the contract was destroyed later"
-                    .to_owned(),
+                why: "the history indices, which list its changes, are not readable".to_owned(),
             }),
         }
     }
 
-    /// Whether a contract is destroyed by one of its next changes, up to the next one of a slot.
+    /// Whether a contract is destroyed by one of its next changes, up to the next one of a slot. By an overlay,
+    /// whether it may be.
     fn is_destroyed_later(&self, address: Address, slot: B256) -> Result<bool> {
         let now = self.account(address)?;
         let Some(now) = now.filter(|account| account.code_hash != KECCAK256_EMPTY) else {
@@ -416,6 +416,10 @@ impl<'db> StateAt<'db> {
             }
         })?;
         if is_last && changes > 0 {
+            // Behind its range, an overlay has the first change only.
+            if let Past::Overlay(_) = self.past {
+                return Ok(true);
+            }
             return Ok(is_gone(
                 self.snapshot.current_account(address)?.map(to_account),
             ));
