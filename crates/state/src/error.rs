@@ -93,7 +93,7 @@ pub enum Error {
     /// The stored value of a slot may be wrong, and execution could not decide it. See the
     /// [crate](crate#a-known-error-of-v2-nodes).
     #[error(
-        "slot {slot} of {address} after block {block}: the account was destroyed later, so the zero \
+        "slot {slot} of {address} after block {block}: the account may have been destroyed later, so the zero \
          that the node stored may be wrong, and {why}"
     )]
     UnsureSlot {
