@@ -243,6 +243,7 @@ fn wrong_values_of_the_node_are_kept() {
         let db = open(fixture.path(), walking());
         let blocks = db.available().unwrap().blocks.unwrap();
         let range = db.range(blocks).unwrap();
+        let checked = db.range(blocks).unwrap().checked();
         for (block, address, slot, answer, truth) in wrong_answers(&fixture) {
             let found = range.at(block).unwrap().storage(address, slot).unwrap();
             println!(
@@ -250,15 +251,10 @@ fn wrong_values_of_the_node_are_kept() {
                 fixture.name
             );
             assert_eq!(found, answer);
-            let checked = db.range(blocks).unwrap().checked();
-            let checked = checked.at(block).unwrap().storage(address, slot);
-            assert!(
-                matches!(checked, Err(Error::UnsureSlot { .. })),
-                "{checked:?}"
-            );
+            let found = checked.at(block).unwrap().storage(address, slot);
+            assert!(matches!(found, Err(Error::UnsureSlot { .. })), "{found:?}");
         }
         // Only what may be wrong is refused.
-        let checked = db.range(blocks).unwrap().checked();
         let mut refused = 0_u32;
         for (block, queries) in queries(&fixture).range(blocks.first..=blocks.last) {
             let state = checked.at(*block).unwrap();

@@ -1,6 +1,6 @@
 //! Transfers of bundles: each block is executed again.
 
-use crate::{Error, ErrorKind, Result};
+use crate::{B256, Error, ErrorKind, Result};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     path::{Path, PathBuf},
@@ -24,43 +24,69 @@ pub(crate) struct BundleBlocks {
     blocks: BTreeMap<u64, (PathBuf, u64)>,
 }
 
+/// The blocks of files of one chain, each once.
+#[derive(Debug, Default)]
+pub(crate) struct DistinctBlocks {
+    /// The number of the chain, the hash of its genesis block, and the first file.
+    chain: Option<((u64, B256), PathBuf)>,
+    /// By number: the hash, and the first file.
+    blocks: BTreeMap<u64, (B256, PathBuf)>,
+}
+
+impl DistinctBlocks {
+    /// Adds the block of a file. Returns whether it is new: a file can have the same block in another form.
+    ///
+    /// # Errors
+    ///
+    /// If it is of another chain, or another block of the same number.
+    pub(crate) fn add(
+        &mut self,
+        rules: &ChainRules,
+        (number, hash): (u64, B256),
+        file: &Path,
+    ) -> Result<bool> {
+        let of_file = (rules.chain_id, rules.genesis_hash);
+        let (chain, first) = (self.chain).get_or_insert_with(|| (of_file, file.to_path_buf()));
+        if *chain != of_file {
+            return Err(Error::usage(format!(
+                "{}: it is of another chain than {}",
+                file.display(),
+                first.display()
+            )));
+        }
+        match self.blocks.entry(number) {
+            Entry::Vacant(entry) => {
+                entry.insert((hash, file.to_path_buf()));
+                Ok(true)
+            }
+            Entry::Occupied(other) if other.get().0 != hash => Err(Error::usage(format!(
+                "{} and {} have different blocks {number}",
+                other.get().1.display(),
+                file.display()
+            ))),
+            Entry::Occupied(_) => Ok(false),
+        }
+    }
+}
+
 impl BundleBlocks {
     /// Reads which blocks the files have.
     pub(crate) fn open(files: &[PathBuf], chain_file: Option<&Path>) -> Result<Self> {
-        let mut chain = None;
+        let mut distinct = DistinctBlocks::default();
         let mut blocks = BTreeMap::new();
-        let mut hashes = BTreeMap::new();
         for file in files {
             let bundle = Bundle::open(file)?;
             let rules = ChainRules::of_bundle(&bundle, chain_file)?;
-            let of_file = (rules.chain_id, rules.genesis_hash);
-            if *chain.get_or_insert(of_file) != of_file {
-                return Err(Error::usage(format!(
-                    "{}: it is of another chain than {}",
-                    file.display(),
-                    files[0].display()
-                )));
-            }
             let block = bundle.block();
             let number = block.header.number;
-            match blocks.entry(number) {
-                Entry::Vacant(entry) => {
-                    hashes.insert(number, block.hash);
-                    entry.insert((file.clone(), block.header.timestamp));
-                }
-                Entry::Occupied(other) if hashes.get(&number) != Some(&block.hash) => {
-                    return Err(Error::usage(format!(
-                        "{} and {} have different blocks {number}",
-                        other.get().0.display(),
-                        file.display()
-                    )));
-                }
-                // The same block in two forms.
-                Entry::Occupied(_) => {}
+            if distinct.add(&rules, (number, block.hash), file)? {
+                blocks.insert(number, (file.clone(), block.header.timestamp));
             }
         }
-        let (chain_id, genesis_hash) =
-            chain.ok_or_else(|| Error::unavailable("there are no bundles"))?;
+        let (chain_id, genesis_hash) = (distinct.chain).map_or_else(
+            || Err(Error::unavailable("there are no bundles")),
+            |(of, _)| Ok(of),
+        )?;
         let name = KnownChain::by_genesis(&genesis_hash).and_then(|known| known.name);
         Ok(Self {
             chain: ChainInfo {

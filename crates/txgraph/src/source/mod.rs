@@ -20,6 +20,7 @@ mod run_control;
 pub use backend::Backend;
 #[cfg(feature = "lake")]
 pub use backend::BuildSourceFn;
+pub(crate) use bundle_blocks::DistinctBlocks;
 pub(crate) use bundles::Bundles;
 #[cfg(feature = "rpc")]
 pub(crate) use head::NodeWithHead;

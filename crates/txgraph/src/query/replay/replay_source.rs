@@ -3,19 +3,19 @@
 use super::Location;
 use super::{Replay, ReplaySummary, TransactionName};
 use crate::{
-    B256, Capability, Config, Error, Result, RunControl, Source,
-    source::{Bundles, RethNode},
+    Capability, Config, Error, Result, RunControl, Source,
+    source::{Bundles, DistinctBlocks, RethNode},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 use txgraph_evm::Inspector;
 use txgraph_nodedb::NodeDb;
 use txgraph_replay::{
-    BlockReplay, Bundle, Mismatch, RangeReport, ReplayOptions, Replayer, TransactionLocation,
-    TransactionReplay, Verify,
+    BlockReplay, Bundle, ChainRules, Mismatch, RangeReport, ReplayOptions, Replayer,
+    TransactionLocation, TransactionReplay, Verify,
 };
 use txgraph_state::StateRange;
 use txgraph_transfers::{BlockRange, BlockRanges};
@@ -162,8 +162,7 @@ pub(super) fn in_order<T: Send, R: Send>(
 
 /// The block of a bundle, executed again.
 struct ReplayedBundle {
-    /// The number of the chain, and the hash of its genesis block.
-    of: (u64, B256),
+    rules: ChainRules,
     block: BlockReplay,
     report: RangeReport,
 }
@@ -223,33 +222,22 @@ impl Replay<'_> {
             let replayed = self.bundle(bundles, file, blocks)?;
             Ok(replayed.map(|replayed| (file.clone(), replayed)))
         };
-        let (mut chain, mut seen) = (None, BTreeMap::new());
+        let mut distinct = DistinctBlocks::default();
         in_order(control, files, replay, |replayed| {
-            let Some((file, ReplayedBundle { of, block, report })) = replayed else {
+            let Some((
+                file,
+                ReplayedBundle {
+                    rules,
+                    block,
+                    report,
+                },
+            )) = replayed
+            else {
                 return Ok(());
             };
             // Each file is verified, but rows of one block are not listed twice, nor rows of two chains together.
-            if !self.verify_only {
-                let (other, first) = chain.get_or_insert_with(|| (of, file.clone()));
-                if *other != of {
-                    return Err(Error::usage(format!(
-                        "{}: it is of another chain than {}",
-                        file.display(),
-                        first.display()
-                    )));
-                }
-                match seen.insert(block.number, (block.hash, file.clone())) {
-                    Some((known, _)) if known == block.hash => return Ok(()),
-                    Some((_, other)) => {
-                        return Err(Error::usage(format!(
-                            "{} and {} have different blocks {}",
-                            other.display(),
-                            file.display(),
-                            block.number
-                        )));
-                    }
-                    None => {}
-                }
+            if !self.verify_only && !distinct.add(&rules, (block.number, block.hash), &file)? {
+                return Ok(());
             }
             summary.note(&block.mismatches);
             summary.report += report;
@@ -278,7 +266,7 @@ impl Replay<'_> {
         let replayer = self.bundle_replayer(bundles, &bundle)?;
         let block = replayer.block(number)?;
         Ok(Some(ReplayedBundle {
-            of: (replayer.rules().chain_id, replayer.rules().genesis_hash),
+            rules: replayer.rules().clone(),
             report: replayer.report(&block),
             block,
         }))
