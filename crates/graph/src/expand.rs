@@ -307,9 +307,9 @@ impl<'a> Expander<'a> {
         interned: &Interned,
     ) -> Option<Legs> {
         let by_token = self.by_token.as_mut()?;
-        let place = (position.block, position.tx);
-        let party = (place, interned.addresses.value(address));
-        if by_token.swaps.is_unresolved(&party, is_backward) {
+        if by_token.swaps.is_unresolved(position, is_backward) {
+            let place = (position.block, position.tx);
+            let party = (place, interned.addresses.value(address));
             by_token.unresolved.insert(party);
         }
         let legs = by_token.swaps.legs(position, is_backward)?.clone();

@@ -34,8 +34,8 @@ pub(crate) struct Swaps {
 struct OneWay {
     /// By the transfers that lead to them: those that pay, and backward those that deliver.
     legs: HashMap<Position, Legs>,
-    /// Addresses of which it is not known what they got for what they gave.
-    unresolved: HashSet<(Place, Address)>,
+    /// Transfers of addresses of which it is not known what they got for what they gave.
+    unresolved: HashSet<Position>,
 }
 
 /// Where a swap leads from one of its transfers. A transfer that pays for what several addresses get leads
@@ -93,11 +93,16 @@ impl Swaps {
     ) -> Result<(), SearchError> {
         self.read.insert(place);
         let found = netting(transfers);
-        let at_place = |address: &Address| (place, *address);
-        let unresolved = found.unresolved.iter();
-        (self.forward.unresolved).extend(unresolved.clone().map(at_place));
-        let unresolved = unresolved.chain(&found.unresolved_receivers);
-        (self.backward.unresolved).extend(unresolved.map(at_place));
+        // Transfers to oneself and of nothing are no part of what is not clear.
+        for it in transfers.iter().filter(|it| parties(it).is_some()) {
+            if found.unresolved.contains(&it.from_address) {
+                self.forward.unresolved.insert(it.position());
+            }
+            let mut unclear = found.unresolved.iter().chain(&found.unresolved_receivers);
+            if unclear.any(|address| *address == it.to_address) {
+                self.backward.unresolved.insert(it.position());
+            }
+        }
         let mut numbers = vec![None; transfers.len()];
         let mut number = |legs: &[usize], rows: &mut RowStore| {
             let legs = legs.iter().map(|leg| {
@@ -159,9 +164,10 @@ impl Swaps {
         self.way(is_backward).legs.get(&position)
     }
 
-    /// Whether it is not known what an address got for what it gave in a transaction.
-    pub(crate) fn is_unresolved(&self, swap: &(Place, Address), is_backward: bool) -> bool {
-        self.way(is_backward).unresolved.contains(swap)
+    /// Whether the transfer at a position leads to an address of which it is not known what it got for what
+    /// it gave.
+    pub(crate) fn is_unresolved(&self, position: Position, is_backward: bool) -> bool {
+        self.way(is_backward).unresolved.contains(&position)
     }
 
     /// Whether the transfer at a position brings back a part of what its receiver paid for a swap.

@@ -48,7 +48,7 @@ impl Twin<'_> {
             Side::Forward => pays(it, swap),
             Side::Backward => delivers(it, swap),
         });
-        (swaps, unclear.contains(&side.start(it)))
+        (swaps, moves(it) && unclear.contains(&side.start(it)))
     }
 
     /// Whether a transfer brings back a part of a payment: the sender got the token on the way.
