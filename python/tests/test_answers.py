@@ -340,7 +340,11 @@ def test_transactions_equal(node, chain, command_line):
     for row in rows[:: len(rows) // 10]:
         name = f"{row['block_number']}:{row['transaction_index']}"
         found = node.tx(row["transaction_hash"])
-        assert found == node.tx(name) == json.loads(command_line(chain, "tx", name, "--json"))
+        printed = json.loads(command_line(chain, "tx", name, "--json"))
+        # A file says where it is from.
+        assert printed.pop("tool").startswith("txgraph ")
+        assert printed.pop("chain")["chain_id"] == node.chain_id
+        assert found == node.tx(name) == printed
         assert row["value"] in [it["value"] for it in found["transfers"]]
 
 
