@@ -27,6 +27,7 @@ mod summary;
 mod table;
 mod taint;
 mod tokens;
+mod transfer_json;
 mod value;
 mod volume;
 

@@ -7,12 +7,15 @@ use crate::{
     schema::Table,
 };
 use alloy_primitives::B256;
-use std::{collections::BTreeMap, ops::ControlFlow, ops::Range};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    ops::{ControlFlow, Range},
+};
 use txgraph_stored::{StoredBlocks, StoredChunk, StoredSource};
 use txgraph_transfers::{
-    AnomalousLogs, BlockAnchor, BlockRange, BlockRanges, ByFrontier, ChainInfo, DecodeCounts,
-    EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, Sink, SourceError, SourceFailure,
-    TokenFilter, Transfer, TransferSource,
+    AnomalousLogs, BlockAnchor, BlockRange, BlockRanges, BlockTime, ByFrontier, ChainInfo,
+    DecodeCounts, EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, Sink, SourceError,
+    SourceFailure, TokenFilter, Transfer, TransferSource,
 };
 use txgraph_work::{Ordered, WorkContext, ordered};
 
@@ -400,8 +403,20 @@ impl Partition {
     }
 }
 
-/// Fills in hashes of transactions. Withdrawals have none.
+/// Fills in hashes of transactions, which withdrawals do not have, and times of blocks.
 pub(crate) fn fill_hashes(lake: &Lake, transfers: &mut [Transfer]) -> Result<()> {
+    let untimed = transfers
+        .iter_mut()
+        .filter(|it| it.block_timestamp.is_none());
+    let mut times = BTreeMap::new();
+    for transfer in untimed {
+        let block = transfer.block_number;
+        let time = match times.entry(block) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => *free.insert(lake.block_time(block)?),
+        };
+        transfer.block_timestamp = time.and_then(BlockTime::new);
+    }
     let is_missing = |transfer: &Transfer| {
         transfer.transaction_hash.is_none() && transfer.kind != Kind::Withdrawal
     };

@@ -2,13 +2,13 @@
 
 use super::{
     finding::{Evidence, Found, Pattern, counted},
-    history::History,
+    history::{History, transfer},
     movement::Movement,
 };
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, Interner, SearchError, widen};
-use txgraph_transfers::Position;
+use txgraph_transfers::{Kind, Position};
 
 /// The fewest owners.
 const VICTIMS: usize = 4;
@@ -183,16 +183,17 @@ impl Spenders {
         let used: BTreeMap<Position, &Granted> = used.collect();
         let rows = used.values().map(|it| {
             let (owner, asset) = history.address_and_asset(it.account);
+            let granted = Movement {
+                position: it.position,
+                from: it.account,
+                to: it.account,
+                value: it.amount,
+                kind: Kind::Transfer,
+            };
+            let parties = [history.addresses.value(owner), spender];
             Evidence {
                 role: "approval",
-                block_number: it.position.block,
-                transaction_index: it.position.tx,
-                log_index: it.position.log,
-                sub_index: it.position.sub,
-                from_address: history.addresses.value(owner),
-                to_address: spender,
-                token_address: history.token(asset),
-                value: widen(it.amount),
+                transfer: transfer(granted, parties, history.token(asset)),
             }
         });
         rows.collect()

@@ -1,12 +1,12 @@
 //! Patterns, and transfers that fit their rules.
 
-use crate::serial::decimal;
+use crate::{serial::decimal, transfer_json};
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use std::collections::{BTreeMap, btree_map::Entry};
 use txgraph_base::{number, string_enum};
 use txgraph_graph::{AmountSum, widen};
-use txgraph_transfers::TokenStandard;
+use txgraph_transfers::{TokenStandard, Transfer};
 
 /// The longest time from the first to the last transfer of what belongs together, in blocks: a day
 /// of 12 seconds each.
@@ -55,6 +55,24 @@ pub struct Patterns {
     pub findings: Vec<Finding>,
     /// Hubs, through which no pattern connects transfers: addresses by token.
     pub hubs: u64,
+}
+
+impl Patterns {
+    /// Passes all evidence to a function that adds the times and hashes of transfers.
+    pub fn fill<E>(
+        &mut self,
+        fill: impl FnOnce(&mut [Transfer]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let all = self.findings.iter_mut();
+        let all = all.flat_map(|it| it.approvals.iter_mut().chain(&mut it.evidence));
+        let mut all: Vec<&mut Evidence> = all.collect();
+        let mut transfers: Vec<_> = all.iter().map(|it| it.transfer.clone()).collect();
+        fill(&mut transfers)?;
+        for (it, transfer) in all.iter_mut().zip(transfers) {
+            it.transfer = transfer;
+        }
+        Ok(())
+    }
 }
 
 /// A pattern in a result.
@@ -109,23 +127,9 @@ pub struct Finding {
 pub struct Evidence {
     /// Its part in the pattern.
     pub role: &'static str,
-    /// Block number.
-    pub block_number: u64,
-    /// Index of the transaction in the block.
-    pub transaction_index: u32,
-    /// Index of the log in the block; `None` for the native coin.
-    pub log_index: Option<u32>,
-    /// Index inside the log, or among the native movements of the transaction.
-    pub sub_index: u32,
-    /// Sender.
-    pub from_address: Address,
-    /// Receiver.
-    pub to_address: Address,
-    /// The token; `None` for the native coin.
-    pub token_address: Option<Address>,
-    /// The amount, in the smallest unit of the token.
-    #[serde(serialize_with = "decimal")]
-    pub value: AmountSum,
+    /// The transfer. An approval is one from the owner to the spender.
+    #[serde(flatten, serialize_with = "transfer_json::transfer")]
+    pub transfer: Transfer,
 }
 
 /// A finding whose transfers are numbers.

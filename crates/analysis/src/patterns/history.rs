@@ -5,8 +5,8 @@ use super::{
     movement::{Movement, Trade, trades},
 };
 use alloy_primitives::Address;
-use txgraph_graph::{Csr, Interner, SearchError, widen};
-use txgraph_transfers::{Position, TokenStandard, Transfer};
+use txgraph_graph::{Csr, Interner, SearchError};
+use txgraph_transfers::{TokenStandard, Transfer};
 
 /// All transfers. Numbers of transfers ascend in the order of the chain.
 #[derive(Debug)]
@@ -257,14 +257,11 @@ impl History {
             address: self.addresses.value(found.address),
             other_address: found.other.map(|address| self.addresses.value(address)),
             token_address,
-            token_standard: match token_address {
-                Some(_) => TokenStandard::Erc20,
-                None => TokenStandard::Native,
-            },
+            token_standard: standard(token_address),
             amount: found.amount,
             addresses,
-            first_block: evidence.first().map_or(0, |it| it.block_number),
-            last_block: evidence.last().map_or(0, |it| it.block_number),
+            first_block: evidence.first().map_or(0, |it| it.transfer.block_number),
+            last_block: evidence.last().map_or(0, |it| it.transfer.block_number),
             note: found.note.clone(),
             evidence,
             approvals: Vec::new(),
@@ -275,22 +272,46 @@ impl History {
         let movement = self.get(number);
         let (from, asset) = self.accounts.value(movement.from);
         let (to, _) = self.accounts.value(movement.to);
-        let Position {
-            block: block_number,
-            tx: transaction_index,
-            log: log_index,
-            sub: sub_index,
-        } = movement.position;
+        let parties = [from, to].map(|address| self.addresses.value(address));
         Evidence {
             role,
-            block_number,
-            transaction_index,
-            log_index,
-            sub_index,
-            from_address: self.addresses.value(from),
-            to_address: self.addresses.value(to),
-            token_address: self.assets.value(asset),
-            value: widen(movement.value),
+            transfer: transfer(*movement, parties, self.assets.value(asset)),
         }
+    }
+}
+
+/// A fungible transfer, of which the time and the hash of the transaction are not known.
+pub(super) fn transfer(
+    Movement {
+        position,
+        value,
+        kind,
+        ..
+    }: Movement,
+    [from_address, to_address]: [Address; 2],
+    token_address: Option<Address>,
+) -> Transfer {
+    Transfer {
+        block_number: position.block,
+        block_timestamp: None,
+        transaction_index: position.tx,
+        log_index: position.log,
+        sub_index: position.sub,
+        transaction_hash: None,
+        token_address,
+        from_address,
+        to_address,
+        value,
+        token_id: None,
+        token_standard: standard(token_address),
+        kind,
+    }
+}
+
+/// The standard of a fungible token.
+pub(super) const fn standard(token_address: Option<Address>) -> TokenStandard {
+    match token_address {
+        Some(_) => TokenStandard::Erc20,
+        None => TokenStandard::Native,
     }
 }

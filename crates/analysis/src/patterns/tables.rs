@@ -3,7 +3,7 @@
 use super::finding::Patterns;
 use crate::{ColumnType, MeasureResult, Table, table::transaction_name};
 use txgraph_base::number;
-use txgraph_transfers::TokenStandard;
+use txgraph_graph::widen;
 
 impl MeasureResult for Patterns {
     fn tables(&self) -> Vec<Table> {
@@ -50,7 +50,7 @@ impl Patterns {
     }
 
     fn evidence(&self) -> Table {
-        use ColumnType::{Address, Amount, Text, U64};
+        use ColumnType::{Address, Amount, Hash, Text, U32, U64};
         let rows = self.findings.iter();
         let rows = rows.flat_map(|finding| {
             let all = finding.approvals.iter().chain(&finding.evidence);
@@ -65,21 +65,31 @@ impl Patterns {
                 ("number", U64, |(of, _)| of.number.into()),
                 ("role", Text, |(_, it)| it.role.into()),
                 ("transaction", Text, |(_, it)| {
-                    transaction_name(it.block_number, it.transaction_index).into()
+                    let transfer = &it.transfer;
+                    transaction_name(transfer.block_number, transfer.transaction_index).into()
                 }),
-                ("from_address", Address, |(_, it)| it.from_address.into()),
-                ("to_address", Address, |(_, it)| it.to_address.into()),
-                ("value", Amount, |(_, it)| it.value.into()),
-                ("token_address", Address, |(_, it)| it.token_address.into()),
+                ("from_address", Address, |(_, it)| {
+                    it.transfer.from_address.into()
+                }),
+                ("to_address", Address, |(_, it)| {
+                    it.transfer.to_address.into()
+                }),
+                ("value", Amount, |(_, it)| widen(it.transfer.value).into()),
+                ("token_address", Address, |(_, it)| {
+                    it.transfer.token_address.into()
+                }),
                 ("token_standard", Text, |(_, it)| {
-                    match it.token_address {
-                        Some(_) => TokenStandard::Erc20,
-                        None => TokenStandard::Native,
-                    }
-                    .into()
+                    it.transfer.token_standard.into()
                 }),
-                ("log_index", U64, |(_, it)| it.log_index.into()),
-                ("sub_index", U64, |(_, it)| it.sub_index.into()),
+                ("log_index", U32, |(_, it)| it.transfer.log_index.into()),
+                ("sub_index", U32, |(_, it)| it.transfer.sub_index.into()),
+                ("block_timestamp", U64, |(_, it)| {
+                    let time = it.transfer.block_timestamp;
+                    time.map(|time| time.seconds()).into()
+                }),
+                ("transaction_hash", Hash, |(_, it)| {
+                    it.transfer.transaction_hash.into()
+                }),
             ],
         )
     }

@@ -257,7 +257,7 @@ proptest! {
         for it in &found {
             let used = spenders.evidence(&history, it);
             prop_assert!(!used.is_empty());
-            prop_assert!(used.iter().all(|it| !it.value.is_zero()));
+            prop_assert!(used.iter().all(|it| !it.transfer.value.is_zero()));
         }
         prop_assert_eq!(plain(&history, found), List(&transfers).drainers(&approvals, &ends));
     }
@@ -373,7 +373,11 @@ fn a_drainer_has_its_split_and_its_approvals() {
         )
     );
     assert_eq!(it.evidence.len(), 12);
-    let blocks: Vec<u64> = it.approvals.iter().map(|it| it.block_number).collect();
+    let blocks: Vec<u64> = it
+        .approvals
+        .iter()
+        .map(|it| it.transfer.block_number)
+        .collect();
     assert_eq!(blocks, [1, 2, 3, 4]);
 }
 

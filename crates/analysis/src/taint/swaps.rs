@@ -23,6 +23,13 @@ pub struct TaintedSwap {
     pub hop: u32,
 }
 
+impl TaintedSwap {
+    /// The block, and the index of the transaction there.
+    pub(super) const fn place(&self) -> Place {
+        (self.block_number, self.transaction_index)
+    }
+}
+
 /// The swaps of all transactions, and the state of the transaction that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Swaps {
@@ -131,10 +138,7 @@ impl Swaps {
         let mut sinks = BTreeMap::<_, TaintSink>::new();
         // Several addresses can have got what one gave.
         let is_same = |one: &TaintedSwap, next: &TaintedSwap| {
-            let giver = |it: &TaintedSwap| {
-                let place = (it.block_number, it.transaction_index);
-                (place, it.swap.address)
-            };
+            let giver = |it: &TaintedSwap| (it.place(), it.swap.address);
             giver(one) == giver(next)
         };
         for of_giver in self.done.chunk_by(is_same) {

@@ -1,19 +1,18 @@
 //! Taint as tables, and as JSON.
 
 use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintSink, TaintedSlot, TaintedSwap};
-use crate::{ColumnType, MeasureResult, Table, Value, ratio::share, table::transaction_name};
+use crate::{
+    ColumnType, MeasureResult, Table, ratio::share, table::transaction_name,
+    transfer_json::TransferJson,
+};
 use alloy_primitives::{Address, B256};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
+use std::collections::BTreeMap;
 use txgraph_graph::{AmountSum, Swap, widen};
-use txgraph_transfers::{Fields, Transfer};
+use txgraph_transfers::Transfer;
 
 fn transaction(transfer: &Transfer) -> String {
     transaction_name(transfer.block_number, transfer.transaction_index)
-}
-
-fn hash(transfer: &Transfer) -> Value<'static> {
-    let hash = transfer.transaction_hash.map(|hash| hash.to_string());
-    hash.into()
 }
 
 impl Taint {
@@ -84,7 +83,7 @@ impl Taint {
 
     /// The transfers of the roots.
     fn sources(&self) -> Table {
-        use ColumnType::{Address, Amount, Text, U64};
+        use ColumnType::{Address, Amount, Hash, Text, U64};
         Table::of(
             "sources",
             "Transfers of the roots",
@@ -97,14 +96,16 @@ impl Taint {
                 ("from_address", Address, |(_, it)| it.from_address.into()),
                 ("to_address", Address, |(_, it)| it.to_address.into()),
                 ("amount", Amount, |(_, it)| widen(it.value).into()),
-                ("transaction_hash", Text, |(_, it)| hash(it)),
+                ("transaction_hash", Hash, |(_, it)| {
+                    it.transaction_hash.into()
+                }),
             ],
         )
     }
 
     /// Every tainted part of every transfer.
     fn ledger(&self) -> Table {
-        use ColumnType::{Address, Amount, Text, U64};
+        use ColumnType::{Address, Amount, Hash, Text, U32, U64};
         Table::of(
             "ledger",
             "Tainted parts of transfers",
@@ -114,12 +115,14 @@ impl Taint {
                 ("block_timestamp", U64, |(it, _)| {
                     it.block_timestamp.map(|time| time.seconds()).into()
                 }),
-                ("transaction_index", U64, |(it, _)| {
+                ("transaction_index", U32, |(it, _)| {
                     it.transaction_index.into()
                 }),
-                ("log_index", U64, |(it, _)| it.log_index.into()),
-                ("sub_index", U64, |(it, _)| it.sub_index.into()),
-                ("transaction_hash", Text, |(it, _)| hash(it)),
+                ("log_index", U32, |(it, _)| it.log_index.into()),
+                ("sub_index", U32, |(it, _)| it.sub_index.into()),
+                ("transaction_hash", Hash, |(it, _)| {
+                    it.transaction_hash.into()
+                }),
                 ("token_address", Address, |(it, _)| it.token_address.into()),
                 ("token_standard", Text, |(it, _)| it.token_standard.into()),
                 ("token_id", Text, |(it, _)| {
@@ -130,7 +133,7 @@ impl Taint {
                 ("value", Amount, |(it, _)| widen(it.value).into()),
                 ("source", U64, |(_, row)| (row.source + 1).into()),
                 ("amount", Amount, |(_, row)| widen(row.amount).into()),
-                ("hop", U64, |(_, row)| row.hop.into()),
+                ("hop", U32, |(_, row)| row.hop.into()),
                 ("rule", Text, |(_, row)| row.rule.as_str().into()),
             ],
         )
@@ -138,8 +141,10 @@ impl Taint {
 
     /// The swaps of tainted tokens, two rows each: what was given by whom, and what was got by whom.
     fn swaps(&self) -> Table {
-        use ColumnType::{Address, Amount, Text};
+        use ColumnType::{Address, Amount, Hash, Text};
+        let hashes = self.hashes();
         let sides = self.swaps.iter().flat_map(|it| {
+            let hash = hashes.get(&it.place()).copied();
             let Swap {
                 address,
                 to,
@@ -155,8 +160,9 @@ impl Taint {
                     it.swap.given_token,
                     given,
                     it.tainted_given,
+                    hash,
                 ),
-                ("got", it, to, it.swap.got_token, got, it.tainted_got),
+                ("got", it, to, it.swap.got_token, got, it.tainted_got, hash),
             ]
         });
         Table::of(
@@ -172,15 +178,26 @@ impl Taint {
                 }),
                 ("side", Text, |(side, ..)| side.into()),
                 ("address", Address, |(_, _, address, ..)| address.into()),
-                ("token_address", Address, |(.., token, _, _)| token.into()),
-                ("value", Amount, |(.., value, _)| widen(value).into()),
-                ("amount", Amount, |(.., amount)| amount.into()),
+                ("token_address", Address, |(.., token, _, _, _)| {
+                    token.into()
+                }),
+                ("value", Amount, |(.., value, _, _)| widen(value).into()),
+                ("amount", Amount, |(.., amount, _)| amount.into()),
+                ("transaction_hash", Hash, |(.., hash)| hash.into()),
             ],
         )
     }
 }
 
 impl Taint {
+    /// The hashes of the transactions in which tainted tokens moved.
+    fn hashes(&self) -> BTreeMap<(u64, u32), B256> {
+        let transfers = self.rows.iter().map(|row| &row.transfer);
+        transfers
+            .filter_map(|it| Some((it.transaction(), it.transaction_hash?)))
+            .collect()
+    }
+
     /// The storage slots of contracts that say whose the tainted tokens are.
     fn slots(&self) -> Table {
         // Amounts in slots are in units of the contract, such as shares of a vault.
@@ -216,34 +233,6 @@ impl MeasureResult for Taint {
     }
 }
 
-/// The fields of a transfer in JSON.
-const FIELDS: [&str; 12] = [
-    "block_number",
-    "block_timestamp",
-    "transaction_index",
-    "log_index",
-    "sub_index",
-    "transaction_hash",
-    "token_address",
-    "token_standard",
-    "token_id",
-    "from_address",
-    "to_address",
-    "value",
-];
-
-/// A transfer in JSON. Those without an id do not have the field.
-struct TransferJson<'a>(&'a Transfer);
-
-impl Serialize for TransferJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let has_id = self.0.token_id.is_some();
-        let names = FIELDS.into_iter();
-        let names: Vec<_> = names.filter(|name| has_id || *name != "token_id").collect();
-        Fields(self.0, &names).serialize(serializer)
-    }
-}
-
 /// A row of the ledger in JSON.
 #[derive(Serialize)]
 struct RowJson<'a> {
@@ -260,6 +249,7 @@ struct RowJson<'a> {
 struct SwapJson {
     block_number: u64,
     transaction_index: u32,
+    transaction_hash: Option<B256>,
     address: Address,
     to_address: Address,
     given_token_address: Option<Address>,
@@ -270,11 +260,12 @@ struct SwapJson {
     tainted_got: String,
 }
 
-impl From<&TaintedSwap> for SwapJson {
-    fn from(it: &TaintedSwap) -> Self {
+impl SwapJson {
+    fn new(it: &TaintedSwap, transaction_hash: Option<B256>) -> Self {
         Self {
             block_number: it.block_number,
             transaction_index: it.transaction_index,
+            transaction_hash,
             address: it.swap.address,
             to_address: it.swap.to,
             given_token_address: it.swap.given_token,
@@ -345,7 +336,10 @@ impl Serialize for Taint {
         json.serialize_field("ends", &ends.collect::<Vec<_>>())?;
         json.serialize_field("sources", &sources)?;
         json.serialize_field("ledger", &ledger)?;
-        let swaps: Vec<SwapJson> = self.swaps.iter().map(Into::into).collect();
+        let hashes = self.hashes();
+        let swaps = self.swaps.iter();
+        let swaps = swaps.map(|it| SwapJson::new(it, hashes.get(&it.place()).copied()));
+        let swaps: Vec<SwapJson> = swaps.collect();
         json.serialize_field("swaps", &swaps)?;
         if self.method == TaintMethod::Execution {
             json.serialize_field("beyond_slots", &self.beyond_slots)?;

@@ -2,9 +2,9 @@
 
 use crate::harness::{Sample, bare, run};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use txgraph_chaingen::{Appender, Config, Layout, Profile};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, naive};
 
 fn found(sample: &Sample, options: &str) -> Value {
     let line = format!("analyze patterns -q -f json {options}");
@@ -32,6 +32,27 @@ fn ends(finding: &Value, role: &str, end: &str) -> BTreeSet<String> {
 fn addresses(list: &Value) -> BTreeSet<String> {
     let list = list.as_array().unwrap().iter();
     list.map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
+/// Compares times and hashes with the answers of the node.
+fn check_transactions(sample: &Sample, found: &Value) {
+    let decoded = naive::decode_fixture(&sample.fixture).transfers;
+    let known = decoded.iter().map(|it| {
+        let time = it.block_timestamp.map(|time| time.seconds());
+        (it.transaction(), (it.transaction_hash, time))
+    });
+    let known: BTreeMap<_, _> = known.collect();
+    let findings = found["findings"].as_array().unwrap().iter();
+    for it in findings.flat_map(|it| it["evidence"].as_array().unwrap()) {
+        let place = [&it["block_number"], &it["transaction_index"]].map(|it| it.as_u64().unwrap());
+        let Some((hash, time)) = known.get(&(place[0], u32::try_from(place[1]).unwrap())) else {
+            // Coins that only move inside of a transaction.
+            assert!(it["transaction_hash"].is_string());
+            continue;
+        };
+        assert_eq!(it["transaction_hash"], serde_json::json!(hash));
+        assert_eq!(it["block_timestamp"], serde_json::json!(time));
+    }
 }
 
 fn check(sample: &Sample) {
@@ -116,7 +137,9 @@ fn check(sample: &Sample) {
 
 #[test]
 fn planted_patterns_are_found() {
-    check(&Sample::small());
+    let small = Sample::small();
+    check(&small);
+    check_transactions(&small, &found(&small, ""));
     for name in ["dev-v1", "dev-v2", "long-v2"] {
         if let Some(fixture) = fixtures::fixture(name) {
             check(&Sample::new(fixture));

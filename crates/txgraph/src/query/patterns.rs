@@ -37,7 +37,7 @@ pub(super) fn of_scan(
         other => other.into(),
     })?;
     let (vertices, transfers) = (finder.addresses(), finder.transfers());
-    let patterns = finish(source, finder, &request.filter, &scan, limit)?;
+    let patterns = finish((source, from), finder, &request.filter, &scan, limit)?;
     Ok(Measured {
         scan,
         unseen: queried.unseen(),
@@ -58,12 +58,20 @@ pub(super) fn of_search(
     for edge in graph.graph.edge_weights() {
         finder.add(std::slice::from_ref(&edge.transfer))?;
     }
-    finish(source, finder, &request.filter, &graph.scan, limit)
+    let from = source.transfer_source(&request.filter)?;
+    finish(
+        (source, &*from),
+        finder,
+        &request.filter,
+        &graph.scan,
+        limit,
+    )
 }
 
-/// Reads what else the rules need, and finds the patterns.
+/// Reads what else the rules need, finds the patterns, and reads when and in which transactions their
+/// transfers are.
 fn finish(
-    source: &Source,
+    (source, from): (&Source, &(dyn TransferSource + Sync)),
     mut finder: PatternFinder,
     filter: &TransferFilter,
     scan: &ScanReport,
@@ -83,7 +91,9 @@ fn finish(
         }
         done => done?,
     }
-    source.install(|| finder.finish(limit, || source.check_interrupted()))?
+    let mut patterns = source.install(|| finder.finish(limit, || source.check_interrupted()))??;
+    patterns.fill(|transfers| from.fill_hashes(transfers, &scan.anchors))?;
+    Ok(patterns)
 }
 
 /// Reads the approvals of the blocks of a scan, and then who signed the transactions in which a
