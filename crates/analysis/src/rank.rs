@@ -170,7 +170,7 @@ impl Walk {
     fn start(&mut self, graph: &TransferGraph, tokens: &TokenFilter) {
         let mut starts = Vec::new();
         for root in &graph.roots {
-            let moved = self.links.tokens(root.index()).into_iter();
+            let moved = self.links.tokens(root.index(), self.settings.beta);
             let moved = moved.filter(|(_, contract)| tokens.matches(contract.as_ref()));
             starts.extend(moved.map(|(token, _)| (root.index(), token)));
         }

@@ -134,12 +134,19 @@ impl Links {
         links
     }
 
-    /// The tokens that a vertex sent or received, ascending, with their contracts.
-    pub(super) fn tokens(&self, vertex: usize) -> Vec<(u32, Option<Address>)> {
-        let links = self.out[vertex].iter().chain(&self.r#in[vertex]);
+    /// The tokens that a vertex sent, if any part `beta` goes on from there, or received, if the rest goes
+    /// back; ascending, with their contracts.
+    pub(super) fn tokens(
+        &self,
+        vertex: usize,
+        beta: f64,
+    ) -> impl Iterator<Item = (u32, Option<Address>)> + '_ {
+        let sent = self.out[vertex].iter().filter(move |_| beta > 0.0);
+        let received = self.r#in[vertex].iter().filter(move |_| beta < 1.0);
+        let links = sent.chain(received);
         let tokens: BTreeSet<_> = links.map(|link| link.chip.0).collect();
-        let contract = |token: u32| self.contracts[token as usize];
-        tokens.into_iter().map(|it| (it, contract(it))).collect()
+        let contract = move |token: u32| self.contracts[token as usize];
+        tokens.into_iter().map(move |it| (it, contract(it)))
     }
 
     /// Divides chips of one token, ascending by time, among the links of a vertex, in proportion to their

@@ -81,9 +81,10 @@ fn twin(graph: &TransferGraph, settings: RankSettings) -> BTreeMap<String, f64> 
         .roots
         .iter()
         .flat_map(|root| {
-            let moved = edges
-                .iter()
-                .filter(move |(_, ends, ..)| ends.contains(root));
+            let moved = edges.iter().filter(move |(_, ends, ..)| {
+                let is_sent = settings.beta > 0.0 && ends[0] == *root;
+                is_sent || settings.beta < 1.0 && ends[1] == *root
+            });
             moved.map(move |(_, _, token, _)| (*root, *token))
         })
         .collect();

@@ -78,6 +78,12 @@ pub(super) fn run(
         if ranking.total == 0 && graph.graph.edge_count() > 0 {
             notes.push("the roots moved none of the selected tokens".to_owned());
         }
+        if ranking.residual >= 5e-5 {
+            notes.push(format!(
+                "{:.4} of 1 was not divided: the score of an address can be too small by this",
+                ranking.residual
+            ));
+        }
         if how.through_swaps {
             let unresolved = unresolved(&graph, &swaps);
             notes.extend(swap_caveats(
