@@ -256,6 +256,7 @@ pub fn run<S: Store>(
     let mut end = None;
     for pass in 0.. {
         delete_unlisted(store)?;
+        check_tip(store, source.tip()?)?;
         report.removed_blocks += remove_stale(store, source)?;
         let last = origin.last_block(options.last_block, options.reorg_buffer)?;
         let last = last.min(*end.get_or_insert(last));
@@ -313,6 +314,25 @@ pub fn delete_unlisted<S: Store>(store: &mut S) -> Result<()> {
     match unlisted.is_empty() {
         true => Ok(()),
         false => store.delete(&unlisted),
+    }
+}
+
+/// The most blocks by which a chain becomes shorter when blocks are replaced. Nodes finalize sooner.
+const SHORTER_MAX: u64 = 256;
+
+/// Refuses a source that ends far below the store: its units would not be canonical.
+fn check_tip<S: Store>(store: &mut S, tip: u64) -> Result<()> {
+    let stored = store.units().iter().map(|unit| unit.chain().0.last).max();
+    match stored {
+        Some(stored) if stored > tip.saturating_add(SHORTER_MAX) => {
+            Err(StoreError::AheadOfSource {
+                kind: store.contents().kind,
+                path: store.path().to_owned(),
+                stored,
+                tip,
+            })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -97,6 +97,22 @@ pub enum StoreError {
         /// Genesis of the source.
         source_genesis: B256,
     },
+    /// The source ends far below the store. A node that syncs again, or was restored, has the blocks later.
+    #[error(
+        "{} is {} up to block {stored}, but the source ends at block {tip}; nothing was changed",
+        path.display(),
+        kind.words("an index", "a lake")
+    )]
+    AheadOfSource {
+        /// The kind of the store.
+        kind: StoreKind,
+        /// The directory.
+        path: PathBuf,
+        /// The last block of the store.
+        stored: u64,
+        /// The last block of the source.
+        tip: u64,
+    },
     /// A file of the store is damaged.
     #[error(
         "{} is damaged: {what}; {}",
@@ -205,6 +221,7 @@ impl StoreError {
         match self {
             Self::Options(_)
             | Self::WrongChain { .. }
+            | Self::AheadOfSource { .. }
             | Self::NotAStore {
                 kind: StoreKind::Lake,
                 ..

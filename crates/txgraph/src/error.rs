@@ -362,6 +362,9 @@ impl From<StoreError> for Error {
                 kind: StoreKind::Index,
                 ..
             } => ours.with_hint(Hint::OtherIndex),
+            StoreError::AheadOfSource { .. } => {
+                ours.hint("wait until the node has these blocks, or make the store again")
+            }
             _ if error.is_locked() => {
                 ours.hint("wait until it is finished; queries can run in the meantime")
             }

@@ -15,6 +15,7 @@ use txgraph_transfers::{Indexable, ScanRequest};
 for_both_stores!(
     updates_follow_appends_and_remove_replaced_units,
     pruned_blocks_stay_in_the_store,
+    a_node_that_is_far_behind_removes_nothing,
     a_chain_that_grows_in_every_pass_is_no_reorganization,
 );
 
@@ -49,6 +50,24 @@ fn compare(open: &Open, node: &NodeSource, chance: &mut SmallRng) {
         assert_same(&found, &expected, "following");
         assert_eq!(seen(&report), seen(&expected_report));
     }
+}
+
+fn a_node_that_is_far_behind_removes_nothing(kind: &Kind, name: &str) {
+    let Some((_chain, _live, node)) = live(name, 6, 300) else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let options = options(32);
+    (kind.build)(place.path(), (&node).into(), &options).unwrap();
+    let before = files(place.path());
+    // The same chain, as a node that syncs again has it.
+    let Some((_chain, _live, behind)) = live(name, 6, 20) else {
+        return;
+    };
+    let error = (kind.update)(place.path(), (&behind).into(), &options).unwrap_err();
+    let is_ahead = matches!(error, StoreError::AheadOfSource { stored: 300, .. });
+    assert!(is_ahead, "{error}");
+    assert!(files(place.path()) == before);
 }
 
 fn updates_follow_appends_and_remove_replaced_units(kind: &Kind, name: &str) {
