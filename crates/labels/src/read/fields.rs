@@ -56,7 +56,7 @@ fn normal(name: &str) -> String {
 pub(super) struct Places {
     pub(super) address: Option<usize>,
     name: Option<usize>,
-    category: Option<usize>,
+    pub(super) category: Option<usize>,
     chain: Option<usize>,
     source: Option<usize>,
 }

@@ -96,17 +96,17 @@ fn by_address(object: &Map<String, Value>, category: &str, rows: &mut Rows<'_>) 
                     Value::Object(inner) => Texts::of(inner),
                     _ => Texts::default(),
                 };
-                let words = text(value);
+                let (words, listed) = (text(value), categories(value));
                 let mut cells = texts.cells();
                 cells.address = key;
                 if !value.is_object() {
                     cells.name = &words;
                 }
                 if cells.category.is_empty() {
-                    cells.category = if texts.has_decimals {
-                        "token"
-                    } else {
-                        category
+                    cells.category = match value {
+                        _ if texts.has_decimals => "token",
+                        Value::Array(_) if category.is_empty() => &listed,
+                        _ => category,
                     };
                 }
                 rows.add(&cells, place);
@@ -136,9 +136,15 @@ impl Texts {
     fn of(object: &Map<String, Value>) -> Self {
         let known = |(_, value): &(&String, &Value)| !value.is_null();
         let fields: Vec<_> = object.iter().filter(known).collect();
+        let places = Places::of(fields.iter().map(|(name, _)| name.as_str()));
+        let values = fields.iter().enumerate();
+        let values = values.map(|(at, (_, value))| match Some(at) == places.category {
+            true => categories(value),
+            false => text(value),
+        });
         Self {
-            places: Places::of(fields.iter().map(|(name, _)| name.as_str())),
-            values: fields.iter().map(|(_, value)| text(value)).collect(),
+            values: values.collect(),
+            places,
             has_decimals: object.contains_key("decimals") && object.contains_key("symbol"),
         }
     }
@@ -147,6 +153,17 @@ impl Texts {
         let values = &self.values;
         self.places
             .cells(|at| values.get(at).map_or("", String::as_str))
+    }
+}
+
+/// A value as text; of a list, all words.
+fn categories(value: &Value) -> String {
+    match value {
+        Value::Array(words) => {
+            let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
+            words.join(";")
+        }
+        value => text(value),
     }
 }
 

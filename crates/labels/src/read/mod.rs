@@ -149,13 +149,16 @@ fn is_yaml(text: &str) -> bool {
 struct Cells<'a> {
     address: &'a str,
     name: &'a str,
-    /// In any words.
+    /// In any words, also several.
     category: &'a str,
     /// The chain in the words of the file.
     chain: &'a str,
     /// Where the file has the name from.
     source: &'a str,
 }
+
+/// Characters between the categories in one cell.
+const BETWEEN: [char; 3] = [',', ';', '|'];
 
 /// Collects rows.
 struct Rows<'a> {
@@ -188,8 +191,10 @@ impl<'a> Rows<'a> {
             // An address of a chain with other rules is not wrong.
             _ if !of_chain => self.other_chains += 1,
             Ok(address) => {
-                let label = self.label(cells);
-                self.rows.push(Row { address, label });
+                for category in self.categories(cells.category) {
+                    let label = self.label(cells, category);
+                    self.rows.push(Row { address, label });
+                }
             }
             Err(reason) => self.refuse(&reason, place),
         }
@@ -205,12 +210,25 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn label(&self, cells: &Cells<'_>) -> Label {
+    /// The categories in a cell, of the kinds first that matter more; else that of the file. An exchange may
+    /// be sanctioned.
+    fn categories(&self, cell: &str) -> Vec<String> {
+        let words = cell.split(BETWEEN).map(crate::category::normal);
+        let mut words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        words.sort_by_key(|word| Category::of(word));
+        words.dedup();
+        // A kind says more than a word without one.
+        let kinds = words.partition_point(|word| Category::of(word) != Category::Other);
+        words.truncate(kinds.max(usize::from(kinds == 0 && !words.is_empty())));
+        if words.is_empty() {
+            let of_file = self.category.map(Category::as_str);
+            words.push(of_file.unwrap_or_default().to_owned());
+        }
+        words
+    }
+
+    fn label(&self, cells: &Cells<'_>, category: String) -> Label {
         let file = self.reader.file;
-        let category = match (crate::category::normal(cells.category), self.category) {
-            (word, Some(category)) if word.is_empty() => category.as_str().to_owned(),
-            (word, _) => word,
-        };
         Label {
             name: cells.name.trim().to_owned(),
             category,

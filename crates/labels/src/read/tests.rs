@@ -129,6 +129,18 @@ fn a_header_has_no_address() {
     );
 }
 
+#[test]
+fn several_categories_are_a_label_each() {
+    let lists = [
+        format!("address,name,category\n{A},x,\"binance, exchange;mixer\"\n"),
+        format!(r#"{{"{A}": {{"name": "x", "labels": ["binance", "exchange", "mixer"]}}}}"#),
+    ];
+    for text in lists {
+        let expected = ["aa|x|mixer|l.txt", "aa|x|exchange|l.txt"];
+        assert_eq!(rows("l.txt", &text), expected, "{text}");
+    }
+}
+
 /// A sanction is kept next to every other category.
 #[test]
 fn a_tag_with_two_kinds_has_two_labels() {
