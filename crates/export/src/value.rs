@@ -11,6 +11,9 @@ use crate::{
 use serde::Serialize;
 use std::{borrow::Borrow, io::Write};
 
+/// Whole numbers below are exact in a double.
+const EXACT_MAX: f64 = (1u64 << 53) as f64;
+
 /// Encodes a value of a [`crate::ColumnType::Json`]. Characters that are not seen as they are
 /// (control characters, changes of direction) are escaped.
 ///
@@ -70,8 +73,11 @@ impl ValueText for Value<'_> {
                 push_decimal(out, magnitude.as_limbs());
             }
             Self::F64(number) => {
-                // Writing to a vector cannot fail.
-                let _ = write!(out, "{number}");
+                // Writing to a vector cannot fail. Digits of larger numbers would look exact.
+                let _ = match number.abs() < EXACT_MAX {
+                    true => write!(out, "{number}"),
+                    false => write!(out, "{number:e}"),
+                };
             }
             Self::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Self::Address(address) => push_hex(out, address.as_slice()),

@@ -63,7 +63,10 @@ fn text(column: &dyn Array, row: usize) -> String {
         DataType::LargeUtf8 => column.as_string::<i64>().value(row).to_owned(),
         DataType::UInt32 => column.as_primitive::<UInt32Type>().value(row).to_string(),
         DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
-        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Float64 => match column.as_primitive::<Float64Type>().value(row) {
+            number if number.abs() < 2f64.powi(53) => number.to_string(),
+            number => format!("{number:e}"),
+        },
         DataType::Boolean => column.as_boolean().value(row).to_string(),
         other => panic!("a cell of type {other}"),
     }
