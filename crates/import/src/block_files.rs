@@ -1,8 +1,8 @@
 //! Imported files as stored blocks.
 
 use crate::{
-    Error, Family, ImportedFiles, Role, Table, assemble::assemble, file::ImportedFile,
-    files::is_op_stack, plan, rows::Rows,
+    Error, Family, ImportedFiles, Role, Table, assemble::assemble, coverage::Metadata,
+    file::ImportedFile, files::is_op_stack, plan, rows::Rows,
 };
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
@@ -50,9 +50,21 @@ impl ImportedFiles {
         all
     }
 
+    /// The tables of transfers that txgraph wrote, with what it stated about them.
+    fn written(&self) -> impl Iterator<Item = &Option<Metadata>> {
+        let used = self.used();
+        let own = used.filter(|(_, file)| file.table() == Table::Transfers);
+        own.map(|(number, _)| &self.metadata[number])
+    }
+
+    /// What txgraph stated about the tables of transfers that it wrote.
+    fn stated(&self) -> impl Iterator<Item = &Metadata> {
+        self.written().flatten()
+    }
+
     /// Whether the files contain movements inside of transactions.
     pub fn has_internal(&self) -> bool {
-        self.contents().internal
+        self.contents().internal && self.stated().all(Metadata::has_internal)
     }
 
     /// The tables that the files have instead of tables with movements inside of transactions, and
@@ -192,11 +204,20 @@ impl StoredBlocks for ImportedFiles {
                 reason: "no table has transfers inside of transactions",
             });
         }
-        let has_fees = |file: &ImportedFile| file.table() == Table::Transfers;
-        if request.filter.needs_fees() && !self.used().any(|(_, file)| has_fees(file)) {
+        let has_fees = self.written().next().is_some() && self.stated().all(Metadata::has_fees);
+        if request.filter.needs_fees() && !has_fees {
             return Err(SourceError::Unsupported {
                 what: "a request for fees",
-                reason: "no table of other tools that is read contains them",
+                reason: "only tables of txgraph that were asked for them contain any",
+            });
+        }
+        let chain_id = self.chain.chain_id;
+        let wrapped = request.wrapped_native.resolved(chain_id);
+        let mut stated = self.stated().map(Metadata::wrapped_native);
+        if stated.any(|it| it.resolved(chain_id) != wrapped) {
+            return Err(SourceError::Unsupported {
+                what: "a request with this choice of wrapped coins",
+                reason: "the files were written with another choice",
             });
         }
         match self.split(request) {
@@ -228,8 +249,15 @@ impl StoredBlocks for ImportedFiles {
                 file.dialect.name
             )
         });
+        let asks_more = request.filter.internal || request.filter.needs_fees();
+        let unstated = asks_more && self.written().any(Option::is_none);
+        let unstated = unstated.then(|| {
+            "the files do not state whether they have transfers inside of transactions, and fees"
+                .to_owned()
+        });
         missing
             .into_iter()
+            .chain(unstated)
             .chain(partial)
             .chain(Self::caveats(self).iter().cloned())
             .collect()

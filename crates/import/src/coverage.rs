@@ -1,19 +1,15 @@
 //! The blocks that files cover completely.
 //!
 //! Files of transfers do not show which blocks without rows they cover. Tools state it in file
-//! names, txgraph in the metadata next to its tables, and a table of blocks by its rows. Otherwise
+//! names, txgraph in the metadata of its tables, and a table of blocks by its rows. Otherwise
 //! the user states it; if the user does not either, the blocks between the first and the last row
 //! are taken, and the answer says so.
 
 use crate::{Error, Role, Table, file::ImportedFile};
 use serde::{Deserialize, de::IgnoredAny};
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 use txgraph_base::number;
-use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts};
+use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts, Kind, WrappedNative};
 
 /// Options of `transfers` that select no transfers, or only blocks, which the metadata states.
 const WHOLE: [&str; 8] = [
@@ -36,7 +32,7 @@ pub(crate) struct Coverage {
     pub(crate) caveats: Vec<String>,
 }
 
-/// The metadata that txgraph writes next to CSV and JSONL files.
+/// The metadata that txgraph writes next to CSV and JSONL files, and into Parquet files.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     /// The chain.
@@ -60,9 +56,16 @@ struct Scan {
 }
 
 impl Metadata {
-    /// Reads `FILE.meta.json`, if it exists.
-    pub(crate) fn of(path: &Path) -> Result<Option<Self>, Error> {
-        let mut name = path.as_os_str().to_owned();
+    /// Reads what the file states, or `FILE.meta.json`, if it exists.
+    pub(crate) fn of(file: &ImportedFile) -> Result<Option<Self>, Error> {
+        // Other files of txgraph have other metadata there.
+        if let Some(stated) = file
+            .stated()
+            .and_then(|text| serde_json::from_str(text).ok())
+        {
+            return Ok(Some(stated));
+        }
+        let mut name = file.path.as_os_str().to_owned();
         name.push(".meta.json");
         let path = PathBuf::from(name);
         match fs::read(&path) {
@@ -71,6 +74,35 @@ impl Metadata {
                 .map_err(|error| Error::damaged(&path, error)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io(&path, error)),
+        }
+    }
+
+    /// Whether the query asked for movements inside of transactions.
+    pub(crate) fn has_internal(&self) -> bool {
+        self.command.is_empty() || self.question.get("with-internal") == Some(&true.into())
+    }
+
+    /// Whether the query asked for fees.
+    pub(crate) fn has_fees(&self) -> bool {
+        let kinds = self.question.get("kind").and_then(|it| it.as_array());
+        let words = kinds.into_iter().flatten().filter_map(|it| it.as_str());
+        words.filter_map(|it| it.parse().ok()).any(Kind::is_fee)
+    }
+
+    /// Which contracts the query took for wrapped coins.
+    pub(crate) fn wrapped_native(&self) -> WrappedNative {
+        let Some(choice) = self
+            .question
+            .get("wrapped-native")
+            .and_then(|it| it.as_array())
+        else {
+            return WrappedNative::Auto;
+        };
+        let words: Vec<&str> = choice.iter().filter_map(|it| it.as_str()).collect();
+        match words[..] {
+            ["any"] => WrappedNative::Any,
+            ["none"] => WrappedNative::None,
+            _ => WrappedNative::Only(words.iter().filter_map(|it| it.parse().ok()).collect()),
         }
     }
 

@@ -71,6 +71,14 @@ impl ImportedFile {
         }))
     }
 
+    /// The metadata in the file, if txgraph wrote it.
+    pub(crate) fn stated(&self) -> Option<&str> {
+        match &self.format {
+            Format::Parquet(file) => file.stated(),
+            Format::Csv(_) | Format::Json(_) => None,
+        }
+    }
+
     pub(crate) const fn table(&self) -> Table {
         self.dialect.table
     }

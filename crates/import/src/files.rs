@@ -55,6 +55,8 @@ impl ImportOptions {
 pub struct ImportedFiles {
     pub(crate) family: Family,
     pub(crate) files: Vec<ImportedFile>,
+    /// For each file, what txgraph stated if it wrote the file.
+    pub(crate) metadata: Vec<Option<Metadata>>,
     /// For each file, whether its rows are read.
     pub(crate) used: Vec<bool>,
     pub(crate) chain: ChainInfo,
@@ -133,10 +135,7 @@ impl ImportedFiles {
         skipped: &[PathBuf],
         options: &ImportOptions,
     ) -> Result<Self, Error> {
-        let metadata: Vec<_> = files
-            .iter()
-            .map(|file| Metadata::of(&file.path))
-            .collect::<Result<_, _>>()?;
+        let metadata: Vec<_> = files.iter().map(Metadata::of).collect::<Result<_, _>>()?;
         let chain = chain(path, &files, &metadata, options)?;
         let mut caveats: Vec<_> = files.iter().filter_map(|file| file.doubt.clone()).collect();
         for (file, metadata) in files.iter().zip(&metadata) {
@@ -171,6 +170,7 @@ impl ImportedFiles {
             tables,
             rows_max: plan::unsorted_rows(options.memory_per_thread),
             files,
+            metadata,
             used,
             chain,
             available: coverage.blocks,

@@ -41,15 +41,38 @@ fn tables_of_txgraph_are_read_back() {
         sample.ok(&format!("transfers -q {options} -o {name}"));
         let found = ok(&folder, &format!("csv:{name}"), all);
         assert!(found.stdout == expected, "{name}");
-        // A Parquet file has its metadata inside, where only txgraph looks for it.
-        let undeclared = found.stderr.contains("do not state which blocks");
-        assert_eq!(
-            undeclared,
-            name.ends_with("parquet"),
-            "{name}: {}",
-            found.stderr
-        );
+        assert!(!found.stderr.contains("do not state"), "{name}: {found:?}");
+        // They have what was asked for.
+        for (line, what) in [
+            ("transfers -q --with-internal", "inside of transactions"),
+            (
+                "transfers -q --wrapped-native none",
+                "written with another choice",
+            ),
+        ] {
+            ask(&folder, &format!("csv:{name}"), line)
+                .ended(2)
+                .says(what);
+        }
     }
+    sample.ok("transfers -q -b 3:5 -b 8:9 -o p.parquet");
+    ask(&folder, "csv:p.parquet", "transfers -q -b 5:8").ended(3);
+    sample.write_genesis();
+    let internal = "transfers -q --with-internal";
+    let all = sample.ok(&format!("{internal} --chain genesis.json --format csv"));
+    sample.ok(&format!("{internal} --chain genesis.json -o i.csv"));
+    let read = ok(&folder, "csv:i.csv", &format!("{internal} --format csv"));
+    assert!(read.stdout == all.stdout);
+    let fees = format!("{internal} --kind fee");
+    ask(&folder, "csv:i.csv", &fees)
+        .ended(2)
+        .says("a request for fees");
+    sample.ok(&format!("{fees} --chain genesis.json -o fees.csv"));
+    ok(&folder, "csv:fees.csv", &fees);
+    sample.ok("transfers -q --columns all,value:f64 -o f.csv");
+    ask(&folder, "csv:f.csv", "transfers -q")
+        .ended(1)
+        .says("column value");
     ask(&folder, "csv:t.csv", "transfers -q -o t.csv --overwrite")
         .ended(2)
         .says("is a file of the source");

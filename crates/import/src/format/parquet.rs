@@ -48,6 +48,13 @@ impl Parquet {
         ))
     }
 
+    /// The metadata that txgraph writes into a file.
+    pub(crate) fn stated(&self) -> Option<&str> {
+        let stated = self.metadata.metadata().file_metadata();
+        let mut pairs = stated.key_value_metadata()?.iter();
+        pairs.find(|it| it.key == "txgraph")?.value.as_deref()
+    }
+
     /// One piece for each row group, by the statistics of the column of blocks. Without
     /// statistics, the column is read.
     pub(super) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
