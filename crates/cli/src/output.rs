@@ -153,11 +153,9 @@ impl Terminal {
         } in written
         {
             if let Some(path) = path {
-                let (rows, bytes) = (
-                    number(*rows, "row", "rows"),
-                    number(*bytes, "byte", "bytes"),
-                );
-                self.note(format_args!("wrote {} ({rows}, {bytes})", path.display()));
+                let rows = rows.map(|rows| number(rows, "row", "rows") + ", ");
+                let (rows, bytes) = (rows.unwrap_or_default(), number(*bytes, "byte", "bytes"));
+                self.note(format_args!("wrote {} ({rows}{bytes})", path.display()));
             }
             for note in notes {
                 self.note(format_args!("picture: {note}"));

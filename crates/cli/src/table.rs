@@ -109,9 +109,12 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
         Some(width) => fit(&words, table, rows, begin, usize::from(width), &mut page),
     }
     let more = table.rows.len() - rows;
-    if more > 0 && view.style == Style::Measures {
+    if more > 0 {
         let rows = number(more as u64, "more row", "more rows");
-        page.text += &format!("… and {rows} (--table {})\n", table.id);
+        page.text += &match view.style {
+            Style::Measures => format!("… and {rows} (--table {})\n", table.id),
+            Style::Movements => format!("… and {rows}\n"),
+        };
     }
     page
 }

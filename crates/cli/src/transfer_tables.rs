@@ -92,6 +92,9 @@ pub(crate) fn print(page: &Page, terminal: &Terminal) -> Result<()> {
     Ok(())
 }
 
+/// The line under rows of which there are more.
+pub(crate) const MORE: &str = "… and more\n";
+
 /// Notes that rows were left out, and how to get them.
 pub(crate) fn note_stopped(terminal: &Terminal, what: &str) {
     terminal.note(format_args!(

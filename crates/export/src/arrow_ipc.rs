@@ -175,7 +175,7 @@ mod tests {
         writer.write(&transfers).unwrap();
         let metadata = Metadata::new("transfers", serde_json::json!({}));
         let written = writer.finish(&metadata).unwrap();
-        assert_eq!((written.rows, written.path), (5, None));
+        assert_eq!((written.rows, written.path), (Some(5), None));
         let table = collector.take().unwrap();
         let fields = table.columns.fields().iter();
         let names: Vec<_> = fields.map(|field| field.name().clone()).collect();

@@ -116,5 +116,9 @@ pub fn write_json(value: &impl Serialize, target: &Target, overwrite: bool) -> R
     push_json_pretty(&mut text.buffer, value)?;
     text.buffer.push(b'\n');
     text.end_row()?;
-    text.finish(None)
+    let written = text.finish(None)?;
+    Ok(Written {
+        rows: None,
+        ..written
+    })
 }

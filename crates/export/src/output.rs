@@ -197,7 +197,7 @@ impl Output {
         let mut written = Written {
             path: None,
             metadata_path: None,
-            rows,
+            rows: Some(rows),
             bytes,
             notes: Vec::new(),
         };
@@ -387,7 +387,7 @@ mod tests {
         let written = output.finish(Some(&metadata()), 1).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"hello");
         assert_eq!(names(&folder), ["out.csv", "out.csv.meta.json"]);
-        assert_eq!((written.rows, written.bytes), (1, 5));
+        assert_eq!((written.rows, written.bytes), (Some(1), 5));
         assert_eq!(
             written.metadata_path,
             Some(folder.path().join("out.csv.meta.json"))

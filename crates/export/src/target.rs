@@ -190,8 +190,8 @@ pub struct Written {
     pub path: Option<PathBuf>,
     /// The file next to it with the metadata, for formats that cannot hold it.
     pub metadata_path: Option<PathBuf>,
-    /// The number of rows; of graphs, of edges.
-    pub rows: u64,
+    /// The number of rows; of graphs, of edges. `None`: a document without rows.
+    pub rows: Option<u64>,
     /// The number of bytes before a compression of the file, without the metadata file.
     pub bytes: u64,
     /// Notes on the form of the file that its reader must know: leaves that were folded, a

@@ -91,7 +91,7 @@ pub(crate) fn write(options: &Options) -> Result<()> {
                 for count in counts(rows, prepared.len()) {
                     writer.write(&prepared[..count])?;
                 }
-                Ok(writer.finish(&metadata)?.rows)
+                Ok(writer.finish(&metadata)?.rows.unwrap_or_default())
             })
         }
         What::Dot | What::DotMerged => {
@@ -113,7 +113,7 @@ pub(crate) fn write(options: &Options) -> Result<()> {
             timed(|| {
                 let written =
                     write_graph(&graph, DocumentFormat::Dot, &how, &metadata, &target, true)?;
-                Ok(written.rows)
+                Ok(written.rows.unwrap_or_default())
             })
         }
         What::PolarsCsv => {

@@ -253,7 +253,10 @@ fn show(
             rows > transfer_tables::ROWS_MAX
         }
         TerminalFormat::Tree => {
-            let (text, is_cut) = transfer_tables::tree(graph, &graph.merged_edges()?, &view);
+            let (mut text, is_cut) = transfer_tables::tree(graph, &graph.merged_edges()?, &view);
+            if is_cut {
+                text += transfer_tables::MORE;
+            }
             print_page(&text)?;
             is_cut
         }

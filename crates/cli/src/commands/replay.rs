@@ -285,7 +285,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
             if summary
                 .written
                 .first()
-                .is_some_and(|written| written.rows == 0)
+                .is_some_and(|written| written.rows == Some(0))
             {
                 terminal.note(format_args!(
                     "no native coin moved inside of transactions; transfers of tokens: `txgraph \
@@ -391,11 +391,13 @@ fn show(
     let none: [&std::path::Path; 0] = [];
     let tokens = source.token_list(&none)?.unwrap_or_default();
     let view = transfer_tables::view(&tokens, labels, source.chain()?.chain_id, terminal);
-    transfer_tables::print(
-        &transfer_tables::transfers(&found.transfers, None, &view),
-        terminal,
-    )?;
-    if found.count > found.transfers.len() as u64 {
+    let mut page = transfer_tables::transfers(&found.transfers, None, &view);
+    let has_more = found.count > found.transfers.len() as u64;
+    if has_more {
+        page.text += transfer_tables::MORE;
+    }
+    transfer_tables::print(&page, terminal)?;
+    if has_more {
         transfer_tables::note_stopped(terminal, "transfers");
     }
     Ok(found.summary)

@@ -196,7 +196,10 @@ fn show(
         true => None,
         false => Some(source.initiators(&answer.transfers)?),
     };
-    let page = transfer_tables::transfers(&answer.transfers, initiators.as_ref(), &view);
+    let mut page = transfer_tables::transfers(&answer.transfers, initiators.as_ref(), &view);
+    if answer.has_more {
+        page.text += transfer_tables::MORE;
+    }
     transfer_tables::print(&page, terminal)?;
     if answer.has_more {
         transfer_tables::note_stopped(terminal, "transfers");

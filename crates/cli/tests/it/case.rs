@@ -261,7 +261,11 @@ fn a_failure_leaves_no_answer() {
     let sample = Sample::small();
     sample.ok("case new c");
     for (line, status, why) in [
-        ("case add c -- graph -r 0x12", 2, "no answer is kept"),
+        (
+            "case add c -- graph -r 0x12",
+            2,
+            "the command ended with status 2",
+        ),
         ("case add c -- transfers -b 50:60", 3, "above the tip"),
         (
             "case add c -- serve",

@@ -185,7 +185,7 @@ impl<'a> Picture<'a> {
             order.select_nth_unstable_by_key(widest, |at| (Reverse(arrows[*at].width), *at));
         arrows.iter_mut().for_each(|arrow| arrow.is_labeled = false);
         kept.iter().for_each(|at| arrows[*at].is_labeled = true);
-        let note = "amounts of thin arrows are in tooltips only";
+        let note = "amounts of thin arrows are left out (SVG and HTML have them in tooltips)";
         self.notes.push(note.to_owned());
     }
 

@@ -72,7 +72,7 @@ fn write(format: TableFormat, options: &TransferTableOptions) -> (tempfile::Temp
     values().iter().for_each(|row| writer.push(row).unwrap());
     let metadata = Metadata::new("replay", serde_json::json!({"block": 1}));
     let written = writer.finish(Some(&metadata)).unwrap();
-    assert_eq!(written.rows, 3);
+    assert_eq!(written.rows, Some(3));
     assert_eq!(written.metadata_path.is_some(), format.has_metadata_file());
     if !format.is_text() {
         let path = target.path().unwrap();

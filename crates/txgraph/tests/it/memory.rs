@@ -46,7 +46,7 @@ fn transfers_arrive_in_memory() {
     let expected = source.transfers().collect().unwrap().len();
     let table = collector.take().unwrap();
     assert_eq!(rows(&table), expected);
-    assert_eq!(answer.written[0].rows, expected as u64);
+    assert_eq!(answer.written[0].rows, Some(expected as u64));
     assert!(table.columns.index_of("value_string").is_ok());
     assert!(table.metadata.unwrap().contains("last_block_hash"));
 }

@@ -48,7 +48,7 @@ struct Stats {
 #[derive(Debug, Deserialize)]
 struct Written {
     path: Option<String>,
-    rows: u64,
+    rows: Option<u64>,
 }
 
 /// Runs a command with `folder`, an absolute path, as the folder of its outputs. Standard output
@@ -101,7 +101,7 @@ pub(super) fn run(
             .file_name()?
             .to_str()?
             .to_owned();
-        Some((name, file.rows))
+        Some((name, file.rows?))
     });
     Ok(Finished {
         seconds,
@@ -141,8 +141,5 @@ fn check(status: ExitStatus) -> Result<()> {
         Some(code) => format!("status {code}"),
         None => "a signal".to_owned(),
     };
-    Err(Error::new(
-        kind,
-        format!("the command ended with {status}; no answer is kept"),
-    ))
+    Err(Error::new(kind, format!("the command ended with {status}")))
 }
