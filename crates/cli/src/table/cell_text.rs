@@ -60,9 +60,9 @@ impl<'a> CellText<'a> {
         match self.view.style {
             // An absent token is the native coin.
             Style::Measures if Some(at) == self.token => true,
-            // The amount names every token.
+            // The amount names every token, if someone else than the token says so.
             Style::Movements if Some(at) == self.token => rows.iter().any(|row| match row[at] {
-                Value::Address(address) => !self.is_named_by_symbol(address),
+                Value::Address(address) => !self.is_known_by_symbol(address),
                 _ => false,
             }),
             Style::Movements if Some(at) == self.standard => false,
@@ -134,6 +134,11 @@ impl<'a> CellText<'a> {
     fn is_named_by_symbol(&self, token: Address) -> bool {
         let symbol = self.symbol(token);
         symbol.is_some_and(|symbol| self.names.is_unique(&symbol))
+    }
+
+    fn is_known_by_symbol(&self, token: Address) -> bool {
+        let (tokens, chain_id) = (self.view.tokens, self.view.chain_id);
+        self.is_named_by_symbol(token) && !tokens.is_claim(chain_id, token)
     }
 
     fn label(&self, address: Address) -> Option<String> {

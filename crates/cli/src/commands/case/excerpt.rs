@@ -11,7 +11,7 @@ const ROWS_MAX: usize = 20;
 const LINES_MAX: usize = 80;
 
 /// Columns of transfers that a report shows, in this order.
-const TRANSFERS: [&str; 12] = [
+const TRANSFERS: [&str; 14] = [
     "hop",
     "block_number",
     "block_timestamp",
@@ -22,6 +22,8 @@ const TRANSFERS: [&str; 12] = [
     "amount",
     "value",
     "symbol",
+    "token_address",
+    "token_id",
     "kind",
     "transaction_hash",
 ];

@@ -62,6 +62,16 @@ pub(super) fn run(args: &LabelArgs, context: &Context<'_>) -> Result<()> {
     if args.name.trim().is_empty() {
         return Err(Error::usage("the name of the address is empty"));
     }
+    for (what, text) in [
+        ("name", Some(&args.name)),
+        ("category", args.category.as_ref()),
+    ] {
+        if text.is_some_and(|text| text.chars().any(char::is_control)) {
+            let message =
+                format!("the {what} of the address has a line break or another control character");
+            return Err(Error::usage(message));
+        }
+    }
     let mut case = folder::Folder::open_locked(&args.folder)?;
     let mut file = LabelFile::read(&case.path)?;
     let mut places = [0; COLUMNS.len()];

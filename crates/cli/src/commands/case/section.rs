@@ -57,14 +57,14 @@ pub(super) fn method_row(answer: &Answer, document: Option<&Value>) -> Vec<Strin
 
 /// The section of an answer.
 pub(super) fn section(
-    number: u64,
+    place: u64,
     answer: &Answer,
     folder: &Folder,
     documents: &[(String, Value)],
 ) -> Result<Vec<Part>> {
     let at = folder.at(&answer.name);
     let title = answer.title.clone().unwrap_or_else(|| answer.name.clone());
-    let mut parts = vec![heading(3, &format!("{number}. {title}"))];
+    let mut parts = vec![heading(3, &format!("{place}. {title}"))];
     parts.extend(notes(&folder.notes(Some(&answer.name))));
     parts.push(Part::Lines("Command".into(), command_line(&answer.command)));
     let added = command_line(&answer.added);
@@ -99,10 +99,17 @@ pub(super) fn section(
     parts.extend(others);
     let log = at.join(STDERR);
     let log = fs::read_to_string(&log).map_err(|error| Error::io(&log, error))?;
-    let warnings = log.lines().filter(|line| line.contains("warning: "));
-    let warnings = warnings.collect::<Vec<_>>().join("\n");
-    if !warnings.is_empty() {
-        parts.push(Part::Lines("Warnings".into(), warnings));
+    // They say what the answer lacks.
+    let (notes, more) = excerpt::lines(&log);
+    if !notes.is_empty() {
+        let title = match more {
+            0 => "Notes and warnings".to_owned(),
+            _ => format!(
+                "Notes and warnings; {} more in {STDERR}",
+                number(more as u64, "line", "lines")
+            ),
+        };
+        parts.push(Part::Lines(title, notes));
     }
     parts.extend(method::parts(documents));
     if !answer.inputs.is_empty() {
