@@ -154,6 +154,7 @@ impl<'s> Statement<'s> {
         };
         self.coins(&executed, &mut transfers)?;
         transfers.sort_by_key(Transfer::position);
+        scan.counts.transfers = transfers.len() as u64;
         let accounts: BTreeSet<_> = transfers.iter().map(account_of).collect();
         let (tokens, mut notes) = self.token_balances(blocks, accounts)?;
         if !self.every_block {
@@ -383,9 +384,9 @@ impl<'s> Statement<'s> {
         }
         let unknown = (asked.len() - known.len() + not_asked.len()) as u64;
         if unknown > 0 {
-            let tokens = number(unknown, "token was", "tokens were");
+            let accounts = number(unknown, "account was", "accounts were");
             notes.push(format!(
-                "the transfers of {tokens} not compared with balances: ERC-1155, mints and burns \
+                "{accounts} of a token not compared with balances: ERC-1155 ids, mints and burns \
                  of the zero address, or contracts that do not answer `balanceOf` before and after \
                  the blocks"
             ));
