@@ -198,10 +198,17 @@ impl Shown {
                 ),
             );
             line(
-                "first gas",
+                "signed by",
                 match gas_payer {
-                    Some(payer) if *payer == found.address => "paid by itself".to_owned(),
-                    Some(payer) => format!("paid by {}", self.named(*payer)),
+                    Some(payer) if *payer == found.address => "itself".to_owned(),
+                    Some(payer) => {
+                        let signer = self.named(*payer);
+                        match transfer.token_address {
+                            // A contract can log any transfer.
+                            Some(_) => format!("{signer}, so the address may not have made it"),
+                            None => signer,
+                        }
+                    }
                     None => "not known".to_owned(),
                 },
             );

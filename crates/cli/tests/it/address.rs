@@ -331,7 +331,7 @@ fn profiles_are_readable() {
     for part in [
         "no contract",
         "first funder  0x",
-        "first gas     paid by",
+        "signed by     itself",
         "balances at the end of block ",
         " USD6",
         "Sent to",
