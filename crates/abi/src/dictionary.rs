@@ -4,7 +4,9 @@ use crate::{AbiError, Result, known, words::words};
 use alloy_dyn_abi::{DynSolValue, ErrorExt, EventExt, FunctionExt, JsonAbiExt};
 use alloy_json_abi::{ContractObject, Error, Event, Function};
 use alloy_primitives::{B256, Selector, hex};
+use serde_json::Value;
 use std::{
+    borrow::Cow,
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
@@ -105,7 +107,7 @@ impl Dictionary {
             source,
         })?;
         if text.trim_start().starts_with(['[', '{']) {
-            let object = ContractObject::from_json_with(&text, true);
+            let object = ContractObject::from_json_with(&completed(&text), true);
             let object = object.map_err(|error| AbiError::File {
                 path: path.to_owned(),
                 reason: error.to_string(),
@@ -272,6 +274,28 @@ impl std::fmt::Display for Named {
         }
         f.write_str(")")
     }
+}
+
+/// An ABI in JSON as it is read: events by hand often lack `anonymous`, and explorers answer with the ABI
+/// as a text in `result`.
+fn completed(text: &str) -> Cow<'_, str> {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else {
+        return text.into();
+    };
+    let answer = value.get("result").and_then(Value::as_str);
+    if let Some(inner) = answer.and_then(|inner| serde_json::from_str(inner).ok()) {
+        value = inner;
+    }
+    let items = match &mut value {
+        Value::Array(items) => Some(items),
+        value => value.get_mut("abi").and_then(Value::as_array_mut),
+    };
+    for item in items.into_iter().flatten() {
+        if item["type"] == "event" && item.get("anonymous").is_none() {
+            item["anonymous"] = false.into();
+        }
+    }
+    value.to_string().into()
 }
 
 /// The message of a parser without its picture of the place.
