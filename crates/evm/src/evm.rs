@@ -330,7 +330,7 @@ impl Evm {
             cx.journal.set_nonce(caller, nonce.saturating_add(1));
         }
         let (caller, to) = ((message.caller, caller), message.to.zip(to));
-        let gas = message.gas_limit;
+        let gas = message.gas_limit.min(i64::MAX.cast_unsigned());
         request(&mut cx, caller, to, message.value, &message.input, gas);
         load_code(&mut cx, false)?;
         cx.request.is_static = message.is_static;

@@ -76,7 +76,9 @@ impl<'a> BalanceChecker<'a> {
             let after = engine.discarded_calls(&self.block, &[], &calls)?;
             let outcomes = before.into_iter().zip(after);
             for ((holder, (received, sent)), (before, after)) in holders.into_iter().zip(outcomes) {
-                let Some((before, after)) = balance(before).zip(balance(after)) else {
+                let has_code = before.is_some() || after.is_some();
+                let balances = balance(before).zip(balance(after));
+                let Some((before, after)) = balances.filter(|_| has_code) else {
                     check.unanswered += 1;
                     continue;
                 };

@@ -13,9 +13,10 @@ const DEPTH_MAX: usize = 64;
 ///
 /// Each step of a path is the contract whose code ran, a dot, and the selector of the
 /// function; `create` stands for init code and `fallback` for a call without a selector. A
-/// frame counts its own gas without the gas of the frames it called. The intrinsic gas of
-/// transactions (calldata, access list …) has the path `intrinsic`. Refunds reduce the gas of
-/// the outermost frame, at most to zero.
+/// frame counts its own gas without the gas of the frames it called, before refunds. The intrinsic
+/// gas of transactions (calldata, access list …) has the path `intrinsic`, and what a transaction
+/// pays more because of the floor for its calldata (EIP-7623) the path `floor`. A transaction with
+/// refunds used less than the sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GasProfile {
     gas: BTreeMap<String, u64>,
@@ -32,7 +33,11 @@ impl GasProfile {
         };
         let used = replay.outcome.gas_used;
         let intrinsic = (replay.transaction.gas_limit).saturating_sub(root.gas_limit);
-        self.count("intrinsic", intrinsic.min(used));
+        self.count("intrinsic", intrinsic);
+        self.count(
+            "floor",
+            used.saturating_sub(intrinsic.saturating_add(root.gas_used)),
+        );
         let mut path = String::new();
         // Frames to visit, each with the length of the path before it and its depth.
         let mut open = vec![(0, 0, 0)];
@@ -44,12 +49,10 @@ impl GasProfile {
             if depth < DEPTH_MAX {
                 step(&mut path, frame);
             }
-            let total = if number == 0 {
-                used.saturating_sub(intrinsic)
-            } else {
-                frame.gas_used
-            };
-            self.count(&path, total.saturating_sub(gas_of_children(frames, frame)));
+            let own = frame
+                .gas_used
+                .saturating_sub(gas_of_children(frames, frame));
+            self.count(&path, own);
             let calls = frame.children.iter().rev();
             open.extend(calls.map(|child| (*child, path.len(), depth + 1)));
         }

@@ -2,8 +2,14 @@
 
 use crate::{Error, Result};
 use alloy_primitives::{Address, Bytes, U256};
-use serde::Deserialize;
-use std::{collections::BTreeMap, fs, path::Path};
+use serde::{Deserialize, Deserializer, de};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Debug},
+    fs,
+    marker::PhantomData,
+    path::Path,
+};
 use txgraph_evm::{AccountOverride, Fork, State, StateSource, Transaction};
 
 /// Changes of the state and the transaction, right before a transaction or a call.
@@ -22,13 +28,16 @@ pub struct TransactionOverride {
     /// The sender. The nonce becomes the nonce of this account.
     pub from: Option<Address>,
     /// The account that it calls.
+    #[serde(deserialize_with = "stated")]
     pub to: Option<Address>,
     /// The calldata.
     #[serde(alias = "data")]
     pub input: Option<Bytes>,
     /// The value in wei.
+    #[serde(deserialize_with = "number")]
     pub value: Option<U256>,
     /// The gas limit.
+    #[serde(deserialize_with = "small_number")]
     pub gas: Option<u64>,
 }
 
@@ -36,6 +45,7 @@ pub struct TransactionOverride {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct File {
+    #[serde(deserialize_with = "distinct")]
     state: BTreeMap<Address, FileAccount>,
     transaction: TransactionOverride,
 }
@@ -43,10 +53,103 @@ struct File {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct FileAccount {
+    #[serde(deserialize_with = "number")]
     balance: Option<U256>,
-    nonce: Option<U256>,
+    #[serde(deserialize_with = "small_number")]
+    nonce: Option<u64>,
     code: Option<Bytes>,
-    state_diff: BTreeMap<U256, U256>,
+    #[serde(deserialize_with = "distinct")]
+    state_diff: BTreeMap<Number, Number>,
+}
+
+/// A JSON number, or a text in decimal or hex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Number(U256);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(u64),
+            Text(String),
+        }
+        let text = match Form::deserialize(deserializer) {
+            Ok(Form::Number(number)) => return Ok(Self(U256::from(number))),
+            Ok(Form::Text(text)) => text,
+            Err(_) => {
+                return Err(de::Error::custom(
+                    "a value is neither a whole number nor a text",
+                ));
+            }
+        };
+        let (digits, radix) = match text.strip_prefix("0x") {
+            Some(digits) => (digits, 16),
+            None => (text.as_str(), 10),
+        };
+        let is_digit = |digit: char| digit.is_digit(radix);
+        let is_number = !digits.is_empty() && digits.chars().all(is_digit);
+        let number = U256::from_str_radix(digits, radix.into());
+        match number.ok().filter(|_| is_number) {
+            Some(number) => Ok(Self(number)),
+            None => Err(de::Error::custom(format!(
+                "`{text}` is not a number of at most 256 bits in decimal or after 0x in hex"
+            ))),
+        }
+    }
+}
+
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<U256>, D::Error> {
+    let number = Option::<Number>::deserialize(deserializer)?;
+    Ok(number.map(|Number(number)| number))
+}
+
+fn small_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let small = |number: U256| {
+        let small = u64::try_from(number);
+        small.map_err(|_| de::Error::custom(format!("{number} has more than 64 bits")))
+    };
+    number(deserializer)?.map(small).transpose()
+}
+
+/// A value that is not `null`.
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
+    Address::deserialize(deserializer).map(Some)
+}
+
+/// A map in which each key is stated once, in any spelling.
+fn distinct<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord + Debug,
+    V: Deserialize<'de>,
+{
+    struct Distinct<K, V>(PhantomData<(K, V)>);
+
+    impl<'de, K, V> de::Visitor<'de> for Distinct<K, V>
+    where
+        K: Deserialize<'de> + Ord + Debug,
+        V: Deserialize<'de>,
+    {
+        type Value = BTreeMap<K, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some((key, value)) = entries.next_entry()? {
+                if map.contains_key(&key) {
+                    return Err(de::Error::custom(format!("{key:?} is stated twice")));
+                }
+                map.insert(key, value);
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_map(Distinct(PhantomData))
 }
 
 impl StateOverrides {
@@ -83,17 +186,20 @@ impl StateOverrides {
     }
 
     fn read(text: &[u8]) -> Result<Self, String> {
+        // A list would be taken for the fields in order.
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Err("it is not a JSON object".to_owned());
+        }
         let File { state, transaction } =
             serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let mut accounts = BTreeMap::new();
         for (address, account) in state {
-            let nonce = account.nonce.map(u64::try_from).transpose();
+            let slots = account.state_diff.into_iter();
             let changed = AccountOverride {
                 balance: account.balance,
-                nonce: nonce
-                    .map_err(|_| format!("the nonce of {address} has more than 64 bits"))?,
+                nonce: account.nonce,
                 code: account.code,
-                slots: account.state_diff,
+                slots: slots.map(|(slot, value)| (slot.0, value.0)).collect(),
             };
             accounts.insert(address, changed);
         }
@@ -151,7 +257,7 @@ mod tests {
             "state": {"0x0000000000000000000000000000000000000007": {
                 "balance": "1000", "nonce": 2, "code": "0x6001", "stateDiff": {"0x1": "0x02"}
             }},
-            "transaction": {"data": "0x01", "value": 5}
+            "transaction": {"data": "0x01", "value": 5, "gas": "0x10"}
         }"#;
         let found = StateOverrides::read(text).unwrap();
         let account = &found.accounts[&Address::with_last_byte(7)];
@@ -160,6 +266,7 @@ mod tests {
         assert_eq!(account.slots[&U256::from(1)], U256::from(2));
         assert_eq!(found.transaction.input, Some(Bytes::from_static(&[1])));
         assert_eq!(found.transaction.value, Some(U256::from(5)));
+        assert_eq!(found.transaction.gas, Some(16));
         assert_eq!(
             StateOverrides::read(b"{}").unwrap(),
             StateOverrides::default()
@@ -169,6 +276,13 @@ mod tests {
             br#"{"state": {"0x07": {}}}"#,
             br#"{"state": {"0x0000000000000000000000000000000000000007": {"state": {}}}}"#,
             br#"{"transaction": {"nonce": 1}}"#,
+            // It is not clear what these mean.
+            br#"{"transaction": {"to": null}}"#,
+            b"[]",
+            br#"{"state": {"0x0000000000000000000000000000000000000007": {"balance": "0x"}}}"#,
+            br#"{"state": {"0x0000000000000000000000000000000000000007": {"nonce": ""}}}"#,
+            br#"{"state": {"0x0000000000000000000000000000000000000007": {"stateDiff": {"0x0": "0x1", "0": "0x2"}}}}"#,
+            br#"{"state": {"0x000000000000000000000000000000000000000a": {}, "0x000000000000000000000000000000000000000A": {}}}"#,
         ] {
             assert!(
                 StateOverrides::read(text).is_err(),

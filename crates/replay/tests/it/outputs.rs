@@ -103,7 +103,7 @@ fn token_transfers_are_balanced() {
     assert!(tokens > 300, "{tokens}");
 }
 
-/// The gas of a profile adds up to the gas used.
+/// The gas of a profile adds up to the gas used, before refunds.
 #[test]
 fn gas_profile_contains_all_gas() {
     let [fixture, _] = fixtures::committed();
@@ -118,7 +118,7 @@ fn gas_profile_contains_all_gas() {
         profile.merge(&own);
     });
     let sum: u64 = profile.paths().map(|(_, gas)| gas).sum();
-    // Refunds above the own gas of the outermost frame are not subtracted.
+    // Refunds are not subtracted.
     assert!(
         sum >= gas_used && sum <= gas_used + refunded,
         "{sum} {gas_used} {refunded}"
