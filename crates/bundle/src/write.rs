@@ -6,7 +6,8 @@ use crate::{
 };
 use alloy_primitives::{KECCAK256_EMPTY, U256};
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -53,12 +54,20 @@ impl BundleWriter {
             return Err(failed(io::ErrorKind::AlreadyExists.into()));
         }
         let json = to_json(chain, block, state).map_err(|error| failed(error.into()))?;
-        let bytes = zstd::encode_all(&json[..], ZSTD_LEVEL).map_err(failed)?;
+        let bytes = compressed(&json).map_err(failed)?;
         let part = path.with_extension("part");
         fs::write(&part, bytes).map_err(failed)?;
         fs::rename(&part, &path).map_err(failed)?;
         Ok(path)
     }
+}
+
+/// A frame with a checksum: nothing else proves flat state.
+fn compressed(json: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+    encoder.include_checksum(true)?;
+    encoder.write_all(json)?;
+    encoder.finish()
 }
 
 /// Returns the JSON of a bundle with flat state.
