@@ -21,7 +21,10 @@ use txgraph::{
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CallArgs {
     /// Contract
-    #[arg(value_name = "CONTRACT", conflicts_with = "to")]
+    #[arg(
+        value_name = "CONTRACT", conflicts_with = "to",
+        required_unless_present_any = ["to", "data"]
+    )]
     contract: Option<String>,
 
     /// Function with the types of its arguments and of what it returns

@@ -73,7 +73,10 @@ pub(crate) struct RunArgs {
     bundle: Option<PathBuf>,
 
     /// Index of the transaction in the block of the bundle
-    #[arg(long, value_name = "INDEX", requires = "bundle")]
+    #[arg(
+        long, value_name = "INDEX", requires = "bundle",
+        conflicts_with_all = ["file", "code", "program"]
+    )]
     tx: Option<u32>,
 
     /// Input of the call
@@ -81,6 +84,8 @@ pub(crate) struct RunArgs {
     calldata: Option<Bytes>,
 
     /// Value in wei
+    ///
+    /// A caller that has less gets it, unless an override states its balance.
     #[arg(long, value_name = "WEI", value_parser = parse_wei)]
     value: Option<U256>,
 
@@ -248,6 +253,9 @@ impl Execution {
             Self::Bundled(source, index) => (source, index),
         };
         let block = source.tip()?;
+        if source.default_range()?.first != block {
+            return Err(Error::usage("there are several bundles").hint("name the file of one"));
+        }
         let start = Instant::now();
         let name = TransactionName::Position { block, index };
         let (replay, _) = source.replay().transaction(name).one(inspector)?;
@@ -268,8 +276,9 @@ impl OnState {
         } = self;
         let (_, balances) = source.balances(Some(block), &[(call.caller, None)])?;
         let caller = overrides.accounts.entry(call.caller).or_default();
-        let balance = caller.balance.or(*balances.first().unwrap_or(&None));
-        if balance.unwrap_or_default() < call.value {
+        // An override says what the caller has.
+        let balance = balances.first().copied().flatten().unwrap_or_default();
+        if caller.balance.is_none() && balance < call.value {
             caller.balance = Some(call.value);
         }
         let code = call.state.remove(&call.to).unwrap_or_default().code;

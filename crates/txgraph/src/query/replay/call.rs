@@ -3,7 +3,7 @@
 use crate::{Capability, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_abi::Method;
-use txgraph_evm::{Inspector, InvalidTransaction, Message, Outcome, Status};
+use txgraph_evm::{Inspector, InvalidTransaction, Message, Outcome, Status, is_precompile};
 use txgraph_replay::{StateOverrides, revert_reason};
 
 /// The gas of a call without a limit of its own, as in nodes.
@@ -38,14 +38,17 @@ impl Source {
     }
 
     /// Whether a call to this address at the end of a block executes nothing: it has no code, and
-    /// is not in the range of precompiled contracts. False if the source does not show it.
+    /// is not a precompiled contract there. False if the source does not show it.
     ///
     /// # Errors
     ///
     /// If the state cannot be read.
     pub fn has_nothing_to_call(&self, address: Address, block: u64) -> Result<bool> {
         if address[..18].iter().all(|byte| *byte == 0) {
-            return Ok(false);
+            let rules = self.node(Capability::State)?.rules_for_calls()?;
+            if is_precompile(rules.at(&self.header(block)?).fork, &address) {
+                return Ok(false);
+            }
         }
         let contracts = self.contracts_among(&[address], Some(block))?;
         Ok(contracts.is_some_and(|contracts| contracts.is_empty()))

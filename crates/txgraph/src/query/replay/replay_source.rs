@@ -223,6 +223,7 @@ impl Replay<'_> {
             Ok(replayed.map(|replayed| (file.clone(), replayed)))
         };
         let mut distinct = DistinctBlocks::default();
+        let mut replayed_blocks = Vec::new();
         in_order(control, files, replay, |replayed| {
             let Some((
                 file,
@@ -235,6 +236,7 @@ impl Replay<'_> {
             else {
                 return Ok(());
             };
+            replayed_blocks.push(BlockRange::one(block.number));
             // Each file is verified, but rows of one block are not listed twice, nor rows of two chains together.
             if !self.verify_only && !distinct.add(&rules, (block.number, block.hash), &file)? {
                 return Ok(());
@@ -245,9 +247,13 @@ impl Replay<'_> {
             self.source.check_interrupted()?;
             each(&block)
         })?;
-        match summary.report.blocks {
-            0 => Err(Error::unavailable("no bundle contains one of these blocks")),
-            _ => Ok(summary),
+        let missing = blocks.map(|blocks| blocks.subtract(&BlockRanges::new(replayed_blocks)));
+        match missing.filter(|missing| !missing.is_empty()) {
+            Some(missing) => Err(Error::unavailable(format!(
+                "no bundle contains blocks {missing}"
+            ))),
+            None if summary.report.blocks == 0 => Err(Error::unavailable("there is no bundle")),
+            None => Ok(summary),
         }
     }
 
