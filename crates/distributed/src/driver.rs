@@ -286,8 +286,11 @@ fn answer(
             on.to_block.unwrap_or(all.last),
         );
         let none = || {
-            let last = on.to_block.unwrap_or(all.last);
-            Error::Usage(format!("the last block, {last}, is before the first"))
+            let (first, last) = (on.from_block.unwrap_or(all.first), on.to_block);
+            Error::Usage(match last {
+                Some(last) => format!("the last block, {last}, is before the first, {first}"),
+                None => format!("the first block, {first}, is after the tip, {}", all.last),
+            })
         };
         let blocks = blocks.ok_or_else(none)?;
         if !on.quiet {
@@ -507,7 +510,11 @@ fn describe(name: &str, step: &Step) -> String {
 
 fn print(line: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}").map_err(|error| Error::io(Path::new("standard output"), error))
+    match writeln!(out, "{line}") {
+        // The reader has enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(|error| Error::io(Path::new("standard output"), error)),
+    }
 }
 
 #[cfg(test)]

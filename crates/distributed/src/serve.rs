@@ -104,6 +104,7 @@ pub(crate) fn chunk(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(),
         _ => read(task, chunk, to),
     };
     done.map_err(|stop| {
+        let is_interrupted = matches!(stop, Stop::Scan(SourceError::Interrupted));
         let (kind, message) = match stop {
             Stop::Ask(error) => (kind_of(&error), with_advice(&error)),
             Stop::Scan(error) => {
@@ -114,7 +115,11 @@ pub(crate) fn chunk(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(),
             Stop::Chain(message) => (RefusalKind::Options, message),
         };
         let executor = executor_name();
-        tracing::error!(blocks = %chunk.blocks, "{message}");
+        match is_interrupted {
+            // The query has all rows that it wants.
+            true => tracing::debug!(blocks = %chunk.blocks, "{message}"),
+            false => tracing::error!(blocks = %chunk.blocks, "{message}"),
+        }
         let message = format!("blocks {}: {message}", chunk.blocks);
         Refusal {
             executor,

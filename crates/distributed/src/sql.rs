@@ -8,10 +8,14 @@ use crate::{
     wire::Mode,
 };
 use datafusion::{
-    common::tree_node::{TreeNode, TreeNodeRecursion},
+    arrow::datatypes::DataType,
+    common::{
+        ScalarValue,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
     error::DataFusionError,
     execution::context::SQLOptions,
-    logical_expr::{Expr, LogicalPlan},
+    logical_expr::{Expr, ExprSchemable, LogicalPlan},
     physical_plan::ExecutionPlan,
     prelude::SessionContext,
 };
@@ -56,6 +60,7 @@ fn plan(driver: &Driver, table: TransfersTable, sql: &str) -> Result<Arc<dyn Exe
     runtime.block_on(async {
         let frame = context.sql_with_options(sql, queries).await;
         let frame = frame.map_err(|error| Error::Usage(error.to_string()))?;
+        check_lengths(frame.logical_plan())?;
         // Alone, it becomes a sum of groups.
         let optimized = frame.clone().into_optimized_plan();
         if has_distinct_sum(&optimized.map_err(planning_error)?)? {
@@ -79,6 +84,47 @@ fn planning_error(error: DataFusionError) -> Error {
             ))
         }
         _ => error.into(),
+    }
+}
+
+/// Refuses to compare a column with bytes of another length: a part of an address is equal to none.
+fn check_lengths(plan: &LogicalPlan) -> Result<()> {
+    let mut wrong = None;
+    plan.apply_with_subqueries(|node| {
+        let length = |expr: &Expr| {
+            let inputs = node.inputs().into_iter();
+            let mut types = inputs.filter_map(|input| expr.get_type(input.schema()).ok());
+            types.find_map(|it| match it {
+                DataType::FixedSizeBinary(length) => usize::try_from(length).ok(),
+                _ => None,
+            })
+        };
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                let pairs: Vec<(&Expr, &Expr)> = match expr {
+                    Expr::BinaryExpr(it) => vec![(&it.left, &it.right), (&it.right, &it.left)],
+                    Expr::InList(it) => it.list.iter().map(|item| (&*it.expr, item)).collect(),
+                    Expr::Between(it) => vec![(&it.expr, &it.low), (&it.expr, &it.high)],
+                    _ => Vec::new(),
+                };
+                for (column, literal) in pairs {
+                    let Expr::Literal(ScalarValue::Binary(Some(bytes)), _) = literal else {
+                        continue;
+                    };
+                    let wanted = length(column).filter(|wanted| *wanted != bytes.len());
+                    if let Some(wanted) = wanted {
+                        wrong = Some((column.to_string(), wanted, bytes.len()));
+                    }
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    match wrong {
+        Some((column, wanted, found)) => Err(Error::Usage(format!(
+            "{column} has {wanted} bytes, and X'…' has {found}"
+        ))),
+        None => Ok(()),
     }
 }
 
