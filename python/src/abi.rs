@@ -2,11 +2,11 @@
 
 use crate::{errors::raise, values::integer};
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::PyTypeError,
     prelude::*,
     types::{PyBool, PyBytes, PyInt, PyList, PyTuple},
 };
-use txgraph::{AbiType, AbiValue, Address, B256, Method};
+use txgraph::{AbiType, AbiValue, Address, B256, Error, Method};
 
 /// The calldata of a function with arguments.
 pub(crate) fn calldata(
@@ -32,7 +32,10 @@ fn from_python(
     kind: &AbiType,
     name: &dyn Fn() -> String,
 ) -> PyResult<AbiValue> {
-    let wrong = || PyValueError::new_err(format!("{}: {value} is not of type {kind}", name()));
+    let wrong = || {
+        let text = format!("{}: {value} is not of type {kind}", name());
+        raise(value.py(), &Error::usage(text))
+    };
     let coerced = |text: &str| kind.coerce_str(text).map_err(|_| wrong());
     if let Ok(text) = value.extract::<String>() {
         return match kind {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import numbers
 import operator
 import os
@@ -46,7 +47,7 @@ def _time(name: str, value: datetime.datetime) -> str:
     return value.isoformat(timespec="seconds")
 
 
-def _items(name: str, value: Any) -> List[Any]:
+def items(name: str, value: Any) -> List[Any]:
     """One value or several. None at all is a mistake: the native part takes it for no condition."""
     if isinstance(value, (str, bytes, bytearray, memoryview, os.PathLike)):
         return [value]
@@ -62,7 +63,7 @@ def _items(name: str, value: Any) -> List[Any]:
 
 def texts(name: str, value: Any) -> List[str]:
     """One value or several. ``None`` is none."""
-    return [] if value is None else [text(name, item) for item in _items(name, value)]
+    return [] if value is None else [text(name, item) for item in items(name, value)]
 
 
 def blocks(name: str, value: Any) -> List[str]:
@@ -70,7 +71,7 @@ def blocks(name: str, value: Any) -> List[str]:
     if value is None:
         return []
     found = []
-    for item in [value] if isinstance(value, (range, slice)) else _items(name, value):
+    for item in [value] if isinstance(value, (range, slice)) else items(name, value):
         if isinstance(item, slice):
             item = range(item.start or 0, item.stop, item.step or 1)
         if isinstance(item, range):
@@ -105,6 +106,8 @@ def flag(name: str, value: Any) -> bool:
 def _real(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} is a number, not of type {type(value).__name__}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is a finite number, not {value}")
     return float(value)
 
 
