@@ -287,8 +287,8 @@ pub(crate) struct SearchArgs {
 
     /// Do not expand addresses with more counterparties
     ///
-    /// They are in the result. Counterparties in the direction of the search count: receivers for
-    /// `out`, senders for `in`.
+    /// They are in the result; roots are always expanded. Counterparties in the direction of the
+    /// search count: receivers for `out`, senders for `in`.
     #[arg(long, value_name = "N")]
     max_degree: Option<u32>,
 
