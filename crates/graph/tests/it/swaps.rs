@@ -180,7 +180,10 @@ fn a_swap_that_is_not_clear_is_followed_back_to_the_senders() {
     let both = "c>p@U | a>p:1@T a>p:2@W p>a:3@U | a>b@U";
     assert_eq!(back(both, "b", "U"), "cp3 pa2 ab1 0/1");
     // Not for transfers to oneself and of nothing.
-    assert_eq!(back("a>b:1@T b>b@U c>b:0@U a>p@W p>a@V", "b", "U"), "bb1 cb1 0/0");
+    assert_eq!(
+        back("a>b:1@T b>b@U c>b:0@U a>p@W p>a@V", "b", "U"),
+        "bb1 cb1 0/0"
+    );
     // It counts where someone only gets something, too.
     let paid = "c>p@U | a>p:5@T p>b:7@U p>c:1@V";
     assert_eq!(back(paid, "b", "U"), "cp2 pb1 0/1");
