@@ -128,7 +128,7 @@ found peel-chain,1,0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
 
 say "Who is this?"
 ask address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
-found "no contract" "first funder" "first gas     paid by" "0 USD6"
+found "no contract" "first funder" "signed by" "0 USD6"
 ask address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c
 found "contract of " "created       by contract 0x8De63d32c77eC42Df0c62faF7CFbD783f1E94014"
 
