@@ -58,7 +58,7 @@ def open(
 
     settings = {
         "source": path("source", source),
-        "join": [path("join", one) for one in _options.items("join", join)],
+        "join": [path("join", one) for one in ([join] if isinstance(join, (str, os.PathLike)) else join)],
         "head": head,
         "index": path("index", index),
         "threads": _options.integer("threads", threads),

@@ -47,7 +47,7 @@ def _time(name: str, value: datetime.datetime) -> str:
     return value.isoformat(timespec="seconds")
 
 
-def items(name: str, value: Any) -> List[Any]:
+def _items(name: str, value: Any) -> List[Any]:
     """One value or several. None at all is a mistake: the native part takes it for no condition."""
     if isinstance(value, (str, bytes, bytearray, memoryview, os.PathLike)):
         return [value]
@@ -63,7 +63,7 @@ def items(name: str, value: Any) -> List[Any]:
 
 def texts(name: str, value: Any) -> List[str]:
     """One value or several. ``None`` is none."""
-    return [] if value is None else [text(name, item) for item in items(name, value)]
+    return [] if value is None else [text(name, item) for item in _items(name, value)]
 
 
 def blocks(name: str, value: Any) -> List[str]:
@@ -71,7 +71,7 @@ def blocks(name: str, value: Any) -> List[str]:
     if value is None:
         return []
     found = []
-    for item in [value] if isinstance(value, (range, slice)) else items(name, value):
+    for item in [value] if isinstance(value, (range, slice)) else _items(name, value):
         if isinstance(item, slice):
             item = range(item.start or 0, item.stop, item.step or 1)
         if isinstance(item, range):
