@@ -9,8 +9,9 @@
 //! Every result has a total order and is the same for equal graphs. Sums are exact. Only
 //! shares and means are rounded, each once.
 //!
-//! Modules, each using only those before it: ratio, scc, serial, value, table, components, concentration,
-//! degree, cycles, pairs, volume, patterns, rank, taint, summary, tokens, partitioned.
+//! Modules, each using only those before it: ratio, scc, serial, transfer_json, value,
+//! concentration, table, tokens, components, cycles, degree, pairs, patterns, rank, taint, summary,
+//! volume, partitioned.
 
 mod components;
 mod concentration;

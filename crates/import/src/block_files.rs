@@ -57,7 +57,7 @@ impl ImportedFiles {
         own.map(|(number, _)| &self.metadata[number])
     }
 
-    /// What txgraph stated about the tables of transfers that it wrote.
+    /// The statements of txgraph about the tables of transfers that it wrote.
     fn stated(&self) -> impl Iterator<Item = &Metadata> {
         self.written().flatten()
     }

@@ -210,8 +210,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The categories in a cell, of the kinds first that matter more; else that of the file. An exchange may
-    /// be sanctioned.
+    /// The categories in a cell, of the kinds first that matter more; else the category that the
+    /// file states. An exchange may be sanctioned.
     fn categories(&self, cell: &str) -> Vec<String> {
         let words = cell.split(BETWEEN).map(crate::category::normal);
         let mut words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
