@@ -219,7 +219,9 @@ impl<'a> Rows<'a> {
         words.dedup();
         // A kind says more than a word without one.
         let kinds = words.partition_point(|word| Category::of(word) != Category::Other);
-        words.truncate(kinds.max(usize::from(kinds == 0 && !words.is_empty())));
+        if kinds > 0 {
+            words.truncate(kinds);
+        }
         if words.is_empty() {
             let of_file = self.category.map(Category::as_str);
             words.push(of_file.unwrap_or_default().to_owned());

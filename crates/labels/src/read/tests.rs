@@ -139,6 +139,11 @@ fn several_categories_are_a_label_each() {
         let expected = ["aa|x|mixer|l.txt", "aa|x|exchange|l.txt"];
         assert_eq!(rows("l.txt", &text), expected, "{text}");
     }
+    let text = format!("address,name,category\n{A},x,\"gambling;cold\"\n");
+    assert_eq!(
+        rows("l.txt", &text),
+        ["aa|x|gambling|l.txt", "aa|x|cold|l.txt"]
+    );
 }
 
 /// A sanction is kept next to every other category.
