@@ -97,6 +97,14 @@ string_enum! {
 }
 
 impl TokenStandard {
+    /// The standard of a fungible token, or of the native coin.
+    pub const fn of_fungible(token: Option<Address>) -> Self {
+        match token {
+            Some(_) => Self::Erc20,
+            None => Self::Native,
+        }
+    }
+
     /// Whether equal amounts of a token are the same: of ERC-20 tokens and of the native coin.
     pub const fn is_fungible(self) -> bool {
         matches!(self, Self::Erc20 | Self::Native)

@@ -183,17 +183,11 @@ impl Spenders {
         let used: BTreeMap<Position, &Granted> = used.collect();
         let rows = used.values().map(|it| {
             let (owner, asset) = history.address_and_asset(it.account);
-            let granted = Movement {
-                position: it.position,
-                from: it.account,
-                to: it.account,
-                value: it.amount,
-                kind: Kind::Transfer,
-            };
             let parties = [history.addresses.value(owner), spender];
+            let moved = (parties, history.token(asset));
             Evidence {
                 role: "approval",
-                transfer: transfer(granted, parties, history.token(asset)),
+                transfer: transfer(it.position, Kind::Transfer, moved, it.amount),
             }
         });
         rows.collect()

@@ -4,9 +4,9 @@ use super::{
     finding::{Evidence, Finding, Found, HUB_COUNTERPARTIES, HUB_TRANSFERS},
     movement::{Movement, Trade, trades},
 };
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use txgraph_graph::{Csr, Interner, SearchError};
-use txgraph_transfers::{TokenStandard, Transfer};
+use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
 
 /// All transfers. Numbers of transfers ascend in the order of the chain.
 #[derive(Debug)]
@@ -257,7 +257,7 @@ impl History {
             address: self.addresses.value(found.address),
             other_address: found.other.map(|address| self.addresses.value(address)),
             token_address,
-            token_standard: standard(token_address),
+            token_standard: TokenStandard::of_fungible(token_address),
             amount: found.amount,
             addresses,
             first_block: evidence.first().map_or(0, |it| it.transfer.block_number),
@@ -275,21 +275,22 @@ impl History {
         let parties = [from, to].map(|address| self.addresses.value(address));
         Evidence {
             role,
-            transfer: transfer(*movement, parties, self.assets.value(asset)),
+            transfer: transfer(
+                movement.position,
+                movement.kind,
+                (parties, self.assets.value(asset)),
+                movement.value,
+            ),
         }
     }
 }
 
 /// A fungible transfer, of which the time and the hash of the transaction are not known.
 pub(super) fn transfer(
-    Movement {
-        position,
-        value,
-        kind,
-        ..
-    }: Movement,
-    [from_address, to_address]: [Address; 2],
-    token_address: Option<Address>,
+    position: Position,
+    kind: Kind,
+    ([from_address, to_address], token_address): ([Address; 2], Option<Address>),
+    value: U256,
 ) -> Transfer {
     Transfer {
         block_number: position.block,
@@ -303,15 +304,7 @@ pub(super) fn transfer(
         to_address,
         value,
         token_id: None,
-        token_standard: standard(token_address),
+        token_standard: TokenStandard::of_fungible(token_address),
         kind,
-    }
-}
-
-/// The standard of a fungible token.
-pub(super) const fn standard(token_address: Option<Address>) -> TokenStandard {
-    match token_address {
-        Some(_) => TokenStandard::Erc20,
-        None => TokenStandard::Native,
     }
 }

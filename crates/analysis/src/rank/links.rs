@@ -204,10 +204,7 @@ const fn token_of(transfer: &Transfer) -> Token {
 
 /// The token of a swap.
 const fn fungible(contract: Option<Address>) -> Token {
-    let standard = match contract {
-        Some(_) => TokenStandard::Erc20,
-        None => TokenStandard::Native,
-    };
+    let standard = TokenStandard::of_fungible(contract);
     (contract, standard, None)
 }
 

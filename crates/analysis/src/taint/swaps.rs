@@ -149,10 +149,7 @@ impl Swaps {
                 .or_insert_with(|| TaintSink {
                     address,
                     token_address,
-                    token_standard: match token_address {
-                        Some(_) => TokenStandard::Erc20,
-                        None => TokenStandard::Native,
-                    },
+                    token_standard: TokenStandard::of_fungible(token_address),
                     token_id: None,
                     amount: AmountSum::ZERO,
                     end: TaintEnd::Swapped,
