@@ -37,7 +37,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
         }
         Hint::IgnoreChecksum => {
             "mixed case is a checksum: check for a typing error, write the address in lower case, \
-             or pass --allow-bad-checksum to a command that searches"
+             or pass --allow-bad-checksum to a command that has it"
         }
         Hint::ListBlocks => "`txgraph info` lists the blocks that exist",
         Hint::AllowPartial { newest } => {
