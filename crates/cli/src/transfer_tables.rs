@@ -92,8 +92,22 @@ pub(crate) fn print(page: &Page, terminal: &Terminal) -> Result<()> {
     Ok(())
 }
 
-/// The line under rows of which there are more.
-pub(crate) const MORE: &str = "… and more\n";
+/// Prints the first of some rows, under which it says whether there are more.
+pub(crate) fn print_first(
+    mut page: Page,
+    has_more: bool,
+    what: &str,
+    terminal: &Terminal,
+) -> Result<()> {
+    if has_more {
+        page.text += "… and more\n";
+    }
+    print(&page, terminal)?;
+    if has_more {
+        note_stopped(terminal, what);
+    }
+    Ok(())
+}
 
 /// Notes that rows were left out, and how to get them.
 pub(crate) fn note_stopped(terminal: &Terminal, what: &str) {

@@ -5,8 +5,9 @@ use crate::{
     args::{ColumnArgs, OutputArgs, SearchArgs, TokenListArgs, graph_formats},
     cluster::ClusterArgs,
     exit, hints,
-    output::{Terminal, limit_words, number, print_page},
+    output::{Terminal, limit_words, number},
     output_folder,
+    table::Page,
     transfer_tables::{self, TerminalFormat},
 };
 use clap::Args;
@@ -244,25 +245,24 @@ fn show(
     let labels = transfer_tables::labels(graph);
     let chain_id = graph.chain.chain_id;
     let view = transfer_tables::view(tokens, &labels, chain_id, terminal);
-    let is_cut = match form {
+    match form {
         TerminalFormat::Table => {
             let merged = query.merge.then(|| graph.merged_edges()).transpose()?;
             let page = transfer_tables::graph(graph, merged.as_deref(), &view);
             transfer_tables::print(&page, terminal)?;
             let rows = merged.map_or(graph.graph.edge_count(), |edges| edges.len());
-            rows > transfer_tables::ROWS_MAX
+            if rows > transfer_tables::ROWS_MAX {
+                transfer_tables::note_stopped(terminal, "rows");
+            }
+            Ok(())
         }
         TerminalFormat::Tree => {
-            let (mut text, is_cut) = transfer_tables::tree(graph, &graph.merged_edges()?, &view);
-            if is_cut {
-                text += transfer_tables::MORE;
-            }
-            print_page(&text)?;
-            is_cut
+            let (text, is_cut) = transfer_tables::tree(graph, &graph.merged_edges()?, &view);
+            let page = Page {
+                text,
+                ..Page::default()
+            };
+            transfer_tables::print_first(page, is_cut, "rows", terminal)
         }
-    };
-    if is_cut {
-        transfer_tables::note_stopped(terminal, "rows");
     }
-    Ok(())
 }

@@ -391,15 +391,9 @@ fn show(
     let none: [&std::path::Path; 0] = [];
     let tokens = source.token_list(&none)?.unwrap_or_default();
     let view = transfer_tables::view(&tokens, labels, source.chain()?.chain_id, terminal);
-    let mut page = transfer_tables::transfers(&found.transfers, None, &view);
+    let page = transfer_tables::transfers(&found.transfers, None, &view);
     let has_more = found.count > found.transfers.len() as u64;
-    if has_more {
-        page.text += transfer_tables::MORE;
-    }
-    transfer_tables::print(&page, terminal)?;
-    if has_more {
-        transfer_tables::note_stopped(terminal, "transfers");
-    }
+    transfer_tables::print_first(page, has_more, "transfers", terminal)?;
     Ok(found.summary)
 }
 

@@ -196,14 +196,8 @@ fn show(
         true => None,
         false => Some(source.initiators(&answer.transfers)?),
     };
-    let mut page = transfer_tables::transfers(&answer.transfers, initiators.as_ref(), &view);
-    if answer.has_more {
-        page.text += transfer_tables::MORE;
-    }
-    transfer_tables::print(&page, terminal)?;
-    if answer.has_more {
-        transfer_tables::note_stopped(terminal, "transfers");
-    }
+    let page = transfer_tables::transfers(&answer.transfers, initiators.as_ref(), &view);
+    transfer_tables::print_first(page, answer.has_more, "transfers", terminal)?;
     let is_indexed = source.is_indexed(prepared.request());
     terminal.scanned(&answer.scan, start.elapsed(), is_indexed);
     Ok(())
