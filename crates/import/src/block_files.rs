@@ -1,8 +1,8 @@
 //! Imported files as stored blocks.
 
 use crate::{
-    Error, Family, ImportedFiles, Role, Table, assemble::assemble, coverage::Metadata,
-    file::ImportedFile, files::is_op_stack, plan, rows::Rows,
+    Error, Family, ImportedFiles, Role, Table, assemble::assemble, file::ImportedFile,
+    files::is_op_stack, metadata::Metadata, plan, rows::Rows,
 };
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
@@ -179,6 +179,7 @@ fn contents_of(file: &ImportedFile, has_receipts: bool) -> Contents {
         Table::Chosen => Contents {
             erc20: file.has(Role::Token),
             erc721: file.has(Role::TokenId),
+            erc1155: file.has(Role::TokenId) && file.has(Role::Value),
             native: true,
             withdrawals: true,
             ..none
@@ -243,11 +244,24 @@ impl StoredBlocks for ImportedFiles {
         let is_decoded = |file: &ImportedFile| matches!(file.table(), Table::Erc20 | Table::Erc721);
         let decoded = self.used().find(|(_, file)| is_decoded(file));
         let partial = decoded.filter(|_| present.contains(&ERC20));
-        let partial = partial.map(|(_, file)| {
-            format!(
-                "{} has no wrapped coins and no events without indexed addresses; logs do",
-                file.dialect.name
-            )
+        let has_positions = self
+            .used()
+            .any(|(_, file)| file.rows() > 0 && file.has(Role::TransactionIndex));
+        let partial = partial.into_iter().flat_map(|(_, file)| {
+            let name = file.dialect.name;
+            let is_etl = file.dialect.family == Family::Etl;
+            let lacking =
+                format!("{name} has no wrapped coins and no events without indexed addresses; logs do");
+            // Its exporter takes every log with four words for an ERC-20 transfer.
+            let mixed = is_etl.then(|| {
+                format!("transfers of ERC-721 are in {name} with their token ID as amount")
+            });
+            let unnumbered = (!has_positions).then(|| {
+                format!(
+                    "positions of transactions are not in {name}: they are numbered by their first log"
+                )
+            });
+            [Some(lacking), mixed, unnumbered].into_iter().flatten()
         });
         let asks_more = request.filter.internal || request.filter.needs_fees();
         let unstated = asks_more && self.written().any(Option::is_none);
@@ -302,7 +316,7 @@ impl StoredBlocks for ImportedFiles {
                             from: format!("before row {}", row.number + 1),
                         });
                     }
-                    rows.push(file, number, row, chunk, &request.filter)
+                    rows.push(file, number, piece, row, chunk, &request.filter)
                 })?;
             }
         }

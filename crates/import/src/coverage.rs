@@ -5,23 +5,9 @@
 //! the user states it; if the user does not either, the blocks between the first and the last row
 //! are taken, and the answer says so.
 
-use crate::{Error, Role, Table, file::ImportedFile};
-use serde::{Deserialize, de::IgnoredAny};
-use std::{collections::BTreeMap, fs, path::PathBuf};
-use txgraph_base::number;
-use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, DecodeCounts, Kind, WrappedNative};
-
-/// Options of `transfers` that select no transfers, or only blocks, which the metadata states.
-const WHOLE: [&str; 8] = [
-    "allow-partial",
-    "blocks",
-    "columns",
-    "labels",
-    "since",
-    "until",
-    "with-internal",
-    "wrapped-native",
-];
+use crate::{Error, Role, Table, file::ImportedFile, metadata::Metadata};
+use std::collections::BTreeMap;
+use txgraph_transfers::{BlockRange, BlockRanges};
 
 /// The coverage of a set of files.
 #[derive(Debug, Default)]
@@ -30,116 +16,6 @@ pub(crate) struct Coverage {
     pub(crate) blocks: BlockRanges,
     /// Restrictions of the results, in words.
     pub(crate) caveats: Vec<String>,
-}
-
-/// The metadata that txgraph writes next to CSV and JSONL files, and into Parquet files.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Metadata {
-    /// The chain.
-    pub(crate) chain: Option<ChainInfo>,
-    #[serde(default)]
-    command: String,
-    #[serde(default)]
-    limits: Vec<IgnoredAny>,
-    /// The options of the query.
-    #[serde(default)]
-    question: BTreeMap<String, serde_json::Value>,
-    scan: Scan,
-}
-
-#[derive(Debug, Deserialize)]
-struct Scan {
-    covered: BlockRanges,
-    #[serde(default)]
-    caveats: Vec<String>,
-    counts: Option<DecodeCounts>,
-}
-
-impl Metadata {
-    /// Reads what the file states, or `FILE.meta.json`, if it exists.
-    pub(crate) fn of(file: &ImportedFile) -> Result<Option<Self>, Error> {
-        // Other files of txgraph have other metadata there.
-        if let Some(stated) = file
-            .stated()
-            .and_then(|text| serde_json::from_str(text).ok())
-        {
-            return Ok(Some(stated));
-        }
-        let mut name = file.path.as_os_str().to_owned();
-        name.push(".meta.json");
-        let path = PathBuf::from(name);
-        match fs::read(&path) {
-            Ok(text) => serde_json::from_slice(&text)
-                .map(Some)
-                .map_err(|error| Error::damaged(&path, error)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(&path, error)),
-        }
-    }
-
-    /// Whether the query asked for movements inside of transactions.
-    pub(crate) fn has_internal(&self) -> bool {
-        self.command.is_empty() || self.question.get("with-internal") == Some(&true.into())
-    }
-
-    /// Whether the query asked for fees.
-    pub(crate) fn has_fees(&self) -> bool {
-        let kinds = self.question.get("kind").and_then(|it| it.as_array());
-        let words = kinds.into_iter().flatten().filter_map(|it| it.as_str());
-        words.filter_map(|it| it.parse().ok()).any(Kind::is_fee)
-    }
-
-    /// Which contracts the query took for wrapped coins.
-    pub(crate) fn wrapped_native(&self) -> WrappedNative {
-        let Some(choice) = self
-            .question
-            .get("wrapped-native")
-            .and_then(|it| it.as_array())
-        else {
-            return WrappedNative::Auto;
-        };
-        let words: Vec<&str> = choice.iter().filter_map(|it| it.as_str()).collect();
-        match words[..] {
-            ["any"] => WrappedNative::Any,
-            ["none"] => WrappedNative::None,
-            _ => WrappedNative::Only(words.iter().filter_map(|it| it.parse().ok()).collect()),
-        }
-    }
-
-    /// The restrictions of a file, and what the file lacks of its range.
-    pub(crate) fn caveats(&self, file: &ImportedFile) -> Vec<String> {
-        let mut caveats = self.scan.caveats.clone();
-        let is_whole = self.command == "transfers" && self.limits.is_empty();
-        let selecting = self
-            .question
-            .keys()
-            .filter(|name| !WHOLE.contains(&name.as_str()));
-        let selecting: Vec<_> = selecting.map(String::as_str).collect();
-        if !self.command.is_empty() && (self.command != "transfers" || !selecting.is_empty()) {
-            let options = match selecting.is_empty() {
-                true => String::new(),
-                false => format!(" with {}", selecting.join(", ")),
-            };
-            caveats.push(format!(
-                "{} has only the transfers of one query, `{}`{options}",
-                file.path.display(),
-                self.command
-            ));
-        }
-        let stated = self.scan.counts.as_ref().map(|counts| counts.transfers);
-        if is_whole
-            && let Some(stated) = stated
-            && file.rows() != stated
-        {
-            caveats.push(format!(
-                "{} has {}, but its metadata states {}",
-                file.path.display(),
-                number(file.rows(), "row", "rows"),
-                number(stated, "transfer", "transfers")
-            ));
-        }
-        caveats
-    }
 }
 
 impl Coverage {
@@ -165,12 +41,12 @@ impl Coverage {
             .filter(|(file, _)| file.table() != Table::Blocks)
         {
             let blocks = tables.entry(file.table()).or_default();
-            match (file.facts.blocks, metadata) {
-                (Some(named), _) => {
+            match (metadata, file.facts.blocks) {
+                (Some(metadata), _) => blocks.extend(metadata.covered().iter()),
+                (None, Some(named)) => {
                     check_rows(file, named)?;
                     blocks.push(named);
                 }
-                (None, Some(metadata)) => blocks.extend(metadata.scan.covered.iter()),
                 (None, None) => {
                     undeclared.push(file.table());
                     observed = join(observed, file.span());

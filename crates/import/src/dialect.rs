@@ -59,6 +59,8 @@ pub struct Dialect {
     /// The kind of rows.
     pub table: Table,
     columns: Vec<Column>,
+    /// The columns that show that a file is another table.
+    without: Vec<&'static str>,
 }
 
 /// A column of a table.
@@ -80,6 +82,9 @@ static TABLES: LazyLock<(Vec<Dialect>, Dialect)> = LazyLock::new(|| {
     (tables, chosen)
 });
 
+/// The word in front of the columns that another table has.
+const WITHOUT: &str = "without ";
+
 fn parse(paragraph: &'static str) -> Dialect {
     let mut lines = paragraph.lines();
     let mut head = lines.next().expect("a first line").splitn(3, ' ');
@@ -93,11 +98,16 @@ fn parse(paragraph: &'static str) -> Dialect {
             needed: optional.is_none(),
         }
     };
+    let (without, columns): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with(WITHOUT));
+    let names = without
+        .iter()
+        .flat_map(|line| line.split_whitespace().skip(1));
     Dialect {
         name,
         family: family.parse().expect(name),
         table: table.parse().expect(name),
-        columns: lines.map(column).collect(),
+        without: names.collect(),
+        columns: columns.into_iter().map(column).collect(),
     }
 }
 
@@ -115,6 +125,22 @@ impl Dialect {
         self.name
             .rsplit_once(' ')
             .map_or(self.name, |(_, table)| table)
+    }
+
+    /// The table of ethereum-etl with this name.
+    pub(crate) fn of_etl(table_name: &str) -> Option<&'static Self> {
+        let mut tables = Self::all().iter().filter(|it| it.family == Family::Etl);
+        tables.find(|it| it.table_name() == table_name)
+    }
+
+    /// The columns of a table without rows: all of them, because it lacks nothing.
+    pub(crate) fn all_columns(&self) -> (Vec<String>, Vec<Slot>) {
+        let names = self.columns.iter().flat_map(|it| it.names.first());
+        let roles = self.columns.iter().map(|it| it.role);
+        (
+            names.map(|it| (*it).to_owned()).collect(),
+            roles.zip(0..).collect(),
+        )
     }
 
     /// The columns of a file, or the names of those that are missing.
@@ -158,11 +184,16 @@ pub(crate) fn detect(
     let allowed = |dialect: &&Dialect| family == Family::Csv || dialect.family == family;
     let mut closest: Option<(&Dialect, Vec<&str>)> = None;
     let mut elsewhere = None;
-    for dialect in Dialect::all() {
+    let is_other = |name: &&str| header.iter().any(|known| known == name);
+    for dialect in Dialect::all()
+        .iter()
+        .filter(|it| !it.without.iter().any(is_other))
+    {
         match dialect.fit(header) {
             Ok(slots) if allowed(&dialect) => return Ok((dialect, slots)),
             Ok(_) => elsewhere = elsewhere.or(Some(dialect)),
-            Err(missing) if allowed(&dialect) => {
+            // A table of txgraph that lacks a column may look like another table.
+            Err(missing) if allowed(&dialect) || dialect.table == Table::Transfers => {
                 let share = |dialect: &Dialect, missing: &[&str]| {
                     missing.len() * 1000 / dialect.columns.len().max(1)
                 };
@@ -236,7 +267,14 @@ fn choose(
             ));
         }
         match header.iter().position(|known| known == name) {
-            Some(at) => slots.push((*role, at)),
+            Some(at) => match slots.iter().find(|(_, known)| *known == at) {
+                Some((other, _)) => {
+                    return wrong(format!(
+                        "the column `{name}` is named for both {other} and {role}; name it for one of them"
+                    ));
+                }
+                None => slots.push((*role, at)),
+            },
             None => {
                 return wrong(format!(
                     "there is no column `{name}` among {}",
@@ -246,6 +284,7 @@ fn choose(
         }
     }
     // Other columns keep their usual names.
+    let find = |name: &&str| header.iter().position(|known| known == name);
     let mut missing = Vec::new();
     for Column {
         role,
@@ -256,11 +295,11 @@ fn choose(
         if slots.iter().any(|(known, _)| known == role) {
             continue;
         }
-        match names
-            .iter()
-            .find_map(|name| header.iter().position(|known| known == name))
-        {
+        let mut places = names.iter().filter_map(find);
+        match places.find(|at| !slots.iter().any(|(_, known)| known == at)) {
             Some(at) => slots.push((*role, at)),
+            // One piece of an ERC-721 token moves.
+            None if *role == Role::Value && slots.iter().any(|(it, _)| *it == Role::TokenId) => {}
             None if *needed => missing.push(role.as_str()),
             None => {}
         }
@@ -332,6 +371,31 @@ mod tests {
         let error = refused(trades, Family::Cryo);
         says(&error, "Dune dex.trades");
         says(&error, "`dune:`");
+    }
+
+    /// Rows of ERC-721 would be amounts, and wrapped coins would be mints.
+    #[test]
+    fn tables_of_txgraph_that_lack_a_column_are_no_other_table() {
+        let whole = "block_number,block_timestamp,transaction_index,log_index,sub_index,\
+                     transaction_hash,token_address,from_address,to_address,value,token_id,\
+                     token_standard,kind,chain_id";
+        let raw = whole.replace(",value", ",raw_amount");
+        for missing in ["sub_index", "token_id", "token_standard", "kind"] {
+            for (all, lacks) in [
+                (whole, missing.to_owned()),
+                (&whole.replace("token_address", "erc20"), missing.to_owned()),
+                (&raw, format!("value, {missing}")),
+            ] {
+                let text = all.replace(&format!(",{missing}"), "");
+                for family in [Family::Csv, Family::Etl, Family::Dune] {
+                    let error = detect(Path::new("t.csv"), &header(&text), family, None);
+                    let error = error.unwrap_err().to_string();
+                    let part = lacks.split(", ");
+                    says(&error, "for txgraph transfers the columns ");
+                    part.for_each(|name| says(&error, name));
+                }
+            }
+        }
     }
 
     #[test]

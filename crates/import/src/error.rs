@@ -86,7 +86,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is nothing to read.
-    #[error("{}: no file with transfers", path.display())]
+    #[error(
+        "{}: no file with transfers; files with the extensions .parquet, .csv, .tsv, .json and .jsonl are \
+         read (also .gz or .zst, except Parquet)",
+        path.display()
+    )]
     Empty {
         /// The file or directory.
         path: PathBuf,

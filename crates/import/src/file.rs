@@ -5,7 +5,8 @@ use crate::{
     cell::WrongCell,
     dialect::{Slot, Table, detect},
     format::{Format, Piece, Row},
-    path_facts::{PathFacts, facts},
+    metadata::Metadata,
+    path_facts::{PathFacts, etl_table, facts},
 };
 use std::{
     ops::ControlFlow,
@@ -38,6 +39,24 @@ impl ImportedFile {
         let Some((mut format, mut header)) = Format::open(path)? else {
             return Ok(None);
         };
+        if header.is_empty() {
+            let dialect = match chosen {
+                Some(_) => None,
+                None => dialect_of_nothing(path, &format, family)?,
+            };
+            let dialect = dialect.ok_or_else(|| Error::damaged(path, format.lacks()))?;
+            let (header, slots) = dialect.all_columns();
+            return Ok(Some(Self {
+                doubt: None,
+                facts: facts(path),
+                path: path.to_path_buf(),
+                dialect,
+                pieces: Vec::new(),
+                slots,
+                header,
+                format,
+            }));
+        }
         let (mut dialect, mut slots) = detect(path, &header, family, chosen)?;
         let float = slots.iter().find(|(role, column)| {
             matches!(role, Role::Value | Role::TokenId) && header[*column].ends_with("_f64")
@@ -164,6 +183,25 @@ impl ImportedFile {
             problem: problem.into_owned(),
         }
     }
+}
+
+/// The table of a file without anything in it, which ethereum-etl and txgraph write if there are no
+/// rows. Its name or its metadata states table and blocks.
+fn dialect_of_nothing(
+    path: &Path,
+    format: &Format,
+    family: Family,
+) -> Result<Option<&'static Dialect>, Error> {
+    let dialect = match Metadata::beside(path)? {
+        // CSV of txgraph always has a header.
+        Some(metadata) if metadata.is_of_transfers() && matches!(format, Format::Json(_)) => {
+            let mut all = Dialect::all().iter();
+            all.find(|it| it.table == Table::Transfers)
+        }
+        Some(_) => None,
+        None => etl_table(path),
+    };
+    Ok(dialect.filter(|it| family == Family::Csv || it.family == family))
 }
 
 /// Whether Dune calls a chain by this name: `ethereum`, `base`, `unichain`, `optimism`.

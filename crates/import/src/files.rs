@@ -1,11 +1,8 @@
 //! A set of files with tables of one chain.
 
 use crate::{
-    Columns, Dialect, Error, Family, Role, Table,
-    coverage::{Coverage, Metadata},
-    file::ImportedFile,
-    gaps::Tables,
-    plan,
+    Columns, Dialect, Error, Family, Role, Table, coverage::Coverage, file::ImportedFile,
+    gaps::Tables, metadata::Metadata, plan,
 };
 use alloy_primitives::B256;
 use std::{
@@ -135,11 +132,14 @@ impl ImportedFiles {
         skipped: &[PathBuf],
         options: &ImportOptions,
     ) -> Result<Self, Error> {
-        let metadata: Vec<_> = files.iter().map(Metadata::of).collect::<Result<_, _>>()?;
+        let metadata: Vec<_> = (files.iter())
+            .map(|file| Metadata::of(file.stated(), &file.path))
+            .collect::<Result<_, _>>()?;
         let chain = chain(path, &files, &metadata, options)?;
         let mut caveats: Vec<_> = files.iter().filter_map(|file| file.doubt.clone()).collect();
         for (file, metadata) in files.iter().zip(&metadata) {
-            caveats.extend(metadata.iter().flat_map(|metadata| metadata.caveats(file)));
+            let metadata = metadata.iter();
+            caveats.extend(metadata.flat_map(|it| it.caveats(&file.path, file.rows())));
         }
         let used = use_of_tables(&files, &mut caveats);
         let read: Vec<_> = files
@@ -350,11 +350,12 @@ fn use_of_tables(files: &[ImportedFile], caveats: &mut Vec<String>) -> Vec<bool>
                 .to_owned(),
         );
     }
-    if has(Table::Trades) && !files.iter().any(|file| file.has(Role::Log)) {
+    let unlogged = |file: &&ImportedFile| {
+        matches!(file.table(), Table::Trades | Table::Chosen) && !file.has(Role::Log)
+    };
+    if files.iter().any(|file| unlogged(&file)) {
         caveats.push(
-            "the trades have no log index: equal trades look like rows that were \
-             exported twice"
-                .to_owned(),
+            "rows have no log index: equal rows look like rows that were exported twice".to_owned(),
         );
     }
     let used = |file: &ImportedFile| match file.table() {

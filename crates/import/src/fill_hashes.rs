@@ -87,7 +87,7 @@ impl ImportedFiles {
                 file.read(piece, &mut |row| {
                     let block = file.checked(row, Role::Block, row.cell(Role::Block).u64())?;
                     match chunk.contains(block) && wanted.contains(&block) {
-                        true => rows.push(file, number, row, chunk, &filter),
+                        true => rows.push(file, number, piece, row, chunk, &filter),
                         false => Ok(()),
                     }
                 })?;

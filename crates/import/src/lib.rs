@@ -11,8 +11,8 @@
 //! about each other is checked: rows that contradict each other are an error (`unique`, `parts`),
 //! and rows that are missing are counted (`gaps`).
 //!
-//! Modules, each using only those before it: error, path_facts, time, column_role, cell, dialect, format, file,
-//! plan, coverage, rows, block, native_transfers, unique, gaps, order, files, parts, assemble, fill_hashes, block_files,
+//! Modules, each using only those before it: error, metadata, time, column_role, cell, dialect, path_facts, format,
+//! file, plan, coverage, rows, block, native_transfers, unique, gaps, order, files, parts, assemble, fill_hashes, block_files,
 //! fuzzing.
 
 mod assemble;
@@ -30,6 +30,7 @@ mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gaps;
+mod metadata;
 mod native_transfers;
 mod order;
 mod parts;

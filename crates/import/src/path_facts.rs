@@ -1,5 +1,6 @@
 //! Facts in the paths of files: blocks, chain, table.
 
+use crate::Dialect;
 use std::path::Path;
 use txgraph_transfers::BlockRange;
 
@@ -16,15 +17,12 @@ pub(crate) struct PathFacts {
 /// ethereum-etl (`start_block=00000000/end_block=00099999/logs_00000000_00099999.csv`). Both
 /// include the last block.
 pub(crate) fn facts(path: &Path) -> PathFacts {
-    let stem = path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
+    let stem = stem(path);
     if let Some(facts) = cryo(stem) {
         return facts;
     }
     PathFacts {
-        blocks: etl_folders(path).or_else(|| etl_name(stem)),
+        blocks: etl_folders(path).or_else(|| Some(etl_name(stem)?.1)),
         chain_id: None,
     }
 }
@@ -55,12 +53,25 @@ fn etl_folders(path: &Path) -> Option<BlockRange> {
     BlockRange::new(value("start_block=")?, value("end_block=")?)
 }
 
-/// Names of ethereum-etl end with two numbers of eight digits.
-fn etl_name(stem: &str) -> Option<BlockRange> {
-    let mut parts = stem.rsplit('_');
-    let (last, first) = (parts.next()?, parts.next()?);
+/// The table of ethereum-etl that the name of a file states, if it states blocks, too.
+pub(crate) fn etl_table(path: &Path) -> Option<&'static Dialect> {
+    etl_name(stem(path)).map(|(table, _)| table)
+}
+
+/// The name of a file without its extension.
+fn stem(path: &Path) -> &str {
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    stem.unwrap_or_default()
+}
+
+/// Names of ethereum-etl are the one of a table, and two numbers of eight digits. After another name,
+/// these may be dates.
+fn etl_name(stem: &str) -> Option<(&'static Dialect, BlockRange)> {
+    let mut parts = stem.rsplitn(3, '_');
+    let (last, first, table) = (parts.next()?, parts.next()?, parts.next()?);
     let padded = first.len() == last.len() && first.len() >= 8;
-    BlockRange::new(number(first)?, number(last)?).filter(|_| padded && parts.next().is_some())
+    let table = Dialect::of_etl(table).filter(|_| padded)?;
+    Some((table, BlockRange::new(number(first)?, number(last)?)?))
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -97,6 +108,7 @@ mod tests {
                 None,
             ),
             ("x/logs_1_2.csv", None, None),
+            ("usd_20240101_20240131.csv", None, None),
             ("2024_2025.csv", None, None),
             ("ethereum__logs__9_to_0.parquet", None, None),
             ("transfers.csv", None, None),

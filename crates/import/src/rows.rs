@@ -4,7 +4,11 @@ mod convert;
 mod stated;
 
 use self::{convert::Cells, stated::Stated};
-use crate::{Error, Role, file::ImportedFile, format::Row};
+use crate::{
+    Error, Role,
+    file::ImportedFile,
+    format::{Piece, Row},
+};
 use alloy_primitives::{Address, B256, Bloom, U256};
 use std::{collections::BTreeMap, ops::Range};
 use txgraph_stored::BloomHashes;
@@ -106,6 +110,8 @@ pub(crate) struct Direct {
     pub(crate) place: Place,
     /// Without position in the block.
     pub(crate) transfer: Transfer,
+    /// The log that shows whether the row was exported twice, if its other position does not.
+    pub(crate) log: Option<u32>,
     /// Whether `transfer.sub_index` comes from the file.
     pub(crate) has_sub: bool,
 }
@@ -184,17 +190,22 @@ impl Rows {
         blooms.clear();
     }
 
-    /// Converts a row, if its block is in `blocks`. Rows that the filter excludes may be left
-    /// out.
+    /// Converts a row of a piece, if its block is in `blocks`. Rows that the filter excludes may be
+    /// left out.
     pub(crate) fn push(
         &mut self,
         file: &ImportedFile,
         number: usize,
+        piece: &Piece,
         row: &Row<'_>,
         blocks: BlockRange,
         filter: &TransferFilter,
     ) -> Result<(), Error> {
         let block = file.checked(row, Role::Block, row.cell(Role::Block).u64())?;
+        // A query for this block would pass over the piece.
+        if !piece.blocks.contains(block) {
+            return Err(piece.misplaced(&file.path, row.number, block));
+        }
         if !blocks.contains(block) {
             return Ok(());
         }

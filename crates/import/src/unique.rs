@@ -3,9 +3,10 @@
 use crate::{
     Error,
     file::ImportedFile,
-    rows::{At, Header, Place, Rows, Transaction},
+    rows::{At, Direct, Header, Place, Rows, Transaction},
 };
 use alloy_primitives::Address;
+use txgraph_transfers::Transfer;
 
 /// Sorts all rows by block, and removes equal ones. Returns how many were removed.
 pub(crate) fn sort(rows: &mut Rows, files: &[ImportedFile]) -> Result<u64, Error> {
@@ -34,7 +35,8 @@ pub(crate) fn sort(rows: &mut Rows, files: &[ImportedFile]) -> Result<u64, Error
     rows.receipts
         .sort_by_key(|it| (it.place.block, it.place.tx.index, it.place.at));
     rows.headers.sort_by_key(|it| (it.place.block, it.place.at));
-    rows.direct.sort_by_key(|it| (it.place.block, it.place.at));
+    rows.direct
+        .sort_by_key(|it| (it.place.block, it.log, it.place.at));
     let mut logs = std::mem::take(&mut rows.logs);
     let name = |place: &Place| describe(files, place.at);
     unique(&mut logs, |one, other| {
@@ -92,7 +94,8 @@ pub(crate) fn sort(rows: &mut Rows, files: &[ImportedFile]) -> Result<u64, Error
             &name,
         )
     })?;
-    Ok(before - count(rows))
+    let duplicates = unique_items(&mut rows.direct, &name)?;
+    Ok(before - count(rows) + duplicates)
 }
 
 fn withdrawn(header: &Header) -> impl Iterator<Item = (Address, u64)> {
@@ -108,6 +111,41 @@ fn count(rows: &Rows) -> u64 {
         rows.headers.len(),
     ];
     rows.iter().sum::<usize>() as u64
+}
+
+/// Removes the rows of a log that an earlier file has, too. Equal rows of one file are items of a
+/// batch. Returns how many rows were removed.
+fn unique_items(direct: &mut Vec<Direct>, name: &dyn Fn(&Place) -> String) -> Result<u64, Error> {
+    let mut kept = Vec::with_capacity(direct.len());
+    let mut duplicates = 0;
+    for items in direct.chunk_by(|a, b| (a.place.block, a.log) == (b.place.block, b.log)) {
+        let mut files = items.chunk_by(|a, b| a.place.at.file == b.place.at.file);
+        let first = files.next().unwrap_or_default();
+        kept.extend(first.iter().map(|_| true));
+        for other in files {
+            let log = items[0].log;
+            kept.extend(other.iter().map(|_| log.is_none()));
+            let Some(log) = log else { continue };
+            let rows = other.chunk_by(|a, b| a.place.at == b.place.at);
+            duplicates += rows.count() as u64;
+            let (one, two) = (&first[0].place, &other[0].place);
+            let same = agree(one, two) && sorted_items(first) == sorted_items(other);
+            same_or(same, || format!("log {log}"), one, two, name)?;
+        }
+    }
+    let mut kept = kept.into_iter();
+    direct.retain(|_| kept.next().unwrap_or(true));
+    Ok(duplicates)
+}
+
+/// The items of a batch, whose order depends on the query that exported them.
+fn sorted_items(items: &[Direct]) -> Vec<&Transfer> {
+    let mut items: Vec<_> = items.iter().map(|it| &it.transfer).collect();
+    items.sort_by_key(|it| {
+        let ends = (it.from_address, it.to_address);
+        (it.token_address, it.token_id, ends, it.value)
+    });
+    items
 }
 
 /// Whether two rows can belong to the same transaction.

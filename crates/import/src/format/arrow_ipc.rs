@@ -7,11 +7,11 @@ use crate::{
     dialect::Slot,
     error::Problem,
 };
-use alloy_primitives::U256;
+use alloy_primitives::{U256, hex};
 use arrow_array::{
     Array, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, FixedSizeBinaryArray,
     Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray,
-    RecordBatch, StringArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    RecordBatch, StringArray, StructArray, TimestampMicrosecondArray, TimestampMillisecondArray,
     TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt16Array, UInt32Array,
     UInt64Array, cast::AsArray,
 };
@@ -41,6 +41,8 @@ enum Column<'b> {
     Nanos(&'b TimestampNanosecondArray),
     /// The topics of a log.
     List(&'b ListArray, Box<Self>),
+    /// The withdrawals of a block, as JSON.
+    Json(StringArray),
 }
 
 /// Whether a column of this type can be read for a role.
@@ -57,7 +59,14 @@ pub(super) fn check(role: Role, data_type: &DataType) -> Result<(), Problem> {
         D::UInt8 | D::UInt16 | D::UInt32 | D::UInt64 => true,
         D::Float32 | D::Float64 | D::Decimal128(..) | D::Decimal256(..) => true,
         D::Timestamp(..) => true,
-        D::List(item) => role == Role::Topics && matches!(item.data_type(), D::Utf8 | D::Binary),
+        D::List(item) => match item.data_type() {
+            D::Utf8 | D::Binary => role == Role::Topics,
+            D::Struct(fields) => {
+                let has = |name: &&str| fields.find(name).is_some();
+                role == Role::Withdrawals && WITHDRAWAL.iter().all(has)
+            }
+            _ => false,
+        },
         _ => false,
     };
     match known {
@@ -96,13 +105,16 @@ impl<'b> Column<'b> {
             },
             DataType::List(_) => {
                 let list: &ListArray = array.as_list_opt()?;
+                if let Some(items) = list.values().as_struct_opt() {
+                    return Some(Self::Json(withdrawals(list, items)?));
+                }
                 Self::List(list, Box::new(Self::of(list.values().as_ref())?))
             }
             _ => return None,
         })
     }
 
-    fn cell(&self, row: usize) -> Cell<'b> {
+    fn cell(&self, row: usize) -> Cell<'_> {
         macro_rules! each {
             ($array:expr, $convert:expr) => {
                 match $array.is_null(row) {
@@ -124,6 +136,7 @@ impl<'b> Column<'b> {
             Self::F32(array) => each!(array, |_| Cell::Inexact(FLOAT)),
             Self::F64(array) => each!(array, |_| Cell::Inexact(FLOAT)),
             Self::Text(array) => each!(array, Cell::Text),
+            Self::Json(array) => each!(array, Cell::Text),
             Self::Binary(array) => each!(array, Cell::Bytes),
             Self::Fixed(array) => each!(array, Cell::Bytes),
             Self::Decimal128(array, scale) => each!(array, |it: i128| {
@@ -147,6 +160,32 @@ impl<'b> Column<'b> {
             Self::List(..) => Cell::Null,
         }
     }
+}
+
+/// The fields of a withdrawal that are read.
+const WITHDRAWAL: [&str; 2] = ["address", "amount"];
+
+/// The withdrawals of each block as in files of other formats.
+fn withdrawals(list: &ListArray, items: &StructArray) -> Option<StringArray> {
+    let [address, amount] = WITHDRAWAL.map(|name| items.column_by_name(name));
+    let (address, amount) = (Column::of(address?)?, Column::of(amount?)?);
+    let text = |cell: Cell<'_>| match cell {
+        Cell::Text(text) => text.to_owned(),
+        Cell::Bytes(bytes) => hex::encode_prefixed(bytes),
+        Cell::Whole(number) => number.to_string(),
+        _ => String::new(),
+    };
+    let item = |at: usize| {
+        let (address, amount) = (text(address.cell(at)), text(amount.cell(at)));
+        serde_json::json!({ "address": address, "amount": amount })
+    };
+    let block = |row: usize| {
+        let offsets = list.value_offsets();
+        let items = (offset(offsets[row])..offset(offsets[row + 1])).map(item);
+        list.is_valid(row)
+            .then(|| serde_json::Value::from_iter(items).to_string())
+    };
+    Some((0..list.len()).map(block).collect())
 }
 
 /// A decimal number as a whole one.
@@ -203,10 +242,10 @@ impl<'b> Columns<'b> {
     }
 
     /// Sets the cells of one row.
-    pub(super) fn fill(
-        &self,
+    pub(super) fn fill<'c>(
+        &'c self,
         row: usize,
-        cells: &mut [Cell<'b>; ROLES],
+        cells: &mut [Cell<'c>; ROLES],
     ) -> Result<(), (Role, Problem)> {
         for (role, column) in &self.0 {
             let Column::List(list, items) = column else {

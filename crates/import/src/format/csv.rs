@@ -65,7 +65,8 @@ impl Csv {
         if let Some(first) = header.first_mut() {
             *first = first.trim_start_matches('\u{feff}').to_owned();
         }
-        if header.iter().all(String::is_empty) {
+        // Nothing at all is a table without rows, if something else states which one.
+        if !header.is_empty() && header.iter().all(String::is_empty) {
             return Err(Error::damaged(path, "there is no header"));
         }
         let csv = Self {

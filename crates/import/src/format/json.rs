@@ -40,9 +40,6 @@ impl Json {
             parse(object, visitor).map_err(|error| wrong(path, row, &error))?;
             header.append(&mut names);
         }
-        if header.is_empty() {
-            return Err(Error::damaged(path, "there are no objects"));
-        }
         Ok((
             Self {
                 stream,

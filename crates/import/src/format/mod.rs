@@ -45,7 +45,8 @@ impl<'a> Row<'a> {
 pub(crate) type Visit<'v> = dyn FnMut(&Row<'_>) -> Result<(), Error> + 'v;
 
 impl Format {
-    /// Opens a file by its extension. `None` if that is of no format.
+    /// Opens a file by its extension, with the names of its columns, which a file without rows may not
+    /// have. `None` if the extension is of no format.
     pub(crate) fn open(path: &Path) -> Result<Option<(Self, Vec<String>)>, Error> {
         let (extension, stream) = Stream::of(path);
         Ok(Some(match extension.as_str() {
@@ -67,6 +68,14 @@ impl Format {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// The part that is missing in a file without names of columns.
+    pub(crate) const fn lacks(&self) -> &'static str {
+        match self {
+            Self::Json(_) => "there are no objects",
+            Self::Parquet(_) | Self::Csv(_) => "there is no header",
+        }
     }
 
     /// A doubt that the bytes of the file raise, in words.

@@ -56,7 +56,7 @@ impl Parquet {
     }
 
     /// One piece for each row group, by the statistics of the column of blocks. Without
-    /// statistics, the column is read.
+    /// statistics of whole numbers, the column is read.
     pub(super) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
         self.check_types(path, slots)?;
         let column = block_column(slots);
@@ -85,6 +85,16 @@ impl Parquet {
     }
 
     fn statistics(&self, group: &RowGroupMetaData, column: usize) -> Option<BlockRange> {
+        // Statistics of other types, such as decimals, are not in the unit of the cells.
+        if !self
+            .metadata
+            .schema()
+            .field(column)
+            .data_type()
+            .is_integer()
+        {
+            return None;
+        }
         let name = self.header.get(column)?;
         let leaf = group
             .columns()

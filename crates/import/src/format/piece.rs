@@ -37,6 +37,24 @@ impl Piece {
     }
 }
 
+impl Piece {
+    /// The error of a row whose block is not one of the piece.
+    pub(crate) fn misplaced(&self, path: &Path, row: u64, block: u64) -> Error {
+        let (row, blocks) = (row + 1, self.blocks);
+        let reason = match self.place {
+            Place::RowGroup(group) => format!(
+                "row {row} is of block {block}, but the statistics of its row group ({group}) state \
+                 blocks {blocks}; export the file again"
+            ),
+            Place::Bytes { .. } | Place::Whole => format!(
+                "row {row} is of block {block}, but was not when the file was opened; read it again \
+                 when nothing writes to it"
+            ),
+        };
+        Error::damaged(path, reason)
+    }
+}
+
 #[cfg(test)]
 impl Piece {
     /// A piece that cannot be read.

@@ -297,6 +297,7 @@ impl Rows {
     fn trade(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
         let taker = cells.get(Role::Taker, |cell| cell.address())?;
         let pool = cells.get(Role::Pool, |cell| cell.address())?;
+        let log = cells.optional(Role::Log, |cell| cell.u32())?;
         for (from, to, token, value) in [
             (taker, pool, Role::Token, Role::Value),
             (pool, taker, Role::BoughtToken, Role::BoughtValue),
@@ -307,6 +308,7 @@ impl Rows {
             self.direct.push(Direct {
                 place,
                 transfer,
+                log,
                 has_sub: false,
             });
         }
@@ -332,6 +334,7 @@ impl Rows {
                 transfer.log_index = Some(cells.get(Role::Log, |cell| cell.u32())?);
                 self.direct.push(Direct {
                     place,
+                    log: transfer.log_index,
                     transfer,
                     has_sub: false,
                 });
@@ -390,6 +393,7 @@ impl Rows {
         self.direct.push(Direct {
             place,
             transfer,
+            log: None,
             has_sub: true,
         });
         Ok(())
@@ -404,22 +408,28 @@ impl Rows {
         let token = cells.optional(Role::Token, |cell| cell.address())?;
         let token_id = cells.optional(Role::TokenId, |cell| cell.number())?;
         let log = cells.optional(Role::Log, |cell| cell.u32())?;
-        if token.is_some() && log.is_some() {
-            return self.decoded(cells, place, token_id.is_some(), filter);
+        let amount = cells.optional(Role::Value, |cell| cell.number())?;
+        let standard = match (token_id, amount) {
+            (None, _) => TokenStandard::Erc20,
+            (Some(_), None | Some(U256::ONE)) => TokenStandard::Erc721,
+            // Only tokens of ERC-1155 have an ID and an amount.
+            (Some(_), Some(_)) => TokenStandard::Erc1155,
+        };
+        let is_erc721 = standard == TokenStandard::Erc721;
+        if token.is_some() && log.is_some() && standard != TokenStandard::Erc1155 {
+            return self.decoded(cells, place, is_erc721, filter);
         }
         let (from, to) = cells.ends()?;
-        let value = cells.get(Role::Value, |cell| cell.number())?;
+        let value = match token.is_some() && is_erc721 {
+            true => U256::ONE,
+            false => cells.get(Role::Value, |cell| cell.number())?,
+        };
         let transfer = match token {
-            Some(token) => {
-                let standard = match token_id {
-                    Some(_) => TokenStandard::Erc721,
-                    None => TokenStandard::Erc20,
-                };
-                Transfer {
-                    token_id,
-                    ..token_transfer(token, from, to, value, standard)
-                }
-            }
+            Some(token) => Transfer {
+                log_index: log,
+                token_id,
+                ..token_transfer(token, from, to, value, standard)
+            },
             None => Transfer {
                 from_address: from,
                 to_address: to,
@@ -430,6 +440,7 @@ impl Rows {
         self.direct.push(Direct {
             place,
             transfer,
+            log,
             has_sub: false,
         });
         Ok(())
@@ -519,7 +530,13 @@ fn parse_withdrawals(text: &str) -> Result<Vec<WithdrawalView>, Problem> {
         #[serde(borrow)]
         amount: &'a RawValue,
     }
-    let items: Vec<Item<'_>> = match text.trim() {
+    // ethereum-etl writes CSV without the brackets.
+    let text = text.trim();
+    let list = match text.starts_with('{') {
+        true => format!("[{text}]"),
+        false => text.to_owned(),
+    };
+    let items: Vec<Item<'_>> = match list.as_str() {
         "" => Vec::new(),
         text => serde_json::from_str(text)
             .map_err(|error| Problem::Owned(format!("not a JSON array of withdrawals: {error}")))?,

@@ -86,7 +86,11 @@ fn wrong_files_are_described() {
         ),
         ("a.parquet", "PAR1".to_owned(), "a.parquet: "),
         ("a.parquet", good.clone(), "a.parquet: "),
-        ("a.txt", good.clone(), "no file with transfers"),
+        (
+            "a.txt",
+            good.clone(),
+            "no file with transfers; files with the extensions .parquet, .csv",
+        ),
     ] {
         let files = Files::one(name, &text);
         if message == "rows" {

@@ -1,8 +1,9 @@
 //! Tables of Dune and Allium.
 
-use crate::support::{A, B, Files, TOKEN, fixture};
+use crate::support::{A, B, Files, TOKEN, fixture, read};
 use alloy_primitives::{U256, address};
 use txgraph_import::Family;
+use txgraph_testkit::says;
 use txgraph_transfers::{Kind, TokenStandard};
 
 #[test]
@@ -125,4 +126,54 @@ fn allium_transfers_are_read() {
         transfers[0].from_address,
         address!("00000000000000000000000000000000000000aa")
     );
+}
+
+/// The rows of one log have no index in it, so a second export of them is found by the whole list.
+#[test]
+fn items_of_a_log_that_was_exported_twice_are_kept_once() {
+    let hash = format!("0x{}", "11".repeat(32));
+    let header = "block_number,tx_hash,tx_index,evt_index,contract_address,from,to,amount_raw,\
+                  token_id,token_standard\n";
+    let row = |log: u32, value: u32, id: u32| {
+        format!("7,{hash},2,{log},{TOKEN},{A},{B},{value},{id},erc1155\n")
+    };
+    // A batch may have equal items.
+    let batch = [row(6, 3, 8), row(6, 3, 8), row(6, 4, 9)];
+    let text = format!("{header}{}{}", batch.concat(), row(7, 3, 8));
+    let files = Files::one("a.csv", &text);
+    let (once, report) = read(files.open(Family::Dune).unwrap());
+    assert_eq!((once.len(), report.counts.duplicates), (4, 0));
+    files.add("b.csv", &text);
+    let [one, two, three] = &batch;
+    files.add("c.csv", format!("{header}{three}{one}{two}"));
+    let (all, report) = read(files.open(Family::Dune).unwrap());
+    assert_eq!((all, report.counts.duplicates), (once, 7));
+    files.add("b.csv", format!("{header}{one}{three}"));
+    let error = files.refused(Family::Dune);
+    says(&error, "block 7: log 6 differs between ");
+    says(&error, "a.csv, row 1 and ");
+    says(&error, "b.csv, row 1");
+}
+
+#[test]
+fn trades_that_were_exported_twice_are_found_by_their_log() {
+    let hash = format!("0x{}", "11".repeat(32));
+    let header = "block_number,tx_hash,tx_from,tx_to,token_sold_address,token_sold_amount_raw,\
+                  token_bought_address,token_bought_amount_raw";
+    let row = format!("7,{hash},{A},{B},{TOKEN},5,{A},6");
+    let caveat = "rows have no log index: equal rows look like rows that were exported twice";
+    for (column, cells, count, duplicates) in
+        [("", ["", ""], 8, 0), (",evt_index", [",4", ",9"], 4, 2)]
+    {
+        let [one, two] = cells;
+        let text = format!("{header}{column}\n{row}{one}\n{row}{two}\n");
+        let files = Files::one("a.csv", &text);
+        files.add("b.csv", &text);
+        let (transfers, report) = read(files.open(Family::Dune).unwrap());
+        let found = (transfers.len(), report.counts.duplicates);
+        assert_eq!(found, (count, duplicates), "{report:?}");
+        assert_eq!(transfers[0].log_index, None);
+        let is_said = report.caveats.iter().any(|it| it == caveat);
+        assert_eq!(is_said, column.is_empty(), "{report:?}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Files that ethereum-etl wrote for two blocks of mainnet.
 
-use crate::support::{Files, fixture, mainnet, read};
+use crate::support::{A, B, Files, TOKEN, blocks, fixture, mainnet, read};
 use txgraph_import::{Family, ImportedFiles};
+use txgraph_testkit::says;
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
 const NAME: &str = "sources/ethereum-etl-blocks_17173049_17173050-expected_";
@@ -107,4 +108,93 @@ fn missing_indices_come_from_the_order_of_logs() {
         report.caveats.iter().any(|it| it.contains("no tables of")),
         "{report:?}"
     );
+}
+
+const TRANSFERS: &str =
+    "token_address,from_address,to_address,value,transaction_hash,log_index,block_number";
+
+#[test]
+fn token_transfers_state_what_their_amounts_and_positions_are() {
+    let row = format!("{TOKEN},{A},{B},9,0x{:064x},1,5", 1);
+    let table = "ethereum-etl token_transfers";
+    let ids = format!("transfers of ERC-721 are in {table} with their token ID as amount");
+    let positions = format!("positions of transactions are not in {table}");
+    for (text, is_unnumbered) in [
+        (format!("{TRANSFERS}\n{row}\n"), true),
+        (format!("{TRANSFERS},transaction_index\n{row},3\n"), false),
+    ] {
+        let files = Files::one("t.csv", text);
+        let (_, report) = read(files.open(Family::Etl).unwrap());
+        let has = |text: &str| report.caveats.iter().any(|it| it.starts_with(text));
+        assert_eq!(
+            (has(&ids), has(&positions)),
+            (true, is_unnumbered),
+            "{report:?}"
+        );
+    }
+    // cryo takes only logs with an amount.
+    let header =
+        "block_number,log_index,transaction_hash,erc20,from_address,to_address,value_string";
+    let text = format!("{header}\n5,1,0x{:064x},{TOKEN},{A},{B},9\n", 1);
+    let (_, report) = read(Files::one("t.csv", text).open(Family::Cryo).unwrap());
+    assert!(
+        !report.caveats.iter().any(|it| it.contains("ERC-721")),
+        "{report:?}"
+    );
+}
+
+/// CSV of ethereum-etl 2.4.2 has the withdrawals of a block without brackets.
+#[test]
+fn withdrawals_in_csv_are_read() {
+    let item = |address: &str, amount: u64| {
+        format!(
+            "{{\"\"index\"\":2312,\"\"validator_index\"\":731,\"\"address\"\":\"\"{address}\"\",\"\"amount\"\":{amount}}}"
+        )
+    };
+    let text = format!(
+        "number,hash,parent_hash,timestamp,withdrawals\n\
+         5,0x{:064x},0x{:064x},60,\"{},{}\"\n6,0x{:064x},0x{:064x},72,\"{}\"\n7,0x{:064x},0x{:064x},84,\n",
+        5,
+        4,
+        item(A, 7),
+        item(B, 8),
+        6,
+        5,
+        item(B, 9),
+        7,
+        6
+    );
+    let files = Files::one("blocks.csv", text);
+    files.add("t.csv", format!("{TRANSFERS}\n"));
+    let transfers = files.all(Family::Etl);
+    let gwei = 1_000_000_000;
+    let found: Vec<_> = transfers
+        .iter()
+        .map(|it| (it.block_number, it.value.to::<u64>() / gwei, it.kind))
+        .collect();
+    let kind = Kind::Withdrawal;
+    assert_eq!(found, [(5, 7, kind), (5, 8, kind), (6, 9, kind)]);
+}
+
+/// ethereum-etl writes nothing, not even a header, if a table has no rows.
+#[test]
+fn empty_files_whose_names_state_table_and_blocks_have_no_rows() {
+    let row = format!("{TOKEN},{A},{B},9,0x{:064x},1,5\n", 1);
+    let files = Files::one(
+        "token_transfers_00000000_00000009.csv",
+        format!("{TRANSFERS}\n{row}"),
+    );
+    files.add("token_transfers_00000010_00000019.csv", "");
+    files.add("receipts_00000000_00000019.csv", "");
+    for family in [Family::Etl, Family::Csv] {
+        let (transfers, report) = read(files.open(family).unwrap());
+        assert_eq!((transfers.len(), report.covered), (1, blocks(0, 19)));
+        let about_rows = report.caveats.iter().filter(|it| it.starts_with("rows "));
+        assert_eq!(about_rows.count(), 0);
+    }
+    let error = files.open(Family::Cryo).unwrap_err().to_string();
+    says(&error, "there is no header");
+    files.add("token_transfers.csv", "");
+    let error = files.open(Family::Etl).unwrap_err().to_string();
+    says(&error, "token_transfers.csv: there is no header");
 }

@@ -1,5 +1,6 @@
 //! Tests of imported files on real and on written ones.
 
+mod chosen;
 mod contradictions;
 mod damage;
 mod dune;

@@ -128,6 +128,36 @@ fn metadata_of_txgraph_states_chain_and_blocks() {
     assert_eq!((transfers.len(), transfers[0].sub_index), (1, 2));
     let error = files.open(Family::Csv).unwrap_err().to_string();
     says(&error, "chain id 130, but 1 is configured");
+    // Two dates in a name are no blocks, and metadata is before names.
+    for name in ["t_20240101_20240131.csv", "logs_00000000_00000099.csv"] {
+        let files = Files::one(name, format!("{header}{row}"));
+        files.add(&format!("{name}.meta.json"), meta);
+        let opened = ImportedFiles::open(files.path(), &ImportOptions::new(Family::Csv)).unwrap();
+        assert_eq!(read(opened).1.covered, blocks(0, 50), "{name}");
+    }
+    // JSON of no rows has no names of columns.
+    for (name, command, is_table) in [
+        ("t.jsonl", "transfers", true),
+        ("t.jsonl", "balance", false),
+        ("t.csv", "transfers", false),
+    ] {
+        let files = Files::one(name, "");
+        let command = format!(r#"{{"command":"{command}","limits":[],"#);
+        files.add(
+            &format!("{name}.meta.json"),
+            meta.replacen('{', &command, 1),
+        );
+        let opened = ImportedFiles::open(files.path(), &ImportOptions::new(Family::Csv));
+        match opened {
+            Ok(opened) if is_table => {
+                let (transfers, report) = read(opened);
+                assert_eq!((transfers.len(), report.covered), (0, blocks(0, 50)));
+                assert_eq!(report.caveats, [""; 0]);
+            }
+            Err(error) if !is_table => says(&error, "there "),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,9 @@ use alloy_primitives::{U256, hex};
 use arrow_array::{
     ArrayRef, BinaryArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, ListArray,
     RecordBatch, StringArray, UInt32Array, UInt64Array,
-    builder::{ListBuilder, StringBuilder},
+    builder::{Int64Builder, ListBuilder, StringBuilder, StructBuilder},
 };
+use arrow_schema::{DataType, Field};
 use bytes::Bytes;
 use parquet::{
     arrow::ArrowWriter,
@@ -251,6 +252,88 @@ fn decimal_numbers_are_exact() {
     }
     let error = decimal(9, 1).refused(Family::Etl);
     says(&error, "row 1, column value: a number with a fraction");
+}
+
+/// Rows outside of the statistics would be in no query for their blocks.
+#[test]
+fn statistics_are_used_only_as_far_as_they_are_true() {
+    // A decimal number is stored as an integer without its point.
+    let blocks = Decimal128Array::from(column(|row| i128::from(row.0) * 100));
+    let blocks = blocks.with_precision_and_scale(18, 2).unwrap();
+    let mut columns = erc20_binary();
+    columns[0].1 = Arc::new(blocks);
+    let bytes = write(columns, properties(EnabledStatistics::Chunk));
+    let found = transfers("t.parquet", &bytes, Family::Cryo);
+    assert_eq!(found.len(), rows().len());
+    // The first row group has blocks 100 to 171.
+    let mut bytes = write(erc20_binary(), properties(EnabledStatistics::Chunk));
+    let footer = group(&bytes, 5).end;
+    let max = [4, 171, 0, 0, 0];
+    let places = bytes[footer..].windows(5).enumerate();
+    let places: Vec<_> = places.filter(|(_, it)| *it == max).map(|it| it.0).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[footer + at + 1] = 150;
+    }
+    let error = Files::one("t.parquet", &bytes).refused(Family::Cryo);
+    says(
+        &error,
+        "t.parquet: row 358 is of block 151, but the statistics of its row group (0) state blocks \
+         100:151",
+    );
+}
+
+/// BigQuery exports the withdrawals of a block as a list of records.
+#[test]
+fn records_of_withdrawals_are_read() {
+    let field = |name: &str, kind| Field::new(name, kind, true);
+    let fields = vec![
+        field("index", DataType::Int64),
+        field("address", DataType::Utf8),
+        field("amount", DataType::Utf8),
+    ];
+    let mut list = ListBuilder::new(StructBuilder::from_fields(fields, 2));
+    for items in [vec![(A, "7"), (B, "8")], vec![], vec![(B, "9")]] {
+        for (address, amount) in items {
+            let item = list.values();
+            let index = item.field_builder::<Int64Builder>(0).unwrap();
+            index.append_value(1);
+            for (at, text) in [(1, address), (2, amount)] {
+                let text_builder = item.field_builder::<StringBuilder>(at).unwrap();
+                text_builder.append_value(text);
+            }
+            item.append(true);
+        }
+        list.append(true);
+    }
+    let hash = |number: u64| format!("0x{number:064x}");
+    let words = |numbers: [u64; 3]| Arc::new(StringArray::from_iter_values(numbers.map(hash)));
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("number", Arc::new(UInt64Array::from(vec![5, 6, 7]))),
+        ("hash", words([5, 6, 7])),
+        ("parent_hash", words([4, 5, 6])),
+        ("timestamp", Arc::new(UInt64Array::from(vec![60, 72, 84]))),
+        ("withdrawals", Arc::new(list.finish())),
+    ];
+    let bytes = write(columns, WriterProperties::default());
+    let files = Files::one("blocks.parquet", bytes);
+    let header = "hash,nonce,block_number,transaction_index,from_address,to_address,value,\
+                  receipt_status\n";
+    files.add("transactions.csv", header);
+    let found = files.all(Family::Etl);
+    let found: Vec<_> = found
+        .iter()
+        .map(|it| {
+            (
+                it.block_number,
+                it.to_address.to_string().to_lowercase(),
+                it.value,
+            )
+        })
+        .collect();
+    let gwei = |number: u64| U256::from(number * 1_000_000_000);
+    let row = |block: u64, to: &str, amount: u64| (block, to.to_owned(), gwei(amount));
+    assert_eq!(found, [row(5, A, 7), row(5, B, 8), row(7, B, 9)]);
 }
 
 #[test]
