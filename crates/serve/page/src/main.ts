@@ -121,7 +121,7 @@ class Application {
       case "block":
         return blockPage(route.block, info);
       case "token":
-        return tokenPage(route.token);
+        return tokenPage(route.token, info);
       case "patterns":
         return patternsPage(route.blocks, info, go);
       default:
@@ -129,6 +129,7 @@ class Application {
           "main",
           { id: "main", class: "page" },
           h("h1", {}, "There is no such page"),
+          route.view === "unknown" && route.why !== null ? failure(new Error(route.why)) : null,
           h("p", {}, "Search for an address, a transaction, a block or a token."),
         );
     }
@@ -143,10 +144,11 @@ class Application {
     if (route.view === "graph") {
       await this.showGraph(route);
     } else {
-      const loading = setTimeout(
-        () => fill(this.body, h("main", { id: "main", class: "page" }, h("p", { class: "loading" }, "Loading…"))),
-        120,
-      );
+      const loading = setTimeout(() => {
+        // The page that the user went to since then stays.
+        if (number !== this.number) return;
+        fill(this.body, h("main", { id: "main", class: "page" }, h("p", { class: "loading" }, "Loading…")));
+      }, 120);
       const page = await this.page(route).catch((error: unknown) =>
         h("main", { id: "main", class: "page" }, h("h1", {}, "This cannot be shown"), failure(error)),
       );

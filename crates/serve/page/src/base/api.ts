@@ -69,6 +69,9 @@ async function get(path: string, parameters: Parameters, signal?: AbortSignal): 
 export async function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const response = await get(path, parameters, signal);
   const answer = (await response.json()) as Record<string, unknown>;
+  // `NUMBER HASH`
+  const block = /^\d+/.exec(response.headers.get("x-txgraph-block") ?? "")?.[0];
+  answer.as_of = block === undefined ? null : Number(block);
   // Older answers lack parts that pages rely on.
   answer.incomplete ??= [];
   answer.beyond ??= [];

@@ -33,11 +33,17 @@ export function exact(value: string | bigint, decimals: number | null): string {
   return places > 0 && right !== "" ? `${left}.${right}` : left;
 }
 
-/** The smallest units of a typed amount; empty if it is none. */
+/** The smallest units of a typed amount; empty for nothing and for 0. What is no amount is an error. */
 export function units(text: string, decimals: number): string {
-  const [, whole = "", part = ""] = /^(\d*)(?:\.(\d*))?$/.exec(text.trim().replace(/[,_]/g, "")) ?? [];
-  if (whole + part === "") return "";
-  const value = integer((whole || "0") + part.padEnd(decimals, "0").slice(0, decimals));
+  const typed = text.trim();
+  if (typed === "") return "";
+  const [, whole = "", part = ""] = /^(\d[\d_]*|\d{1,3}(?:,\d{3})+|)(?:\.(\d*))?$/.exec(typed) ?? [];
+  if (whole + part === "") throw new Error(`\`${plain(typed)}\` is not an amount: write 1000 or 0.5`);
+  const digits = part.replace(/0+$/, "");
+  if (digits.length > decimals) {
+    throw new Error(`\`${plain(typed)}\` is not an amount of this token: it has ${plural(decimals, "decimal")}`);
+  }
+  const value = integer((whole.replace(/[,_]/g, "") || "0") + digits.padEnd(decimals, "0"));
   return value === 0n ? "" : value.toString();
 }
 

@@ -1,5 +1,7 @@
 // What the part of the URL after `#` names.
 
+import { addressOf } from "./addresses.ts";
+
 export type Route =
   | { view: "home" }
   | { view: "address"; address: string }
@@ -8,46 +10,54 @@ export type Route =
   | { view: "token"; token: string }
   | { view: "patterns"; blocks: string }
   | { view: "graph"; roots: string[]; transaction: string | null; parameters: URLSearchParams }
-  | { view: "unknown"; text: string };
+  | { view: "unknown"; text: string; why: string | null };
 
-const ADDRESS = /^0x[0-9a-f]{40}$/;
 const HASH = /^0x[0-9a-f]{64}$/;
 
-export const isAddress = (text: string): boolean => ADDRESS.test(text);
 export const isHash = (text: string): boolean => HASH.test(text);
+
+/** What a path without its query names. A wrong checksum is an error. */
+function named(path: string, parameters: URLSearchParams): Route | null {
+  const [first = "", ...rest] = path.split("/");
+  const typed = rest.join("/");
+  const [view, value] = [first.toLowerCase(), typed.toLowerCase()];
+  switch (view) {
+    case "":
+      return { view: "home" };
+    case "address": {
+      const address = addressOf(typed);
+      return address === null ? null : { view, address };
+    }
+    case "tx":
+      return isHash(value) ? { view: "transaction", hash: value } : null;
+    case "block":
+      return /^\d+$/.test(value) || isHash(value) ? { view, block: value } : null;
+    case "token": {
+      const token = addressOf(typed);
+      return token === null ? null : { view, token };
+    }
+    case "patterns":
+      return { view, blocks: parameters.get("blocks") ?? "" };
+    case "graph": {
+      const [kind, hash = ""] = value.split("/");
+      if (kind === "tx" && isHash(hash)) return { view, roots: [], transaction: hash, parameters };
+      const roots = typed.split(",").filter((root) => root !== "");
+      const known = roots.map(addressOf).filter((root) => root !== null);
+      return known.length === roots.length ? { view, roots: known, transaction: null, parameters } : null;
+    }
+    default:
+      return null;
+  }
+}
 
 export function parseRoute(hash: string): Route {
   const text = hash.replace(/^#?\/?/, "");
   const [path = "", query = ""] = text.split("?", 2);
-  const [view = "", ...rest] = path.toLowerCase().split("/");
-  const value = rest.join("/");
-  const parameters = new URLSearchParams(query);
-  switch (view) {
-    case "":
-      return { view: "home" };
-    case "address":
-      if (isAddress(value)) return { view, address: value };
-      break;
-    case "tx":
-      if (isHash(value)) return { view: "transaction", hash: value };
-      break;
-    case "block":
-      if (/^\d+$/.test(value) || isHash(value)) return { view, block: value };
-      break;
-    case "token":
-      if (isAddress(value)) return { view, token: value };
-      break;
-    case "patterns":
-      return { view, blocks: parameters.get("blocks") ?? "" };
-    case "graph": {
-      if (rest[0] === "tx" && isHash(rest[1] ?? "")) {
-        return { view, roots: [], transaction: rest[1] ?? "", parameters };
-      }
-      const roots = value.split(",").filter((root) => root !== "");
-      if (roots.every(isAddress)) return { view, roots, transaction: null, parameters };
-    }
+  try {
+    return named(path, new URLSearchParams(query)) ?? { view: "unknown", text, why: null };
+  } catch (error) {
+    return { view: "unknown", text, why: (error as Error).message };
   }
-  return { view: "unknown", text };
 }
 
 export const addressPath = (address: string): string => `#/address/${address}`;

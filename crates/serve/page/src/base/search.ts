@@ -1,18 +1,20 @@
 // The search box: a text field with a list of what was found (the combobox pattern of ARIA).
 
-import { ask } from "./api.ts";
+import { addressOf } from "./addresses.ts";
+import { ApiError, ask } from "./api.ts";
 import { announce, fill, h, icon, ICONS } from "./dom.ts";
 import { plain, plural, short } from "./format.ts";
-import { foundPath, isAddress, isHash } from "./route.ts";
+import { foundPath, isHash } from "./route.ts";
 import type { Found, SearchAnswer } from "./types.ts";
 
 /** Milliseconds without a key before the server is asked. */
 const PAUSE = 160;
 
-/** What a text names for certain, without a request to the server. */
+/** What a text names for certain, without a request to the server. A wrong checksum is an error. */
 export function evident(text: string): Found | null {
+  const address = addressOf(text);
+  if (address !== null) return { kind: "address", value: address, text: "address" };
   const value = text.trim().toLowerCase();
-  if (isAddress(value)) return { kind: "address", value, text: "address" };
   if (isHash(value)) return { kind: "transaction", value, text: "transaction" };
   const number = value.replace(/[,_]/g, "");
   return /^\d{1,12}$/.test(number) ? { kind: "block", value: number, text: "block" } : null;
@@ -58,22 +60,35 @@ export class Search {
     this.timer = window.setTimeout(() => void this.ask(), PAUSE);
   }
 
-  private async ask(): Promise<void> {
+  /** Asks, and shows what was found. Returns what the text names for certain, if it was found. */
+  private async ask(): Promise<Found | null> {
     const text = this.input.value.trim();
     this.asked?.abort();
-    if (text === "") return this.close();
+    if (text === "") {
+      this.close();
+      return null;
+    }
     this.asked = new AbortController();
+    let known: Found | null = null;
     try {
-      const answer = await ask<SearchAnswer>("search", { q: text }, this.asked.signal);
-      if (this.input.value.trim() === text) this.show(answer.results);
+      known = evident(text);
+      // The server knows no separators of thousands.
+      const q = known?.kind === "block" ? known.value : text;
+      const { results, incomplete } = await ask<SearchAnswer>("search", { q }, this.asked.signal);
+      if (this.input.value.trim() !== text) return null;
+      this.show(results, results.length === 0 ? ["Nothing found.", ...incomplete] : incomplete);
+      return known === null && results.length > 1 ? null : (results[0] ?? null);
     } catch (error) {
-      if (error instanceof DOMException) return;
-      const known = evident(text);
-      this.show(known === null ? [] : [known]);
+      if (error instanceof DOMException) return null;
+      const hint = error instanceof ApiError ? error.hint : null;
+      const reasons = [error instanceof Error ? error.message : String(error), ...(hint === null ? [] : [hint])];
+      this.show(known === null ? [] : [known], reasons);
+      return known;
     }
   }
 
-  private show(found: Found[]): void {
+  /** Lists what was found, and what is to be said about it. */
+  private show(found: Found[], notes: string[]): void {
     this.found = found;
     this.active = -1;
     const option = ({ kind, value, text }: Found, index: number): HTMLElement => {
@@ -91,10 +106,12 @@ export class Search {
         isCode ? h("span", { class: "mono muted" }, short(value)) : null,
       );
     };
-    fill(this.list, ...found.map(option), found.length === 0 && h("li", { class: "none" }, "Nothing found."));
+    const note = (text: string): HTMLElement =>
+      h("li", { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" }, text);
+    fill(this.list, ...found.map(option), ...notes.map(note));
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
-    announce(found.length === 0 ? "nothing found" : plural(found.length, "result"));
+    announce(found.length === 0 ? notes.join(" ") : plural(found.length, "result"));
   }
 
   close(): void {
@@ -111,10 +128,13 @@ export class Search {
 
   private choose(index: number): void {
     const found = this.found[index];
-    if (found === undefined) return;
+    if (found !== undefined) this.leave(found);
+  }
+
+  private leave({ kind, value }: Found): void {
     this.input.value = "";
     this.close();
-    this.go(foundPath(found.kind, found.value));
+    this.go(foundPath(kind, value));
   }
 
   private key(event: KeyboardEvent): void {
@@ -135,13 +155,7 @@ export class Search {
   private async enter(): Promise<void> {
     if (this.active >= 0 && !this.list.hidden) return this.choose(this.active);
     clearTimeout(this.timer);
-    const known = evident(this.input.value);
-    if (known !== null) {
-      this.input.value = "";
-      this.close();
-      return this.go(foundPath(known.kind, known.value));
-    }
-    await this.ask();
-    if (this.found.length === 1) this.choose(0);
+    const found = await this.ask();
+    if (found !== null) this.leave(found);
   }
 }

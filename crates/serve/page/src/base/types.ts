@@ -39,6 +39,8 @@ export interface Edge {
   to_label?: Label | null;
   from_contract?: boolean | null;
   to_contract?: boolean | null;
+  /** That of its answer. */
+  as_of?: number | null;
 }
 
 export interface Transfer {
@@ -63,6 +65,8 @@ export interface Answer {
   incomplete: string[];
   /** The sentences of `incomplete` about rows beyond those that were asked for. */
   beyond: string[];
+  /** The newest block when the server answered: its header `X-Txgraph-Block`. */
+  as_of: number | null;
 }
 
 export interface Info extends Answer {
@@ -74,6 +78,8 @@ export interface Info extends Answer {
   has_index: boolean;
   has_state: boolean;
   has_internal: boolean;
+  /** Whether the index has the transfers inside of transactions. */
+  index_has_internal: boolean;
   blocks: number[];
 }
 
@@ -259,6 +265,7 @@ export interface BlockAnswer extends Answer {
     value: string;
     status: number | boolean | null;
   }[];
+  withdrawals: { index: number; validator: number; to: Address; value: string }[];
 }
 
 export interface TokenAnswer extends Answer {

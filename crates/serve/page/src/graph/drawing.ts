@@ -1,6 +1,6 @@
 // From a recipe and its answers to what is drawn.
 
-import { distinct } from "../base/format.ts";
+import { distinct, plural } from "../base/format.ts";
 import type { Address, Edge, Label, Tokens } from "../base/types.ts";
 import { fold, type FoldedEdge } from "./fold.ts";
 import { columns, places } from "./layout.ts";
@@ -18,7 +18,7 @@ export interface Vertex {
   /** Of a "more" or "folded" vertex: the address that it belongs to, and the side. */
   owner: Address;
   direction: "in" | "out";
-  /** How many addresses it stands for. */
+  /** How many addresses it stands for; of a "more" vertex, how many arrows. */
   members: number;
   /** The short address, which no other vertex has. */
   short: string;
@@ -52,20 +52,32 @@ export interface Drawing {
 
 const unique = (all: string[]): string[] => [...new Set(all)];
 
-/** The edges of all answers; of edges that several answers have, those with more transfers. */
-function collect(parts: [Step, Part][], recipe: Recipe): Edge[] {
+/** The edges of all answers; of edges that several answers have, those with more transfers. And what was left out. */
+function collect(parts: [Step, Part][], recipe: Recipe): { edges: Edge[]; notes: string[] } {
   const hidden = new Set(recipe.hidden);
+  const { kind } = recipe.filters;
   const edges = new Map<string, Edge>();
   for (const [, part] of parts) {
     for (const edge of part.edges) {
-      if (hidden.has(edge.from) || hidden.has(edge.to) || edge.from === edge.to) continue;
-      if (recipe.filters.kind !== "" && edge.kind !== recipe.filters.kind) continue;
+      if (hidden.has(edge.from) || hidden.has(edge.to)) continue;
+      if (kind !== "" && edge.kind !== kind) continue;
       const key = edgeKey(edge);
       const known = edges.get(key);
-      if (known === undefined || known.count < edge.count) edges.set(key, edge);
+      if (known === undefined || known.count < edge.count) edges.set(key, { ...edge, as_of: part.as_of ?? null });
     }
   }
-  return [...edges.values()];
+  const isOwn = ({ from, to }: Edge): boolean => from === to;
+  const all = [...edges.values()];
+  const own = all.filter(isOwn).reduce((sum, { count }) => sum + count, 0);
+  const notes: string[] = [];
+  if (own > 0) {
+    const [one, many] = ["transfer of an address to itself is", "transfers of addresses to themselves are"];
+    notes.push(`${plural(own, one, many)} not drawn`);
+  }
+  if (kind !== "" && parts.some(([, { more }]) => more > 0)) {
+    notes.push(`only the arrows shown were filtered by kind (${kind}); more exist`);
+  }
+  return { edges: all.filter((edge) => !isOwn(edge)), notes };
 }
 
 /** What answers say about addresses. */
@@ -126,7 +138,8 @@ export function draw(recipe: Recipe, known: Parts, most = EDGES_MAX): Drawing {
   const kept = new Set([...recipe.roots, ...Object.keys(recipe.notes), ...Object.keys(recipe.pins)]);
   for (const [address, { label }] of about) if (label !== null) kept.add(address);
   for (const step of recipe.steps) if (step.kind === "neighbors") kept.add(step.address);
-  const folded = fold(collect(parts, recipe), kept, most);
+  const collected = collect(parts, recipe);
+  const folded = fold(collected.edges, kept, most);
 
   const vertices = new Map<string, Vertex>();
   const add = (id: string, more: Partial<Vertex> = {}): void => {
@@ -173,7 +186,8 @@ export function draw(recipe: Recipe, known: Parts, most = EDGES_MAX): Drawing {
     vertex.column = column.get(vertex.id) ?? 0;
     [vertex.x, vertex.y] = recipe.pins[vertex.id] ?? place.get(vertex.id) ?? [0, 0];
   }
-  const incomplete = unique([...parts.flatMap(([, part]) => part.incomplete), ...folded.notes]);
+  const asked = parts.flatMap(([, part]) => part.incomplete);
+  const incomplete = unique([...asked, ...collected.notes, ...folded.notes]);
   const commands = unique(parts.flatMap(([, part]) => (part.command === null ? [] : [part.command])));
   const tokens: Tokens = Object.assign({}, ...parts.map(([, part]) => part.tokens));
   return { vertices, edges: drawn(folded.edges), tokens, incomplete, commands, folded: folded.count };

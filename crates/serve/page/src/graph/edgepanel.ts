@@ -1,5 +1,6 @@
 // The panel of an arrow, with its transfers.
 
+import { upTo } from "../base/blocks.ts";
 import { h } from "../base/dom.ts";
 import { plural } from "../base/format.ts";
 import { exactAmount, NATIVE, roundedAmount, symbol } from "../base/tokens.ts";
@@ -18,6 +19,9 @@ export function edgePanel(space: Workspace, edge: DrawnEdge): (HTMLElement | nul
   };
   const { tokens } = space.drawing;
   const { blocks, internal, min } = space.recipe.filters;
+  // Not those that came after the answer that has the arrow.
+  const { as_of: last = null } = edge;
+  const asked = last === null ? blocks : upTo(blocks, last, space.info.blocks[0]);
   return [
     h("p", { class: "kind" }, plural(edge.count, "transfer")),
     h("h2", {}, roundedAmount(tokens, token, edge.amount, edge.kind, edge.count)),
@@ -34,6 +38,10 @@ export function edgePanel(space: Workspace, edge: DrawnEdge): (HTMLElement | nul
     ]),
     edge.edges > 1
       ? h("p", {}, `This arrow stands for ${plural(edge.edges, "arrow")} of folded addresses.`)
-      : transferList("Transfers of this arrow", { from, to, token, blocks, internal, min }, null, shortColumns),
+      : transferList("Transfers of this arrow", { from, to, token, blocks: asked, internal, min }, null, {
+          columns: shortColumns,
+          keep: ({ standard }) => standard === edge.kind,
+          first: space.info.blocks[0],
+        }),
   ];
 }

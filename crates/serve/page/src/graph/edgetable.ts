@@ -7,7 +7,7 @@ import { type Column, table } from "../base/widgets.ts";
 import type { DrawnEdge } from "./drawing.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Arrows that the table shows at most. Files have all. */
+/** Arrows that the table shows at most. Files have all that are drawn. */
 const ROWS_MAX = 500;
 
 /** Characters of an amount that is shown with all of its digits. */
@@ -73,7 +73,7 @@ export function edgeTable(space: Workspace): HTMLElement {
       h(
         "button",
         { type: "button", class: "cell", onclick: () => space.openVertex(id) },
-        `${plural(members, "other address", "other addresses")} ${direction === "in" ? "pay" : "are paid by"} ${short(owner)}: show more`,
+        `${plural(members, "more arrow")} ${direction === "in" ? "to" : "from"} ${short(owner)}: show more`,
       ),
     ),
   );
@@ -85,7 +85,7 @@ export function edgeTable(space: Workspace): HTMLElement {
       line.addEventListener("click", () => space.select({ kind: "edge", id: edge.key }));
     }),
     rows.length > ROWS_MAX
-      ? h("p", { class: "muted" }, `The first ${ROWS_MAX} of ${count(rows.length)} arrows. CSV has all.`)
+      ? h("p", { class: "muted" }, `The first ${ROWS_MAX} of ${count(rows.length)} arrows. CSV has all that are drawn.`)
       : null,
     groups.length > 0 ? h("ul", { class: "groups" }, ...groups) : null,
   );

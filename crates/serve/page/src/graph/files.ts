@@ -18,18 +18,19 @@ export function field(value: string | number | null): string {
 const decimals = (drawing: Drawing, token: string): number =>
   drawing.tokens[token]?.decimals ?? (token === NATIVE ? 18 : 0);
 
-export function csv(drawing: Drawing): string {
-  const head =
+/** A table of the arrows. Every row has the text about the drawing, if there is one. */
+export function csv(drawing: Drawing, about = ""): string {
+  const columns =
     "from,to,from_label,to_label,token,symbol,kind,transfers,value,amount,first_block,first_time,first_transaction,last_block,last_time,last_transaction";
+  const head = about === "" ? columns : `${columns},about`;
   const name = (id: string): string => drawing.vertices.get(id)?.label?.name ?? "";
   const row = (edge: DrawnEdge): string => {
     const amount = exact(edge.amount, decimals(drawing, edge.token)).replace(/,/g, "");
     const ends = [edge.first, edge.last].flatMap(({ block, time, transaction }) => [block, second(time), transaction]);
     const { from, to, token, kind, count } = edge;
     const symbol = drawing.tokens[token]?.symbol ?? "";
-    return [from, to, name(from), name(to), token, symbol, kind, count, edge.amount, amount, ...ends]
-      .map(field)
-      .join(",");
+    const cells = [from, to, name(from), name(to), token, symbol, kind, count, edge.amount, amount, ...ends];
+    return (about === "" ? cells : [...cells, about]).map(field).join(",");
   };
   return `${[head, ...[...drawing.edges.values()].map(row)].join("\n")}\n`;
 }
@@ -38,7 +39,7 @@ export function csv(drawing: Drawing): string {
 export const quoted = (text: string): string =>
   `"${text.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\s+/g, " ")}"`;
 
-export function dot(drawing: Drawing, title: string): string {
+export function dot(drawing: Drawing, title: string, about = ""): string {
   const colors = tokenColors(drawing, "#333333");
   const shapes: Record<string, string> = { circle: "ellipse", octagon: "octagon" };
   const vertices = [...drawing.vertices.values()].map((vertex) => {
@@ -56,6 +57,7 @@ export function dot(drawing: Drawing, title: string): string {
     `digraph ${quoted(title)} {`,
     "  rankdir=LR;",
     `  label=${quoted(title)};`,
+    ...(about === "" ? [] : [`  comment=${quoted(about)};`]),
     ...vertices,
     ...edges,
     "}",
@@ -64,7 +66,7 @@ export function dot(drawing: Drawing, title: string): string {
 }
 
 /** A page that needs no server: the drawing and its table. */
-export function page(drawing: Drawing, title: string, about: string[]): string {
+export function page(drawing: Drawing, title: string, about: string[], missing = drawing.incomplete): string {
   const name = (id: string): string => {
     const vertex = drawing.vertices.get(id);
     if (vertex !== undefined && vertex.kind !== "address") return `${vertex.members} addresses at ${vertex.owner}`;
@@ -84,7 +86,7 @@ export function page(drawing: Drawing, title: string, about: string[]): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}"><meta name="viewport" content="width=device-width"><title>${xml(title)}</title><style>${style}</style></head><body><h1>${xml(title)}</h1>${about.map((line) => `<p>${xml(line)}</p>`).join("")}${svg(drawing, title)}${list(
     "Notes",
     notes.map(({ id, note }) => `${name(id)}: ${note}`),
-  )}${list("What is missing", drawing.incomplete)}${list("Commands that find the same", drawing.commands, "<li><code>", "</code></li>")}<h2>Transfers</h2><div><table><thead><tr><th>From</th><th>To</th><th>Amount</th><th>Transfers</th><th>First (UTC)</th><th>Last (UTC)</th></tr></thead><tbody>${[...drawing.edges.values()].map(row).join("")}</tbody></table></div></body></html>\n`;
+  )}${list("What is missing", missing)}${list("Commands that find the same", drawing.commands, "<li><code>", "</code></li>")}<h2>Transfers</h2><div><table><thead><tr><th>From</th><th>To</th><th>Amount</th><th>Transfers</th><th>First (UTC)</th><th>Last (UTC)</th></tr></thead><tbody>${[...drawing.edges.values()].map(row).join("")}</tbody></table></div></body></html>\n`;
 }
 
 const FORMAT = "txgraph-case";

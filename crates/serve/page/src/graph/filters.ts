@@ -1,12 +1,11 @@
 // The filters of a drawing.
 
+import { blocksOf, ends } from "../base/blocks.ts";
 import { fill, h } from "../base/dom.ts";
-import { exact, units } from "../base/format.ts";
+import { exact } from "../base/format.ts";
 import { symbol } from "../base/tokens.ts";
-import { type Filters, NO_FILTERS } from "./recipe.ts";
+import { type Filters, isFiltered, KINDS, NO_FILTERS } from "./recipe.ts";
 import type { Workspace } from "./workspace.ts";
-
-const KINDS = ["native", "erc20", "erc721", "erc1155"];
 
 export class FilterBar {
   readonly element: HTMLFormElement;
@@ -22,6 +21,8 @@ export class FilterBar {
   private readonly until = this.input("until", "block or date", 11);
   private readonly min = this.input("min", "0", 9);
   private readonly internal = h("input", { type: "checkbox", id: "filter-internal" });
+  /** The texts of the fields as the recipe has them. */
+  private shown = new Map<HTMLInputElement, string>();
 
   constructor(private readonly space: Workspace) {
     this.first = this.input("token", "all", 10);
@@ -41,7 +42,7 @@ export class FilterBar {
       field("Token", this.first),
       field("Kind", this.kind),
       field("From", this.from),
-      field("Until", this.until),
+      field("Before", this.until),
       field("At least", this.min),
       h(
         "div",
@@ -61,6 +62,7 @@ export class FilterBar {
       ),
       this.tokens,
     );
+    this.first.addEventListener("input", () => this.allowMin());
     this.kind.addEventListener("change", () => this.apply());
     this.internal.addEventListener("change", () => this.apply());
     this.internal.disabled = !space.info.has_internal;
@@ -78,45 +80,54 @@ export class FilterBar {
   }
 
   private apply(): void {
-    const [from, until] = [this.from.value.trim(), this.until.value.trim()];
-    const token = this.first.value.trim();
-    const blocks = from === "" && until === "" ? "" : `${from}:${until}`;
-    const filters: Filters = {
-      token,
-      kind: this.kind.value,
-      blocks,
-      min: units(this.min.value, this.decimals()),
-      internal: this.internal.checked,
-    };
-    void this.space.filter(filters);
-  }
-
-  /** The decimals of the chosen token: amounts of different tokens have no unit in common. */
-  private decimals(): number {
-    const { tokens } = this.space.drawing;
-    return tokens[this.space.recipe.filters.token]?.decimals ?? 0;
-  }
-
-  /** Shows the filters of the recipe. */
-  update(): void {
     const { filters } = this.space.recipe;
-    const { tokens } = this.space.drawing;
-    const [from = "", until = ""] = filters.blocks.split(":");
-    this.first.value = tokens[filters.token] === undefined ? filters.token : symbol(tokens, filters.token);
+    const isSame = (input: HTMLInputElement): boolean => input.value === this.shown.get(input);
+    try {
+      // A field that was not changed stays as it is: not every text of a filter has a form in the fields.
+      const token = isSame(this.first) ? filters.token : this.first.value.trim();
+      const isRange = isSame(this.from) && isSame(this.until);
+      const blocks = isRange ? filters.blocks : blocksOf(this.from.value, this.until.value);
+      const isMin = isSame(this.min) && token === filters.token;
+      const { min, decimals } = isMin ? filters : NO_FILTERS;
+      const next: Filters = { token, kind: this.kind.value, blocks, min, internal: this.internal.checked };
+      if (min !== "") next.decimals = decimals ?? null;
+      void this.space.filter(next, isMin || token === "" ? "" : this.min.value);
+    } catch (error) {
+      this.space.fail(error);
+    }
+  }
+
+  /** Amounts of different tokens have no unit in common. */
+  private allowMin(): void {
+    const isOne = this.first.value.trim() !== "";
+    this.min.disabled = !isOne;
+    this.min.placeholder = isOne ? "0" : "for one token";
+  }
+
+  /** Shows the filters of the recipe. If nothing new is drawn, what the user typed stays. */
+  update(isNew: boolean): void {
+    const { recipe, tokens } = this.space;
+    const { filters } = recipe;
+    this.element.classList.toggle("on", isFiltered(filters));
+    if (!isNew) return;
+    const [from, until] = ends(filters.blocks);
+    const decimals = filters.decimals ?? tokens[filters.token]?.decimals ?? 0;
+    const texts: [HTMLInputElement, string][] = [
+      [this.first, tokens[filters.token] === undefined ? filters.token : symbol(tokens, filters.token)],
+      [this.from, from],
+      [this.until, until],
+      [this.min, filters.min === "" ? "" : exact(filters.min, decimals).replace(/,/g, "")],
+    ];
+    for (const [input, text] of texts) input.value = text;
+    this.shown = new Map(texts);
     this.kind.value = filters.kind;
-    this.from.value = from;
-    this.until.value = until;
-    this.min.disabled = filters.token === "";
-    this.min.placeholder = filters.token === "" ? "for one token" : "0";
-    this.min.value = filters.min === "" ? "" : exact(filters.min, this.decimals()).replace(/,/g, "");
     this.internal.checked = filters.internal;
+    this.allowMin();
     fill(
       this.tokens,
       ...Object.keys(tokens)
         .slice(0, 200)
         .map((id) => h("option", { value: symbol(tokens, id) })),
     );
-    const isOn = JSON.stringify({ ...filters, internal: false }) !== JSON.stringify(NO_FILTERS);
-    this.element.classList.toggle("on", isOn);
   }
 }

@@ -42,14 +42,15 @@ function counterparties(edges: Edge[]): Map<Address, Set<Address>> {
   return found;
 }
 
-/** Adds up the edges of the members of a group, by token. */
+/** Adds up the edges of the members of a group, by token and kind. */
 function joined(id: string, direction: "in" | "out", edges: Edge[]): FoldedEdge[] {
   const found = new Map<string, FoldedEdge>();
   for (const edge of edges) {
-    const known = found.get(edge.token);
+    const asset = `${edge.token}>${edge.kind}`;
+    const known = found.get(asset);
     if (known === undefined) {
       const ends = direction === "out" ? { to: id, to_label: null } : { from: id, from_label: null };
-      found.set(edge.token, { ...edge, ...ends, edges: 1 });
+      found.set(asset, { ...edge, ...ends, edges: 1 });
       continue;
     }
     known.edges += 1;

@@ -2,7 +2,7 @@
 
 import { fill, h, icon, iconButton, ICONS } from "../base/dom.ts";
 import { plural } from "../base/format.ts";
-import { failure } from "../base/widgets.ts";
+import { failure, gaps } from "../base/widgets.ts";
 import type { Drawing } from "./drawing.ts";
 import { edgeTable } from "./edgetable.ts";
 import { FilterBar } from "./filters.ts";
@@ -123,7 +123,7 @@ export class GraphPage {
     tools.redo.disabled = !history.canRedo || isBusy;
     this.element.setAttribute("aria-busy", String(isBusy));
     this.element.classList.toggle("busy", isBusy);
-    fill(this.trouble, error === null ? null : failure(error));
+    fill(this.trouble, error === null ? null : failure(error), gaps(space.remarks));
     const addresses = [...drawing.vertices.values()].filter(({ kind }) => kind === "address").length;
     fill(
       this.status,
@@ -137,7 +137,7 @@ export class GraphPage {
         ),
     );
     this.showPanel();
-    this.filters.update();
+    this.filters.update(isNew);
     if (!this.drawer.hidden) fill(this.drawer, edgeTable(space));
     if (this.view === null) {
       if (isNew && this.canvas.classList.contains("still")) this.showStill();

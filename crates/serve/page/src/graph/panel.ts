@@ -18,7 +18,8 @@ function wholePanel(space: Workspace): (HTMLElement | null)[] {
     const mark = h("span", { class: "swatch", "aria-hidden": "true" });
     mark.style.background = color;
     const isOn = recipe.filters.token === token;
-    const choose = (): void => void space.filter({ ...recipe.filters, token: isOn ? "" : token });
+    // The smallest amount is one of a token.
+    const choose = (): void => void space.filter({ ...recipe.filters, token: isOn ? "" : token, min: "" });
     return h(
       "li",
       {},

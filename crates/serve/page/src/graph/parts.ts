@@ -21,10 +21,12 @@ export interface Part {
   tokens: Tokens;
   /** Vertices with facts and columns, where the server states them. */
   vertices: GraphVertex[];
-  /** Counterparties that were cut off. */
+  /** Arrows that were cut off: edges, of which several can lead to one address. */
   more: number;
   incomplete: string[];
   command: string | null;
+  /** The newest block when the server answered; older cases do not have it. */
+  as_of?: number | null;
 }
 
 /** The filters that the server applies. The kind is chosen in the page. */
@@ -40,12 +42,12 @@ export function keyOf(step: Step, filters: Filters): string {
 
 const position = ({ block, time, transaction, index }: Transfer): Position => ({ block, time, transaction, index });
 
-/** One edge for all transfers of a token from one address to another. */
+/** One edge for all transfers of a token and a kind from one address to another. */
 export function merge(transfers: Transfer[]): Edge[] {
   const edges = new Map<string, Edge>();
   for (const transfer of transfers) {
     const { from, to, token, standard: kind, amount } = transfer;
-    const key = edgeKey(transfer);
+    const key = edgeKey({ from, to, token, kind });
     const known = edges.get(key);
     const at = position(transfer);
     if (known === undefined) {
@@ -60,8 +62,9 @@ export function merge(transfers: Transfer[]): Edge[] {
   return [...edges.values()];
 }
 
-export const edgeKey = (edge: { from: string; to: string; token: string }): string =>
-  `${edge.from}>${edge.to}>${edge.token}`;
+/** The name of an arrow. A contract can be a token of two kinds. */
+export const edgeKey = ({ from, to, token, kind }: Pick<Edge, "from" | "to" | "token" | "kind">): string =>
+  `${from}>${to}>${token}>${kind}`;
 
 /** Addresses that one request for labels names. */
 const LABELS_MAX = 100;
@@ -90,10 +93,11 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
       return { ...(await ask<GraphAnswer>("graph", asked, signal)), more: 0 };
     }
     case "path": {
-      const { from, to } = step;
-      const answer = await ask<PathAnswer>("path", { from, to, ...shared }, signal);
+      const { from, to, hops, any_order } = step;
+      const answer = await ask<PathAnswer>("path", { from, to, hops, any_order, ...shared }, signal);
       if (!answer.found) {
-        throw new Error(["There is no path between these addresses.", ...answer.hints].join(" "));
+        const hints = answer.hints.length === 0 ? "" : `: ${answer.hints.join("; ")}`;
+        throw new Error(`No route was found${hints}.`);
       }
       // Remarks say how much a route proves.
       const incomplete = [...answer.incomplete, ...answer.hints];
@@ -107,8 +111,8 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
 }
 
 /** How much can have gone along all routes of a path. */
-export function loadFlow({ from, to }: PathStep, filters: Filters): Promise<PathAnswer> {
-  return ask<PathAnswer>("path", { from, to, max_flow: true, ...parameters(filters) });
+export function loadFlow({ from, to, hops, any_order }: PathStep, filters: Filters): Promise<PathAnswer> {
+  return ask<PathAnswer>("path", { from, to, hops, any_order, max_flow: true, ...parameters(filters) });
 }
 
 /** Answers that are known, by step and filters. */

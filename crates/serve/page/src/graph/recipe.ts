@@ -6,7 +6,7 @@ import type { Address } from "../base/types.ts";
 export type Step =
   | { kind: "neighbors"; address: Address; direction: "in" | "out"; limit: number }
   | { kind: "graph"; roots: Address[]; hops: number; direction: "in" | "out" | "both" }
-  | { kind: "path"; from: Address; to: Address }
+  | { kind: "path"; from: Address; to: Address; hops?: number; any_order?: boolean }
   | { kind: "transaction"; hash: string };
 
 export type PathStep = Step & { kind: "path" };
@@ -18,8 +18,10 @@ export interface Filters {
   kind: string;
   /** Blocks or dates, as the command line has them: `FIRST:END`. */
   blocks: string;
-  /** The smallest amount of a transfer. */
+  /** The smallest amount of a transfer, in the smallest unit of the token. */
   min: string;
+  /** The decimals of the token when the amount was typed: a drawing without transfers does not have them. */
+  decimals?: number | null;
   /** Whether coins that moved inside transactions count. */
   internal: boolean;
 }
@@ -34,14 +36,20 @@ export interface Recipe {
   pins: Record<string, [number, number]>;
 }
 
-/** Counterparties that one expansion shows. */
+/** The kinds of transfers that a filter can name. */
+export const KINDS = ["native", "erc20", "erc721", "erc1155"];
+
+/** Arrows that one expansion shows. */
 export const TOP = 12;
 
 export const NO_FILTERS: Filters = { token: "", kind: "", blocks: "", min: "", internal: false };
 
+/** Whether filters leave something out. */
+export const isFiltered = ({ token, kind, blocks, min }: Filters): boolean => token + kind + blocks + min !== "";
+
 export const EMPTY: Recipe = { roots: [], steps: [], filters: NO_FILTERS, hidden: [], notes: {}, pins: {} };
 
-/** The drawing that begins with an address: its strongest counterparties on both sides. */
+/** The drawing that begins with an address: its strongest arrows on both sides. */
 export function around(address: Address, filters = NO_FILTERS): Recipe {
   const step = (direction: "in" | "out"): Step => ({ kind: "neighbors", address, direction, limit: TOP });
   return { ...EMPTY, roots: [address], steps: [step("in"), step("out")], filters };
@@ -50,7 +58,7 @@ export function around(address: Address, filters = NO_FILTERS): Recipe {
 const isExpansion = (step: Step, address: Address, direction: string): boolean =>
   step.kind === "neighbors" && step.address === address && step.direction === direction;
 
-/** The recipe with the counterparties of an address, or with more of them if it has some. */
+/** The recipe with the strongest arrows of an address, or with more of them if it has some. */
 export function expanded(recipe: Recipe, address: Address, direction: "in" | "out"): Recipe {
   const known = recipe.steps.find((step) => isExpansion(step, address, direction));
   const limit = known?.kind === "neighbors" ? known.limit + 2 * TOP : TOP;
@@ -67,7 +75,11 @@ export function collapsed(recipe: Recipe, address: Address): Recipe {
   return { ...recipe, steps: recipe.steps.filter((step) => !(step.kind === "neighbors" && step.address === address)) };
 }
 
-export const withStep = (recipe: Recipe, step: Step): Recipe => ({ ...recipe, steps: [...recipe.steps, step] });
+/** The recipe with a step, once. */
+export function withStep(recipe: Recipe, step: Step): Recipe {
+  const isKnown = recipe.steps.some((known) => JSON.stringify(known) === JSON.stringify(step));
+  return isKnown ? recipe : { ...recipe, steps: [...recipe.steps, step] };
+}
 
 export function withNote(recipe: Recipe, address: Address, note: string): Recipe {
   const { [address]: _, ...rest } = recipe.notes;

@@ -1,7 +1,7 @@
 // Gives files of a drawing to the user.
 
 import { announce, download } from "../base/dom.ts";
-import { count, second } from "../base/format.ts";
+import { aboutOf } from "./about.ts";
 import { csv, dot, page } from "./files.ts";
 import { svg } from "./svg.ts";
 import type { Workspace } from "./workspace.ts";
@@ -42,27 +42,28 @@ export const FILES = [
 export type FileKind = (typeof FILES)[number][0] | "json";
 
 export async function save(space: Workspace, kind: FileKind): Promise<void> {
-  const { drawing, title, info } = space;
-  const name = `txgraph-${(space.recipe.roots[0] ?? "drawing").slice(0, 10)}.${kind}`;
-  const { tip } = info;
-  const about = [
-    `${info.chain ?? "Chain"} (chain ${info.chain_id}), up to block ${count(tip.number)}${tip.time === null ? "" : ` of ${second(tip.time)} UTC`}, by txgraph ${info.version}.`,
-  ];
+  const { drawing, title, info, recipe } = space;
+  const name = `txgraph-${(recipe.roots[0] ?? "drawing").slice(0, 10)}.${kind}`;
+  const parts = space.parts.of(recipe).map(([, part]) => part);
+  const { lines, missing } = aboutOf(info, recipe, parts, drawing, space.tokens);
+  const lacks =
+    missing.length === 0 ? [] : [`What is missing: ${missing.map((text) => text.replace(/\.$/, "")).join("; ")}.`];
+  const all = [...lines, ...lacks];
   switch (kind) {
     case "html":
-      download(name, "text/html", page(drawing, title, about));
+      download(name, "text/html", page(drawing, title, lines, missing));
       break;
     case "svg":
-      download(name, "image/svg+xml", svg(drawing, title));
+      download(name, "image/svg+xml", svg(drawing, title, all));
       break;
     case "png":
-      download(name, "image/png", await png(svg(drawing, title)));
+      download(name, "image/png", await png(svg(drawing, title, all)));
       break;
     case "csv":
-      download(name, "text/csv", csv(drawing));
+      download(name, "text/csv", csv(drawing, all.join(" ")));
       break;
     case "dot":
-      download(name, "text/vnd.graphviz", dot(drawing, title));
+      download(name, "text/vnd.graphviz", dot(drawing, title, all.join(" ")));
       break;
     case "json":
       download(name, "application/json", space.save());

@@ -1,12 +1,11 @@
 // How a drawing begins: with what the URL names, or as it was before the page was loaded again.
 
+import { addressOf } from "../base/addresses.ts";
 import { ask } from "../base/api.ts";
 import { plain } from "../base/format.ts";
-import { isAddress } from "../base/route.ts";
 import { NATIVE, symbol } from "../base/tokens.ts";
-import type { Address, SearchAnswer } from "../base/types.ts";
-import type { Drawing } from "./drawing.ts";
-import { around, EMPTY, type Filters, NO_FILTERS, type Recipe, type Step } from "./recipe.ts";
+import type { Address, SearchAnswer, TokenId, Tokens } from "../base/types.ts";
+import { around, EMPTY, type Filters, KINDS, NO_FILTERS, type Recipe, type Step } from "./recipe.ts";
 
 /** What a URL names. */
 export interface Named {
@@ -43,9 +42,27 @@ export function keptRecipe(): Recipe | null {
 function filtersOf(parameters: URLSearchParams, internal: boolean): Filters {
   const filters: Filters = { ...NO_FILTERS, internal };
   for (const name of ["token", "kind", "blocks", "min"] as const) filters[name] = parameters.get(name) ?? "";
+  if (!KINDS.includes(filters.kind)) filters.kind = "";
   if (parameters.has("internal")) filters.internal = parameters.get("internal") === "true";
   return filters;
 }
+
+/** What a URL asks for, and the drawing does not do. */
+export function remarksOf({ parameters }: Named): string[] {
+  const found: string[] = [];
+  const check = (name: string, isKnown: (text: string) => boolean, instead: string): void => {
+    const text = parameters.get(name);
+    if (text !== null && text !== "" && !isKnown(text)) found.push(`${name}=${plain(text)}: ${instead}`);
+  };
+  check("kind", (text) => KINDS.includes(text), `not ${KINDS.join(", ")}: all kinds are shown`);
+  const isHops = (text: string): boolean => /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= HOPS_MAX;
+  check("hops", isHops, `not a number from 1 to ${HOPS_MAX}: the drawing has ${hopsOf(parameters)}`);
+  check("direction", (text) => ["in", "out", "both"].includes(text), "not in, out or both: both are shown");
+  return found;
+}
+
+const hopsOf = (parameters: URLSearchParams): number =>
+  Math.min(Math.max(Math.trunc(Number(parameters.get("hops"))) || 1, 1), HOPS_MAX);
 
 /** The recipe that a URL asks for. `internal` is whether coins inside transactions count by default. */
 export function startOf({ roots, transaction, parameters }: Named, before: Recipe, internal: boolean): Recipe {
@@ -56,7 +73,7 @@ export function startOf({ roots, transaction, parameters }: Named, before: Recip
     const steps = [...before.steps, ...around(root).steps];
     return { ...before, roots: [...new Set([...before.roots, root])], steps };
   }
-  const hops = Math.min(Math.max(Number(parameters.get("hops")) || 1, 1), HOPS_MAX);
+  const hops = hopsOf(parameters);
   const asked = parameters.get("direction");
   const direction = asked === "in" || asked === "out" ? asked : "both";
   if (roots.length === 1 && hops === 1 && direction === "both") return around(root, filters);
@@ -64,18 +81,31 @@ export function startOf({ roots, transaction, parameters }: Named, before: Recip
   return { ...EMPTY, roots, filters, steps: [step] };
 }
 
-/** The token that a text names: an address, a symbol of the drawing, or one that the server knows. */
-export async function tokenOf(text: string, { tokens }: Drawing): Promise<string> {
+/** The token that a text names: an address, a symbol of the drawing or of what was seen, or one that the server knows. */
+export async function tokenOf(text: string, { tokens }: { tokens: Tokens }, seen = tokens): Promise<TokenId> {
   const typed = text.trim().toLowerCase();
-  if (typed === "" || typed === NATIVE || isAddress(typed)) return typed;
-  const known = Object.keys(tokens).filter((id) => symbol(tokens, id).toLowerCase() === typed);
-  if (known.length === 1) return known[0] ?? "";
-  const { results } = await ask<SearchAnswer>("search", { q: text.trim() });
-  const found = results.filter(({ kind }) => kind === "token");
-  if (found.length === 1) return found[0]?.value ?? "";
+  if (typed === "" || typed === NATIVE) return typed;
+  const address = addressOf(text);
+  if (address !== null) return address;
+  const named = (all: Tokens, name: (id: TokenId) => string): TokenId[] =>
+    Object.keys(all).filter((id) => name(id).toLowerCase() === typed);
+  // The names that fields and legends show come first: they distinguish tokens with one symbol.
+  const known = [
+    named(seen, (id) => symbol(seen, id)),
+    named(tokens, (id) => symbol(tokens, id)),
+    named(seen, (id) => plain(seen[id]?.symbol ?? "", 16)),
+  ].find((ids) => ids.length > 0);
+  const found = known ?? (await searched(text));
+  if (found.length === 1) return found[0] ?? "";
   throw new Error(
     found.length === 0
       ? `No token is known as ${plain(text)}: give its address.`
-      : `Several tokens are called ${plain(text)}: ${found.map(({ value }) => value).join(", ")}.`,
+      : `Several tokens are called ${plain(text)}: ${found.join(", ")}.`,
   );
+}
+
+/** The tokens that the server knows by a symbol. */
+async function searched(text: string): Promise<TokenId[]> {
+  const { results } = await ask<SearchAnswer>("search", { q: text.trim() });
+  return results.filter(({ kind }) => kind === "token").map(({ value }) => value);
 }

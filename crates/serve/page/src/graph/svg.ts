@@ -27,6 +27,9 @@ const WIDER = 1.3;
 /** About the width of a character of an amount. */
 const CHARACTER = 6.6;
 
+/** The height of a line of the texts about a drawing. */
+const LINE = 16;
+
 function drawEdge(
   edge: DrawnEdge,
   drawing: Drawing,
@@ -98,27 +101,50 @@ function drawVertex(vertex: Vertex): string {
   return `<g><title>${xml(vertex.kind === "address" ? vertex.id : first)}</title><g fill="${fill}" stroke="#3b424d" stroke-width="1.3"${dash}>${outline(radius)}${border === "double" ? outline(radius * 0.82) : ""}</g><text class="icon" x="${fixed(x)}" y="${fixed(y)}" dy="5">${xml(icon)}</text><text class="${name}" x="${fixed(x)}" y="${fixed(y + radius + 14)}">${xml(first)}</text><text class="address" x="${fixed(x)}" y="${fixed(y + radius + 28)}">${xml(second)}</text>${notes}</g>`;
 }
 
-/** The whole drawing with a title and a legend. */
-export function svg(drawn: Drawing, title: string): string {
+/** Tokens that the legend names. */
+const LEGEND = 12;
+
+/** A text in lines of at most some characters. */
+function wrapped(text: string, most: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= most) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** The whole drawing with a title, a legend, and texts about it. */
+export function svg(drawn: Drawing, title: string, about: string[] = []): string {
   const wider = (vertex: Vertex): Vertex => ({ ...vertex, x: vertex.x * WIDER });
   const drawing = { ...drawn, vertices: new Map([...drawn.vertices].map(([id, vertex]) => [id, wider(vertex)])) };
   const all = [...drawing.vertices.values()];
   const box = bounds(all);
-  // Room for names, the title and the legend.
-  const [left, right, top, bottom] = [box.left - 110, box.right + 110, box.top - 90, box.bottom + 80];
+  // Room for names, the title, the texts and the legend.
+  const [left, right] = [box.left - 110, Math.max(box.right + 110, box.left + 370)];
+  const texts = about.flatMap((text) => wrapped(plain(text, 1_000), Math.floor((right - left - 40) / CHARACTER)));
+  const [top, bottom] = [box.top - 90 - LINE * texts.length, box.bottom + 80];
   const colors = tokenColors(drawing, "#333333");
   const degree = new Map<string, number>();
   for (const { from, to } of drawing.edges.values())
     for (const id of [from, to]) degree.set(id, (degree.get(id) ?? 0) + 1);
-  const [width, height] = [Math.max(right - left, 480), bottom - top];
+  const [width, height] = [right - left, bottom - top];
   let at = left + 20;
-  const legend = [...colors].slice(0, 12).map(([token, color]) => {
+  const legend = [...colors].slice(0, LEGEND).map(([token, color]) => {
     const name = symbol(drawing.tokens, token);
     const entry = `<rect x="${fixed(at)}" y="${fixed(bottom - 26)}" width="10" height="10" fill="${color}"/><text class="legend" x="${fixed(at + 15)}" y="${fixed(bottom - 17)}">${xml(name)}</text>`;
     at += 34 + 7 * [...name].length;
     return entry;
   });
-  const style = `text{font-family:${FONT};fill:${INK};text-anchor:middle}.title{font-size:16px;font-weight:600;text-anchor:start}.legend{font-size:12px;text-anchor:start}.amount{font-size:11px;font-weight:500}.amount,.name,.address,.note{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}.name{font-size:12.5px;font-weight:600}.address{font-family:ui-monospace,Menlo,'DejaVu Sans Mono',monospace;font-size:11px}.note{font-size:11px;font-style:italic}.icon{font-size:15px}`;
+  if (colors.size > LEGEND) {
+    const rest = `and ${plural(colors.size - LEGEND, "more token")}`;
+    legend.push(`<text class="legend" x="${fixed(at)}" y="${fixed(bottom - 17)}">${rest}</text>`);
+  }
+  const lead = texts.map(
+    (text, at) => `<text class="about" x="${fixed(left + 20)}" y="${fixed(top + 52 + LINE * at)}">${xml(text)}</text>`,
+  );
+  const style = `text{font-family:${FONT};fill:${INK};text-anchor:middle}.title{font-size:16px;font-weight:600;text-anchor:start}.legend,.about{font-size:12px;text-anchor:start}.amount{font-size:11px;font-weight:500}.amount,.name,.address,.note{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}.name{font-size:12.5px;font-weight:600}.address{font-family:ui-monospace,Menlo,'DejaVu Sans Mono',monospace;font-size:11px}.note{font-size:11px;font-style:italic}.icon{font-size:15px}`;
   const boxes = all.map((vertex): Box => {
     const { radius } = look(vertex);
     const half = Math.max(radius, (7.6 * lines(vertex)[0].length) / 2);
@@ -131,5 +157,5 @@ export function svg(drawn: Drawing, title: string): string {
     };
   });
   const body = [...drawing.edges.values()].map((edge) => drawEdge(edge, drawing, colors, degree, boxes)).join("");
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${fixed(left)} ${fixed(top)} ${fixed(width)} ${fixed(height)}" width="${fixed(width)}" height="${fixed(height)}" role="img" aria-label="${xml(title)}"><style>${style}</style><rect x="${fixed(left)}" y="${fixed(top)}" width="100%" height="100%" fill="#fff"/><text class="title" x="${fixed(left + 20)}" y="${fixed(top + 32)}">${xml(title)}</text>${body}${all.map(drawVertex).join("")}${legend.join("")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${fixed(left)} ${fixed(top)} ${fixed(width)} ${fixed(height)}" width="${fixed(width)}" height="${fixed(height)}" role="img" aria-label="${xml(title)}"><style>${style}</style><rect x="${fixed(left)}" y="${fixed(top)}" width="100%" height="100%" fill="#fff"/><text class="title" x="${fixed(left + 20)}" y="${fixed(top + 32)}">${xml(title)}</text>${lead.join("")}${body}${all.map(drawVertex).join("")}${legend.join("")}</svg>\n`;
 }

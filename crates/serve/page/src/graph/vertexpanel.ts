@@ -1,7 +1,7 @@
 // The panel of an address or of a group of addresses.
 
 import { fill, h, ICONS } from "../base/dom.ts";
-import { count, integer, plain, plural, short } from "../base/format.ts";
+import { count, integer, plain, plural } from "../base/format.ts";
 import { addressPath } from "../base/route.ts";
 import { exactAmount, NATIVE, roundedAmount } from "../base/tokens.ts";
 import type { TokenId } from "../base/types.ts";
@@ -9,30 +9,39 @@ import { action, addressLink, amount, chip, copy, facts, failure, foot, when } f
 import { coinOf } from "../pages/address.ts";
 import type { Vertex } from "./drawing.ts";
 import { flowSection, pathsOf } from "./flow.ts";
+import { pathForm } from "./pathform.ts";
 import { isExpanded } from "./recipe.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** What an address received and sent in the drawing, by token. */
+/** Tokens whose sums the panel lists. */
+const SUMS = 12;
+
+/** What an address received and sent in the drawing, by token and kind: amounts, and numbers of transfers. */
 function sums(space: Workspace, id: string): HTMLElement | null {
-  const totals = new Map<TokenId, [bigint, bigint]>();
+  type Sum = [amount: bigint, pieces: number];
+  const totals = new Map<string, { token: TokenId; kind: string; received: Sum; sent: Sum }>();
   for (const edge of space.drawing.edges.values()) {
     if (edge.from !== id && edge.to !== id) continue;
-    const [received, sent] = totals.get(edge.token) ?? [0n, 0n];
-    const value = integer(edge.amount);
-    totals.set(edge.token, edge.to === id ? [received + value, sent] : [received, sent + value]);
+    const { token, kind, count } = edge;
+    const key = `${token}>${kind}`;
+    const total = totals.get(key) ?? { token, kind, received: [0n, 0], sent: [0n, 0] };
+    const side = edge.to === id ? total.received : total.sent;
+    side[0] += integer(edge.amount);
+    side[1] += count;
+    totals.set(key, total);
   }
   if (totals.size === 0) return null;
   const { tokens } = space.drawing;
-  const cell = (token: TokenId, value: bigint): HTMLElement =>
+  const cell = (token: TokenId, kind: string, [value, pieces]: Sum): HTMLElement =>
     h(
       "td",
       { class: "number", title: exactAmount(tokens, token, value.toString()) },
-      value === 0n ? "–" : roundedAmount(tokens, token, value.toString()),
+      pieces === 0 ? "–" : roundedAmount(tokens, token, value.toString(), kind, pieces),
     );
-  const rows = [...totals]
-    .slice(0, 12)
-    .map(([token, [received, sent]]) => h("tr", {}, cell(token, received), cell(token, sent)));
-  return h(
+  const rows = [...totals.values()]
+    .slice(0, SUMS)
+    .map(({ token, kind, received, sent }) => h("tr", {}, cell(token, kind, received), cell(token, kind, sent)));
+  const list = h(
     "table",
     { class: "sums" },
     h("caption", {}, "In this drawing"),
@@ -48,6 +57,8 @@ function sums(space: Workspace, id: string): HTMLElement | null {
     ),
     h("tbody", {}, ...rows),
   );
+  if (totals.size <= SUMS) return list;
+  return h("div", {}, list, h("p", { class: "muted" }, `and ${plural(totals.size - SUMS, "more token")}`));
 }
 
 function noteForm(space: Workspace, vertex: Vertex): HTMLElement {
@@ -55,49 +66,6 @@ function noteForm(space: Workspace, vertex: Vertex): HTMLElement {
   area.value = vertex.note;
   area.addEventListener("change", () => void space.note(vertex.id, area.value));
   return h("div", { class: "field" }, h("label", { for: "note" }, "Note"), area);
-}
-
-function pathForm(space: Workspace, vertex: Vertex): HTMLElement {
-  const { pathFrom } = space;
-  if (pathFrom === null || pathFrom === vertex.id) {
-    const isOn = pathFrom === vertex.id;
-    const input = h("input", {
-      type: "text",
-      id: "path-to",
-      class: "mono",
-      placeholder: "0x… or choose an address in the drawing",
-      spellcheck: "false",
-    });
-    const form = h(
-      "form",
-      {
-        class: "field",
-        onsubmit: (event: Event) => {
-          event.preventDefault();
-          void space.path(input.value.trim().toLowerCase());
-        },
-      },
-      h("label", { for: "path-to" }, "Path to"),
-      input,
-      h("button", { type: "submit", class: "button" }, "Find"),
-    );
-    return h(
-      "div",
-      { class: "path" },
-      action(ICONS.path, isOn ? "Cancel the path" : "Path from here", () => space.startPath(isOn ? null : vertex.id), {
-        "aria-pressed": String(isOn),
-      }),
-      isOn ? form : null,
-    );
-  }
-  return h(
-    "div",
-    { class: "path" },
-    action(ICONS.path, `Path from ${short(pathFrom)} to here`, () => void space.path(vertex.id), {
-      class: "button primary",
-    }),
-    action(ICONS.close, "Cancel", () => space.startPath(null)),
-  );
 }
 
 /** Facts about an address, which are asked. */
@@ -128,7 +96,7 @@ export function groupPanel(space: Workspace, vertex: Vertex): (HTMLElement | nul
   if (vertex.kind === "more") {
     return [
       h("h2", {}, `+${count(members)} more`),
-      h("p", {}, `${plural(members, "other address", "other addresses")} ${side} `, addressLink(owner), "."),
+      h("p", {}, `${plural(members, "more arrow")} ${direction === "in" ? "to" : "from"} `, addressLink(owner), "."),
       action(
         direction === "in" ? ICONS.inward : ICONS.outward,
         "Show more of them",

@@ -2,12 +2,13 @@
 
 import { ask } from "../base/api.ts";
 import { announce } from "../base/dom.ts";
-import { plural } from "../base/format.ts";
-import { isAddress } from "../base/route.ts";
-import type { Address, AddressAnswer, Info, PathAnswer } from "../base/types.ts";
+import { plural, units } from "../base/format.ts";
+import { NATIVE } from "../base/tokens.ts";
+import type { Address, AddressAnswer, Info, PathAnswer, TokenId, Tokens, TransfersAnswer } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
 import { type Case, caseFile, readCase } from "./files.ts";
 import { keyOf, loadFlow, Parts } from "./parts.ts";
+import { NO_PATH, type PathForm, pathStep } from "./path.ts";
 import {
   collapsed,
   EMPTY,
@@ -19,7 +20,7 @@ import {
   withNote,
   withStep,
 } from "./recipe.ts";
-import { keepRecipe, keptRecipe, type Named, startOf, tokenOf } from "./start.ts";
+import { keepRecipe, keptRecipe, type Named, remarksOf, startOf, tokenOf } from "./start.ts";
 import type { Selection } from "./pointer.ts";
 import { describe, titleOf } from "./words.ts";
 
@@ -41,20 +42,27 @@ export class Workspace {
   selection: Selection = null;
   /** The address that a path begins at, while the other one is chosen. */
   pathFrom: Address | null = null;
+  /** What is typed into the form of a path. */
+  readonly pathForm: PathForm = { ...NO_PATH };
   isBusy = false;
   error: unknown = null;
+  remarks: string[] = []; // What a URL asked for, and the drawing does not do.
+  /** The tokens of all drawings so far, also of those that a filter left out. */
+  readonly tokens: Tokens = {};
   /** Called after every change; `isNew` if the drawing changed. */
   changed: (isNew: boolean) => void = () => {};
   private last: Promise<unknown> = Promise.resolve();
   private readonly profiles = new Map<Address, Promise<AddressAnswer>>();
   private readonly flows = new Map<string, Promise<PathAnswer>>();
 
-  constructor(readonly info: Info) {}
+  constructor(readonly info: Info) {
+    this.tokens[NATIVE] = { address: null, name: null, ...info.coin };
+  }
 
   /** Whether coins inside transactions count unless the user decides: where they are found without long replays. */
   get internal(): boolean {
-    const { has_internal, has_index, tip } = this.info;
-    return has_internal && (has_index || tip.number < REPLAYED_MAX);
+    const { has_internal: can, has_index, tip } = this.info;
+    return this.info.index_has_internal || (can && !has_index && tip.number < REPLAYED_MAX);
   }
 
   get recipe(): Recipe {
@@ -72,6 +80,7 @@ export class Workspace {
     try {
       await this.parts.complete(recipe);
       const drawing = draw(recipe, this.parts);
+      Object.assign(this.tokens, drawing.tokens);
       done();
       this.drawing = drawing;
       isDone = true;
@@ -87,6 +96,7 @@ export class Workspace {
   private begin(): void {
     this.isBusy = true;
     this.error = null;
+    this.remarks = [];
     this.changed(false);
   }
 
@@ -103,9 +113,8 @@ export class Workspace {
     if (selection !== null && !all.has(selection.id)) this.selection = null;
     keepRecipe(this.recipe);
     this.changed(true);
-    announce(
-      `The drawing has ${plural(drawing.vertices.size, "address", "addresses")} and ${plural(drawing.edges.size, "arrow")}`,
-    );
+    const addresses = [...drawing.vertices.values()].filter(({ kind }) => kind === "address").length;
+    announce(`The drawing has ${plural(addresses, "address", "addresses")} and ${plural(drawing.edges.size, "arrow")}`);
   }
 
   apply(change: (recipe: Recipe) => Recipe): Promise<boolean> {
@@ -121,12 +130,17 @@ export class Workspace {
       const kept = this.recipe === EMPTY ? keptRecipe() : null;
       if (kept !== null && (await this.take(kept, () => this.history.reset(kept)))) return;
       const isFirst = this.recipe === EMPTY;
+      this.endPath();
       this.begin();
       try {
         const asked = startOf(named, this.recipe, this.internal);
-        const token = await tokenOf(asked.filters.token, this.drawing);
-        const recipe = { ...asked, filters: { ...asked.filters, token } };
+        const token = await tokenOf(asked.filters.token, this.drawing, this.tokens);
+        const filters: Filters = { ...asked.filters, token };
+        if (token !== "" && filters.min !== "") filters.decimals = await this.decimals(token);
+        const recipe = { ...asked, filters };
         await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
+        this.remarks = remarksOf(named);
+        if (this.remarks.length > 0) this.changed(false);
       } catch (error) {
         this.fail(error);
       }
@@ -135,7 +149,8 @@ export class Workspace {
     });
   }
 
-  private fail(error: unknown): void {
+  /** Shows why something cannot be done. */
+  fail(error: unknown): void {
     this.isBusy = false;
     this.error = error;
     this.changed(false);
@@ -183,12 +198,27 @@ export class Workspace {
     return this.apply((recipe) => ({ ...recipe, pins: {} }));
   }
 
-  filter(filters: Filters): Promise<boolean> {
+  /** The decimals of a token; of one that was never drawn, as a transfer of it has them. */
+  private async decimals(token: TokenId): Promise<number> {
+    if (this.tokens[token] === undefined) {
+      const { tokens } = await ask<TransfersAnswer>("transfers", { token, order: "newest", limit: 1 });
+      Object.assign(this.tokens, tokens);
+    }
+    return this.tokens[token]?.decimals ?? 0;
+  }
+
+  /** Filters. `typed` is the smallest amount in whole units of the token, if it is a new one. */
+  filter(filters: Filters, typed = ""): Promise<boolean> {
     return this.inTurn(async () => {
       this.begin();
       try {
-        const token = await tokenOf(filters.token, this.drawing);
-        const recipe = { ...this.recipe, filters: { ...filters, token } };
+        const token = await tokenOf(filters.token, this.drawing, this.tokens);
+        const next: Filters = { ...filters, token };
+        if (typed.trim() !== "") {
+          const decimals = await this.decimals(token);
+          Object.assign(next, { decimals, min: units(typed, decimals) });
+        }
+        const recipe = { ...this.recipe, filters: next };
         return await this.take(recipe, () => this.history.push(recipe));
       } catch (error) {
         this.fail(error);
@@ -198,16 +228,35 @@ export class Workspace {
   }
 
   startPath(from: Address | null): void {
+    this.endPath();
     this.pathFrom = from;
     if (from !== null) announce("Choose the address where the path ends");
     this.changed(false);
   }
 
-  async path(to: Address): Promise<void> {
+  /** Draws the path from the address that was chosen to the one that a text names. */
+  async path(text: string): Promise<void> {
     const from = this.pathFrom;
-    if (from === null || !isAddress(to) || from === to) return;
+    if (from === null) return;
+    let step: PathStep;
+    try {
+      step = pathStep(from, text, this.pathForm);
+    } catch (error) {
+      return this.fail(error);
+    }
+    await this.inTurn(() => {
+      const recipe = withStep(this.recipe, step);
+      // The form stays until a route is found.
+      return this.take(recipe, () => {
+        this.endPath();
+        this.history.push(recipe);
+      });
+    });
+  }
+
+  private endPath(): void {
     this.pathFrom = null;
-    await this.apply((recipe) => withStep(recipe, { kind: "path", from, to }));
+    Object.assign(this.pathForm, NO_PATH);
   }
 
   undo(): Promise<boolean> {
@@ -237,7 +286,10 @@ export class Workspace {
 
   /** Facts about an address, asked once. */
   profile(address: Address): Promise<AddressAnswer> {
-    return once(this.profiles, address, () => ask<AddressAnswer>("address", { address }));
+    // The number of transfers counts what the drawing has.
+    const { internal } = this.recipe.filters;
+    const key = `${address} ${internal}`;
+    return once(this.profiles, key, () => ask<AddressAnswer>("address", { address, internal }));
   }
 
   /** How much can have gone along all routes of a path, asked once. */

@@ -76,7 +76,9 @@ function contractFacts(contract: Contract | null): [string, Node | null][] {
 }
 
 export async function addressPage(address: string, info: Info): Promise<HTMLElement> {
-  const answer = await ask<AddressAnswer>("address", { address });
+  // The number of transfers and the list below count the same.
+  const internal = info.index_has_internal;
+  const answer = await ask<AddressAnswer>("address", { address, internal });
   const { balances, creator, label, balance } = answer;
   const tokens: Tokens = {
     ...coinOf(info),
@@ -140,7 +142,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
     ),
     card(
       "Transfers",
-      transferList("Transfers of the address", { address, internal: info.has_internal && info.has_index }, address),
+      transferList("Transfers of the address", { address, internal }, address, { first: info.blocks[0] }),
     ),
     approvals,
     statement,

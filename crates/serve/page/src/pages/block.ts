@@ -12,13 +12,14 @@ import { status } from "./transaction.ts";
 
 export async function blockPage(block: string, info: Info): Promise<HTMLElement> {
   const answer = await ask<BlockAnswer>("block", { block });
-  const { number, transactions } = answer;
+  const { number, transactions, withdrawals = [] } = answer;
   const tokens = coinOf(info);
   const step = (to: number, text: string): HTMLElement | null =>
     to < 0 || to > info.tip.number ? null : h("a", { href: blockPath(to), class: "button" }, text);
   const used = Number(integer(answer.gas_used));
   const limit = Number(integer(answer.gas_limit));
   type Row = BlockAnswer["transactions"][number];
+  type Withdrawal = BlockAnswer["withdrawals"][number];
   return h(
     "main",
     { id: "main", class: "page" },
@@ -51,5 +52,19 @@ export async function blockPage(block: string, info: Info): Promise<HTMLElement>
         transactions,
       ),
     ),
+    withdrawals.length > 0 &&
+      card(
+        "Withdrawals of validators",
+        table(
+          "Withdrawals of validators",
+          [
+            { name: "Index", cell: (row: Withdrawal) => String(row.index), isNumber: true },
+            { name: "Validator", cell: ({ validator }) => String(validator), isNumber: true },
+            { name: "To", cell: ({ to }) => addressLink(to) },
+            { name: "Value", cell: ({ value }) => amount(tokens, NATIVE, value), isNumber: true },
+          ],
+          withdrawals,
+        ),
+      ),
   );
 }

@@ -1,6 +1,7 @@
 // Patterns in all transfers of some blocks.
 
 import { ask } from "../base/api.ts";
+import { blocksOf, ends } from "../base/blocks.ts";
 import { announce, fill, h } from "../base/dom.ts";
 import { count, plain, plural } from "../base/format.ts";
 import { patternsPath } from "../base/route.ts";
@@ -10,6 +11,9 @@ import { addressLink, amount, blockLink, card, failure, foot, heading, table } f
 
 /** Blocks that are looked through unless the user names others. */
 const BLOCKS = 2_000;
+
+/** Findings of each pattern that the server lists by default, and at most. */
+const [ROWS, ROWS_MAX] = [10, 1_000];
 
 /** Transfers that fit the rule of a pattern. */
 interface Finding {
@@ -33,7 +37,7 @@ interface PatternsAnswer extends Answer {
 }
 
 function findings(answer: PatternsAnswer, pattern: string): HTMLElement {
-  const { labels, tokens, result } = answer;
+  const { labels, tokens } = answer;
   const party = (address: string | null): HTMLElement | null =>
     address === null ? null : addressLink(address, labels[address]);
   return table(
@@ -52,11 +56,14 @@ function findings(answer: PatternsAnswer, pattern: string): HTMLElement {
       { name: "Last block", cell: ({ last_block }) => blockLink(last_block) },
       { name: "Note", cell: ({ note }) => plain(note, 200) },
     ],
-    result.findings.filter((finding) => finding.pattern === pattern),
+    listed(answer, pattern),
   );
 }
 
-function shown(answer: PatternsAnswer): (Node | null)[] {
+const listed = ({ result }: PatternsAnswer, pattern: string): Finding[] =>
+  result.findings.filter((finding) => finding.pattern === pattern);
+
+function shown(answer: PatternsAnswer, more: (() => void) | null): (Node | null)[] {
   const { rules } = answer.result;
   const all = rules.reduce((sum, { found }) => sum + found, 0);
   announce(plural(all, "finding"));
@@ -67,15 +74,23 @@ function shown(answer: PatternsAnswer): (Node | null)[] {
         `${plain(pattern)}: ${plural(found, "finding")}`,
         h("p", { class: "muted" }, plain(rule, 1_000)),
         findings(answer, pattern),
+        ...rest(listed(answer, pattern).length, found, more),
       ),
     );
   return [all === 0 ? h("p", { class: "empty" }, "No transfers fit a pattern.") : null, ...cards, ...foot(answer)];
 }
 
+/** How many findings a table has, and a button for more. */
+function rest(rows: number, found: number, more: (() => void) | null): (Node | null)[] {
+  if (rows >= found) return [];
+  const button = h("button", { type: "button", class: "more", onclick: more }, "Show more");
+  return [h("p", { class: "muted" }, `${count(rows)} of ${count(found)}`), more === null ? null : button];
+}
+
 export async function patternsPage(blocks: string, info: Info, go: (path: string) => void): Promise<HTMLElement> {
   const first = Math.max(info.tip.number + 1 - BLOCKS, 0);
   const asked = blocks === "" ? `${first}:${info.tip.number + 1}` : blocks;
-  const [from = "", until = ""] = asked.split(":");
+  const [from, until] = ends(asked);
   const field = (id: string, text: string): HTMLInputElement => {
     const input = h("input", { type: "text", id, size: 11, placeholder: "block or date", autocomplete: "off" });
     input.value = text;
@@ -84,11 +99,28 @@ export async function patternsPage(blocks: string, info: Info, go: (path: string
   const [begin, end] = [field("patterns-from", from), field("patterns-until", until)];
   const filter = (input: HTMLInputElement, name: string): HTMLElement =>
     h("div", { class: "filter" }, h("label", { for: input.id }, name), input);
-  const box = h("div", { class: "list" }, h("p", { class: "loading" }, "Loading…"));
-  void ask<PatternsAnswer>("patterns", { blocks: asked }).then(
-    (answer) => fill(box, ...shown(answer)),
-    (error: unknown) => fill(box, failure(error)),
-  );
+  const box = h("div", { class: "list" });
+  const trouble = h("div");
+  const list = (limit: number): void => {
+    fill(box, h("p", { class: "loading" }, "Loading…"));
+    const more = limit >= ROWS_MAX ? null : (): void => list(Math.min(10 * limit, ROWS_MAX));
+    const parameters = limit === ROWS ? {} : { limit };
+    ask<PatternsAnswer>("patterns", { blocks: asked, ...parameters }).then(
+      (answer) => fill(box, ...shown(answer, more)),
+      (error: unknown) => fill(box, failure(error)),
+    );
+  };
+  list(ROWS);
+  const find = (): void => {
+    try {
+      const isSame = begin.value === from && end.value === until;
+      // Without an end: all blocks.
+      go(patternsPath(isSame ? asked : blocksOf(begin.value, end.value) || ":"));
+      fill(trouble);
+    } catch (error) {
+      fill(trouble, failure(error));
+    }
+  };
   return h(
     "main",
     { id: "main", class: "page" },
@@ -107,13 +139,14 @@ export async function patternsPage(blocks: string, info: Info, go: (path: string
           "aria-label": "Blocks",
           onsubmit: (event: Event) => {
             event.preventDefault();
-            go(patternsPath(`${begin.value.trim()}:${end.value.trim()}`));
+            find();
           },
         },
         filter(begin, "From"),
-        filter(end, "Until"),
+        filter(end, "Before"),
         h("button", { type: "submit", class: "button primary" }, "Find"),
       ),
+      trouble,
     ),
     box,
   );

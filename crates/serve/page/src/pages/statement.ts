@@ -2,8 +2,9 @@
 
 import type { AssetBalance, Movement, StatementAnswer } from "../base/account.ts";
 import { ask, askFile, type Parameters } from "../base/api.ts";
+import { blocksOf } from "../base/blocks.ts";
 import { announce, download, fill, h, ICONS } from "../base/dom.ts";
-import { count, date, integer, plural, second } from "../base/format.ts";
+import { count, date, integer, plain, plural, second } from "../base/format.ts";
 import { exactAmount, NATIVE } from "../base/tokens.ts";
 import type { Info } from "../base/types.ts";
 import {
@@ -48,6 +49,18 @@ function exactly(answer: StatementAnswer, asset: Asset, text: string | null): No
   return exactAmount(answer.tokens, asset.token_address ?? NATIVE, text);
 }
 
+/** The token of an asset; its own name where it has no symbol, and the number of the item. */
+function assetLink({ tokens }: StatementAnswer, { token_address: token, token_id: id }: Asset): HTMLElement {
+  const known = token === null ? undefined : tokens[token];
+  return h(
+    "span",
+    {},
+    tokenLink(tokens, token ?? NATIVE),
+    known?.name && !known.symbol ? h("span", { class: "muted" }, ` ${plain(known.name)}`) : null,
+    id === null ? null : h("span", { title: `id ${plain(id, 80)}` }, ` #${plain(id, 14)}`),
+  );
+}
+
 /** What the balances of an asset were compared with. */
 function proof({ token_standard: standard, opening }: AssetBalance): string {
   if (standard === "native") return "after every block";
@@ -84,7 +97,7 @@ function balanceColumns(answer: StatementAnswer): Column<AssetBalance>[] {
     );
   };
   const all: Column<AssetBalance>[] = [
-    { name: "Asset", cell: ({ token_address: token }) => tokenLink(answer.tokens, token ?? NATIVE) },
+    { name: "Asset", cell: (row) => assetLink(answer, row) },
     { name: "Opening", cell: (row) => exactly(answer, row, row.opening), isNumber: true },
     { name: "Received", cell: (row) => exactly(answer, row, row.received), isNumber: true },
     { name: "Sent", cell: (row) => exactly(answer, row, row.sent), isNumber: true },
@@ -104,6 +117,7 @@ function movementColumns(answer: StatementAnswer): Column<Movement>[] {
       name: "With",
       cell: ({ counterparty: other }) => (other === null ? null : addressLink(other, answer.labels[other])),
     },
+    { name: "Asset", cell: (row) => assetLink(answer, row) },
     { name: "Received", cell: (row) => value(answer, row, row.received), isNumber: true },
     { name: "Sent", cell: (row) => value(answer, row, row.sent), isNumber: true },
     { name: "Balance", cell: (row) => value(answer, row, row.balance), isNumber: true },
@@ -145,8 +159,7 @@ export function statementCard(address: string, info: Info): HTMLElement {
   for (const input of [from, until])
     input.addEventListener("input", () => void (input.value !== "" && (inYear.value = "")));
   const asked = (): Parameters => {
-    const [first, end] = [from.value.trim(), until.value.trim()];
-    const blocks = first === "" && end === "" ? "" : `${first}:${end}`;
+    const blocks = blocksOf(from.value, until.value);
     return { address, year: inYear.value.trim(), blocks, internal: inside.checked };
   };
   const box = h("div", { class: "list" });
@@ -187,7 +200,7 @@ export function statementCard(address: string, info: Info): HTMLElement {
       },
       filter(inYear, "Year"),
       filter(from, "From"),
-      filter(until, "Until"),
+      filter(until, "Before"),
       h("div", { class: "filter check" }, inside, h("label", { for: "statement-internal" }, "execute every block")),
       h("button", { type: "submit", class: "button primary" }, "Show"),
     ),

@@ -5,11 +5,11 @@ import { h } from "../base/dom.ts";
 import { count, integer, plain, plural, short } from "../base/format.ts";
 import { addressPath, graphPath } from "../base/route.ts";
 import { symbol } from "../base/tokens.ts";
-import type { TokenAnswer, Tokens } from "../base/types.ts";
+import type { Info, TokenAnswer, Tokens } from "../base/types.ts";
 import { addressLink, amount, card, copy, facts, foot, heading, table } from "../base/widgets.ts";
 import { transferList } from "./transfers.ts";
 
-export async function tokenPage(id: string): Promise<HTMLElement> {
+export async function tokenPage(id: string, info: Info): Promise<HTMLElement> {
   const answer = await ask<TokenAnswer>("token", { token: id });
   const { token, holders, more } = answer;
   const tokens: Tokens = { [id]: token };
@@ -59,6 +59,6 @@ export async function tokenPage(id: string): Promise<HTMLElement> {
         more > 0 ? h("p", { class: "muted" }, `and ${plural(more, "other holder")}`) : null,
       ),
     ),
-    card("Transfers", transferList("Transfers of the token", { token: id }, null)),
+    card("Transfers", transferList("Transfers of the token", { token: id }, null, { first: info.blocks[0] })),
   );
 }

@@ -1,6 +1,7 @@
 // A table of transfers that grows by pages.
 
 import { ask, besidesRows, type Parameters } from "../base/api.ts";
+import { upTo } from "../base/blocks.ts";
 import { announce, fill, h } from "../base/dom.ts";
 import { plural, second } from "../base/format.ts";
 import type { Label, Tokens, Transfer, TransfersAnswer } from "../base/types.ts";
@@ -8,6 +9,9 @@ import { addressLink, amount, blockLink, type Column, failure, foot, table, tran
 
 /** Transfers that one request asks for. */
 const PAGE = 50;
+
+/** Requests for one page if transfers are chosen here, and none of them is. */
+const PAGES = 10;
 
 export type Labels = Record<string, Label>;
 
@@ -52,40 +56,68 @@ export function shortColumns(tokens: Tokens): Column<Transfer>[] {
   ];
 }
 
+export interface ListOptions {
+  columns?: (tokens: Tokens, labels: Labels) => Column<Transfer>[];
+  /** Chooses transfers where the server cannot. */
+  keep?: (transfer: Transfer) => boolean;
+  /** The first block that the node has. */
+  first?: number;
+}
+
 /** Transfers that a query finds, with a button for more. */
 export function transferList(
   caption: string,
   query: Parameters,
   about: string | null,
-  columns = (tokens: Tokens, labels: Labels) => transferColumns(tokens, labels, about),
+  { columns = (tokens, labels) => transferColumns(tokens, labels, about), keep = () => true, first }: ListOptions = {},
 ): HTMLElement {
   const box = h("div", { class: "list" }, h("p", { class: "loading" }, "Loading…"));
   const rows: Transfer[] = [];
   const tokens: Tokens = {};
   const labels: Labels = {};
+  let offset = 0;
+  let known: TransfersAnswer | null = null;
+  /** The blocks of the first answer: new ones would shift the pages. */
+  let blocks = typeof query.blocks === "string" ? query.blocks : "";
+
+  const next = async (): Promise<TransfersAnswer> => {
+    const asked = { ...query, blocks, order: "newest", limit: PAGE, offset };
+    const answer = await ask<TransfersAnswer>("transfers", asked);
+    if (known === null && answer.as_of !== null) blocks = upTo(blocks, answer.as_of, first);
+    known = answer;
+    offset += answer.transfers.length;
+    rows.push(...answer.transfers.filter(keep));
+    Object.assign(tokens, answer.tokens);
+    Object.assign(labels, answer.labels);
+    return answer;
+  };
+  const show = (answer: TransfersAnswer, error: unknown = null): void => {
+    // The list says that itself.
+    const incomplete = besidesRows(answer);
+    const button = h("button", { type: "button", class: "more" }, "Show more");
+    button.addEventListener("click", () => {
+      button.disabled = true;
+      void more();
+    });
+    fill(
+      box,
+      table(caption, columns(tokens, labels), rows),
+      error === null ? null : failure(error),
+      answer.more ? button : null,
+      ...foot({ ...answer, incomplete }),
+    );
+  };
   const more = async (): Promise<void> => {
     try {
-      const answer = await ask<TransfersAnswer>("transfers", {
-        ...query,
-        order: "newest",
-        limit: PAGE,
-        offset: rows.length,
-      });
-      rows.push(...answer.transfers);
-      Object.assign(tokens, answer.tokens);
-      Object.assign(labels, answer.labels);
-      // The list says that itself.
-      const incomplete = besidesRows(answer);
-      const button = h("button", { type: "button", class: "more", onclick: () => void more() }, "Show more");
-      fill(
-        box,
-        table(caption, columns(tokens, labels), rows),
-        answer.more ? button : null,
-        ...foot({ ...answer, incomplete }),
-      );
+      const before = rows.length;
+      let answer = await next();
+      for (let page = 1; page < PAGES && rows.length === before && answer.more; page += 1) answer = await next();
+      show(answer);
       announce(`${plural(rows.length, "transfer")} shown`);
     } catch (error) {
-      fill(box, failure(error));
+      // What is shown stays.
+      if (known === null) fill(box, failure(error));
+      else show(known, error);
     }
   };
   void more();

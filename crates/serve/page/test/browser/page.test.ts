@@ -87,6 +87,20 @@ test("pages lead to each other and back", () =>
     assert.ok((await counts(page))[1] >= 2);
   }));
 
+test("a page that is left while it loads does not take the place of the next one", () =>
+  at("#/block/20", {}, async (page) => {
+    await page.waitForSelector("h1:text-is('20')");
+    await page.route(/\/v1\/block\?block=21/, async (route) => {
+      await new Promise((done) => setTimeout(done, 1_500));
+      await route.continue();
+    });
+    await page.evaluate(() => void (location.hash = "#/block/21"));
+    await page.evaluate(() => void (location.hash = "#/block/19"));
+    await page.waitForSelector("h1:text-is('19')");
+    await page.waitForTimeout(2_000);
+    assert.equal(await page.textContent("h1"), "19");
+  }));
+
 test("expand, undo and redo, with buttons and keys", () =>
   at(graph(PEEL), {}, async (page) => {
     const before = await counts(page);
@@ -199,7 +213,7 @@ test("a path between two addresses", () =>
     await page.click("button:has-text('Path from here')");
     await page.fill("#path-to", PEEL);
     await page.press("#path-to", "Enter");
-    await page.waitForSelector("[role=alert]:has-text('no path')");
+    await page.waitForSelector("[role=alert]:has-text('No route was found')");
   }));
 
 test("a case is saved and opened again, with notes and without requests", () =>

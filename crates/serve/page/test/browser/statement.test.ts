@@ -50,7 +50,7 @@ test("a statement shows opening and closing balances, and what they were compare
     const command = card.locator(".command code");
     assert.equal(await command.textContent(), `txgraph statement ${ACCOUNT} --year 2024 -f json`);
     // A range takes the place of the year.
-    await page.fill("#statement-from", "15");
+    await page.fill("#statement-from", "1_5");
     assert.equal(await page.inputValue("#statement-year"), "");
     await page.fill("#statement-until", "20");
     await page.check("#statement-internal");
@@ -109,12 +109,12 @@ test("a statement that does not add up says so, and texts of others stay text", 
     closing: "3",
   };
   const row = { timestamp: 1_704_067_200, block_number: 1, counterparty: MIXER, received: "5", sent: null };
-  const asset = { token_address: token, token_standard: "erc20", token_id: null };
+  const item = { token_address: token, token_standard: "erc721", token_id: "77" };
   const json = {
     address: ACCOUNT,
     metadata: { requested: [{ first: 1, last: 40 }] },
     balances: [balance, { ...balance, token_standard: "erc1155", token_id: "9", opening: null, closing: null }],
-    movements: [{ ...row, ...asset, kind: "transfer", balance: "5", transaction_hash: null }],
+    movements: [{ ...row, ...item, received: "1", kind: "transfer", balance: "5", transaction_hash: null }],
     labels: { [MIXER]: { name: HOSTILE, category: HOSTILE, source: null } },
     tokens: { [token]: { address: token, symbol: HOSTILE, decimals: 0, name: HOSTILE } },
     incomplete: [HOSTILE],
@@ -130,6 +130,11 @@ test("a statement that does not add up says so, and texts of others stay text", 
       const cells = await card.locator("table:has(caption:text-is('Balances before and after')) td").allTextContents();
       assert.match(cells[4] ?? "", /^−2 /);
       assert.deepEqual([cells[6], cells[8], cells[12], cells[13]], ["before and after", "unknown", "unknown", "no"]);
+      // Assets with one contract are distinguished.
+      assert.match(cells[7] ?? "", / #9$/);
+      const movement = await card.locator("table:has(caption:text-is('Movements')) td").allTextContents();
+      assert.match(movement[4] ?? "", /^<img.* #77$/);
+      assert.equal(movement[5], "1");
       assert.equal(await page.locator("main img, main script").count(), 0);
       assert.match((await card.textContent()) ?? "", /<img src=x/);
       assert.deepEqual(await axe(page), []);

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { count, distinct, exact, plain, rounded, short, span, units } from "../../src/base/format.ts";
+import { addressOf, checksummed } from "../../src/base/addresses.ts";
+import { keccak256 } from "../../src/base/keccak.ts";
 import { foundPath, parseRoute } from "../../src/base/route.ts";
 import { evident } from "../../src/base/search.ts";
 import { exactAmount, isAmbiguous, roundedAmount, symbol } from "../../src/base/tokens.ts";
@@ -22,12 +24,15 @@ test("typed amounts are whole units", () => {
     ["1.5", 6, "1500000"],
     ["1,000", 0, "1000"],
     [".5", 1, "5"],
+    ["1_000", 0, "1000"],
+    ["1.50", 1, "15"],
     ["", 6, ""],
-    ["x", 6, ""],
     ["0", 6, ""],
-    ["1.999", 2, "199"],
   ];
   for (const [text, decimals, value] of cases) assert.equal(units(text, decimals), value, text);
+  for (const text of ["x", "1.5e3", "-5", "1,5", "1,0000", ".", "0x10"])
+    assert.throws(() => units(text, 6), /is not an amount/, text);
+  assert.throws(() => units("1.999", 2), /it has 2 decimals/);
 });
 
 test("rounded amounts are those of the pictures", () => {
@@ -78,12 +83,21 @@ test("routes", () => {
   assert.equal(parseRoute("#/<script>").view, "unknown");
   assert.equal(foundPath("transaction", hash), `#/tx/${hash}`);
   assert.equal(foundPath("other", "x"), "#/");
+  // Mixed case is a checksum, as in the API.
+  const right = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+  const wrong = right.replace("5aA", "5AA");
+  const why = `\`${wrong}\` has a wrong checksum; with these digits it is \`${right}\``;
+  for (const path of ["address/", "token/", `graph/${a},`]) {
+    assert.deepEqual(parseRoute(`#/${path}${wrong}`), { view: "unknown", text: `${path}${wrong}`, why });
+    assert.notEqual(parseRoute(`#/${path}${right}`).view, "unknown");
+  }
 });
 
 test("what a text names for certain", () => {
   assert.equal(evident(` ${address(7)} `)?.kind, "address");
   assert.equal(evident("1,234")?.value, "1234");
   assert.equal(evident("USDC"), null);
+  assert.throws(() => evident("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), /wrong checksum/);
 });
 
 test("tokens with one symbol are never alike", () => {
@@ -97,4 +111,23 @@ test("tokens with one symbol are never alike", () => {
   assert.equal(roundedAmount({}, TOKEN, "15"), "15 units of 0x0000…beef");
   assert.equal(roundedAmount(TOKENS, TOKEN, "0", "erc721", 3), "3 USD");
   assert.equal(exactAmount(TOKENS, "native", "1"), "0.000000000000000001 ETH");
+});
+
+test("Keccak and checksums", () => {
+  assert.equal(keccak256(""), "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470");
+  assert.equal(keccak256("abc"), "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45");
+  // The examples of EIP-55.
+  for (const address of [
+    "0x52908400098527886E0F7030069857D2E4169EE7",
+    "0xde709f2102306220921060314715629080e2fb77",
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+    "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+    "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+  ]) {
+    assert.equal(checksummed(address.toLowerCase()), address);
+    assert.equal(addressOf(` ${address} `), address.toLowerCase());
+  }
+  assert.equal(addressOf(`0x${"A".repeat(40)}`), `0x${"a".repeat(40)}`);
+  assert.equal(addressOf("0x12"), null);
 });

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { draw } from "../../src/graph/drawing.ts";
 import { caseFile, csv, dot, field, page, quoted, readCase } from "../../src/graph/files.ts";
+import { aboutOf } from "../../src/graph/about.ts";
+import { EMPTY } from "../../src/graph/recipe.ts";
 import { svg, xml } from "../../src/graph/svg.ts";
+import type { Info } from "../../src/base/types.ts";
 import { address, drawn, edge, neighbors, part, TOKEN, TOKENS } from "./made.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e&'\\`;
@@ -73,4 +76,60 @@ test("the picture has all arrows, names and the legend", () => {
   assert.match(text, /0x0000…0003/);
   assert.match(text, /class="legend"[^>]*>USD</);
   assert.match(text, /aria-label="Title"/);
+});
+
+const INFO = {
+  version: "1.2",
+  chain_id: 7,
+  chain: null,
+  tip: { number: 900, hash: "0x", time: 1_704_067_200 },
+} as Info;
+
+test("files say of which blocks they are, how they are filtered, and what they leave out", () => {
+  const filters = { ...EMPTY.filters, token: TOKEN, kind: "erc20", blocks: "10:20", min: "1500000", decimals: 6 };
+  const [recipe, parts] = drawn(
+    [1],
+    [
+      [neighbors(1, "in"), part([edge(2, 1)], { as_of: 800, more: 3 })],
+      [neighbors(1, "out"), part([edge(1, 3), edge(1, 4)], { as_of: 950, incomplete: ["blocks are missing"] })],
+    ],
+    { filters, hidden: [address(4)] },
+  );
+  const drawing = draw(recipe, parts);
+  const answers = parts.of(recipe).map(([, answer]) => answer);
+  const { lines, missing } = aboutOf(INFO, recipe, answers, drawing, TOKENS);
+  assert.deepEqual(lines, [
+    "Chain (chain 7), up to blocks 800 to 950, as the answers are of different times, by txgraph 1.2.",
+    `Filters: token USD (${TOKEN}), kind erc20, blocks 10:20, at least 1.5 USD.`,
+  ]);
+  assert.deepEqual(missing, [
+    "1 hidden address is not drawn",
+    `3 more arrows to ${address(1)} are not drawn`,
+    "blocks are missing",
+    "only the arrows shown were filtered by kind (erc20); more exist",
+  ]);
+  const shared = page(drawing, "t", lines, missing);
+  for (const text of [...lines, ...missing]) assert.ok(shared.includes(text), text);
+  const picture = svg(drawing, "t", [...lines, ...missing]);
+  assert.match(picture, /class="about"[^>]*>Filters: token USD/);
+  assert.doesNotMatch(svg(drawing, "t"), /class="about"/);
+  const [head = "", first = ""] = csv(drawing, lines.join(" ")).split("\n");
+  assert.ok(head.endsWith(",last_transaction,about") && first.endsWith('at least 1.5 USD."'), first);
+  assert.match(dot(drawing, "t", lines.join(" ")), /comment="Chain \(chain 7\), up to blocks/);
+});
+
+test("the block of a file is that of its answers, and not that of now", () => {
+  const line = (...blocks: (number | null | undefined)[]): string => {
+    const answers = blocks.map((as_of) => part([], { as_of }));
+    return aboutOf(INFO, EMPTY, answers, draw(...drawn([], [])), {}).lines.join("|");
+  };
+  assert.equal(line(800, 800), "Chain (chain 7), up to block 800, by txgraph 1.2.");
+  assert.equal(line(900), "Chain (chain 7), up to block 900 of 2024-01-01 00:00:00 UTC, by txgraph 1.2.");
+  assert.equal(line(undefined), "Chain (chain 7), up to an unknown block, by txgraph 1.2.");
+  assert.match(line(800, null), /up to block 800 \(some answers: up to an unknown block\)/);
+});
+
+test("the legend says how many tokens it leaves out", () => {
+  const edges = Array.from({ length: 15 }, (_, index) => edge(1, 2, { token: address(0xa000 + index) }));
+  assert.match(svg(draw(...drawn([1], [[neighbors(1, "out"), part(edges)]])), "t"), />and 3 more tokens</);
 });

@@ -94,6 +94,60 @@ test("kinds, hidden addresses and self-transfers are left out", () => {
     [...draw(native, parts).edges.values()].map(({ to }) => to),
     [address(3)],
   );
+  assert.deepEqual(draw(recipe, parts).incomplete, ["1 transfer of an address to itself is not drawn"]);
+});
+
+test("transfers of an address to itself are counted once, and only those of the kind", () => {
+  const own = [edge(1, 1, { count: 3 }), edge(1, 1, { count: 2, kind: "erc721" }), edge(2, 2, { count: 9 })];
+  const steps: [ReturnType<typeof neighbors>, ReturnType<typeof part>][] = [
+    [neighbors(1, "in"), part([...own, edge(2, 1)])],
+    [neighbors(1, "out"), part(own)],
+  ];
+  const [recipe, parts] = drawn([1], steps, { hidden: [address(2)] });
+  assert.deepEqual(draw(recipe, parts).incomplete, ["5 transfers of addresses to themselves are not drawn"]);
+});
+
+test("arrows of two kinds of one token do not become one, also in groups", () => {
+  const both = (to: number): Edge[] => [edge(1, to, { amount: "5" }), edge(1, to, { kind: "erc721", count: 2 })];
+  const [recipe, parts] = drawn([1], [[neighbors(1, "out"), part(both(2))]]);
+  const { edges } = draw(recipe, parts);
+  assert.deepEqual(
+    [...edges.values()].map(({ kind, count, parallel }) => [kind, count, parallel]),
+    [
+      ["erc20", 1, [0, 2]],
+      ["erc721", 2, [1, 2]],
+    ],
+  );
+  const many = Array.from({ length: 50 }, (_, index) => both(100 + index)).flat();
+  const grouped = fold(many, new Set([address(1)]), 20).edges.filter(({ edges }) => edges > 1);
+  assert.deepEqual(grouped.map(({ kind, edges }) => [kind, edges]).sort(), [
+    ["erc20", 45],
+    ["erc721", 45],
+  ]);
+});
+
+test("a filter by kind says that it had only the arrows of the answers", () => {
+  const answers: [ReturnType<typeof neighbors>, ReturnType<typeof part>][] = [
+    [neighbors(1, "out"), part([edge(1, 2)], { more: 7 })],
+  ];
+  const filters = { ...EMPTY.filters, kind: "erc20" };
+  const text = "only the arrows shown were filtered by kind (erc20); more exist";
+  assert.deepEqual(draw(...drawn([1], answers, { filters })).incomplete, [text]);
+  assert.deepEqual(draw(...drawn([1], answers)).incomplete, []);
+});
+
+test("an arrow knows the block of its answer", () => {
+  const [recipe, parts] = drawn(
+    [1],
+    [
+      [neighbors(1, "out"), part([edge(1, 2)], { as_of: 40 })],
+      [neighbors(1, "in"), part([edge(3, 1)])],
+    ],
+  );
+  assert.deepEqual(
+    [...draw(recipe, parts).edges.values()].map((found) => found.as_of),
+    [40, null],
+  );
 });
 
 test("of edges in several answers, the one with more transfers is drawn", () => {
@@ -143,7 +197,11 @@ test("folding keeps totals and what matters, and bounds the edges", () => {
 });
 
 test("transfers become edges", () => {
-  const transfer = (block: number, amount: string): Parameters<typeof merge>[0][number] => ({
+  const transfer = (
+    block: number,
+    amount: string,
+    more: Partial<Parameters<typeof merge>[0][number]> = {},
+  ): Parameters<typeof merge>[0][number] => ({
     block,
     time: block,
     transaction: "0x",
@@ -156,10 +214,12 @@ test("transfers become edges", () => {
     token: TOKEN,
     amount,
     id: null,
+    ...more,
   });
   const [found, ...others] = merge([transfer(5, "1"), transfer(3, "2"), transfer(9, "4")]);
   assert.equal(others.length, 0);
   assert.deepEqual([found?.amount, found?.count, found?.first.block, found?.last.block], ["7", 3, 3, 9]);
+  assert.equal(merge([transfer(5, "1"), transfer(5, "1", { standard: "erc721" })]).length, 2);
 });
 
 test("recipes: expand, more, collapse, undo, redo", () => {

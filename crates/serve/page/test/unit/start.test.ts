@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { draw } from "../../src/graph/drawing.ts";
 import { EMPTY, History, withNote } from "../../src/graph/recipe.ts";
-import { startOf, tokenOf } from "../../src/graph/start.ts";
+import { pathStep } from "../../src/graph/path.ts";
+import { remarksOf, startOf, tokenOf } from "../../src/graph/start.ts";
 import { describe, titleOf } from "../../src/graph/words.ts";
-import { address, drawn, edge, neighbors, part, TOKEN } from "./made.ts";
+import { address, drawn, edge, neighbors, part, TOKEN, TOKENS } from "./made.ts";
 
 const named = (roots: number[], query = "", transaction: string | null = null): Parameters<typeof startOf>[0] => ({
   roots: roots.map(address),
@@ -53,6 +54,39 @@ test("tokens are found by address and by the symbol of the drawing", async () =>
   assert.equal(await tokenOf("native", drawing), "native");
   assert.equal(await tokenOf(TOKEN.toUpperCase().replace("0X", "0x"), drawing), TOKEN);
   assert.equal(await tokenOf("", drawing), "");
+  // A token that was seen before, and two that claim one symbol.
+  const other = address(0xfa4e);
+  const more = { ...TOKENS, [other]: { address: other, symbol: "OTH", decimals: 2, name: null } };
+  assert.equal(await tokenOf("oth", drawing, more), other);
+  const twins = { ...TOKENS, [other]: { address: other, symbol: "USD", decimals: 2, name: null } };
+  assert.equal(await tokenOf("USD (0x0000…fa4e)", drawing, twins), other);
+  // The name that the drawing shows.
+  assert.equal(await tokenOf("USD", drawing, twins), TOKEN);
+  await assert.rejects(tokenOf("USD", { tokens: {} }, twins), /Several tokens are called USD/);
+  await assert.rejects(tokenOf("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", drawing), /wrong checksum/);
+});
+
+test("what a URL asks for without effect is said", () => {
+  const remarks = (query: string): string[] => remarksOf(named([1], query));
+  assert.deepEqual(remarks(""), []);
+  assert.deepEqual(remarks("hops=3&direction=in&kind=erc721&token=x"), []);
+  assert.deepEqual(remarks("hops=20"), ["hops=20: not a number from 1 to 10: the drawing has 10"]);
+  assert.deepEqual(remarks("hops=2.5"), ["hops=2.5: not a number from 1 to 10: the drawing has 2"]);
+  assert.deepEqual(remarks("direction=up"), ["direction=up: not in, out or both: both are shown"]);
+  assert.match(remarks("kind=erc777")[0] ?? "", /^kind=erc777: not native, erc20, .*: all kinds are shown$/);
+  assert.equal(startOf(named([1], "kind=erc777"), EMPTY, false).filters.kind, "");
+});
+
+test("a path that cannot be asked for is an error", () => {
+  const form = { hops: "", any_order: false };
+  assert.deepEqual(pathStep(address(1), ` ${address(2)}`, form), { kind: "path", from: address(1), to: address(2) });
+  const long = pathStep(address(1), address(2), { hops: "9", any_order: true });
+  assert.deepEqual([long.hops, long.any_order], [9, true]);
+  assert.throws(() => pathStep(address(1), "0x12", form), /`0x12` is not an address/);
+  assert.throws(() => pathStep(address(1), address(1), form), /another address/);
+  assert.throws(() => pathStep(address(1), "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", form), /wrong checksum/);
+  for (const hops of ["0", "51", "x", "1.5"])
+    assert.throws(() => pathStep(address(1), address(2), { ...form, hops }), /from 1 to 50/, hops);
 });
 
 test("drawings, addresses and arrows in words", () => {
@@ -65,7 +99,7 @@ test("drawings, addresses and arrows in words", () => {
   assert.equal(titleOf(recipe, drawing), "Transfers around Mixer� (0x0000…0001)");
   assert.equal(describe(drawing, address(1)), "Mixer� 0x0000…0001, 1 arrow in, 1 arrow out");
   assert.equal(
-    describe(drawing, `${address(1)}>${address(2)}>${TOKEN}`),
+    describe(drawing, `${address(1)}>${address(2)}>${TOKEN}>erc20`),
     "Mixer� 0x0000…0001 to 0x0000…0002, 1 USD, 2 transfers",
   );
   assert.equal(titleOf(EMPTY, drawing), "Drawing");
