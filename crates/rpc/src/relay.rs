@@ -1,13 +1,14 @@
-//! Calls of others, passed on to a server as they are.
+//! Documents of others, passed on to a server as they are.
 
 use crate::{
-    client::{agent, post},
+    client::{REQUEST, agent, post},
     endpoint::Endpoint,
 };
 use std::{io::Read, time::Duration};
+use txgraph_work::{CancelFlag, RetryStep};
 use ureq::Agent;
 
-/// Passes calls on to a server. Shared between threads.
+/// Passes JSON documents on to a server. Shared between threads.
 #[derive(Debug)]
 pub struct Relay {
     endpoint: Endpoint,
@@ -28,7 +29,31 @@ impl Relay {
         &self.endpoint
     }
 
-    /// Sends a JSON-RPC request and returns the body of the answer, which is not looked at.
+    /// Sends a document until the server takes it, which an HTTP status of 2xx says. Gives up after
+    /// seven attempts, within 31 s and half as long again. A server may get a document twice: its
+    /// response can be lost.
+    ///
+    /// # Errors
+    ///
+    /// In words without keys: the last failure.
+    pub fn deliver(&self, body: &[u8], cancel: &CancelFlag) -> Result<(), String> {
+        let settings = &self.endpoint.settings;
+        let mut attempts = REQUEST.start();
+        loop {
+            let passed = self.pass(body, settings.timeout, settings.response_bytes);
+            let Err(what) = passed else { return Ok(()) };
+            let made = attempts.number();
+            tracing::debug!(attempt = made, what, "not delivered");
+            match attempts.next_spread(Duration::ZERO, &|| cancel.is_canceled()) {
+                RetryStep::Retry => {}
+                RetryStep::Stopped | RetryStep::Exhausted => {
+                    return Err(format!("{what} (attempt {made})"));
+                }
+            }
+        }
+    }
+
+    /// Sends a document, such as a JSON-RPC request, and returns the body of the answer, which is not looked at.
     ///
     /// # Errors
     ///

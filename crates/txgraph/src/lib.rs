@@ -121,6 +121,8 @@ pub use txgraph_replay::{
     Mismatch, NativeTransfer, RangeReport, StateChange, StateDiff, StateOverrides,
     TransactionOverride, TransactionReplay, revert_reason,
 };
+#[cfg(feature = "rpc")]
+pub use txgraph_rpc::{Endpoint, Relay};
 #[cfg(any(feature = "index", feature = "lake"))]
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};
 pub use txgraph_transfers::{

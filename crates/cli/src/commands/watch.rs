@@ -3,13 +3,13 @@
 use super::{Context, token_notes};
 use crate::{
     args::{ColumnArgs, NameArgs, SelectionArgs, words},
-    output::{check_reader, print_data},
+    output::{Terminal, check_reader, print_data},
 };
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use txgraph::{
-    Direction, Error, Result, WatchStep,
+    Direction, Error, MemoryFile, Result, Target, WatchStep,
     parse::{Options, TransfersQuery},
 };
 
@@ -41,6 +41,16 @@ pub(crate) struct WatchArgs {
     #[serde(skip)]
     first: bool,
 
+    /// Also send each line to this URL, as the body of an HTTP POST
+    ///
+    /// A line is sent after it is printed. The next one follows when the server has answered with a
+    /// status of 2xx. After 31 s of attempts the command fails, and names the block to go on with.
+    /// A server may get a line twice, so use block, transaction and log index as its key.
+    #[cfg(feature = "rpc")]
+    #[arg(long, value_name = "URL")]
+    #[serde(skip)]
+    webhook: Option<String>,
+
     #[command(flatten)]
     #[serde(flatten)]
     selection: SelectionArgs,
@@ -68,11 +78,15 @@ Examples:
 
   The last thousand blocks, then all new ones, to a program:
     $ txgraph watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --blocks -1000: | ./handle
+
+  To a server of yours:
+    $ txgraph watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --webhook http://localhost:9000/moved
 ";
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
+    let webhook = Webhook::new(args, terminal)?;
     let source = context.open()?;
     if source.head()?.is_some() {
         return Err(Error::usage(
@@ -82,7 +96,7 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     let mut query = TransfersQuery::from_table(args)?;
     query.output.format = Some("jsonl".into());
     let tip = source.tip()?;
-    let (query, output) = query.on(&source)?;
+    let (query, mut output) = query.on(&source)?;
     terminal.check_stdout([&output.target])?;
     if let Some(labels) = &output.labels {
         terminal.labels(labels);
@@ -101,6 +115,10 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
             }
         }
     };
+    let format = output.format;
+    output
+        .more
+        .extend(webhook.file().map(|file| (format, file)));
     let mut watch = query.watch(first)?;
     terminal.note(format_args!(
         "watching from block {first} on; the tip is block {tip}"
@@ -115,14 +133,81 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
                 }
                 let answer = added.query.write_found(&added.found, &output)?;
                 token_notes::note(&answer.tokens, terminal);
+                let first = added.found.transfers[0].block_number;
+                webhook.send(&webhook.lines.take(), first)?;
                 if args.first {
                     return Ok(());
                 }
             }
             WatchStep::Removed { first_block } => {
                 let line = json!({ "removed_from_block": first_block });
-                print_data(format!("{line}\n").as_bytes())?;
+                let line = format!("{line}\n");
+                print_data(line.as_bytes())?;
+                webhook.send(line.as_bytes(), first_block)?;
             }
         }
+    }
+}
+
+/// The server that gets the lines, too, if one is named.
+struct Webhook<'a> {
+    #[cfg(feature = "rpc")]
+    relay: Option<txgraph::Relay>,
+    terminal: &'a Terminal,
+    /// The lines of the last step.
+    lines: MemoryFile,
+}
+
+impl<'a> Webhook<'a> {
+    #[cfg_attr(
+        not(feature = "rpc"),
+        expect(clippy::unnecessary_wraps, reason = "no URL that can be wrong")
+    )]
+    fn new(args: &WatchArgs, terminal: &'a Terminal) -> Result<Self> {
+        #[cfg(not(feature = "rpc"))]
+        let _ = args;
+        Ok(Self {
+            #[cfg(feature = "rpc")]
+            relay: (args.webhook.as_deref())
+                .map(|url| Ok::<_, Error>(txgraph::Relay::new(txgraph::Endpoint::parse(url)?)))
+                .transpose()?,
+            terminal,
+            lines: MemoryFile::default(),
+        })
+    }
+
+    /// The file that lines are also written to.
+    fn file(&self) -> Option<Target> {
+        #[cfg(feature = "rpc")]
+        if self.relay.is_some() {
+            return Some(Target::Memory(self.lines.clone()));
+        }
+        None
+    }
+
+    /// Sends lines about blocks from `first` on.
+    #[cfg_attr(
+        not(feature = "rpc"),
+        expect(clippy::unnecessary_wraps, reason = "nothing is sent")
+    )]
+    fn send(&self, lines: &[u8], first: u64) -> Result<()> {
+        #[cfg(not(feature = "rpc"))]
+        let _ = (self.terminal, lines, first);
+        #[cfg(feature = "rpc")]
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let Some(relay) = &self.relay else { break };
+            let cancel = &self.terminal.cancel;
+            relay.deliver(line, cancel).map_err(|what| {
+                let failed = match cancel.is_canceled() {
+                    true => txgraph::ErrorKind::Interrupted,
+                    false => txgraph::ErrorKind::Failed,
+                };
+                Error::new(failed, what).hint(format!(
+                    "lines of block {first} and later ones may not have arrived: go on with \
+                     --blocks {first}:"
+                ))
+            })?;
+        }
+        Ok(())
     }
 }

@@ -8,9 +8,12 @@ use serde_json::Value;
 use std::{
     collections::BTreeSet,
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
+    sync::mpsc,
+    thread,
 };
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 
@@ -185,4 +188,77 @@ fn blocks_that_end_before_the_tip_are_refused() {
     run.ended(2).says("name blocks that go to the tip");
     let run = sample.run("watch");
     run.ended(2);
+}
+
+/// A server that takes what it gets from the `after`-th request on. The bodies of all requests.
+fn webhook(after: usize) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!(
+        "http://{}/moved?key=SECRET99",
+        listener.local_addr().unwrap()
+    );
+    let (send, bodies) = mpsc::channel();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
+            let mut request = BufReader::new(stream);
+            let (mut line, mut length) = (String::new(), 0);
+            while request.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            request.read_exact(&mut body).unwrap();
+            let status = if number < after {
+                "503 Busy"
+            } else {
+                "204 Taken"
+            };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            request.get_mut().write_all(answer.as_bytes()).unwrap();
+            if send.send(String::from_utf8(body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (url, bodies)
+}
+
+#[test]
+fn a_webhook_gets_every_line() {
+    let sample = Sample::small();
+    let watch = "watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --blocks -30: --first --webhook";
+    let (url, bodies) = webhook(1);
+    let lines = sample.ok(&format!("{watch} {url}")).stdout;
+    assert!(lines.lines().count() > 1, "{lines}");
+    let sent: Vec<String> = bodies.try_iter().collect();
+    // The first attempt failed.
+    assert_eq!(sent[0], sent[1]);
+    assert_eq!(sent[1..].concat(), lines);
+
+    sample
+        .run(&format!("{watch} localhost:9000"))
+        .ended(2)
+        .says("must be a URL");
+}
+
+#[test]
+fn a_webhook_that_fails_names_the_block_to_go_on_with() {
+    let sample = Sample::small();
+    let (url, bodies) = webhook(usize::MAX);
+    let mut command = sample.command();
+    command.args(["watch", "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba"]);
+    command.args(["--blocks", "-30:", "--webhook", &url]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    bodies.recv().unwrap();
+    send("-INT", &child);
+    let mut text = String::new();
+    let mut notes = child.stderr.take().unwrap();
+    notes.read_to_string(&mut text).unwrap();
+    assert_eq!(status(child), Some(130));
+    assert!(text.contains("it answered with HTTP status 503"), "{text}");
+    assert!(text.contains("go on with --blocks"), "{text}");
+    assert!(!text.contains("SECRET99"), "{text}");
 }
