@@ -11,6 +11,8 @@ use txgraph_transfers::WrappedNative;
 
 /// `balanceOf(address)`
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
+/// `balanceOf(address,uint256)`, of ERC-1155.
+const BALANCE_OF_ID: [u8; 4] = [0x00, 0xfd, 0xd5, 0x8e];
 /// The gas of each call: a hundred times what regular tokens need.
 const GAS: u64 = 5_000_000;
 /// Words of calldata from this value on may be addresses; lower ones are amounts, times and
@@ -70,7 +72,7 @@ impl<'a> BalanceChecker<'a> {
             holders.remove(&Address::ZERO);
             let calls: Vec<_> = holders
                 .keys()
-                .map(|holder| balance_call(token, *holder))
+                .map(|holder| balance_call(token, *holder, None))
                 .collect();
             let before = engine.discarded_calls(&self.block, transitions, &calls)?;
             let after = engine.discarded_calls(&self.block, &[], &calls)?;
@@ -127,8 +129,17 @@ fn mentioned_accounts(replay: &TransactionReplay) -> BTreeSet<Address> {
     all
 }
 
-pub(crate) fn balance_call(token: Address, holder: Address) -> Message {
-    let input = [&BALANCE_OF[..], holder.into_word().as_slice()].concat();
+pub(crate) fn balance_call(token: Address, holder: Address, id: Option<U256>) -> Message {
+    let holder = holder.into_word();
+    let input = match id {
+        None => [&BALANCE_OF[..], holder.as_slice()].concat(),
+        Some(id) => [
+            &BALANCE_OF_ID[..],
+            holder.as_slice(),
+            &id.to_be_bytes::<32>(),
+        ]
+        .concat(),
+    };
     Message {
         to: Some(token),
         input: Bytes::from(input),
@@ -159,6 +170,7 @@ mod tests {
     #[test]
     fn selector_is_right() {
         assert_eq!(BALANCE_OF, keccak256("balanceOf(address)")[..4]);
+        assert_eq!(BALANCE_OF_ID, keccak256("balanceOf(address,uint256)")[..4]);
     }
 
     #[test]

@@ -62,16 +62,16 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         Ok(metadata)
     }
 
-    /// Calls `balanceOf` of tokens for their holders on the state at the end of `block`. `None` for a
-    /// token that does not answer; zero for one that is not there yet.
+    /// Calls `balanceOf` of tokens for their holders, of ERC-1155 with an id, on the state at the end of
+    /// `block`. `None` for a token that does not answer; zero for one that is not there yet.
     pub fn token_balances(
         &self,
-        wanted: impl IntoIterator<Item = (Address, Address)>,
+        wanted: impl IntoIterator<Item = (Address, Address, Option<U256>)>,
         block: u64,
     ) -> Result<Vec<Option<U256>>> {
         let mut calls = self.calls(block)?;
-        let mut ask = |(token, holder): (Address, Address)| {
-            let outcome = calls.call(&balance_call(token, holder), None)?;
+        let mut ask = |(token, holder, id): (Address, Address, Option<U256>)| {
+            let outcome = calls.call(&balance_call(token, holder, id), None)?;
             let is_silent = outcome.is_success() && outcome.output.is_empty();
             Ok(match is_silent && calls.is_unused(token)? {
                 true => Some(U256::ZERO),

@@ -72,8 +72,19 @@ impl Source {
         block: Option<u64>,
         wanted: &[(Address, Option<Address>)],
     ) -> Result<(u64, Vec<Option<U256>>)> {
+        let wanted = wanted.iter();
+        let wanted = wanted.map(|(holder, token)| (*holder, *token, None));
+        self.item_balances(block, &wanted.collect::<Vec<_>>())
+    }
+
+    /// The same, of ERC-1155 with an id.
+    pub(crate) fn item_balances(
+        &self,
+        block: Option<u64>,
+        wanted: &[(Address, Option<Address>, Option<U256>)],
+    ) -> Result<(u64, Vec<Option<U256>>)> {
         let tokens = wanted.iter();
-        let tokens = tokens.filter_map(|(holder, token)| Some((*token.as_ref()?, *holder)));
+        let tokens = tokens.filter_map(|(holder, token, id)| Some(((*token)?, *holder, *id)));
         let tokens: Vec<_> = tokens.collect();
         let (block, answers) = if tokens.is_empty() {
             (block, Vec::new())
@@ -87,7 +98,7 @@ impl Source {
         };
         let mut answers = answers.into_iter();
         self.with_state(block, |state| {
-            let balance = |(holder, token): &(Address, Option<Address>)| match token {
+            let balance = |(holder, token, _): &(Address, Option<Address>, _)| match token {
                 Some(_) => Ok(answers.next().flatten()),
                 None => Ok(Some(state.account(*holder)?.balance)),
             };

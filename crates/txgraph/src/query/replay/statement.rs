@@ -350,16 +350,16 @@ impl<'s> Statement<'s> {
             .filter(|(asset, _)| asset.token_address.is_some())
             .partition(|(asset, _)| match asset.token_standard {
                 _ if self.address.is_zero() => false,
-                TokenStandard::Erc20 => true,
+                TokenStandard::Erc20 | TokenStandard::Erc1155 => true,
                 TokenStandard::Erc721 => !is_erc20(asset.token_address),
-                TokenStandard::Erc1155 | TokenStandard::Native => false,
+                TokenStandard::Native => false,
             });
         let wanted: Vec<_> = (asked.iter())
-            .map(|(asset, _)| (self.address, asset.token_address))
+            .map(|(asset, id)| (self.address, asset.token_address, *id))
             .collect();
         let path = self.source.node(Capability::State)?.db().dir();
         let path = format!("{}: ", path.root.display());
-        let balances = |block: u64| match self.source.balances(Some(block), &wanted) {
+        let balances = |block: u64| match self.source.item_balances(Some(block), &wanted) {
             Ok((_, balances)) => Ok(Ok(balances)),
             Err(error) if matches!(error.kind, ErrorKind::Interrupted | ErrorKind::Reorged) => {
                 Err(error)
@@ -386,9 +386,8 @@ impl<'s> Statement<'s> {
         if unknown > 0 {
             let accounts = number(unknown, "account was", "accounts were");
             notes.push(format!(
-                "{accounts} of a token not compared with balances: ERC-1155 ids, mints and burns \
-                 of the zero address, or contracts that do not answer `balanceOf` before and after \
-                 the blocks"
+                "{accounts} of a token not compared with balances: mints and burns of the zero \
+                 address, or contracts that do not answer `balanceOf` before and after the blocks"
             ));
         }
         Ok((known, notes))
