@@ -48,6 +48,7 @@ pub use patterns::{
     TransactionEnds,
 };
 pub use rank::{RankSettings, Ranked, Ranking, rank};
+pub use ratio::share;
 pub use summary::{
     AssetCounts, AssetSummary, BusyAddress, End, ExpansionCount, HopCount, KindCount, Summary,
     SummaryCounts, SummarySettings, asset_counts, each_side, summary,

@@ -11,7 +11,7 @@ pub(crate) fn wide(amount: AmountSum) -> Wide {
 }
 
 /// Returns `part / whole`, rounded once to the nearest double; `None` if `whole` is zero.
-pub(crate) fn share(part: AmountSum, whole: AmountSum) -> Option<f64> {
+pub fn share(part: AmountSum, whole: AmountSum) -> Option<f64> {
     ratio(wide(part), wide(whole))
 }
 

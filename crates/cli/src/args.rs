@@ -8,7 +8,10 @@ pub(crate) use crate::{
 use crate::{output_folder, renamed::ReplacedColumnArgs, transfer_tables::TerminalFormat};
 use clap::{ArgAction, Args, builder::PossibleValuesParser};
 use serde::Serialize;
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 use txgraph::{
     AnalysisFormat, AnalysisOutput, Config, Direction, GraphFormat, Hops, IndexChoice, Kind,
     SourceSpec, TableFormat, TokenStandard,
@@ -364,7 +367,37 @@ pub(crate) struct TableOutputArgs {
 impl TableOutputArgs {
     /// Reads the outputs. `table`: the one in data files; absent: the main one.
     pub(crate) fn read(&self, table: Option<&str>) -> txgraph::Result<Vec<AnalysisOutput>> {
-        let paths = self.files.output.iter().cloned();
+        self.tables(&self.files.output, table)
+    }
+
+    /// The same without the files that are pages for people, and these: `.html`, if no format is given.
+    pub(crate) fn read_with_pages(
+        &self,
+        table: Option<&str>,
+    ) -> txgraph::Result<(Vec<AnalysisOutput>, Vec<PathBuf>)> {
+        let is_page = |path: &PathBuf| {
+            let extension = path.extension().and_then(OsStr::to_str);
+            self.format.is_none() && matches!(extension, Some("html" | "htm"))
+        };
+        let (pages, data): (Vec<_>, Vec<_>) = self.files.output.iter().cloned().partition(is_page);
+        let outputs = match data.is_empty() && !pages.is_empty() {
+            true => Vec::new(),
+            false => self.tables(&data, table)?,
+        };
+        Ok((outputs, pages))
+    }
+
+    /// Whether files that exist are replaced.
+    pub(crate) const fn overwrite(&self) -> bool {
+        self.files.overwrite
+    }
+
+    fn tables(
+        &self,
+        files: &[PathBuf],
+        table: Option<&str>,
+    ) -> txgraph::Result<Vec<AnalysisOutput>> {
+        let paths = files.iter().cloned();
         let output = Output {
             output: paths.map(crate::name_args::text).collect(),
             format: self.format.clone(),

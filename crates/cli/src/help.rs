@@ -23,7 +23,15 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Look up",
-        &["info", "address", "statement", "approvals", "tx", "token"],
+        &[
+            "info",
+            "address",
+            "statement",
+            "approvals",
+            "holders",
+            "tx",
+            "token",
+        ],
     ),
     ("Document", &["case"]),
     ("State", &["balance", "nonce", "code", "storage", "call"]),

@@ -6,7 +6,7 @@
 //! its own the same messages, exit statuses and signals.
 //!
 //! Modules, each using only those before it: stdout_check, progress, interrupt, hints, exit, units,
-//! stats, output, table, transfer_tables, cluster, block_args, name_args, renamed,
+//! stats, output, document, table, transfer_tables, cluster, block_args, name_args, renamed,
 //! output_folder, args, argv, help, commands.
 
 mod args;
@@ -14,6 +14,7 @@ mod argv;
 mod block_args;
 mod cluster;
 mod commands;
+mod document;
 mod exit;
 mod help;
 mod hints;
@@ -74,6 +75,7 @@ enum Command {
     Common(commands::relations::CommonArgs),
     Address(commands::address::AddressArgs),
     Approvals(commands::approvals::ApprovalsArgs),
+    Holders(commands::holders::HoldersArgs),
     Tx(commands::tx::TxArgs),
     Statement(commands::statement::StatementArgs),
     Watch(commands::watch::WatchArgs),
@@ -281,6 +283,7 @@ fn dispatch(
         Command::Common(args) => commands::relations::common(&args, context),
         Command::Address(args) => commands::address::run(&args, context),
         Command::Approvals(args) => commands::approvals::run(&args, context),
+        Command::Holders(args) => commands::holders::run(&args, context),
         Command::Tx(args) => commands::tx::run(&args, context),
         Command::Statement(args) => commands::statement::run(&args, context),
         Command::Watch(args) => commands::watch::run(&args, context),

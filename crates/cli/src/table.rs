@@ -119,6 +119,15 @@ pub(crate) fn draw(table: &Table, view: &View<'_>) -> Page {
     page
 }
 
+/// The names of the columns and the rows of a table, all of them and in full.
+pub(crate) fn texts(table: &Table, view: &View<'_>) -> (Vec<String>, Vec<Vec<String>>) {
+    let rows = table.rows.len();
+    let words = CellText::new(table, view, rows);
+    let grid = Grid::new(&words, table, Level::Full, rows);
+    let names = grid.columns.into_iter().map(|column| column.name);
+    (names.collect(), grid.rows)
+}
+
 /// Columns that a table has at least; with fewer, a list is clearer.
 const COLUMNS_MIN: usize = 3;
 

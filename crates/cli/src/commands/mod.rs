@@ -14,6 +14,7 @@ mod disagreement;
 pub(crate) mod era;
 pub(crate) mod evm;
 pub(crate) mod graph;
+pub(crate) mod holders;
 #[cfg(feature = "index")]
 pub(crate) mod index;
 pub(crate) mod info;

@@ -2,11 +2,13 @@
 
 use super::token_notes;
 use crate::{
+    document::Grid,
     name_args::TokenListArgs,
     output::Terminal,
-    table::{self, Page},
+    table::{self, Page, Style, View},
     transfer_tables,
 };
+use std::collections::BTreeSet;
 use txgraph::{
     Address, AmountSum, Asset, BlockRanges, Labels, NetChange, Result, Source, Table, TokenList,
     Transfer, U256, printable,
@@ -48,6 +50,24 @@ impl Names {
         Ok(())
     }
 
+    /// A table of movements with these names, for a document.
+    pub(super) fn grid(&self, table: &Table) -> Grid {
+        let view = View {
+            style: Style::Movements,
+            tokens: &self.tokens,
+            labels: &self.labels,
+            chain_id: self.chain_id,
+            width: None,
+            rows_max: usize::MAX,
+        };
+        let (header, rows) = table::texts(table, &view);
+        Grid {
+            title: table.title.clone(),
+            header,
+            rows,
+        }
+    }
+
     /// An address with its name.
     pub(super) fn address(&self, address: Address) -> String {
         named(&self.labels, address)
@@ -60,6 +80,21 @@ impl Names {
                 format!("{address} [{}]", printable(symbol))
             }
             _ => self.address(address),
+        }
+    }
+
+    /// A line for each of these tokens whose symbol is only its own claim.
+    pub(super) fn claims(&self, tokens: impl IntoIterator<Item = Address>) -> String {
+        let tokens: BTreeSet<Address> = tokens.into_iter().collect();
+        let claims = tokens.into_iter().filter_map(|token| {
+            let symbol = self.tokens.symbol(self.chain_id, token)?;
+            let is_claim = self.tokens.is_claim(self.chain_id, token);
+            is_claim.then(|| format!("  {} of {token}\n", printable(symbol)))
+        });
+        let lines: String = claims.collect();
+        match lines.is_empty() {
+            true => lines,
+            false => format!("\nsymbols that only the tokens claim\n{lines}"),
         }
     }
 

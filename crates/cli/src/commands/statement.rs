@@ -1,14 +1,17 @@
 //! `txgraph statement`: what an account had, got, gave and has.
 
+mod page;
+
 use super::{Context, names::Names};
 use crate::{
     args::{BlockArgs, NameArgs, TableOutputArgs},
+    document::{DocumentFile, html},
     output::print_page,
 };
 use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    AccountStatement, AnalysisFormat, Error, ErrorKind, Result, Source, Table, number,
+    AnalysisFormat, Error, ErrorKind, Result, Source, Table, number,
     parse::{Checksum, parse_address},
 };
 
@@ -17,7 +20,8 @@ use txgraph::{
 /// Prints transfers of tokens and of the native coin, also those inside transactions, fees,
 /// withdrawals and rewards, with the balance after each. They are compared with the state of the
 /// node: the coin after every block that changed the account, tokens before the first block and
-/// after the last. What nothing explains is a row of its own, of kind `unexplained`.
+/// after the last. What nothing explains is a row of its own, of kind `unexplained`. -o FILE.html
+/// writes a page to read and print.
 #[derive(Args, Debug)]
 #[command(
     after_long_help = EXAMPLES, args_conflicts_with_subcommands = true,
@@ -75,7 +79,7 @@ const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c
     $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
-        -o statement.json -o statement.csv
+        -o statement.json -o statement.csv -o statement.html
     $ txgraph statement verify statement.json
     $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
         --table koinly -o koinly.csv
@@ -104,18 +108,23 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     if args.with_internal {
         query = query.every_block();
     }
-    let outputs = args.files.read(args.table.as_deref())?;
+    let table = args.table.as_deref();
+    let (outputs, pages) = args.files.read_with_pages(table)?;
     query.check(&outputs)?;
+    let config = context.global.config()?;
+    let pages = (pages.iter())
+        .map(|path| DocumentFile::create(path, args.files.overwrite(), &config))
+        .collect::<Result<Vec<_>>>()?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(source, terminal)?;
     let mut statement = query.run()?;
     terminal.stats.phase("read");
+    terminal.blocks(&statement.blocks.into());
     terminal.gaps(&statement.scan);
     terminal.notes(&statement.notes);
-    let table = args.table.as_deref();
     let is_shown = (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables);
     let for_accounting = table.is_some_and(|name| name == "koinly" || name == "rotki");
-    if !is_shown && !for_accounting {
+    if !is_shown && !for_accounting && pages.is_empty() {
         terminal.written(&statement.write(&outputs)?);
     } else {
         let tokens: Vec<_> = (statement.balances.iter())
@@ -128,26 +137,20 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
             terminal.notes(&statement.add_accounting(&names.tokens)?);
         }
         terminal.written(&statement.write(&outputs)?);
+        let chosen: Vec<&Table> = match table {
+            Some(name) => vec![statement.table(Some(name))?],
+            None => statement.tables.iter().rev().collect(),
+        };
+        for file in pages {
+            let report = page::report(&statement, &chosen, &names, source)?;
+            file.write(&html::text(&report), terminal)?;
+        }
         if is_shown {
-            print(table, &statement, &names, context)?;
+            names.print(&chosen, terminal)?;
         }
     }
     terminal.scanned(&statement.scan, start.elapsed(), false);
     Ok(())
-}
-
-/// Prints the balances, and then the movements.
-fn print(
-    table: Option<&str>,
-    statement: &AccountStatement<'_>,
-    names: &Names,
-    context: &Context<'_>,
-) -> Result<()> {
-    let chosen: Vec<&Table> = match table {
-        Some(name) => vec![statement.table(Some(name))?],
-        None => statement.tables.iter().rev().collect(),
-    };
-    names.print(&chosen, context.terminal)
 }
 
 fn verify(file: &std::path::Path, source: &Source, context: &Context<'_>) -> Result<()> {

@@ -153,7 +153,8 @@ impl Page {
         );
         let approvals = self.approvals(found);
         if found.transfers.is_empty() {
-            return text + "\nnothing moved\n" + &approvals;
+            let approved = found.approvals.iter().flatten().map(|it| it.token);
+            return text + "\nnothing moved\n" + &approvals + &self.names.claims(approved);
         }
         text += "\nmovements\n";
         for transfer in found.executed() {
@@ -167,7 +168,9 @@ impl Page {
             let change = self.names.net_change(&change, &found.transfers);
             text += &format!("  {change}{role}\n");
         }
-        text
+        let approved = found.approvals.iter().flatten().map(|it| it.token);
+        let moved = found.transfers.iter().filter_map(|it| it.token_address);
+        text + &self.names.claims(moved.chain(approved))
     }
 
     /// The swaps, and the addresses of which the transfers do not say what they swapped.

@@ -24,6 +24,7 @@ mod flows;
 mod graph;
 mod head;
 mod help;
+mod holders;
 mod import;
 mod index;
 mod info;

@@ -48,6 +48,49 @@ fn files_have_the_rows_that_are_printed() {
     );
 }
 
+/// The page has all rows with names and units, what is not known, and how to verify it.
+#[test]
+fn a_page_has_the_tables_and_the_proof() {
+    let sample = small();
+    std::fs::write(
+        sample.path("labels.csv"),
+        format!("address,label\n{ACCOUNT},<b>Ann & Co</b>\n"),
+    )
+    .unwrap();
+    let statement = format!("statement {ACCOUNT} --chain genesis.json --labels labels.csv");
+    let run = sample.ok(&format!("{statement} -o s.html -o s.csv"));
+    assert_eq!(run.stdout, "");
+    run.says("wrote s.html");
+    let page = sample.read("s.html");
+    for part in [
+        "[&lt;b&gt;Ann &amp; Co&lt;/b&gt;]",
+        "<p>Blocks 1 to 40 of chain 735703</p>",
+        "that cancel out within a block are not listed",
+        "<caption>Balances of 0x07EDa8E2",
+        "<caption>Movements of 0x07EDa8E2",
+        "<td>0.0001 ETH</td>",
+        "--blocks 1:+40 -o statement.json",
+        "<td>scan.last_block_hash</td>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let rows = sample.read("s.csv").lines().count() - 1;
+    let movements = page.split("<caption>Movements").nth(1).unwrap();
+    let movements = movements.split("</table>").next().unwrap();
+    assert_eq!(movements.matches("<tr>").count(), 1 + rows);
+    // One table, and no file is replaced.
+    sample
+        .run(&format!("{statement} -o s.html"))
+        .ended(1)
+        .says("already exists");
+    sample.ok(&format!(
+        "{statement} -o s.html --overwrite --table balances"
+    ));
+    assert!(!sample.read("s.html").contains("<caption>Movements"));
+    let run = sample.run(&format!("{statement} -o t.html -f html"));
+    run.ended(2);
+}
+
 /// Everything that a statement says is compared, also its notes and the blocks that were read.
 #[test]
 fn a_changed_note_is_found() {

@@ -114,6 +114,18 @@ impl Source {
         }
     }
 
+    /// Whether the index has the transfers inside of transactions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::has_index`].
+    pub fn index_has_internal(&self) -> Result<bool> {
+        match self.reth() {
+            Some(node) => Ok(node.open_index()?.is_some_and(Index::has_internal)),
+            None => Ok(false),
+        }
+    }
+
     /// Whether the last query with this request was answered from an index alone. The node may
     /// still have scanned blocks that a reorganization replaced.
     pub fn is_indexed(&self, request: &ScanRequest) -> bool {

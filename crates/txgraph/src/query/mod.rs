@@ -36,7 +36,7 @@ pub use analyze::{AnalysisFormat, AnalysisOutput};
 pub use blocks::{FinalBlocks, NodeBlock, NodeReceipt, NodeTransaction, Order};
 pub use branch_ends::BranchEnds;
 pub use era::{ExportEra, ExportedEra};
-pub use holders::{Holders, TokenHolders};
+pub use holders::{Holders, TokenHolder, TokenHolders};
 #[cfg(feature = "index")]
 pub use index::{DeletedIndex, IndexHandle, IndexState};
 #[cfg(feature = "lake")]
@@ -70,6 +70,12 @@ impl crate::Source {
     /// Whether queries are answered from an index: never, without the feature `index`.
     #[expect(clippy::unnecessary_wraps, reason = "the same as with an index")]
     pub const fn has_index(&self) -> crate::Result<bool> {
+        Ok(false)
+    }
+
+    /// Whether the index has the transfers inside of transactions: never, without the feature `index`.
+    #[expect(clippy::unnecessary_wraps, reason = "the same as with an index")]
+    pub const fn index_has_internal(&self) -> crate::Result<bool> {
         Ok(false)
     }
 

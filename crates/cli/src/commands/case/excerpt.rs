@@ -1,6 +1,6 @@
 //! The first rows of tables and the first lines of texts, for people.
 
-use super::content::Grid;
+use crate::document::Grid;
 use std::path::Path;
 use txgraph::{Error, ErrorKind, Result, parse::utc};
 

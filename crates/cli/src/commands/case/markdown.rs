@@ -1,6 +1,6 @@
 //! A report as Markdown, in the dialect of GitHub. Pictures are relative links.
 
-use super::content::{Grid, Part, Report};
+use crate::document::{Grid, Part, Report};
 use txgraph::printable;
 
 /// The report as a text.
@@ -93,7 +93,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::case::content::Picture;
+    use crate::document::Picture;
 
     #[test]
     fn no_text_becomes_markup() {

@@ -1,15 +1,10 @@
 //! The parameters and the evidence of an answer, as its own files state them.
 
-use super::{
-    answer::{Answer, STDOUT},
-    content::{Grid, Part},
-};
+use super::answer::{Answer, STDOUT};
+use crate::document::{Part, evidence};
 use serde_json::Value;
 use std::{fs, path::Path};
 use txgraph::{Error, Result};
-
-/// Values of a list in one cell.
-const LISTED_MAX: usize = 20;
 
 /// The documents with metadata of an answer, also one that was printed (`--json`): the name of the file,
 /// and the document.
@@ -49,61 +44,15 @@ pub(super) fn parts(documents: &[(String, Value)]) -> Vec<Part> {
         };
         seen.push(found);
         let title = format!("Parameters and evidence, from {name}");
-        let mut rows = Vec::new();
-        flatten("", found, &mut rows);
-        parts.push(Part::Table(Grid::new(title, &["key", "value"], rows)));
+        parts.push(Part::Table(evidence(title, [("".to_owned(), found)])));
         let rules = document.pointer("/result/rules").and_then(Value::as_array);
         if let Some(rules) = rules.filter(|rules| !rules.is_empty()) {
-            let mut rows = Vec::new();
-            for (number, rule) in (1..).zip(rules) {
-                flatten(&format!("rule {number}"), rule, &mut rows);
-            }
-            let title = format!("Rules, from {name}");
-            parts.push(Part::Table(Grid::new(title, &["key", "value"], rows)));
+            let rules = (1..).zip(rules);
+            let rules = rules.map(|(number, rule)| (format!("rule {number}"), rule));
+            parts.push(Part::Table(evidence(format!("Rules, from {name}"), rules)));
         }
     }
     parts
-}
-
-/// The values of a JSON document as rows of a path and a text.
-fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
-    let inner = |name: &str| match path.is_empty() {
-        true => name.to_owned(),
-        false => format!("{path}.{name}"),
-    };
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                flatten(&inner(name), value, rows);
-            }
-        }
-        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-            for (number, item) in (1..).zip(items) {
-                let path = match items.len() {
-                    1 => path.to_owned(),
-                    _ => format!("{path}.{number}"),
-                };
-                flatten(&path, item, rows);
-            }
-        }
-        value => rows.push(vec![path.to_owned(), words(value)]),
-    }
-}
-
-fn words(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => {
-            let mut shown: Vec<String> = items.iter().take(LISTED_MAX).map(words).collect();
-            if items.len() > LISTED_MAX {
-                shown.push(format!("and {} more", items.len() - LISTED_MAX));
-            }
-            shown.join(", ")
-        }
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

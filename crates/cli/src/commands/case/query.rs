@@ -7,7 +7,7 @@ use std::{ffi::OsString, path::Path};
 use txgraph::{Config, Error, Result, SourceSpec, parse::QueryFile};
 
 /// The commands that answer queries.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "graph",
     "transfers",
     "analyze",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 16] = [
     "address",
     "statement",
     "approvals",
+    "holders",
     "tx",
     "token",
     "balance",
@@ -181,6 +182,7 @@ impl Query {
             "analyze" => &["-o", "analysis.json", "-o", "-"],
             "statement" => &["-o", "statement.json", "-o", "-"],
             "approvals" => &["-o", "approvals.json", "-o", "-"],
+            "holders" => &["-o", "holders.json", "-o", "-"],
             _ => &[],
         };
         let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

@@ -3,14 +3,16 @@
 use super::{
     ReportArgs,
     answer::{Answer, FileRecord, LABELS, RECORD},
-    content::{Grid, Part, Report},
-    folder::{CASE, Folder, write},
-    html,
+    folder::{CASE, Folder},
     labels::LabelFile,
     markdown, method,
     section::{file_table, heading, method_row, notes, section},
 };
-use crate::{commands::Context, output::number};
+use crate::{
+    commands::Context,
+    document::{DocumentFile, Grid, Part, Report, html},
+    output::number,
+};
 use std::path::Path;
 use txgraph::{CancelFlag, Error, Result};
 
@@ -19,7 +21,6 @@ pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
     let folder = Folder::open(&args.folder)?;
     let default = folder.path.join("report.html");
     let path = args.output.as_deref().unwrap_or(&default);
-    context.global.config()?.protected_paths().check(path)?;
     let is_markdown = match path.extension().and_then(|it| it.to_str()) {
         Some("html" | "htm") => false,
         Some("md") => true,
@@ -36,17 +37,13 @@ pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
         return Err(Error::usage(message)
             .hint("the pictures of a Markdown report are files of the case; HTML contains them"));
     }
+    let file = DocumentFile::create(path, args.overwrite, &context.global.config()?)?;
     let report = report(&folder, &context.terminal.cancel)?;
     let text = match is_markdown {
         true => markdown::text(&report),
         false => html::text(&report),
     };
-    write(path, &text, args.overwrite)?;
-    let bytes = number(text.len() as u64, "byte", "bytes");
-    context
-        .terminal
-        .note(format_args!("wrote {} ({bytes})", path.display()));
-    Ok(())
+    file.write(&text, context.terminal)
 }
 
 /// Whether a file is directly in a folder.

@@ -2,12 +2,15 @@
 
 use super::{
     answer::{Answer, Blocks, FileRecord, LABELS, STDERR, STDOUT, chain_text},
-    content::{Grid, Part, Picture},
     excerpt,
     folder::{Folder, Note},
     method,
 };
-use crate::{argv::command_line, output::number};
+use crate::{
+    argv::command_line,
+    document::{Grid, Part, Picture},
+    output::number,
+};
 use serde_json::Value;
 use std::{fs, path::Path};
 use txgraph::{Error, Result, thousands};

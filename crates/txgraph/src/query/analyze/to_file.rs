@@ -233,7 +233,9 @@ pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
 fn cell(value: &Cell<'_>) -> Value {
     match value {
         Cell::Absent => Value::Null,
+        Cell::U32(number) => json!(number),
         Cell::U64(number) => json!(number),
+        Cell::F64(number) => json!(number),
         Cell::Bool(is) => json!(is),
         Cell::Address(address) => json!(address),
         other => json!(txgraph_export::plain_text(other)),

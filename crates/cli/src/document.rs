@@ -1,8 +1,15 @@
 //! The contents of a report, without a format. Everything in it is text; the formats escape it.
 
+mod evidence;
+mod file;
+pub(crate) mod html;
+
+pub(crate) use evidence::evidence;
+pub(crate) use file::DocumentFile;
+
 /// A part of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A heading of level 2 or 3.
     Heading(u8, String),
     /// A paragraph.
@@ -17,34 +24,34 @@ pub(super) enum Part {
 
 /// A table of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Grid {
-    pub(super) title: String,
-    pub(super) header: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(crate) struct Grid {
+    pub(crate) title: String,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// A picture in a file of the case.
+/// A picture in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Picture {
-    pub(super) title: String,
-    /// The path from the folder of the case.
-    pub(super) path: String,
-    pub(super) media_type: &'static str,
-    pub(super) data: Vec<u8>,
+pub(crate) struct Picture {
+    pub(crate) title: String,
+    /// The path from the folder of the report.
+    pub(crate) path: String,
+    pub(crate) media_type: &'static str,
+    pub(crate) data: Vec<u8>,
 }
 
 /// A report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Report {
-    pub(super) title: String,
+pub(crate) struct Report {
+    pub(crate) title: String,
     /// Lines below the title.
-    pub(super) about: Vec<String>,
-    pub(super) parts: Vec<Part>,
+    pub(crate) about: Vec<String>,
+    pub(crate) parts: Vec<Part>,
 }
 
 impl Grid {
     /// A table.
-    pub(super) fn new(title: impl Into<String>, header: &[&str], rows: Vec<Vec<String>>) -> Self {
+    pub(crate) fn new(title: impl Into<String>, header: &[&str], rows: Vec<Vec<String>>) -> Self {
         Self {
             title: title.into(),
             header: header.iter().map(|name| (*name).to_owned()).collect(),

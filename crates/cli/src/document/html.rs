@@ -1,6 +1,6 @@
 //! A report as HTML: one page without scripts, which loads nothing.
 
-use super::content::{Grid, Part, Picture, Report};
+use super::{Grid, Part, Picture, Report};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use txgraph::printable;
 
@@ -42,7 +42,7 @@ h2,h3,figcaption,caption{break-after:avoid}img,tr{break-inside:avoid}}";
 const WORD_MAX: usize = 24;
 
 /// The report as a page.
-pub(super) fn text(report: &Report) -> String {
+pub(crate) fn text(report: &Report) -> String {
     let title = escaped(&report.title);
     let about = report.about.iter();
     let about: String = about

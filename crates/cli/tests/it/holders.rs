@@ -1,0 +1,120 @@
+//! `txgraph holders`: sums of transfers, and what the token states.
+
+use crate::harness::Sample;
+use std::collections::BTreeMap;
+use txgraph_testkit::{fixtures, says};
+
+/// The holders of a token by its transfers, as `holders` lists them.
+fn by_transfers(sample: &Sample, options: &str) -> Vec<(String, i128)> {
+    let mut held: BTreeMap<String, i128> = BTreeMap::new();
+    let columns = "--columns from_address:hex,to_address:hex,value:string";
+    for row in sample.rows(&format!("transfers {options} -q -f csv {columns}")) {
+        let value: i128 = row["value"].parse().unwrap();
+        *held.entry(row["to_address"].clone()).or_default() += value;
+        *held.entry(row["from_address"].clone()).or_default() -= value;
+    }
+    held.remove(&format!("0x{:040x}", 0));
+    let mut held: Vec<_> = held.into_iter().filter(|(_, amount)| *amount > 0).collect();
+    held.sort_by_key(|(address, amount)| (-amount, address.clone()));
+    held
+}
+
+fn listed(sample: &Sample, options: &str) -> Vec<(String, i128)> {
+    let rows = sample.rows(&format!("holders {options} -q -f csv"));
+    let row = |row: &BTreeMap<String, String>| {
+        let address = row["address"].to_lowercase();
+        (address, row["amount"].parse().unwrap())
+    };
+    rows.iter().map(row).collect()
+}
+
+fn small() -> (Sample, String) {
+    let [_, v2] = fixtures::committed();
+    let usd = v2.truth["tokens"]["usd6"]["address"].as_str().unwrap();
+    let usd = usd.to_lowercase();
+    let sample = Sample::new(v2);
+    sample.write_genesis();
+    (sample, usd)
+}
+
+#[test]
+fn holders_are_what_transfers_left() {
+    let (sample, usd) = small();
+    for blocks in ["", "-b :20", "-b 10:30"] {
+        let expected = by_transfers(&sample, &format!("-t {usd} {blocks}"));
+        let found = listed(&sample, &format!("{usd} {blocks} --chain genesis.json"));
+        assert!(found.len() > 3);
+        assert_eq!(found, expected, "{blocks}");
+    }
+    let all = by_transfers(&sample, &format!("-t {usd}"));
+    let run = sample.ok(&format!("holders {usd} --limit 3 --chain genesis.json"));
+    says(&run.stdout, "Holders of 0x");
+    run.says(&format!("{} more holders have less", all.len() - 3));
+    // The token was asked.
+    let json = sample.json(&format!("holders {usd} --chain genesis.json -f json -q"));
+    assert_eq!(json["asked_after_block"], 40);
+    assert_eq!(json["holders"][0]["stated"], true);
+    assert_eq!(json["holders"].as_array().unwrap().len(), all.len());
+    let shares = json["holders"].as_array().unwrap().iter();
+    let shares: f64 = shares.map(|it| it["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    // Not from the first block on: the token knows nothing of that.
+    let json = sample.json(&format!(
+        "holders {usd} -b 10:30 --chain genesis.json -f json -q"
+    ));
+    assert_eq!(json["asked_after_block"], serde_json::Value::Null);
+    assert_eq!(json["holders"][0]["stated"], false);
+    says(
+        &json["notes"].to_string(),
+        "the sums of the transfers that were read",
+    );
+}
+
+/// A token that mints without a log, and one whose balances grow: the token decides.
+#[test]
+fn the_token_decides_about_its_holders() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let sample = Sample::new(fixture);
+    sample.write_genesis();
+    let silent = "0xc2a49ea620e6ee6c4b73b5171661c851ca3c19d9";
+    let run = sample.ok(&format!(
+        "holders {silent} --limit 2 --chain genesis.json -f json"
+    ));
+    run.says("sent more than transfers brought");
+    let json = run.json();
+    assert_eq!(
+        json["holders"][0]["address"],
+        "0xbb4181eb5ca61679a62a2328075a77c98e243a69"
+    );
+    says(&json["notes"].to_string(), "some can have more");
+    // It answers nothing: amounts are sums, also those that no token can hold.
+    let mute = "0x37f722db563889ba4fee71eea43a6c27785920b9";
+    let json = sample.json(&format!("holders {mute} --chain genesis.json -f json -q"));
+    says(&json["notes"].to_string(), "does not answer balanceOf");
+    says(&json["notes"].to_string(), "stated as 2^256 - 1");
+    // Each id of a game has holders of its own, who are compared.
+    let items = "0x23278f1aa53973f30dde5c7fd9aa27f68003663d";
+    let run = sample.ok(&format!("holders {items} --chain genesis.json -f csv"));
+    run.says("of all ids of the token together");
+    let rows = sample.rows(&format!(
+        "transfers -t {items} -q -f csv --columns token_id:string"
+    ));
+    let id = &rows[0]["token_id"];
+    let one = format!("holders {items} --token-id {id} --chain genesis.json -f json -q");
+    assert_eq!(sample.json(&one)["asked_after_block"], 800);
+}
+
+#[test]
+fn holders_are_of_one_token() {
+    let (sample, usd) = small();
+    sample.fails(
+        "holders eth",
+        2,
+        "the native coin has no list of its holders",
+    );
+    sample.fails("holders", 2, "TOKEN");
+    sample.fails("holders 0x12", 2, "0x12");
+    sample.fails(&format!("holders {usd} -b 90:95"), 3, "90");
+}
