@@ -12,9 +12,6 @@ use crate::{
 use serde_json::json;
 use txgraph::{Address, Direction, Order, Transfer, number};
 
-/// Tokens whose balances a profile has.
-const BALANCES_MAX: usize = 10;
-
 /// `/v1/address`.
 pub(super) fn profile(query: &Query<'_>) -> Reply {
     let given = query.given;
@@ -82,11 +79,6 @@ pub(super) fn profile(query: &Query<'_>) -> Reply {
     });
     found.put("contract", contract);
     found.put("balances", balances.collect::<Vec<_>>());
-    if held.len() >= BALANCES_MAX {
-        found.lacks(format!(
-            "balances of the {BALANCES_MAX} tokens with the most transfers only"
-        ));
-    }
     let creator = profile.creation.as_ref().map(|creation| {
         json!({
             "address": creation.by.map(|by| address(by.creator)),

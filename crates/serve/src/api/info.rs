@@ -11,7 +11,7 @@ use crate::{
 };
 use alloy_consensus::Transaction;
 use serde_json::{Value, json};
-use txgraph::{COIN_DECIMALS, Capability, NodeBlock, StoredTransaction};
+use txgraph::{COIN_DECIMALS, Capability, NodeBlock, StoredTransaction, U256};
 
 /// `/v1/info`.
 pub(super) fn info(query: &Query<'_>) -> Reply {
@@ -38,6 +38,7 @@ pub(super) fn info(query: &Query<'_>) -> Reply {
         }),
     );
     found.put("has_index", source.has_index()?);
+    found.put("index_has_internal", source.index_has_internal()?);
     let has_state = capabilities.contains(Capability::State) && !info.account_state.is_empty();
     found.put("has_state", has_state);
     found.put(
@@ -118,6 +119,16 @@ pub(super) fn block(query: &Query<'_>) -> Reply {
     let base_fee = header.base_fee_per_gas.map(|fee| fee.to_string());
     found.put("base_fee", base_fee);
     found.put("transactions", transactions(ask, &block)?);
+    let withdrawals = block.withdrawals.iter().flatten().map(|it| {
+        json!({
+            "index": it.index,
+            "validator": it.validator_index,
+            "to": address(it.address),
+            // It is stored in Gwei.
+            "value": (U256::from(it.amount) * U256::from(1_000_000_000)).to_string(),
+        })
+    });
+    found.put("withdrawals", withdrawals.collect::<Vec<_>>());
     Ok(found)
 }
 

@@ -53,6 +53,15 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
             ("status", "boolean?"),
         ],
     ),
+    (
+        "BlockWithdrawal",
+        &[
+            ("index", "integer"),
+            ("validator", "integer"),
+            ("to", "hex"),
+            ("value", "decimal"),
+        ],
+    ),
     ("Coin", &[("symbol", "string"), ("decimals", "integer")]),
     (
         "CommonAddress",

@@ -114,6 +114,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("gas_limit", "integer"),
             ("base_fee", "decimal?"),
             ("transactions", "BlockTransaction[]"),
+            ("withdrawals", "BlockWithdrawal[]"),
         ],
     },
     Endpoint {
@@ -188,6 +189,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ("coin", "Coin"),
             ("tip", "Tip"),
             ("has_index", "boolean"),
+            ("index_has_internal", "boolean"),
             ("has_state", "boolean"),
             ("has_internal", "boolean"),
             ("blocks", "integer[]"),

@@ -60,7 +60,7 @@ pub(super) fn token_balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let (_, found) = ask.source.balances(Some(block), &[(holder, Some(token))])?;
     let balance = found.first().copied().flatten().ok_or_else(|| {
         Fault::NotHere(format!(
-            "{token:#x} is not a token: it does not answer balanceOf"
+            "{token:#x} is no ERC-20 or ERC-721 token: it does not answer balanceOf"
         ))
     })?;
     Ok(Reply::Value(text(balance)))

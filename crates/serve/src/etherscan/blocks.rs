@@ -105,6 +105,33 @@ pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     Ok(Reply::Rows(rows.finish()?, NO_BLOCKS))
 }
 
+pub(super) fn reward(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let number = query.number("blockno")?;
+    let number =
+        number.ok_or_else(|| Fault::Params("Error! Invalid parameter blockno".to_owned()))?;
+    let number = ask.block(Some(&number.into()))?;
+    let mut block = ask.source.block(number, true)?;
+    let (reward, of_ommers) = ask.source.block_rewards(&block)?;
+    let ommers = std::mem::take(&mut block.ommers);
+    let (without_ommers, _) = ask.source.block_rewards(&block)?;
+    let uncles = ommers.iter().zip(of_ommers).enumerate();
+    let uncles = uncles.map(|(place, (ommer, reward))| {
+        json!({
+            "miner": address(ommer.beneficiary),
+            "unclePosition": text(place),
+            "blockreward": text(reward),
+        })
+    });
+    Ok(Reply::Value(json!({
+        "blockNumber": text(number),
+        "timeStamp": text(block.header.timestamp),
+        "blockMiner": address(block.header.beneficiary),
+        "blockReward": text(reward + tips(&block)),
+        "uncles": uncles.collect::<Vec<_>>(),
+        "uncleInclusionReward": text(reward - without_ommers),
+    })))
+}
+
 /// The part of the fees that the beneficiary of a block gets.
 fn tips(block: &NodeBlock) -> U256 {
     let base_fee = u128::from(block.header.base_fee_per_gas.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `contract`: who created contracts.
+//! `contract` and `stats`: who created contracts, and how much of a token there is.
 
 use super::{
     query::Query,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     ask::Ask,
-    fault::Answer,
+    fault::{Answer, Fault},
     frames::init_code,
     json::{address, data},
     rpc,
@@ -47,4 +47,16 @@ pub(super) fn creations(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         }));
     }
     Ok(Reply::Rows(rows, "No data found"))
+}
+
+/// How much of a token there is at the newest block, by the token itself.
+pub(super) fn supply(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let token = query.address("contractaddress")?;
+    let facts = ask.source.contract_facts(token, ask.tip.number)?;
+    let supply = facts.total_supply.ok_or_else(|| {
+        Fault::NotHere(format!(
+            "{token:#x} is not a token: it does not answer totalSupply"
+        ))
+    })?;
+    Ok(Reply::Value(text(supply)))
 }

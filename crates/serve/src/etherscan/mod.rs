@@ -9,6 +9,7 @@ mod proxy;
 mod query;
 mod reply;
 mod tokens;
+mod transaction;
 
 pub(crate) use query::Query;
 
@@ -34,6 +35,7 @@ pub const ACTIONS: &[&str] = &[
     "account.txlistinternal",
     "account.txsbeaconwithdrawal",
     "block.getblocknobytime",
+    "block.getblockreward",
     "contract.getcontractcreation",
     "logs.getlogs",
     "proxy.eth_blocknumber",
@@ -46,6 +48,10 @@ pub const ACTIONS: &[&str] = &[
     "proxy.eth_gettransactionbyhash",
     "proxy.eth_gettransactioncount",
     "proxy.eth_gettransactionreceipt",
+    "stats.tokensupply",
+    "token.tokenholderlist",
+    "transaction.getstatus",
+    "transaction.gettxreceiptstatus",
 ];
 
 /// The name of an action that is answered here, for counts.
@@ -139,11 +145,16 @@ fn dispatch(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         ("account", "getminedblocks") => blocks::mined(ask, query),
         ("account", "txsbeaconwithdrawal") => blocks::withdrawals(ask, query),
         ("block", "getblocknobytime") => blocks::by_time(ask, query),
+        ("block", "getblockreward") => blocks::reward(ask, query),
         ("contract", "getcontractcreation") => contract::creations(ask, query),
         ("logs", "getlogs") => logs::logs(ask, query),
-        ("account" | "block" | "contract" | "logs", _) => Err(Fault::Params(
-            "Error! Missing Or invalid Action name".to_owned(),
-        )),
+        ("stats", "tokensupply") => contract::supply(ask, query),
+        ("token", "tokenholderlist") => tokens::holders(ask, query),
+        ("transaction", "getstatus") => transaction::status(ask, query),
+        ("transaction", "gettxreceiptstatus") => transaction::receipt_status(ask, query),
+        ("account" | "block" | "contract" | "logs" | "stats" | "token" | "transaction", _) => Err(
+            Fault::Params("Error! Missing Or invalid Action name".to_owned()),
+        ),
         _ => Err(Fault::Params(
             "Error! Missing Or invalid Module name".to_owned(),
         )),

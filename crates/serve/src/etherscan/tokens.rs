@@ -1,4 +1,4 @@
-//! `account`: transfers of tokens.
+//! `account` and `token`: transfers and holders of tokens.
 
 use super::{
     account::ROWS,
@@ -10,7 +10,7 @@ use crate::{
     fault::{Answer, Fault},
     json::{address, data, selector},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{Address, BlockSpec, Kind, NodeTransaction, TokenNames, TokenStandard, Transfer};
 
@@ -131,4 +131,20 @@ fn row(
     put("functionName", "".into());
     put("confirmations", confirmations(ask, transfer.block_number));
     row
+}
+
+/// The holders of a token, the largest first.
+pub(super) fn holders(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let token = query.address("contractaddress")?;
+    let page = query.page(ROWS)?;
+    let found = ask.source.holders(token).limit(page.end()).run()?;
+    let mut rows = Vec::new();
+    for holder in found.holders.iter().skip(page.skip) {
+        ask.count(100)?;
+        rows.push(json!({
+            "TokenHolderAddress": address(holder.address),
+            "TokenHolderQuantity": text(holder.amount),
+        }));
+    }
+    Ok(Reply::Rows(rows, "No holders found"))
 }

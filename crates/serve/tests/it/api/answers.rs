@@ -379,6 +379,17 @@ fn transactions_and_blocks_are_those_of_the_node() {
             let transactions = block["transactions"].as_array().unwrap();
             let listed = rows(&answer, "transactions");
             assert_eq!(listed.len(), transactions.len());
+            let withdrawals = block["withdrawals"].as_array().unwrap();
+            let found = rows(&answer, "withdrawals");
+            assert_eq!(found.len(), withdrawals.len());
+            for (found, it) in found.iter().zip(withdrawals) {
+                assert_eq!(found["to"], it["address"]);
+                assert_eq!(
+                    found["validator"].to_string(),
+                    number(&it["validatorIndex"])
+                );
+                assert_eq!(found["value"], number(&it["amount"]) + "000000000");
+            }
             let receipts = receipts["receipts"].as_array().unwrap();
             for ((it, listed), receipt) in transactions.iter().zip(listed).zip(receipts) {
                 assert_eq!((&listed["hash"], &listed["to"]), (&it["hash"], &it["to"]));
@@ -524,7 +535,7 @@ fn addresses_and_tokens_are_what_the_chain_says() {
     assert_eq!(answer["token"]["symbol"], "USD6");
     assert_eq!(answer["token"]["name"], "USD Six");
     assert_eq!(answer["token"]["decimals"], 6);
-    let command = format!("txgraph transfers -t {usd6} -f jsonl");
+    let command = format!("txgraph holders {usd6} --limit 10000");
     assert_eq!(answer["command"], command);
     let mut held: BTreeMap<String, i128> = BTreeMap::new();
     for it in all.iter().filter(|it| it["token"] == usd6.as_str()) {

@@ -46,6 +46,31 @@ fn balances_are_those_of_the_node() {
     let call = format!("0x70a08231{:0>64}", &deployer[2..]);
     let asked = served.result("eth_call", json!([{ "to": usd, "data": call }, "latest"]));
     assert_eq!(found, amount(asked.as_str().unwrap()));
+    let query = format!("module=token&action=tokenholderlist&contractaddress={usd}&offset=7");
+    let listed = [1, 2].map(|page| served.rows(&format!("{query}&page={page}")));
+    assert_eq!(listed[0].len(), 7);
+    for row in listed.concat() {
+        let holder = row["TokenHolderAddress"].as_str().unwrap();
+        let query = format!(
+            "module=account&action=tokenbalance&contractaddress={usd}&address={holder}&tag=latest"
+        );
+        assert_eq!(served.query(&query)["result"], row["TokenHolderQuantity"]);
+    }
+    let supply = |of: &str| {
+        let query = format!("module=stats&action=tokensupply&contractaddress={of}");
+        served.query(&query)["result"].clone()
+    };
+    let asked = served.result(
+        "eth_call",
+        json!([{ "to": usd, "data": "0x18160ddd" }, "latest"]),
+    );
+    assert_eq!(supply(usd), amount(asked.as_str().unwrap()));
+    let none = supply(deployer);
+    assert!(
+        none.as_str()
+            .unwrap()
+            .ends_with("it does not answer totalSupply")
+    );
 }
 
 #[test]
@@ -145,6 +170,33 @@ fn blocks_and_withdrawals_of_an_address() {
             assert_eq!(served.rows(&query), rows, "{receiver}");
         }
     }
+}
+
+#[test]
+fn rewards_are_the_tips_of_all_transactions() {
+    let fixture = small();
+    let (served, chain) = (Served::new(&fixture), Chain::of(&fixture));
+    for (block, receipts) in &chain.blocks[1..] {
+        let base_fee = number(&block["baseFeePerGas"]);
+        let tips: u128 = (receipts.iter())
+            .map(|it| (number(&it["effectiveGasPrice"]) - base_fee) * number(&it["gasUsed"]))
+            .sum();
+        let query = format!(
+            "module=block&action=getblockreward&blockno={}",
+            number(&block["number"])
+        );
+        let expected = json!({
+            "blockNumber": text(&block["number"]),
+            "timeStamp": text(&block["timestamp"]),
+            "blockMiner": block["miner"],
+            "blockReward": tips.to_string(),
+            "uncles": [],
+            "uncleInclusionReward": "0",
+        });
+        assert_eq!(served.query(&query)["result"], expected);
+    }
+    let missing = served.query("module=block&action=getblockreward&blockno=41");
+    assert_eq!(missing["message"], "NOTOK");
 }
 
 #[test]

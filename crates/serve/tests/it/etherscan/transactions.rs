@@ -67,6 +67,34 @@ fn transactions_are_those_of_the_node() {
     }
 }
 
+#[test]
+fn the_status_of_a_transaction_is_that_of_its_receipt() {
+    let fixture = small();
+    let (served, chain) = (Served::new(&fixture), Chain::of(&fixture));
+    let ask = |action: &str, hash: &str| {
+        let query = format!("module=transaction&action={action}&txhash={hash}");
+        served.query(&query)["result"].clone()
+    };
+    let mut failed = 0;
+    for (_, it, receipt) in chain.transactions() {
+        let (hash, success) = (it["hash"].as_str().unwrap(), receipt["status"] == "0x1");
+        failed += u32::from(!success);
+        let [status, error] = if success { ["1", "0"] } else { ["0", "1"] };
+        assert_eq!(ask("gettxreceiptstatus", hash), json!({ "status": status }));
+        let expected = json!({ "isError": error, "errDescription": "" });
+        assert_eq!(ask("getstatus", hash), expected);
+    }
+    assert!(failed > 0);
+    let unknown = format!("0x{:064x}", 7);
+    assert_eq!(ask("gettxreceiptstatus", &unknown), json!({ "status": "" }));
+    assert!(
+        ask("getstatus", "0x12")
+            .as_str()
+            .unwrap()
+            .starts_with("Error!")
+    );
+}
+
 /// Pages of any size give the same rows, and none is shorter than asked while more exist.
 #[test]
 fn pages_give_all_rows_once_and_in_order() {

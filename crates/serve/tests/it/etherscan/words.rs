@@ -86,7 +86,7 @@ fn empty_and_unknown_values_are_not_guessed() {
     let no_token = refused(&format!(
         "module=account&action=tokenbalance&contractaddress={contract}&address={deployer}"
     ));
-    assert!(no_token.ends_with("is not a token: it does not answer balanceOf"));
+    assert!(no_token.ends_with("is no ERC-20 or ERC-721 token: it does not answer balanceOf"));
     let funded = refused(&format!(
         "module=account&action=fundedby&address={deployer}"
     ));
@@ -139,7 +139,7 @@ fn words_are_those_of_etherscan() {
         ),
         ("module=account", "Error! Missing Or invalid Action name"),
         (
-            "module=stats&action=ethprice",
+            "module=gastracker&action=gasoracle",
             "Error! Missing Or invalid Module name",
         ),
         ("", "Error! Missing Or invalid Module name"),
