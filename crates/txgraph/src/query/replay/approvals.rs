@@ -242,10 +242,9 @@ impl<'s> Approvals<'s> {
         }
         let node = self.source.node(Capability::State)?;
         let rules = node.rules_for_calls()?;
-        let calls = granted.keys().map(|it| {
-            let (to, input) = it.query();
-            query(to, input)
-        });
+        let queries = granted.keys().map(Granted::queries).collect::<Vec<_>>();
+        let calls = queries.iter().flatten();
+        let calls: Vec<_> = calls.map(|(to, input)| query(*to, input.clone())).collect();
         let (_, outcomes) = node.at_end_with(rules, Some(block), |replayer, block| {
             replayer.static_calls(calls, block)
         })?;
@@ -253,9 +252,11 @@ impl<'s> Approvals<'s> {
             .map(|it| (it.owner, Some(it.token)))
             .collect();
         let (_, balances) = self.source.balances(Some(block), &owners)?;
-        let all = granted.iter().zip(outcomes).zip(balances);
-        let approvals = all.map(|(((it, last), outcome), balance)| {
-            let (amount, expires) = it.left(&output(&outcome));
+        let mut answers = outcomes.iter().map(output);
+        let all = granted.iter().zip(queries).zip(balances);
+        let approvals = all.map(|(((it, last), queries), balance)| {
+            let answers: Vec<_> = answers.by_ref().take(queries.len()).collect();
+            let (amount, expires) = it.left(&answers);
             Approval {
                 kind: it.kind,
                 token: it.token,

@@ -190,8 +190,9 @@ pub(super) fn granted(log: &Log) -> Option<Granted> {
 }
 
 impl Granted {
-    /// The contract that says what is left, and the calldata.
-    pub(super) fn query(&self) -> (Address, Vec<u8>) {
+    /// The contract that says what is left, and the calldata; of an item, also the call that says who
+    /// has it.
+    pub(super) fn queries(&self) -> Vec<(Address, Vec<u8>)> {
         let call = |signature: &str, words: &[B256]| {
             let mut input = keccak256(signature)[..4].to_vec();
             words
@@ -202,29 +203,31 @@ impl Granted {
         let [owner, spender, token] =
             [self.owner, self.spender, self.token].map(|address| address.into_word());
         match self.kind {
-            ApprovalKind::Allowance => (
+            ApprovalKind::Allowance => vec![(
                 self.token,
                 call("allowance(address,address)", &[owner, spender]),
-            ),
+            )],
             ApprovalKind::Permit2 => {
                 let signature = "allowance(address,address,address)";
-                (PERMIT2, call(signature, &[owner, token, spender]))
+                vec![(PERMIT2, call(signature, &[owner, token, spender]))]
             }
             ApprovalKind::Operator => {
                 let signature = "isApprovedForAll(address,address)";
-                (self.token, call(signature, &[owner, spender]))
+                vec![(self.token, call(signature, &[owner, spender]))]
             }
             ApprovalKind::Item => {
                 let id = B256::from(self.token_id.unwrap_or_default());
-                (self.token, call("getApproved(uint256)", &[id]))
+                let calls = ["getApproved(uint256)", "ownerOf(uint256)"];
+                let calls = calls.map(|signature| (self.token, call(signature, &[id])));
+                calls.into()
             }
         }
     }
 
-    /// The amount that is left, and until when, by the words that the contract returned. No amount:
-    /// it does not answer.
-    pub(super) fn left(&self, words: &Option<Vec<U256>>) -> (Option<U256>, Option<u64>) {
-        let Some(words) = words else {
+    /// The amount that is left, and until when, by the words that the contract returned to each of the
+    /// [queries](Self::queries). No amount: it does not answer.
+    pub(super) fn left(&self, answers: &[Option<Vec<U256>>]) -> (Option<U256>, Option<u64>) {
+        let Some(Some(words)) = answers.first() else {
             // There is no approval of an item that was burnt.
             let closed = self.kind == ApprovalKind::Item;
             return (closed.then_some(U256::ZERO), None);
@@ -242,8 +245,14 @@ impl Granted {
             ),
             ApprovalKind::Operator => (one(!first.is_zero()), None),
             ApprovalKind::Item => {
-                let spender = U256::from_be_bytes(self.spender.into_word().0);
-                (one(*first == spender && !first.is_zero()), None)
+                let [owner, spender] = [self.owner, self.spender]
+                    .map(|address| U256::from_be_bytes(address.into_word().0));
+                // A later owner can have approved the same spender.
+                let has_it = match answers.get(1) {
+                    Some(Some(words)) => words.first() == Some(&owner),
+                    _ => true,
+                };
+                (one(*first == spender && !first.is_zero() && has_it), None)
             }
         }
     }
@@ -308,9 +317,14 @@ mod tests {
                 (found.kind, found.token, found.owner, found.spender),
                 expected
             );
-            let (to, input) = found.query();
+            let queries = found.queries();
             assert_eq!(
-                to,
+                queries.len(),
+                if kind == ApprovalKind::Item { 2 } else { 1 }
+            );
+            let (to, input) = &queries[0];
+            assert_eq!(
+                *to,
                 if kind == ApprovalKind::Permit2 {
                     PERMIT2
                 } else {
@@ -340,7 +354,7 @@ mod tests {
         };
         let word = U256::from;
         let spender = U256::from_be_bytes(SPENDER.into_word().0);
-        let left = |kind, words: &[U256]| of(kind).left(&Some(words.to_vec()));
+        let left = |kind, words: &[U256]| of(kind).left(&[Some(words.to_vec())]);
         use ApprovalKind::{Allowance, Item, Operator, Permit2};
         assert_eq!(left(Allowance, &[word(5)]), (Some(word(5)), None));
         assert_eq!(
@@ -354,7 +368,12 @@ mod tests {
         for kind in [Allowance, Permit2, Operator, Item] {
             assert_eq!(left(kind, &[]).0, Some(U256::ZERO));
         }
-        assert_eq!(of(Item).left(&None).0, Some(U256::ZERO));
-        assert_eq!(of(Allowance).left(&None).0, None);
+        assert_eq!(of(Item).left(&[None]).0, Some(U256::ZERO));
+        assert_eq!(of(Allowance).left(&[None]).0, None);
+        // Another owner has the item, and has approved the same spender.
+        let answers = |owner: Address| [spender, U256::from_be_bytes(owner.into_word().0)];
+        let left = |owner| of(Item).left(&answers(owner).map(|word| Some(vec![word])));
+        assert_eq!(left(OWNER).0, Some(word(1)));
+        assert_eq!(left(TOKEN).0, Some(U256::ZERO));
     }
 }
