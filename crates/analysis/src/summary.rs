@@ -113,7 +113,7 @@ pub struct AssetSummary {
     /// The sum sent by the zero address: minted, wrapped or withdrawn from the beacon chain.
     #[serde(serialize_with = "decimal")]
     pub minted: AmountSum,
-    /// The sum received by the zero address.
+    /// The sum that the zero address received of others.
     #[serde(serialize_with = "decimal")]
     pub burned: AmountSum,
     /// Transfers of amount zero.
@@ -178,7 +178,7 @@ pub struct AssetCounts {
     pub pairs: u64,
     /// The sum sent by the zero address.
     pub minted: AmountSum,
-    /// The sum received by the zero address.
+    /// The sum that the zero address received of others.
     pub burned: AmountSum,
     /// Transfers of amount zero.
     pub zero_values: u64,
@@ -236,7 +236,8 @@ pub fn asset_counts(graph: &MergedGraph) -> Vec<AssetCounts> {
         asset.amount += edge.sum;
         asset.pairs += 1;
         asset.minted += part(graph.zero == Some(edge.from));
-        asset.burned += part(graph.zero == Some(edge.to));
+        // Minted to the zero address, it is out of reach and not burned.
+        asset.burned += part(graph.zero == Some(edge.to) && edge.from != edge.to);
         asset.to_self += if edge.from == edge.to { edge.count } else { 0 };
         // By number, which is in the cache.
         asset.first_block = asset.first_block.min(edge.first.into());

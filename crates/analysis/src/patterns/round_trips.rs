@@ -98,10 +98,6 @@ fn earliest_return(history: &History, first: u32, free: impl Fn(u32) -> bool) ->
         let mut next = Vec::new();
         for arrived in reached {
             let at = history.get(arrived);
-            // A better arrival was found in the same round.
-            if arrivals.get(&at.to) != Some(&arrived) {
-                continue;
-            }
             for number in history.after(at.to, arrived, last) {
                 if best.is_some_and(|best| best <= number) {
                     break;
@@ -127,6 +123,9 @@ fn earliest_return(history: &History, first: u32, free: impl Fn(u32) -> bool) ->
                 }
             }
         }
+        // The earliest of those that arrived with this number of transfers. An arrival that one more
+        // transfer finds may be earlier, and does not replace it.
+        next.retain(|number| arrivals.get(&history.get(*number).to) == Some(number));
         reached = next;
     }
     let mut trip: Vec<u32> = std::iter::successors(best, |it| before.get(it).copied()).collect();

@@ -26,6 +26,17 @@ fn finish(finder: PatternFinder) -> Patterns {
     finder.finish(None, || Ok::<_, SearchError>(())).unwrap()
 }
 
+/// The way over c arrives at d earlier, and comes back no earlier.
+#[test]
+fn a_round_trip_has_the_fewest_transfers() {
+    let moved = "a>b:95@T b>c:95@T c>d:95@T b>d:95@T d>a:95@T";
+    let transfers = testing::transfers(moved);
+    let history = history(&transfers);
+    let trips = super::round_trips::trips(&history);
+    assert_eq!(trips, [[0, 3, 4]]);
+    List(&transfers).check_round_trips(trips);
+}
+
 /// Every rule asks whether to go on.
 #[test]
 fn an_interrupted_search_ends() {

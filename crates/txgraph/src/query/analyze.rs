@@ -22,12 +22,12 @@ use alloy_primitives::Address;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph_analysis::{
-    PairOrder, PairSettings, RankSettings, SummarySettings, Table, TaintMethod, VolumeBy,
-    VolumeSettings,
+    ColumnType, PairOrder, PairSettings, RankSettings, SummarySettings, Table, TaintMethod,
+    Value as Cell, VolumeBy, VolumeSettings,
 };
 use txgraph_graph::{LimitHit, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
-use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, TokenStandard};
 
 /// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
@@ -299,6 +299,7 @@ impl<'s> PreparedAnalysis<'s> {
     /// If reading fails.
     pub fn run(self) -> Result<Analysis<'s>> {
         let source = self.query.source;
+        let one_id = self.scan_request().filter.amounts.token_ids().len() == 1;
         let mut notes = Vec::new();
         let (mut graph, branch_ends, answer) = match &self.request {
             Request::Taint(request) => {
@@ -362,6 +363,19 @@ impl<'s> PreparedAnalysis<'s> {
         source.check_interrupted()?;
         graph.scan.caveats.extend(self.cut);
         let (tables, result) = answer;
+        let listed = result["assets"].as_array().map(|it| it.len() as u64);
+        if let (Some(all), Some(listed), false) =
+            (result["asset_count"].as_u64(), listed, self.query.brief)
+            && all > listed
+        {
+            notes.push(format!(
+                "{listed} of {all} assets are listed, those with the most transfers; a higher limit \
+                 lists more"
+            ));
+        }
+        if !one_id && tables.iter().any(sums_items) {
+            notes.push("amounts of ERC-1155 tokens are sums of all their ids".to_owned());
+        }
         Ok(Analysis {
             graph,
             branch_ends,
@@ -394,6 +408,7 @@ impl Analyze<'_> {
                     (settings.top, settings.assets) = (5, 10);
                 }
                 settings.top = self.limit.unwrap_or(settings.top);
+                settings.assets = settings.assets.max(settings.top);
                 MeasureSettings::Summary(settings)
             }
             Measure::Pairs => MeasureSettings::Pairs(PairSettings {
@@ -413,6 +428,17 @@ impl Analyze<'_> {
                 MeasureSettings::Patterns(self.limit.or(few))
             }
         })
+    }
+}
+
+/// Whether a table has an amount of an ERC-1155 token, and no column for its id.
+fn sums_items(table: &Table) -> bool {
+    let place = |name: &str| table.columns.iter().position(|it| it.name == name);
+    let has_amounts = (table.columns.iter()).any(|it| it.column_type == ColumnType::Amount);
+    let is_erc1155 = |cell: &Cell<'_>| matches!(cell, Cell::Text(word) if **word == *TokenStandard::Erc1155.as_str());
+    match (has_amounts, place("token_id"), place("token_standard")) {
+        (true, None, Some(at)) => table.rows.iter().any(|row| is_erc1155(&row[at])),
+        _ => false,
     }
 }
 
