@@ -101,6 +101,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let labels = args.names.labels.read(&source, terminal)?;
     let found = query.run()?;
     terminal.stats.phase("read");
+    terminal.blocks(&found.request.blocks);
     terminal.gaps(&found.scan);
     for sentence in unknown(&found) {
         terminal.note(format_args!("{sentence}"));

@@ -60,6 +60,7 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
     query.check(&outputs)?;
     let found = query.run()?;
     terminal.stats.phase("read");
+    terminal.blocks(&found.blocks.into());
     terminal.notes(&found.notes);
     terminal.written(&found.write(&outputs)?);
     if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {

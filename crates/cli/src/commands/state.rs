@@ -316,6 +316,7 @@ fn history(
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let found = query.run()?;
     terminal.stats.phase("read");
+    terminal.blocks(&found.blocks.into());
     terminal.notes(&found.notes);
     terminal.written(&found.write(&outputs)?);
     if (outputs.iter()).any(|output| output.format == AnalysisFormat::Tables) {
@@ -367,7 +368,7 @@ fn print_answer(source: &Source, block: u64, name: &str, rows: Vec<Value>) -> Re
 fn not_a_token(token: Address) -> Error {
     Error::new(
         txgraph::ErrorKind::Failed,
-        format!("{token} is not a token: it does not answer balanceOf"),
+        format!("{token} is no ERC-20 or ERC-721 token: it does not answer balanceOf"),
     )
 }
 

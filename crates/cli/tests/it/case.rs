@@ -236,6 +236,25 @@ fn a_rerun_asks_for_the_blocks_of_the_answer() {
     failed.says("hint: tokens.txt has changed");
 }
 
+/// A slot has a block, its history blocks.
+#[test]
+fn slots_and_their_history_are_kept() {
+    let sample = Sample::small();
+    sample.ok("case new c");
+    let slot = "0xd601451207128971898aab8654521699f35222e2 0";
+    sample.ok(&format!("case add c -- storage {slot}"));
+    sample.ok(&format!("case add c -- storage {slot} --history"));
+    sample.ok(&format!("case add c -- storage {slot} --history -b -10:"));
+    sample.ok(&format!("case add c -- approvals {ROOT} -b -10:"));
+    sample.ok(&format!("case add c -- address {ROOT} --until 2100-01-01"));
+    let done = sample.ok("case verify c --rerun");
+    done.says("01-storage: txgraph storage --block=40 0xd601");
+    done.says("02-storage: txgraph storage --history --blocks=0:41 0xd601");
+    done.says("03-storage: txgraph storage --history --blocks=31:41 0xd601");
+    done.says("04-approvals: txgraph approvals --blocks=31:41 -o");
+    done.says("05-address: txgraph address --blocks=0:41 --block=40 0x4545");
+}
+
 #[test]
 fn a_rerun_gives_the_same_after_the_chain_has_grown() {
     let sample = Sample::small();

@@ -122,7 +122,7 @@ pub(super) fn run(
         .files
         .iter()
         .filter(|it| !own.contains(&it.name.as_str()));
-    if query.follows_tip() {
+    if query.follows_tip(answer.ends_at_tip()) {
         terminal.note(format_args!(
             "the blocks of the command follow the tip; it asked for {}",
             answer.blocks_text()

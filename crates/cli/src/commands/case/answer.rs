@@ -80,6 +80,11 @@ pub(super) struct FileRecord {
 }
 
 impl Answer {
+    /// Whether its last block was the newest one.
+    pub(super) fn ends_at_tip(&self) -> bool {
+        (self.blocks.last()).is_some_and(|range| Some(range.last) == self.tip)
+    }
+
     /// The blocks in words, as in `--blocks`; empty if they are not known.
     pub(super) fn blocks_text(&self) -> String {
         let words: Vec<_> = self.blocks.iter().map(ToString::to_string).collect();

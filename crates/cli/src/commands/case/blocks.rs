@@ -5,15 +5,18 @@ use crate::argv;
 use txgraph::{BlockRange, Capability, Result, Source};
 
 /// Options that choose blocks.
-const BLOCKS: [&str; 5] = ["blocks", "from_block", "to_block", "since", "until"];
+const BLOCKS: [&str; 6] = ["blocks", "from_block", "to_block", "since", "until", "year"];
 
 impl Query {
     /// The arguments that fix the blocks of a command that names none, so that it is the same
     /// query when the chain has grown.
     pub(super) fn fixed(&self, source: &Source) -> Result<Vec<String>> {
         let asks = |ids: &[&str]| ids.iter().any(|id| self.is_given(id));
-        let has_blocks = self.knows("blocks") && !asks(&BLOCKS) && !asks(&["tx", "year"]);
-        let has_state = self.knows("block") && !self.is_given("block");
+        // The history of a slot has blocks, its value a block.
+        let is_history = self.knows("history").then(|| self.is_given("history"));
+        let has_blocks =
+            self.knows("blocks") && is_history != Some(false) && !asks(&BLOCKS) && !asks(&["tx"]);
+        let has_state = self.knows("block") && is_history != Some(true) && !self.is_given("block");
         let mut words = Vec::new();
         if has_blocks {
             let BlockRange { first, last } = source.default_range()?;
@@ -26,12 +29,14 @@ impl Query {
         Ok(words)
     }
 
-    /// Whether the blocks that the command names depend on the tip.
-    pub(super) fn follows_tip(&self) -> bool {
+    /// Whether the blocks that the command names depend on the tip. `at_tip`: whether the blocks of its
+    /// answer end there, as dates in the future do.
+    pub(super) fn follows_tip(&self, at_tip: bool) -> bool {
         let is_open = |text: &str| text.starts_with(['-', ':', '@']) || text.ends_with(':');
         let blocks = self.values("blocks");
         blocks.iter().flat_map(|text| text.split(',')).any(is_open)
             || (self.is_given("since") && !self.is_given("until"))
+            || (at_tip && (self.is_given("until") || self.is_given("year")))
             || (self.is_given("from_block") && !self.is_given("to_block"))
     }
 

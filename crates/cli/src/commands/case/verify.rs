@@ -73,7 +73,7 @@ fn rerun(
 ) -> Result<String> {
     let query = Query::parse(program.clone(), &answer.options, &answer.command)?;
     // A command whose blocks follow the tip asks for the blocks of the answer.
-    let ranges = match query.follows_tip() {
+    let ranges = match query.follows_tip(answer.ends_at_tip()) {
         true => &answer.blocks[..],
         false => &[],
     };

@@ -56,6 +56,8 @@ pub struct AddressProfile {
     pub balances: Vec<(Option<Address>, Option<U256>)>,
     /// Why there are no balances of tokens.
     pub without_balances: Option<String>,
+    /// The number of tokens that it exchanged and whose balances were not asked for.
+    pub other_tokens: usize,
     /// The items of ERC-721 and ERC-1155 that it received and did not send on, by token and id.
     pub items: Vec<HeldItem>,
     /// The number of transfers; one to itself is one.
@@ -180,7 +182,10 @@ impl Profile<'_> {
         let (request, cut) = self.request()?;
         let (seen, mut scan) = retry_on_reorg(source, || self.transfers(&request))?;
         scan.caveats.extend(cut);
-        let tokens = self.tokens.clone().unwrap_or_else(|| seen.most_tokens());
+        let (tokens, other_tokens) = match &self.tokens {
+            Some(tokens) => (tokens.clone(), 0),
+            None => seen.most_tokens(),
+        };
         let Seen {
             transfers,
             received,
@@ -208,6 +213,7 @@ impl Profile<'_> {
             request,
             scan,
             description,
+            other_tokens,
             ..AddressProfile::default()
         };
         self.add_balance_before(&mut profile)?;
@@ -346,14 +352,19 @@ impl Profile<'_> {
 impl AddressProfile {
     /// The parts that could not be read, each with the reason.
     pub fn unknown(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let is_cut = self.state.is_some() && self.other_tokens > 0;
+        let cut = is_cut.then_some("only the 10 tokens with the most transfers were asked");
         let all = [
-            ("the state", &self.without_state),
-            ("balances of tokens", &self.without_balances),
-            ("the creation", &self.without_creation),
-            ("what the contract says of itself", &self.without_contract),
+            ("the state", self.without_state.as_deref()),
+            ("balances of tokens", self.without_balances.as_deref()),
+            ("balances of other tokens", cut),
+            ("the creation", self.without_creation.as_deref()),
+            (
+                "what the contract says of itself",
+                self.without_contract.as_deref(),
+            ),
         ];
-        all.into_iter()
-            .filter_map(|(what, why)| Some((what, why.as_deref()?)))
+        all.into_iter().filter_map(|(what, why)| Some((what, why?)))
     }
 
     /// The metadata of the answer. `source` is the source that it came from.

@@ -147,11 +147,13 @@ impl Seen {
         }
     }
 
-    pub(super) fn most_tokens(&self) -> Vec<Address> {
+    /// The tokens with the most transfers, and the number of others.
+    pub(super) fn most_tokens(&self) -> (Vec<Address>, usize) {
         let mut tokens: Vec<_> = self.tokens.iter().collect();
         tokens.sort_by_key(|(token, transfers)| (Reverse(**transfers), **token));
         let tokens = tokens.into_iter().map(|(token, _)| *token);
-        tokens.take(TOKENS_MAX).collect()
+        let others = self.tokens.len().saturating_sub(TOKENS_MAX);
+        (tokens.take(TOKENS_MAX).collect(), others)
     }
 }
 
