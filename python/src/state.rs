@@ -24,7 +24,8 @@ pub(crate) fn balance<'py>(
         let (block, found) = source.balances(block, &[(address(&holder)?, token)])?;
         let amount = found.into_iter().next().flatten().ok_or_else(|| {
             let token = token.unwrap_or_default();
-            let text = format!("{token} is not a token: it does not answer balanceOf");
+            let text =
+                format!("{token} is no ERC-20 or ERC-721 token: it does not answer balanceOf");
             Error::new(ErrorKind::Failed, text)
         })?;
         let empty = match token {

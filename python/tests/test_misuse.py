@@ -317,7 +317,7 @@ def test_calls_that_execute_nothing_warn(node):
 
 
 def test_accounts_without_code_are_not_tokens(node):
-    with pytest.raises(txgraph.Failed, match="is not a token: it does not answer balanceOf"):
+    with pytest.raises(txgraph.Failed, match="is no ERC-20 or ERC-721 token: it does not answer balanceOf"):
         node.balance(ROOT, token=ROOT)
 
 

@@ -23,11 +23,21 @@ pub(crate) struct BlockArgs {
     pub(crate) blocks: Vec<String>,
 
     /// First block, instead of --blocks
-    #[arg(long, value_name = "N", conflicts_with = "blocks", hide = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "blocks",
+        hide_short_help = true
+    )]
     pub(crate) from_block: Option<u64>,
 
     /// Last block, included, instead of --blocks
-    #[arg(long, value_name = "N", conflicts_with = "blocks", hide = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "blocks",
+        hide_short_help = true
+    )]
     pub(crate) to_block: Option<u64>,
 
     /// First block or date, e.g. 17M, 2024-01-01, 2024-01-01T12:00

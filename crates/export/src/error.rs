@@ -173,7 +173,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Exists { .. } => Some("choose another name, or allow the file to be replaced"),
-            Self::NoFolder { .. } => Some("make the folder first: mkdir -p"),
+            Self::NoFolder { .. } => Some("make the folder first, e.g. with mkdir -p"),
             Self::NoSpace { .. } => {
                 Some("free some space, or write elsewhere; Parquet is the smallest format")
             }

@@ -151,7 +151,7 @@ pub enum SearchError {
     #[error("{0}")]
     Request(String),
     /// There are more than 32-bit numbers can count.
-    #[error("too many {what} for one search; narrow it by blocks, tokens, amount or limits")]
+    #[error("too many {what}; narrow the search by blocks, tokens, amount or limits")]
     TooLarge {
         /// Vertices, edges, …
         what: &'static str,

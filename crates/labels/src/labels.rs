@@ -82,6 +82,11 @@ impl Labels {
         (!found.is_empty()).then_some(found)
     }
 
+    /// Adds a warning.
+    pub fn warn(&mut self, warning: String) {
+        Arc::make_mut(&mut self.warnings).push(warning);
+    }
+
     /// The categories of the labels, with the number of addresses: kinds, then other words.
     pub fn categories(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();

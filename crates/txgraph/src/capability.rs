@@ -41,7 +41,7 @@ impl Capability {
     const fn action(self) -> &'static str {
         match self {
             Self::Transfers => "list transfers",
-            Self::Blocks => "read blocks",
+            Self::Blocks => "read whole blocks with their logs",
             Self::Hashes => "find transaction hashes",
             Self::State => "read accounts and storage of past blocks",
             Self::Replay => "replay transactions",

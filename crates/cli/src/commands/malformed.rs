@@ -4,7 +4,7 @@ use super::{Context, names::Names, transfers::TransfersArgs};
 use crate::output::number;
 use std::collections::BTreeSet;
 use txgraph::{
-    AnalysisFormat, Result, TokenFilter,
+    AnalysisFormat, Error, Result, TokenFilter,
     parse::{Options, TransfersQuery},
 };
 
@@ -19,6 +19,10 @@ pub(crate) fn run(args: &TransfersArgs, context: &Context<'_>) -> Result<()> {
     let selection = query.selection.read(&source, list.as_ref())?;
     let contracts: BTreeSet<_> = match selection.tokens {
         TokenFilter::All => BTreeSet::new(),
+        TokenFilter::Only { tokens, .. } if tokens.is_empty() => {
+            let why = "the native coin moves without logs, so none of them is malformed";
+            return Err(Error::usage(why));
+        }
         TokenFilter::Only { tokens, .. } => tokens.into_iter().collect(),
     };
     let labels = args.labels().read(&source, terminal)?;

@@ -94,11 +94,12 @@ fn not_tokens(
     let error = |token: Address| {
         let has_code = contracts.as_ref().is_none_or(|it| it.contains(&token));
         let why = if has_code {
-            "the contract answers neither name() nor symbol() nor decimals()"
+            "names no token: the contract answers neither name() nor symbol() nor decimals(), which \
+             ERC-1155 tokens need not have"
         } else {
-            "the account has no code"
+            "is not a token: the account has no code"
         };
-        let error = Error::new(ErrorKind::Failed, format!("{token} is not a token: {why}"));
+        let error = Error::new(ErrorKind::Failed, format!("{token} {why}"));
         if is_sample && !has_code {
             error.hint("this is a sample chain, whose contracts have code only if execgen wrote it")
         } else {

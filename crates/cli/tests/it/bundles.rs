@@ -303,7 +303,7 @@ fn hints_name_what_bundles_can_do() {
     ] {
         let line = format!("{command} --source bundle:{}", bundle.display());
         let run = ask(folder.path(), &line).ended(2);
-        run.says("this source cannot read blocks");
+        run.says("this source cannot read whole blocks");
         run.says("txgraph transfers --blocks BLOCK --with-internal");
     }
     let line = format!(

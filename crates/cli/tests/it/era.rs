@@ -73,7 +73,7 @@ fn missing_blocks_and_wrong_files_have_their_status() {
         (
             "era export --source era:archive -o again",
             2,
-            "cannot read blocks",
+            "cannot read whole blocks",
         ),
         (
             "transfers --with-internal --source era:archive",

@@ -121,6 +121,9 @@ fn a_search_ends_at_categories() {
         assert_eq!(word, "stop_list");
         assert!(few < all, "{few} {all}");
     }
+    // A list can be without some of the usual kinds.
+    let run = sample.ok(&format!("{ask} --stop-at-category bridge,exchange"));
+    run.says("no label has the category `bridge`");
     let run = sample
         .run(&format!("{ask} --stop-at-category casino"))
         .ended(2);

@@ -232,7 +232,7 @@ fn calls_by_signature_are_encoded_and_decoded() {
         &sample.rows("transfers -q -f csv --columns transaction_from")[0]["transaction_from"];
     let refused = sample.run(&format!("balance {holder} -t {signer} {chain} -q"));
     assert_ne!(refused.status, 0, "{refused:?}");
-    refused.says("is not a token: it does not answer balanceOf");
+    refused.says("is no ERC-20 or ERC-721 token: it does not answer balanceOf");
 
     for (signature, rest, status, message) in [
         (

@@ -251,10 +251,10 @@ impl<'a> Units<'a> {
         }
         match found[..] {
             [token] => Ok(Some(token)),
-            [] => Err(
-                Error::usage(format!("no token is known by the symbol {name}"))
-                    .with_hint(Hint::NameTokenList),
-            ),
+            [] => Err(Error::usage(format!(
+                "no token is known by the symbol {name}; symbols that only tokens claim are not looked up"
+            ))
+            .with_hint(Hint::NameTokenList)),
             ref several => {
                 let addresses: Vec<_> = several.iter().map(ToString::to_string).collect();
                 Err(Error::usage(format!(

@@ -13,7 +13,7 @@ use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, path::Path};
 use txgraph_export::TokenList;
-use txgraph_labels::Labels;
+use txgraph_labels::{Category, Labels};
 use txgraph_transfers::Direction;
 
 /// Categories that a message lists.
@@ -94,8 +94,14 @@ fn stops(search: &SearchArgs, source: &Source) -> Result<(BTreeSet<Address>, Lab
     let words = search.stop_at_category.iter();
     let words = words.flat_map(|text| text.split(',')).map(str::trim);
     for word in words.filter(|word| !word.is_empty()) {
-        let found = labels.with_category(word);
-        stop_at.extend(found.ok_or_else(|| unknown_category(word, &labels))?);
+        match labels.with_category(word) {
+            Some(found) => stop_at.extend(found),
+            // Some lists have no bridges, and a search that stops at them is the same.
+            None if !labels.is_empty() && word.parse::<Category>().is_ok() => {
+                labels.warn(format!("no label has the category `{word}`"));
+            }
+            None => return Err(unknown_category(word, &labels)),
+        }
     }
     Ok((stop_at, labels))
 }

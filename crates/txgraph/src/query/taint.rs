@@ -404,7 +404,7 @@ fn follow(
         for transfer in batch {
             tracker.add(transfer);
             if tracker.rows() as u64 > how.rows_max {
-                let what = "tainted parts of transfers";
+                let what = "tainted parts of transfers for the memory that is allowed";
                 return Err(SearchError::TooLarge { what });
             }
         }
