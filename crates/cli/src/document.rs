@@ -5,7 +5,7 @@ mod file;
 pub(crate) mod html;
 
 pub(crate) use evidence::evidence;
-pub(crate) use file::DocumentFile;
+pub(crate) use file::{DocumentFile, write_whole};
 
 /// A part of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]

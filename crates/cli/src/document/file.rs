@@ -24,12 +24,18 @@ impl DocumentFile {
     }
 
     /// Writes the document, and says so.
-    pub(crate) fn write(mut self, text: &str, terminal: &Terminal) -> Result<()> {
-        let written = self.out.write_all(text.as_bytes());
-        written.map_err(|error| Error::io(&self.path, error))?;
-        self.out.finish()?;
+    pub(crate) fn write(self, text: &str, terminal: &Terminal) -> Result<()> {
+        write_whole(self.out, &self.path, text)?;
         let bytes = number(text.len() as u64, "byte", "bytes");
         terminal.note(format_args!("wrote {} ({bytes})", self.path.display()));
         Ok(())
     }
+}
+
+/// Writes a whole text to a file, which then gets its name.
+pub(crate) fn write_whole(mut out: LineWriter, path: &Path, text: &str) -> Result<()> {
+    let written = out.write_all(text.as_bytes());
+    written.map_err(|error| Error::io(path, error))?;
+    out.finish()?;
+    Ok(())
 }

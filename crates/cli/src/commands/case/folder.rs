@@ -1,10 +1,10 @@
 //! The folder of a case and its record, `case.json`.
 
 use super::answer::{Answer, FileRecord, LABELS, RECORD, is_file_name, is_name, names};
+use crate::document::write_whole;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     fs::{self, File},
-    io::Write,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -231,9 +231,6 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize, overwrite: bool) -
 
 /// Writes a text file, which gets its name when it is complete.
 pub(super) fn write(path: &Path, text: &str, overwrite: bool) -> Result<()> {
-    let mut out = LineWriter::new(&path.to_path_buf().into(), overwrite)?;
-    let written = out.write_all(text.as_bytes());
-    written.map_err(|error| Error::io(path, error))?;
-    out.finish()?;
-    Ok(())
+    let out = LineWriter::new(&path.to_path_buf().into(), overwrite)?;
+    write_whole(out, path, text)
 }

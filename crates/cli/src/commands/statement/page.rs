@@ -3,10 +3,7 @@
 use super::Names;
 use crate::document::{Part, Report, evidence};
 use serde_json::Value;
-use txgraph::{
-    AccountStatement, AnalysisFormat, AnalysisOutput, Error, ErrorKind, MemoryFile, Result, Source,
-    Table, Target, parse::utc,
-};
+use txgraph::{AccountStatement, Error, ErrorKind, Result, Source, Table, parse::utc};
 
 /// The page, with these tables.
 pub(super) fn report(
@@ -15,8 +12,8 @@ pub(super) fn report(
     names: &Names,
     source: &Source,
 ) -> Result<Report> {
-    let document = document(statement)?;
-    let metadata = &document["metadata"];
+    let failed = |error| Error::new(ErrorKind::Failed, "the metadata as JSON").because(error);
+    let metadata = &serde_json::to_value(statement.metadata()?).map_err(failed)?;
     let (blocks, chain) = (statement.blocks, &metadata["chain"]);
     let time = |block| Ok::<_, Error>(utc(source.header(block)?.timestamp));
     let named = chain["name"].as_str();
@@ -64,17 +61,4 @@ pub(super) fn report(
         about,
         parts,
     })
-}
-
-/// The statement as JSON.
-fn document(statement: &AccountStatement<'_>) -> Result<Value> {
-    let file = MemoryFile::default();
-    statement.write(&[AnalysisOutput {
-        target: Target::Memory(file.clone()),
-        format: AnalysisFormat::Json,
-        table: None,
-        overwrite: false,
-    }])?;
-    let failed = |error| Error::new(ErrorKind::Failed, "the statement as JSON").because(error);
-    serde_json::from_slice(&file.take()).map_err(failed)
 }

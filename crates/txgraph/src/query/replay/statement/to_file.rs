@@ -123,7 +123,11 @@ impl AccountStatement<'_> {
     }
 
     /// The query, the chain, and what was read.
-    pub(super) fn metadata(&self) -> Result<Metadata> {
+    ///
+    /// # Errors
+    ///
+    /// If the chain of the source cannot be read.
+    pub fn metadata(&self) -> Result<Metadata> {
         let chain = self.source.chain()?;
         Ok((self.description).metadata(chain, &self.blocks.into(), &self.scan))
     }
