@@ -29,10 +29,7 @@ pub(super) fn balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 
 pub(super) fn balance_history(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let holder = query.address("address")?;
-    let block = query.number("blockno")?;
-    let block =
-        block.ok_or_else(|| Fault::Params("Error! Invalid parameter blockno".to_owned()))?;
-    let block = ask.block(Some(&block.into()))?;
+    let block = query.block_number(ask)?;
     Ok(Reply::Value(native(ask, holder, block)?))
 }
 

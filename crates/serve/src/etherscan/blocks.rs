@@ -106,10 +106,7 @@ pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 }
 
 pub(super) fn reward(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
-    let number = query.number("blockno")?;
-    let number =
-        number.ok_or_else(|| Fault::Params("Error! Invalid parameter blockno".to_owned()))?;
-    let number = ask.block(Some(&number.into()))?;
+    let number = query.block_number(ask)?;
     let mut block = ask.source.block(number, true)?;
     let (reward, of_ommers) = ask.source.block_rewards(&block)?;
     let ommers = std::mem::take(&mut block.ommers);

@@ -94,6 +94,13 @@ impl Query {
         self.get(name).map(read).transpose()
     }
 
+    /// The block of `blockno`, which is needed.
+    pub(super) fn block_number(&self, ask: &Ask<'_>) -> Answer<u64> {
+        let wrong = || Fault::Params("Error! Invalid parameter blockno".to_owned());
+        let number = self.number("blockno")?.ok_or_else(wrong)?;
+        ask.block(Some(&number.into()))
+    }
+
     /// The block of a `tag`; absent: the newest.
     pub(super) fn tag(&self, ask: &Ask<'_>) -> Answer<u64> {
         match self.get("tag") {
