@@ -134,7 +134,7 @@ fn main() -> Result<()> {
         #[cfg(feature = "evm")]
         Task::Replay(options) => evm::replay::run(&options),
         #[cfg(feature = "evm")]
-        Task::Compare(options) => evm::compare::run(options),
+        Task::Compare(options) => evm::compare::run(&options),
         #[cfg(feature = "evm")]
         Task::Geth(options) => evm::geth::run(&options),
         #[cfg(feature = "count")]

@@ -29,6 +29,9 @@ use txgraph_work::{Threads, WorkContext};
 /// The newest blocks, which neither index nor lake contain.
 const REORG_BUFFER: u64 = 64;
 
+/// Addresses of a query.
+const FRONTIER: usize = 1000;
+
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Data directory of the sample chain.
@@ -43,18 +46,9 @@ pub(crate) struct Options {
     /// Runs of each measurement.
     #[arg(long, default_value_t = 3)]
     runs: usize,
-    /// Addresses of a query.
-    #[arg(long, default_value_t = 1000)]
-    frontier: usize,
     /// Token of the search and of narrow queries.
     #[arg(long)]
     token: Address,
-    /// Block that is taken for the tip; default: the tip.
-    #[arg(long)]
-    to_block: Option<u64>,
-    /// Keep the index or the lake.
-    #[arg(long)]
-    keep: bool,
 }
 
 /// Measures the index: build compared with a full scan, bytes per transfer, opening, expanding a
@@ -145,9 +139,7 @@ pub(crate) fn index(options: &Options, root: Address) -> Result<()> {
     figure("frontier in these segments, shortest", ms(expansion));
     drop(index);
     drop_index(&many)?;
-    if !options.keep {
-        drop_index(&folder)?;
-    }
+    drop_index(&folder)?;
     Ok(())
 }
 
@@ -211,10 +203,7 @@ pub(crate) fn lake(options: &Options) -> Result<()> {
         figure(&format!("{name}, shortest"), ms(answer));
         figure(&format!("{name}, with opening"), ms(opened));
     }
-    if !options.keep {
-        fs::remove_dir_all(&folder)?;
-    }
-    Ok(())
+    Ok(fs::remove_dir_all(&folder)?)
 }
 
 /// The node, and what is asked.
@@ -238,7 +227,7 @@ impl<'a> Bench<'a> {
             ..ScanOptions::default()
         };
         let node = NodeSource::new(Arc::new(db), scan, None)?;
-        let whole = BlockRange::up_to(options.to_block.map_or_else(|| node.tip(), Ok)?);
+        let whole = BlockRange::up_to(node.tip()?);
         let everything = ScanRequest {
             blocks: BlockRange {
                 last: whole.last.saturating_sub(REORG_BUFFER),
@@ -302,9 +291,9 @@ impl<'a> Bench<'a> {
         let mut addresses: Vec<_> = all.iter().flat_map(ends).collect();
         addresses.sort_unstable();
         addresses.dedup();
-        let count = self.options.frontier;
-        let step = (addresses.len() / count.max(1)).max(1);
-        let addresses: Vec<_> = addresses.into_iter().step_by(step).take(count).collect();
+        let step = (addresses.len() / FRONTIER).max(1);
+        let addresses = addresses.into_iter().step_by(step).take(FRONTIER);
+        let addresses: Vec<_> = addresses.collect();
         [TokenFilter::All, self.token()].map(|tokens| {
             let filter = TransferFilter {
                 touching: Some(AddressFilter::new(

@@ -3,7 +3,7 @@
 use super::{
     BlockWriter, Error, ExecutedBlock, Storage, Tip,
     block::{Body, Order},
-    config::Config,
+    config::{CHAIN_ID, Config},
     header,
     state::{Accounts, Values},
     tables::{Changes, StateRows},
@@ -50,8 +50,8 @@ impl Appender {
         let world = World::new(config)?;
         let config = &world.config;
         let accounts = world.genesis_accounts();
-        let header = header::first(header::state_root(&accounts), config.gas_limit());
-        let specification = header::specification(config.chain_id, header.gas_limit, &accounts);
+        let header = header::first_header(header::state_root(&accounts), config.gas_limit());
+        let specification = header::specification(CHAIN_ID, header.gas_limit, &accounts);
         let mut block = ExecutedBlock::first(header, &accounts);
         // Accounts will have this code, too.
         block
@@ -88,7 +88,7 @@ impl Appender {
 
     /// Appends `blocks` blocks.
     pub fn append(&mut self, blocks: u64) -> Result<Tip, Error> {
-        self.append_with(blocks, &mut |_| Ok(()))
+        self.append_with(blocks, &mut |_| ())
     }
 
     /// Appends `blocks` blocks, and passes the intended transfers of each to `sink`, in
@@ -96,7 +96,7 @@ impl Appender {
     pub fn append_with(
         &mut self,
         blocks: u64,
-        sink: &mut dyn FnMut(&[Transfer]) -> Result<(), Error>,
+        sink: &mut dyn FnMut(&[Transfer]),
     ) -> Result<Tip, Error> {
         let world = Arc::clone(&self.world);
         let commit_blocks = world.config.commit_blocks;
@@ -134,7 +134,7 @@ impl Appender {
                     left -= bodies.len() as u64;
                     for body in &bodies {
                         self.write(&changes, body)?;
-                        sink(&body.transfers)?;
+                        sink(&body.transfers);
                     }
                     self.writer.settle(self.world.config.masking_blocks);
                 }
@@ -149,7 +149,7 @@ impl Appender {
     fn write(&mut self, changes: &Changes, body: &Body) -> Result<(), Error> {
         let parent = self.writer.newest().expect("there is a genesis block");
         let hash = self.tip().hash;
-        let header = header::on_top_of(&parent.header, hash, body, &self.world.config);
+        let header = header::on_top_of(&parent.header, hash, body);
         if header.gas_used > header.gas_limit {
             let problem = format!("block {} needs more gas than there is", body.number);
             return Err(Error::Config(problem));
@@ -179,21 +179,19 @@ impl Appender {
     /// Returns the intended transfers of a block with hashes, in total order. They are
     /// generated again from the seed, not read.
     pub fn transfers(&self, block: u64) -> Vec<Transfer> {
-        self.body(block)
-            .map_or_else(Vec::new, |body| body.transfers)
+        self.order(block)
+            .map_or_else(Vec::new, |it| it.body(&self.world).transfers)
     }
 
-    /// Generates a block of the chain again. `None` for the genesis block and above the
-    /// tip.
-    fn body(&self, number: u64) -> Option<Body> {
+    /// The order of a block of the chain. `None` for the genesis block and above the tip.
+    pub(super) fn order(&self, number: u64) -> Option<Order> {
         if number == 0 || number > self.tip().number {
             return None;
         }
         let after = self.branches.partition_point(|branch| branch.0 <= number);
         let branch = self.branches[after - 1].1;
         let signed = self.signed[usize::try_from(number).expect("fits")];
-        let order = Order::new(&self.world, number, branch, signed);
-        Body::make(&self.world, &[order]).pop()
+        Some(Order::new(&self.world, number, branch, signed))
     }
 
     /// Returns the known answers about the chain. After an unwind this generates the
@@ -203,10 +201,8 @@ impl Appender {
         let truth = self.truth.take().unwrap_or_else(|| {
             let mut truth = Truth::new(&self.world);
             for number in 1..=tip.number {
-                truth.add(
-                    &self.world,
-                    &self.body(number).expect("a block of the chain"),
-                );
+                let order = self.order(number).expect("a block of the chain");
+                truth.add(&self.world, &order.body(&self.world));
             }
             truth
         });

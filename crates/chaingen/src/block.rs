@@ -25,11 +25,13 @@ use alloy_consensus::{
 use alloy_eips::{
     eip2718::Encodable2718,
     eip2930::{AccessList, AccessListItem},
+    eip4844::DATA_GAS_PER_BLOB,
     eip4895::Withdrawal,
     eip7702::{Authorization, SignedAuthorization},
 };
 use alloy_primitives::{Address, B256, Bloom, Signature, TxKind, U256};
-use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
+use serde::{Deserialize, Serialize};
+use txgraph_transfers::{BlockTime, Kind, Transfer, testing::transfer};
 
 /// A transaction before it is signed, as reth stores it: without blob sidecars.
 type Transaction = EthereumTypedTransaction<TxEip4844>;
@@ -39,11 +41,9 @@ type Signed = EthereumTxEnvelope<TxEip4844>;
 const MAX_FEE: u128 = 100_000_000_000;
 /// Blobs per block at most.
 const BLOBS_MAX: u64 = 6;
-/// Gas of one blob.
-const GAS_PER_BLOB: u64 = 1 << 17;
 
 /// The block to generate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) number: u64,
     /// Branch of the chain. Every unwind starts another.
@@ -76,6 +76,12 @@ impl Order {
             signed_after: signed_before + ordinary + gas as u64,
         }
     }
+
+    /// Generates the block.
+    pub(super) fn body(self, world: &World) -> Body {
+        let mut bodies = Body::make(world, &[self]);
+        bodies.pop().expect("one for each order")
+    }
 }
 
 /// The fees of a transaction, once the base fee is known.
@@ -103,7 +109,7 @@ pub(super) struct Done {
 }
 
 /// Counts of a chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Blocks, including the genesis block.
     pub blocks: u64,
@@ -240,7 +246,7 @@ impl<'a> Maker<'a> {
             receipts_root: B256::ZERO,
             logs_bloom: Bloom::ZERO,
             gas_used: 0,
-            blob_gas_used: (BLOBS_MAX - self.blobs_left) * GAS_PER_BLOB,
+            blob_gas_used: (BLOBS_MAX - self.blobs_left) * DATA_GAS_PER_BLOB,
             beneficiary: draw::address(self.world.config.seed, "builder", &[self.draw.below(5)]),
             transfers: Vec::new(),
             counts: Counts {
@@ -330,7 +336,7 @@ impl<'a> Maker<'a> {
         ];
         let authority = Signer::new(self.world.config.seed, "authority", &numbers);
         let authorization = Authorization {
-            chain_id: U256::from(self.world.config.chain_id),
+            chain_id: U256::from(config::CHAIN_ID),
             address: self.world.contracts.wallet_code,
             nonce: 0,
         };
@@ -346,7 +352,7 @@ impl<'a> Maker<'a> {
     /// Adds an intent to the block.
     fn include(&mut self, mut intent: Intent) {
         let tx_type = self.tx_type(intent.to.is_create());
-        let chain_id = self.world.config.chain_id;
+        let chain_id = config::CHAIN_ID;
         let tip = 1_000_000_000 + u128::from(self.draw.below(2_000_000_000));
         let spare = self.draw.below(20_000);
         let gas_limit = intent.gas_used + spare;
@@ -480,6 +486,17 @@ impl<'a> Maker<'a> {
 }
 
 impl Body {
+    /// A movement of the native coin from the zero address, by the next transaction.
+    fn native(&self, to_address: Address, value: U256) -> Transfer {
+        Transfer {
+            block_timestamp: BlockTime::new(timestamp(self.number)),
+            transaction_index: u32::try_from(self.transactions.len()).expect("few transactions"),
+            to_address,
+            value,
+            ..transfer(self.number)
+        }
+    }
+
     /// Adds a transaction, its transfers and its effects. Returns its receipt.
     fn record(
         &mut self,
@@ -505,23 +522,13 @@ impl Body {
             .unwrap_or_else(|| signer.address.create(nonce));
         let value = if success { value } else { U256::ZERO };
 
-        let transfer = Transfer {
-            block_number: self.number,
-            block_timestamp: BlockTime::new(timestamp(self.number)),
-            transaction_index: u32::try_from(self.transactions.len()).expect("few transactions"),
-            log_index: None,
-            sub_index: 0,
+        let payment = Transfer {
             transaction_hash: Some(hash),
-            token_address: None,
             from_address: signer.address,
-            to_address: to,
-            value,
-            token_id: None,
-            token_standard: TokenStandard::Native,
-            kind: Kind::Value,
+            ..self.native(to, value)
         };
         if !value.is_zero() {
-            self.transfers.push(transfer.clone());
+            self.transfers.push(payment.clone());
         }
         let first_log = u32::try_from(self.counts.logs).expect("few logs");
         self.transfers
@@ -535,7 +542,7 @@ impl Body {
                 token_id: it.token_id,
                 token_standard: it.standard,
                 kind: it.kind,
-                ..transfer.clone()
+                ..payment.clone()
             }));
 
         self.gas_used += fee.gas_used;
@@ -578,21 +585,11 @@ impl Body {
             if withdrawal.amount == 0 {
                 continue;
             }
+            let value = U256::from(withdrawal.amount) * U256::from(1_000_000_000);
             self.transfers.push(Transfer {
-                block_number: self.number,
-                block_timestamp: BlockTime::new(timestamp(self.number)),
-                transaction_index: u32::try_from(self.transactions.len())
-                    .expect("few transactions"),
-                log_index: None,
                 sub_index: sub,
-                transaction_hash: None,
-                token_address: None,
-                from_address: Address::ZERO,
-                to_address: withdrawal.address,
-                value: U256::from(withdrawal.amount) * U256::from(1_000_000_000),
-                token_id: None,
-                token_standard: TokenStandard::Native,
                 kind: Kind::Withdrawal,
+                ..self.native(withdrawal.address, value)
             });
         }
     }

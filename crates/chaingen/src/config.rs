@@ -37,8 +37,6 @@ pub enum Profile {
 pub struct Config {
     /// Seed of the chain.
     pub seed: u64,
-    /// EIP-155 chain id, which is not the id of a known chain.
-    pub chain_id: u64,
     /// Mean transactions per block, without planted scenarios.
     pub txs_per_block: u64,
     /// The kind of transactions.
@@ -115,7 +113,6 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             seed: 1,
-            chain_id: 20_260_701,
             txs_per_block: 8,
             profile: Profile::Mainnet,
             tokens: 2_000,
@@ -157,7 +154,6 @@ impl Config {
             ("txs_per_block", self.txs_per_block, 0, 10_000),
             ("blocks_per_file", self.blocks_per_file, 1, u64::MAX),
             ("commit_blocks", self.commit_blocks, 1, 1 << 20),
-            ("chain_id", self.chain_id, 1, u64::MAX),
         ] {
             if !(low..=high).contains(&value) {
                 return Some(format!("{name} is {value}; from {low} to {high}"));
@@ -173,6 +169,8 @@ impl Config {
     }
 }
 
+/// EIP-155 chain id, which is not the id of a known chain.
+pub const CHAIN_ID: u64 = 20_260_701;
 /// Gas of transactions other than airdrops at most.
 pub(super) const ORDINARY_GAS_MAX: u64 = 400_000;
 /// Unix timestamp of the genesis block.

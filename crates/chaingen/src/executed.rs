@@ -9,7 +9,6 @@ use super::OpTransaction;
 use super::{
     Error,
     encode::{Account, FirstAccount, StoredRow, compact},
-    header::{self, blob_params},
 };
 use alloy_consensus::{
     EthereumReceipt, EthereumTxEnvelope, Header, TxEip4844, TxReceipt, TxType, proofs,
@@ -188,23 +187,4 @@ pub(super) fn fill_roots(header: &mut Header, transactions: &[ExecutedTransactio
     header.logs_bloom = receipts
         .iter()
         .fold(Bloom::ZERO, |all, it| all | it.logs_bloom);
-}
-
-/// Returns the header of block 0 with this state root.
-pub fn first_header(state_root: B256, gas_limit: u64) -> Header {
-    header::first(state_root, gas_limit)
-}
-
-/// Returns the header of an empty block after `parent`, without a beneficiary. Forks
-/// begin at fixed blocks: Shanghai at 8, Cancun at 16, Prague at 32, Osaka at 48.
-///
-/// The state root is a placeholder.
-pub fn next_header(parent: &Header, parent_hash: B256) -> Header {
-    header::next(parent, parent_hash, parent.gas_limit)
-}
-
-/// Returns the blob limit of a block, and the blob gas price in wei.
-pub fn blobs(header: &Header) -> (u64, U256) {
-    let max = blob_params(header.number).max_blob_count;
-    (max, header::blob_fee(header))
 }

@@ -3,7 +3,7 @@
 use super::{
     FirstAccount,
     block::Body,
-    config::{self, Config, timestamp},
+    config::{self, timestamp},
 };
 use alloy_consensus::{
     EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Header, TrieAccount,
@@ -38,7 +38,7 @@ pub(super) fn state_root(accounts: &BTreeMap<Address, FirstAccount>) -> B256 {
 }
 
 /// Returns the header of a block 0 with this state root.
-pub(super) fn first(state_root: B256, gas_limit: u64) -> Header {
+pub fn first_header(state_root: B256, gas_limit: u64) -> Header {
     Header {
         state_root,
         ommers_hash: EMPTY_OMMER_ROOT_HASH,
@@ -53,13 +53,8 @@ pub(super) fn first(state_root: B256, gas_limit: u64) -> Header {
 }
 
 /// Returns the header of `body` after `parent`.
-pub(super) fn on_top_of(
-    parent: &Header,
-    parent_hash: B256,
-    body: &Body,
-    config: &Config,
-) -> Header {
-    let mut header = next(parent, parent_hash, config.gas_limit());
+pub(super) fn on_top_of(parent: &Header, parent_hash: B256, body: &Body) -> Header {
+    let mut header = next(parent, parent_hash);
     header.beneficiary = body.beneficiary;
     header.transactions_root = body.transactions_root;
     header.receipts_root = body.receipts_root;
@@ -71,11 +66,11 @@ pub(super) fn on_top_of(
 }
 
 /// Returns the header of an empty block after `parent`, with everything that its
-/// transactions see except the beneficiary.
+/// transactions see except the beneficiary. Forks begin at fixed blocks.
 ///
 /// Everything follows from the parent except the state root: there are no tries, so a
 /// hash of the parent's state root and the number replaces it.
-pub(super) fn next(parent: &Header, parent_hash: B256, gas_limit: u64) -> Header {
+pub(super) fn next(parent: &Header, parent_hash: B256) -> Header {
     let number = parent.number + 1;
     let (cancun, prague) = (number >= config::CANCUN, number >= config::PRAGUE);
     let mut random = [0; 40];
@@ -89,7 +84,7 @@ pub(super) fn next(parent: &Header, parent_hash: B256, gas_limit: u64) -> Header
         transactions_root: EMPTY_ROOT_HASH,
         receipts_root: EMPTY_ROOT_HASH,
         number,
-        gas_limit,
+        gas_limit: parent.gas_limit,
         timestamp: timestamp(number),
         mix_hash: keccak256(state_root),
         base_fee_per_gas: Some(calc_next_block_base_fee(
@@ -121,7 +116,7 @@ fn excess_blob_gas(parent: &Header, number: u64) -> u64 {
 }
 
 /// Returns the blob parameters of a block.
-pub(super) fn blob_params(number: u64) -> BlobParams {
+fn blob_params(number: u64) -> BlobParams {
     match number {
         _ if number >= config::OSAKA => BlobParams::osaka(),
         _ if number >= config::PRAGUE => BlobParams::prague(),

@@ -112,21 +112,12 @@ struct Open {
 
 impl Open {
     fn create(jar: &Jar, kind: Kind) -> Result<Self, Error> {
-        let create = |path: &Path| {
-            File::create_new(path)
-                .map(BufWriter::new)
-                .io(path, "create")
-        };
-        let mut open = Self {
-            data: create(&jar.path)?,
-            offsets: create(&jar.satellite(".off"))?,
-            changes: if kind.has_changes() {
-                Some(create(&jar.satellite(".csoff"))?)
-            } else {
-                None
-            },
-            end: 0,
-        };
+        let mut open = Self::with(
+            jar,
+            kind,
+            OpenOptions::new().write(true).create_new(true),
+            0,
+        )?;
         open.offsets
             .write_all(&[8, 0, 0, 0, 0, 0, 0, 0, 0])
             .io(&jar.path, "write offsets of")?;
@@ -136,23 +127,20 @@ impl Open {
 
     /// Opens committed files for appending.
     fn append(jar: &Jar, kind: Kind) -> Result<Self, Error> {
-        let open = |path: &Path| {
-            OpenOptions::new()
-                .append(true)
-                .open(path)
-                .map(BufWriter::new)
-                .io(path, "open")
-        };
-        let changes = if kind.has_changes() {
-            Some(open(&jar.satellite(".csoff"))?)
-        } else {
-            None
-        };
         let end = offset_at(jar, jar.rows * kind.columns())?;
+        Self::with(jar, kind, OpenOptions::new().append(true), end)
+    }
+
+    fn with(jar: &Jar, kind: Kind, options: &OpenOptions, end: u64) -> Result<Self, Error> {
+        let open = |extension: &str| {
+            let path = jar.satellite(extension);
+            let file = options.open(&path).io(&path, "open")?;
+            Ok::<_, Error>(BufWriter::new(file))
+        };
         Ok(Self {
-            data: open(&jar.path)?,
-            offsets: open(&jar.satellite(".off"))?,
-            changes,
+            data: open("")?,
+            offsets: open(".off")?,
+            changes: kind.has_changes().then(|| open(".csoff")).transpose()?,
             end,
         })
     }

@@ -17,7 +17,7 @@
 //! of an existing chain, such as mainnet, with their transactions and receipts
 //! ([`ExecutedBlock::decode`]) and without state. The first block can have any number.
 //!
-//! Modules, each using only those before it: csv, draw, hashes, ecdsa, encode, error, tip, contracts, jar, op,
+//! Modules, each using only those before it: draw, hashes, ecdsa, encode, error, tip, contracts, jar, op,
 //! signers, config, tables, events, histories, segments, world, intent, scenarios, scene,
 //! anomalies, traffic, block, header, truth, executed, masking, state, block_writer, appender,
 //! live, execgen, sample, logged_sample, op_sample, op_recorded.
@@ -28,7 +28,6 @@ mod block;
 mod block_writer;
 mod config;
 mod contracts;
-mod csv;
 mod draw;
 mod ecdsa;
 mod encode;
@@ -66,14 +65,14 @@ mod world;
 pub use appender::Appender;
 pub use block::Counts;
 pub use block_writer::BlockWriter;
-pub use config::{CANCUN, Config, Layout, OSAKA, PRAGUE, Profile, SHANGHAI, Storage};
+pub use config::{CANCUN, CHAIN_ID, Config, Layout, OSAKA, PRAGUE, Profile, SHANGHAI, Storage};
 pub use contracts::{Token, TokenKind};
-pub use csv::{CSV_HEADER, write_csv};
 pub use draw::Draw;
 pub use encode::{Account, FirstAccount};
 pub use error::Error;
-pub use executed::{Changed, ExecutedBlock, ExecutedTransaction, blobs, first_header, next_header};
-pub use live::{LiveNode, serve, serve_if_asked};
+pub use executed::{Changed, ExecutedBlock, ExecutedTransaction};
+pub use header::first_header;
+pub use live::{LiveNode, serve_if_asked};
 #[cfg(feature = "op")]
 pub use op::OpTransaction;
 #[cfg(feature = "op")]

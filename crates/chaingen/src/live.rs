@@ -4,7 +4,7 @@
 //! each with one line on standard output. The child is the test binary itself, started
 //! again to run one test that calls [`serve_if_asked`].
 
-use super::{Appender, Config, Error, Tip};
+use super::{Appender, Config, Error, Tip, block::Order, world::World};
 use serde::{Deserialize, Serialize};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,7 +12,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio},
     time::Duration,
 };
-use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
+use txgraph_transfers::Transfer;
 
 /// The variable that makes a test binary the node.
 const CHILD_ENV: &str = "TXGRAPH_LIVE_NODE";
@@ -27,7 +27,7 @@ enum Command {
     Unwind(u64),
     PruneReceipts(u64),
     PauseMicros(u64),
-    Transfers(u64),
+    Order(u64),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,61 +35,8 @@ enum Command {
 enum Answer {
     Tip(Tip),
     Pruned(Option<u64>),
-    Transfers(Vec<Row>),
+    Order(Option<Order>),
     Error(String),
-}
-
-/// A transfer as plain strings and numbers.
-#[derive(Debug, Serialize, Deserialize)]
-struct Row {
-    place: (u64, Option<u64>, u32, Option<u32>, u32),
-    hash: Option<alloy_primitives::B256>,
-    token: Option<alloy_primitives::Address>,
-    ends: (alloy_primitives::Address, alloy_primitives::Address),
-    value: alloy_primitives::U256,
-    token_id: Option<alloy_primitives::U256>,
-    sort: (TokenStandard, Kind),
-}
-
-impl From<Transfer> for Row {
-    fn from(t: Transfer) -> Self {
-        Self {
-            place: (
-                t.block_number,
-                t.block_timestamp.map(BlockTime::seconds),
-                t.transaction_index,
-                t.log_index,
-                t.sub_index,
-            ),
-            hash: t.transaction_hash,
-            token: t.token_address,
-            ends: (t.from_address, t.to_address),
-            value: t.value,
-            token_id: t.token_id,
-            sort: (t.token_standard, t.kind),
-        }
-    }
-}
-
-impl From<Row> for Transfer {
-    fn from(row: Row) -> Self {
-        let (block_number, block_timestamp, transaction_index, log_index, sub_index) = row.place;
-        Self {
-            block_number,
-            block_timestamp: block_timestamp.and_then(BlockTime::new),
-            transaction_index,
-            log_index,
-            sub_index,
-            transaction_hash: row.hash,
-            token_address: row.token,
-            from_address: row.ends.0,
-            to_address: row.ends.1,
-            value: row.value,
-            token_id: row.token_id,
-            token_standard: row.sort.0,
-            kind: row.sort.1,
-        }
-    }
 }
 
 /// Runs the node if this process was started as one, and returns true when its parent closes
@@ -107,16 +54,16 @@ impl From<Row> for Transfer {
 pub fn serve_if_asked() -> bool {
     let is_asked = std::env::var_os(CHILD_ENV).is_some();
     if is_asked {
-        serve(&mut std::io::stdin().lock(), &mut std::io::stdout())
-            .expect("the parent reads the answers");
+        serve().expect("the parent reads the answers");
     }
     is_asked
 }
 
-/// Answers commands until the end of `input`.
-pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> std::io::Result<()> {
+/// Answers commands until the end of standard input.
+fn serve() -> std::io::Result<()> {
+    let mut output = std::io::stdout();
     let mut node: Option<Appender> = None;
-    for line in input.lines() {
+    for line in std::io::stdin().lines() {
         let answer = match serde_json::from_str(&line?) {
             Ok(command) => {
                 obey(&mut node, command).unwrap_or_else(|e| Answer::Error(e.to_string()))
@@ -147,10 +94,18 @@ fn obey(node: &mut Option<Appender>, command: Command) -> Result<Answer, Error> 
             node.set_pause(Duration::from_micros(pause));
             Answer::Tip(node.tip())
         }
-        Command::Transfers(block) => {
-            Answer::Transfers(node.transfers(block).into_iter().map(Row::from).collect())
-        }
+        Command::Order(block) => Answer::Order(node.order(block)),
     })
+}
+
+/// Starts this test binary again to run only the test `name`, with a variable.
+pub(super) fn start_again(name: &str, variable: &str, value: &str) -> std::io::Result<Child> {
+    Process::new(std::env::current_exe()?)
+        .args([name, "--exact", "--nocapture", "--test-threads=1"])
+        .env(variable, value)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
 }
 
 /// A node in another process, which is killed when this value is dropped.
@@ -160,39 +115,30 @@ pub struct LiveNode {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     tip: Tip,
+    world: World,
 }
 
 impl LiveNode {
     /// Starts this test binary again to run only the test `name`, which must call
     /// [`serve_if_asked`]. It creates a data directory in `folder`.
     pub fn start(name: &str, folder: &Path, config: Config) -> Result<Self, Error> {
-        let program = std::env::current_exe().map_err(|e| Error::Live(e.to_string()))?;
-        let mut child = Process::new(program)
-            .args([name, "--exact", "--nocapture", "--test-threads=1"])
-            .env(CHILD_ENV, "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| Error::Live(e.to_string()))?;
+        let world = World::new(config.clone())?;
+        let child = start_again(name, CHILD_ENV, "1");
+        let mut child = child.map_err(|e| Error::Live(e.to_string()))?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let tip = Tip {
-            number: 0,
-            hash: alloy_primitives::B256::ZERO,
-            timestamp: 0,
-            transactions: 0,
-        };
         let mut node = Self {
             child,
             input,
             output,
-            tip,
+            tip: Tip::default(),
+            world,
         };
         node.say(&Command::Create {
             folder: folder.to_path_buf(),
             config,
         })?;
-        node.hear_tip()?;
+        node.finish()?;
         Ok(node)
     }
 
@@ -203,14 +149,14 @@ impl LiveNode {
 
     /// See [`Appender::append`].
     pub fn append(&mut self, blocks: u64) -> Result<Tip, Error> {
-        self.say(&Command::Append(blocks))?;
-        self.hear_tip()
+        self.begin_append(blocks)?;
+        self.finish()
     }
 
     /// See [`Appender::unwind`].
     pub fn unwind(&mut self, to: u64) -> Result<Tip, Error> {
-        self.say(&Command::Unwind(to))?;
-        self.hear_tip()
+        self.begin_unwind(to)?;
+        self.finish()
     }
 
     /// Begins [`Appender::unwind`] without waiting, so that this process can drop its
@@ -226,7 +172,13 @@ impl LiveNode {
 
     /// Waits for the operation that was begun.
     pub fn finish(&mut self) -> Result<Tip, Error> {
-        self.hear_tip()
+        match self.receive()? {
+            Answer::Tip(tip) => {
+                self.tip = tip;
+                Ok(tip)
+            }
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// See [`Appender::prune_receipts`].
@@ -242,14 +194,16 @@ impl LiveNode {
     pub fn set_pause(&mut self, pause: Duration) -> Result<(), Error> {
         let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         self.say(&Command::PauseMicros(micros))?;
-        self.hear_tip().map(|_| ())
+        self.finish().map(|_| ())
     }
 
     /// See [`Appender::transfers`].
     pub fn transfers(&mut self, block: u64) -> Result<Vec<Transfer>, Error> {
-        self.say(&Command::Transfers(block))?;
+        self.say(&Command::Order(block))?;
         match self.receive()? {
-            Answer::Transfers(rows) => Ok(rows.into_iter().map(Transfer::from).collect()),
+            Answer::Order(order) => {
+                Ok(order.map_or_else(Vec::new, |it| it.body(&self.world).transfers))
+            }
             other => Err(unexpected(&other)),
         }
     }
@@ -285,16 +239,6 @@ impl LiveNode {
                 Ok(answer) => Ok(answer),
                 Err(e) => Err(Error::Live(format!("{e}: {answer}"))),
             };
-        }
-    }
-
-    fn hear_tip(&mut self) -> Result<Tip, Error> {
-        match self.receive()? {
-            Answer::Tip(tip) => {
-                self.tip = tip;
-                Ok(tip)
-            }
-            other => Err(unexpected(&other)),
         }
     }
 }

@@ -9,7 +9,7 @@ use alloy_consensus::{
 };
 use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
 use alloy_primitives::{Address, B256, Log, TxKind, U256, address};
-use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer, testing};
 
 /// The emitter of logs of the native coin (EIP-7708).
 const SYSTEM: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
@@ -84,19 +84,13 @@ impl BlockMaker {
         let transaction = EthereumTxEnvelope::from(sender.sign_transaction(payment));
         let index = u32::try_from(self.transactions.len()).unwrap_or(u32::MAX);
         let row = Transfer {
-            block_number: self.number,
             block_timestamp: BlockTime::new(self.time()),
             transaction_index: index,
-            log_index: None,
-            sub_index: 0,
             transaction_hash: Some(*transaction.tx_hash()),
-            token_address: None,
             from_address: sender.address,
             to_address: to,
             value,
-            token_id: None,
-            token_standard: TokenStandard::Native,
-            kind: Kind::Value,
+            ..testing::transfer(self.number)
         };
         let (mut natives, mut tokens, mut logs) = (Vec::new(), Vec::new(), Vec::new());
         if success && !value.is_zero() {

@@ -2,7 +2,7 @@
 
 use super::{Error, encode::StoredRow};
 use alloy_consensus::{Sealed, Typed2718, transaction::SignerRecoverable};
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, Bytes};
 use op_alloy_consensus::{OpReceipt, OpTxEnvelope, TxDeposit};
 use reth_codecs_op::Compact;
@@ -19,24 +19,6 @@ pub struct OpTransaction {
 }
 
 impl OpTransaction {
-    /// Decodes an EIP-2718 envelope. The sender is recovered from the signature.
-    pub fn decode(mut envelope: &[u8], receipt: OpReceipt) -> Result<Self, Error> {
-        let bad = |error: String| Error::Recorded(format!("a transaction: {error}"));
-        let transaction =
-            OpTxEnvelope::decode_2718(&mut envelope).map_err(|error| bad(error.to_string()))?;
-        let sender = sender_of(&transaction)?;
-        Ok(Self {
-            sender,
-            transaction,
-            receipt,
-        })
-    }
-
-    /// Replaces the cumulative gas of the receipt.
-    pub fn set_cumulative_gas(&mut self, gas: u64) {
-        self.receipt.as_receipt_mut().cumulative_gas_used = gas;
-    }
-
     /// Replaces the input of a deposit.
     pub fn set_deposit_input(&mut self, input: Bytes) {
         if let OpTxEnvelope::Deposit(deposit) = &self.transaction {

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256, address};
 use op_alloy_consensus::{
     OpDepositReceipt, OpReceipt, OpTxEnvelope, TxDeposit, post_exec::build_post_exec_tx,
 };
-use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer, testing};
 
 /// The sender of the deposit that begins every block.
 const SYSTEM: Address = address!("deaddeaddeaddeaddeaddeaddeaddeaddead0001");
@@ -148,19 +148,16 @@ impl BlockMaker {
     ) {
         let index = self.transactions.len() - 1;
         self.transfers.push(Transfer {
-            block_number: self.number,
             block_timestamp: BlockTime::new(self.time()),
             transaction_index: u32::try_from(index).expect("few transactions"),
             log_index,
             sub_index,
             transaction_hash: Some(self.transactions[index].transaction.trie_hash()),
-            token_address: None,
             from_address,
             to_address,
             value,
-            token_id: None,
-            token_standard: TokenStandard::Native,
             kind,
+            ..testing::transfer(self.number)
         });
     }
 

@@ -248,16 +248,20 @@ impl Scenario {
         }
     }
 
-    /// Adds a transfer of `value` of the token from `from` to `to`.
-    fn send(&mut self, offset: u64, from: Role, to: Role, value: u64) {
-        let moves = Moves::Token(U256::from(value));
+    fn step(&mut self, offset: u64, by: Role, [from, to]: [Role; 2], moves: Moves) {
         self.steps.push(Step {
             offset,
-            by: from,
+            by,
             from,
             to,
             moves,
         });
+    }
+
+    /// Adds a transfer of `value` of the token from `from` to `to`.
+    fn send(&mut self, offset: u64, from: Role, to: Role, value: u64) {
+        let moves = Moves::Token(U256::from(value));
+        self.step(offset, from, [from, to], moves);
     }
 
     fn search(&mut self, root: Role, direction: Direction, hops: Option<u32>, reached: Vec<Role>) {
@@ -323,13 +327,7 @@ impl Scenario {
             value -= peeled;
             for (to, milli) in [(100 + hop, peeled), (hop + 1, value)] {
                 let moves = Moves::Ether(ether(milli));
-                self.steps.push(Step {
-                    offset: 1 + u64::from(hop),
-                    by: hop,
-                    from: hop,
-                    to,
-                    moves,
-                });
+                self.step(1 + u64::from(hop), hop, [hop, to], moves);
             }
         }
         self.chain_searches(hops);
@@ -428,13 +426,8 @@ impl Scenario {
         let (contract, relayer, amount) = (500, 501, 1_000_000_000);
         for n in 0..size {
             self.send(1 + u64::from(n % 6), n, contract, amount);
-            self.steps.push(Step {
-                offset: 9 + u64::from(n % 5),
-                by: relayer,
-                from: contract,
-                to: 100 + n,
-                moves: Moves::Token(U256::from(amount)),
-            });
+            let moves = Moves::Token(U256::from(amount));
+            self.step(9 + u64::from(n % 5), relayer, [contract, 100 + n], moves);
         }
         let receivers: Vec<Role> = (100..100 + size).collect();
         self.search(
@@ -465,13 +458,7 @@ impl Scenario {
             (victim, LOOKALIKE, Moves::Spoofed(U256::from(amount))),
             (LOOKALIKE, victim, Moves::Token(U256::from(10))),
         ] {
-            self.steps.push(Step {
-                offset: 3,
-                by: attacker,
-                from,
-                to,
-                moves,
-            });
+            self.step(3, attacker, [from, to], moves);
         }
         self.send(9, victim, LOOKALIKE, amount);
         self.search(victim, Direction::Out, Some(1), vec![partner, LOOKALIKE]);
@@ -558,14 +545,7 @@ impl Scenario {
             .collect::<Vec<_>>();
         for (hop, pair) in (0..).zip(trail.windows(2)) {
             let by = if hop == 0 { pair[1] } else { pair[0] };
-            let (from, to, moves) = (pair[0], pair[1], Moves::Item);
-            self.steps.push(Step {
-                offset: 1 + hop,
-                by,
-                from,
-                to,
-                moves,
-            });
+            self.step(1 + hop, by, [pair[0], pair[1]], Moves::Item);
         }
         let all = (1..owners).chain([NO_ROLE]).collect();
         self.search(0, Direction::Out, None, all);

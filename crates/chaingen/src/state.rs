@@ -13,12 +13,10 @@ use super::{
     tables::Changes,
 };
 use alloy_consensus::Header;
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::map::AddressHashMap;
 use alloy_primitives::{Address, U256, keccak256};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Gas of one blob.
-const GAS_PER_BLOB: u64 = 1 << 17;
 
 /// The accounts that a block changed, sorted.
 pub(super) type Touched = BTreeMap<Address, Changed<Option<Account>>>;
@@ -74,7 +72,7 @@ impl Accounts {
             let price = fee.max_fee.min(base_fee + fee.max_priority_fee);
             let mut cost = U256::from(price) * U256::from(fee.gas_used);
             if fee.blobs > 0 {
-                cost += blob_fee(header) * U256::from(fee.blobs * GAS_PER_BLOB);
+                cost += blob_fee(header) * U256::from(fee.blobs * DATA_GAS_PER_BLOB);
             }
             block.change(done.row.sender, |sender| sender.nonce = done.nonce + 1)?;
             block.charge(done.row.sender, cost)?;

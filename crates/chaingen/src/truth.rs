@@ -20,12 +20,8 @@ const SCENARIOS_LISTED: u64 = 64;
 /// The known answers about a chain.
 #[derive(Clone, Debug, Serialize)]
 pub struct Truth {
-    /// EIP-155 chain id.
-    pub chain_id: u64,
     /// Hash of block 0.
     pub genesis_hash: B256,
-    /// Seed of the chain.
-    pub seed: u64,
     /// The newest block.
     pub tip: Option<Tip>,
     /// Counts of blocks, transactions and logs.
@@ -152,9 +148,7 @@ impl Truth {
     pub(super) fn new(world: &World) -> Self {
         let tokens = &world.contracts.tokens;
         Self {
-            chain_id: world.config.chain_id,
             genesis_hash: B256::ZERO,
-            seed: world.config.seed,
             tip: None,
             counts: Counts {
                 blocks: 1,

@@ -115,15 +115,13 @@ impl<'a> BlockReader<'a> {
     fn try_header(&mut self, block: u64) -> Result<Header, Fault> {
         let position = self.positions(block)?.header;
         let Scratch {
-            open: Some((_, handle)),
+            open,
             headers,
             header,
             ..
-        } = &mut *self.scratch
-        else {
-            return Err("no file is open".into());
-        };
-        headers.inflate((handle, self.file.len), position, HEADER, header)?;
+        } = &mut *self.scratch;
+        let file = opened(open.as_ref(), self.file)?;
+        headers.inflate(file, position, HEADER, header)?;
         Ok(Header::decode(header)?)
     }
 
@@ -140,23 +138,20 @@ impl<'a> BlockReader<'a> {
             None => self.after(header.number, &[HEADER, BODY])?,
         };
         let Scratch {
-            open: Some((_, handle)),
+            open,
             headers,
             slim,
             receipts_rlp,
             receipts,
             hashes,
             ..
-        } = &mut *self.scratch
-        else {
-            return Err("no file is open".into());
-        };
+        } = &mut *self.scratch;
         // In `.era1`, the records of a block follow each other.
         let records = match format {
             Format::Ere => slim,
             Format::Era1 => headers,
         };
-        let file = (&*handle, self.file.len);
+        let file = opened(open.as_ref(), self.file)?;
         records.inflate(file, position, format.receipts(), receipts_rlp)?;
         receipts.decode(format, receipts_rlp)?;
         Ok(proof::receipts(header, receipts, receipts_rlp, hashes)?)
@@ -174,21 +169,19 @@ impl<'a> BlockReader<'a> {
             None => self.after(header.number, &[HEADER])?,
         };
         let Scratch {
-            open: Some((_, handle)),
+            open,
             headers,
             bodies,
             body_rlp,
             body,
             ..
-        } = &mut *self.scratch
-        else {
-            return Err("no file is open".into());
-        };
+        } = &mut *self.scratch;
         let records = match self.file.index.format {
             Format::Ere => bodies,
             Format::Era1 => headers,
         };
-        records.inflate((handle, self.file.len), position, BODY, body_rlp)?;
+        let file = opened(open.as_ref(), self.file)?;
+        records.inflate(file, position, BODY, body_rlp)?;
         body.decode(body_rlp)?;
         Ok(proof::body(header, body, body_rlp)?)
     }
@@ -206,10 +199,7 @@ impl<'a> BlockReader<'a> {
             (None, Format::Ere) => return Ok(None),
             (None, Format::Era1) => self.after(block, &[HEADER, BODY, format.receipts()])?,
         };
-        let Some((_, handle)) = &self.scratch.open else {
-            return Err("no file is open".into());
-        };
-        let file = (handle, self.file.len);
+        let file = opened(self.scratch.open.as_ref(), self.file)?;
         let (data, _) = self.scratch.headers.raw(file, position, TOTAL_DIFFICULTY)?;
         let bytes: [u8; 32] = data
             .try_into()
@@ -220,17 +210,16 @@ impl<'a> BlockReader<'a> {
     /// The position after records of a block in an `.era1` file.
     fn after(&mut self, block: u64, kinds: &[u16]) -> Result<u64, Fault> {
         let mut position = self.positions(block)?.header;
-        let Scratch {
-            open: Some((_, handle)),
-            headers,
-            ..
-        } = &mut *self.scratch
-        else {
-            return Err("no file is open".into());
-        };
+        let file = opened(self.scratch.open.as_ref(), self.file)?;
         for kind in kinds {
-            position = headers.skip((handle, self.file.len), position, *kind)?;
+            position = self.scratch.headers.skip(file, position, *kind)?;
         }
         Ok(position)
     }
+}
+
+/// The file of a scratch, with its length.
+fn opened<'s>(open: Option<&'s (PathBuf, File)>, file: &EraFile) -> Result<(&'s File, u64), Fault> {
+    let (_, handle) = open.ok_or("no file is open")?;
+    Ok((handle, file.len))
 }

@@ -46,11 +46,14 @@ pub trait TestEngine {
     /// Executes one frame.
     fn frame(
         &mut self,
-        fork: Fork,
-        pre: &PlainState,
-        block: &Block,
-        message: &Message,
-    ) -> Result<Executed, NotExecuted>;
+        _fork: Fork,
+        _pre: &PlainState,
+        _block: &Block,
+        _message: &Message,
+    ) -> Result<Executed, NotExecuted> {
+        let why = "the engine runs whole transactions only";
+        Err(NotExecuted::Failed(why.to_owned()))
+    }
 
     /// Returns our interpreter if this engine is it. Only that one executes whole blocks.
     fn our_evm(&mut self) -> Option<&mut Evm> {

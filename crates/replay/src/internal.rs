@@ -20,21 +20,13 @@ use txgraph_work::{CancelFlag, Retry, Threads};
 /// finds [fees](txgraph_transfers::Kind::FEES) if the filter names these kinds.
 ///
 /// A replay that differs from a stored receipt is an error.
+#[derive(Debug)]
 pub struct Internal<'a> {
     db: &'a NodeDb,
     state: StateDb,
     rules: ChainRules,
     threads: Threads,
     cancel: CancelFlag,
-}
-
-impl std::fmt::Debug for Internal<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Internal")
-            .field("rules", &self.rules)
-            .field("threads", &self.threads)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The first of consecutive blocks, and number and hash of the last.

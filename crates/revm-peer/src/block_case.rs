@@ -6,7 +6,7 @@
     reason = "choices are small numbers of any width"
 )]
 
-use crate::case::{CHAIN_ID, CONTRACTS, Make, contract};
+use crate::case::{CHAIN_ID, Make, contract};
 use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use txgraph_evm::{
     AccessListItem, Authorization, Block, BlockGas, Fork, MemoryState, Transaction,
@@ -141,17 +141,7 @@ impl Make {
         for (address, code) in system {
             state.insert(*address, U256::ZERO, 1, code.clone());
         }
-        for n in 0..CONTRACTS {
-            let code = self.contract_code();
-            let balance = U256::from(self.below(3) as u64 * 1000);
-            state.insert(contract(n), balance, 1, code);
-            for key in 0..3u64 {
-                if self.chance(2) {
-                    let value = U256::from(self.below(3) as u64);
-                    state.set_storage(contract(n), U256::from(key), value);
-                }
-            }
-        }
+        self.insert_contracts(&mut state);
         state
     }
 

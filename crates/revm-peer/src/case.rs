@@ -49,7 +49,7 @@ const FORKS: [Fork; 14] = [
     Fork::Osaka,
 ];
 
-pub(crate) const CONTRACTS: u8 = 4;
+const CONTRACTS: u8 = 4;
 
 /// The address of contract `n` of four.
 pub fn contract(n: u8) -> Address {
@@ -96,17 +96,7 @@ impl Make {
             .choose(&mut self.random)
             .expect("the list is not empty");
         let mut state = MemoryState::default();
-        for n in 0..CONTRACTS {
-            let code = self.contract_code();
-            let balance = U256::from(self.below(3) as u64 * 1000);
-            state.insert(contract(n), balance, 1, code);
-            for key in 0..3u64 {
-                if self.chance(2) {
-                    let value = U256::from(self.below(3) as u64);
-                    state.set_storage(contract(n), U256::from(key), value);
-                }
-            }
-        }
+        self.insert_contracts(&mut state);
         for n in 0..2 {
             state.insert(
                 sender(n),
@@ -135,6 +125,20 @@ impl Make {
                 slot_number: 0,
             },
             transactions,
+        }
+    }
+
+    pub(crate) fn insert_contracts(&mut self, state: &mut MemoryState) {
+        for n in 0..CONTRACTS {
+            let code = self.contract_code();
+            let balance = U256::from(self.below(3) as u64 * 1000);
+            state.insert(contract(n), balance, 1, code);
+            for key in 0..3u64 {
+                if self.chance(2) {
+                    let value = U256::from(self.below(3) as u64);
+                    state.set_storage(contract(n), U256::from(key), value);
+                }
+            }
         }
     }
 

@@ -9,11 +9,11 @@ use crate::{
     RevmCodes,
     case::{CHAIN_ID, Case},
     database::Source,
-    outcome::outcome,
+    outcome::{commit, outcome},
     translate::mainnet,
 };
 use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
-use revm::{ExecuteEvm, bytecode::Bytecode, context::result::EVMError};
+use revm::{ExecuteEvm, context::result::EVMError};
 use std::sync::Arc;
 use txgraph_evm::{
     Account, CodeCache, DecodeAfter, Error, Evm, Fork, FrameEnd, Inspector, MemoryState,
@@ -258,32 +258,6 @@ impl StateSource for CaseState<'_> {
     fn block_hash(&mut self, number: u64) -> Result<B256, MemoryStateError> {
         self.reads.push(Read::BlockHash(number));
         Ok(keccak256(number.to_be_bytes()))
-    }
-}
-
-/// Applies the changes of a transaction to an account by the rules of the fork.
-fn commit(fork: Fork, state: &mut MemoryState, address: Address, account: revm::state::Account) {
-    if !account.is_touched() {
-        return;
-    }
-    let deleted = fork >= Fork::SpuriousDragon && account.is_empty();
-    if account.is_selfdestructed() || deleted {
-        state.accounts.remove(&address);
-        state.storage.remove(&address);
-        return;
-    }
-    if account.is_created() {
-        state.storage.remove(&address);
-    }
-    let info = &account.info;
-    let code = info.code.as_ref().map(Bytecode::original_bytes);
-    let code = code.unwrap_or_else(|| {
-        let known = state.codes.get(&info.code_hash);
-        known.cloned().unwrap_or_default()
-    });
-    state.insert(address, info.balance, info.nonce, code);
-    for (key, slot) in &account.storage {
-        state.set_storage(address, *key, slot.present_value);
     }
 }
 

@@ -55,6 +55,39 @@ fn halt(reason: &HaltReason) -> Halt {
     }
 }
 
+/// Applies the changes of a transaction to an account by the rules of the fork.
+#[cfg(any(feature = "cases", feature = "runner"))]
+#[expect(clippy::iter_over_hash_type, reason = "each slot is written once")]
+pub(crate) fn commit(
+    fork: txgraph_evm::Fork,
+    state: &mut txgraph_evm::MemoryState,
+    address: alloy_primitives::Address,
+    account: revm::state::Account,
+) {
+    if !account.is_touched() {
+        return;
+    }
+    let deleted = fork >= txgraph_evm::Fork::SpuriousDragon && account.is_empty();
+    if account.is_selfdestructed() || deleted {
+        state.accounts.remove(&address);
+        state.storage.remove(&address);
+        return;
+    }
+    if account.is_created() {
+        state.storage.remove(&address);
+    }
+    let info = &account.info;
+    let code = info.code.as_ref().map(|code| code.original_bytes());
+    let code = code.unwrap_or_else(|| {
+        let known = state.codes.get(&info.code_hash);
+        known.cloned().unwrap_or_default()
+    });
+    state.insert(address, info.balance, info.nonce, code);
+    for (key, slot) in &account.storage {
+        state.set_storage(address, *key, slot.present_value);
+    }
+}
+
 /// Converts the result of a frame.
 pub(crate) fn status(result: InstructionResult) -> Status {
     Status::Halt(match result {

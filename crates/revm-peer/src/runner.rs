@@ -1,12 +1,14 @@
 //! revm as an engine of the test runner, configured like its own runner.
 
-use crate::{flat::FlatState, outcome::outcome, translate};
-use revm::{
-    ExecuteEvm, MainnetEvm, context::result::EVMError, handler::MainnetContext, state::EvmState,
+use crate::{
+    flat::FlatState,
+    outcome::{commit, outcome},
+    translate,
 };
+use revm::{ExecuteEvm, MainnetEvm, context::result::EVMError, handler::MainnetContext};
 use txgraph_block::{PlainAccount, PlainState};
-use txgraph_evm::{Block, Fork, Message, Transaction};
-use txgraph_evm_tools::engine::{Executed, NotExecuted, TestEngine, executed};
+use txgraph_evm::{Block, Fork, Transaction};
+use txgraph_evm_tools::engine::{Executed, NotExecuted, TestEngine, executed, in_memory, in_order};
 
 /// revm on a [`FlatState`].
 pub type StateRevm = MainnetEvm<MainnetContext<FlatState>>;
@@ -41,21 +43,14 @@ impl TestEngine for Revm {
             Err(EVMError::Transaction(why)) => return Err(NotExecuted::Invalid(why.to_string())),
             Err(other) => return Err(NotExecuted::Failed(other.to_string())),
         };
-        let mut state = changed(fork, pre, &done.state);
+        let mut state = in_memory(pre);
+        #[expect(clippy::iter_over_hash_type, reason = "each account is written once")]
+        for (address, account) in done.state {
+            commit(fork, &mut state, address, account);
+        }
+        let mut state = in_order(&state);
         touch(fork, block, &mut state);
         Ok(executed(outcome(done.result), state))
-    }
-
-    fn frame(
-        &mut self,
-        _: Fork,
-        _: &PlainState,
-        _: &Block,
-        _: &Message,
-    ) -> Result<Executed, NotExecuted> {
-        Err(NotExecuted::Failed(
-            "revm runs whole transactions only".to_owned(),
-        ))
     }
 }
 
@@ -66,35 +61,4 @@ fn touch(fork: Fork, block: &Block, state: &mut PlainState) {
     if fork >= Fork::SpuriousDragon && *account == PlainAccount::default() {
         state.remove(&block.beneficiary);
     }
-}
-
-fn changed(fork: Fork, pre: &PlainState, changes: &EvmState) -> PlainState {
-    let mut state = pre.clone();
-    #[expect(clippy::iter_over_hash_type, reason = "each account is written once")]
-    for (address, change) in changes {
-        if !change.is_touched() {
-            continue;
-        }
-        if change.is_selfdestructed() || fork >= Fork::SpuriousDragon && change.is_empty() {
-            state.remove(address);
-            continue;
-        }
-        let account = state.entry(*address).or_default();
-        account.balance = change.info.balance;
-        account.nonce = change.info.nonce;
-        if let Some(code) = &change.info.code {
-            account.code = code.original_bytes();
-        }
-        if change.is_created() {
-            account.storage.clear();
-        }
-        #[expect(clippy::iter_over_hash_type, reason = "each slot is written once")]
-        for (key, slot) in &change.storage {
-            account.storage.insert(*key, slot.present_value);
-        }
-    }
-    for account in state.values_mut() {
-        account.storage.retain(|_, value| !value.is_zero());
-    }
-    state
 }

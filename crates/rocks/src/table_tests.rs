@@ -21,37 +21,21 @@ struct Style {
     compression: u8,
 }
 
+const fn style(version: u32, kind: u8, delta: bool, compression: u8) -> Style {
+    Style {
+        version,
+        kind,
+        delta,
+        compression,
+    }
+}
+
 const STYLES: [Style; 5] = [
-    Style {
-        version: 0,
-        kind: 1,
-        delta: false,
-        compression: 0,
-    },
-    Style {
-        version: 1,
-        kind: 2,
-        delta: false,
-        compression: 4,
-    },
-    Style {
-        version: 2,
-        kind: 3,
-        delta: false,
-        compression: 4,
-    },
-    Style {
-        version: 5,
-        kind: 4,
-        delta: true,
-        compression: 7,
-    },
-    Style {
-        version: 6,
-        kind: 4,
-        delta: true,
-        compression: 4,
-    },
+    style(0, 1, false, 0),
+    style(1, 2, false, 4),
+    style(2, 3, false, 4),
+    style(5, 4, true, 7),
+    style(6, 4, true, 4),
 ];
 const BASE: u32 = 0x1234_5678;
 

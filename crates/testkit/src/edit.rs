@@ -4,7 +4,11 @@ use alloy_primitives::B256;
 use signet_libmdbx::{
     Environment, EnvironmentFlags, Mode, SyncMode, WriteFlags, tx::aliases::RwTxUnsync,
 };
-use std::{fs, path::Path};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    path::Path,
+};
 
 /// Makes one commit to the database of data directory `dir`.
 pub fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
@@ -22,6 +26,28 @@ pub fn commit(dir: &Path, change: impl FnOnce(&RwTxUnsync)) {
     let tx = environment.begin_rw_unsync().unwrap();
     change(&tx);
     tx.commit().unwrap();
+}
+
+fn open(path: &Path) -> File {
+    let file = File::options().read(true).write(true).open(path);
+    file.unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Overwrites a part of a file.
+pub fn write_at(path: &Path, at: u64, bytes: &[u8]) {
+    open(path).write_all_at(bytes, at).unwrap();
+}
+
+/// Inverts bits of a byte of a file.
+pub fn flip(path: &Path, at: u64, bits: u8) {
+    let mut byte = [0];
+    open(path).read_exact_at(&mut byte, at).unwrap();
+    write_at(path, at, &[byte[0] ^ bits]);
+}
+
+/// Shortens a file, or appends zeros.
+pub fn set_len(path: &Path, len: u64) {
+    open(path).set_len(len).unwrap();
 }
 
 /// Writes a row.

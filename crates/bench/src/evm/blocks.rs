@@ -8,7 +8,7 @@ use std::{
 use txgraph_base::BlockRange;
 use txgraph_block::BlockRules;
 use txgraph_bundle::{Bundle, Recorder};
-use txgraph_evm::{Block, CodeCache, Error, Evm, Fork, State, StateSource, Transaction};
+use txgraph_evm::{Block, Error, Evm, Fork, State, StateSource, Transaction};
 use txgraph_nodedb::Scratch;
 use txgraph_replay::{BlockSource, ChainRules};
 use txgraph_revm_peer::{
@@ -119,8 +119,8 @@ impl BlockCase {
     }
 
     /// An interpreter for the blocks of this chain, with a cache of prepared code.
-    pub(crate) fn evm(&self, codes: Arc<CodeCache>) -> Evm {
-        Evm::with_code_cache(self.rules.fork, self.chain_id, codes)
+    pub(crate) fn evm(&self) -> Evm {
+        Evm::new(self.rules.fork, self.chain_id)
     }
 
     /// Executes the transactions on our interpreter. Returns the gas.

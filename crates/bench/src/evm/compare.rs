@@ -16,9 +16,6 @@ pub(crate) struct Options {
     /// Files of tests, or folders of them.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Run only tests with this text in their names.
-    #[arg(long)]
-    filter: Option<String>,
     /// Run them only on revm, which tests the runner.
     #[arg(long)]
     peer: bool,
@@ -85,11 +82,8 @@ fn differences(own: &Executed, peer: &Executed) -> String {
     all.join("; ")
 }
 
-pub(crate) fn run(options: Options) -> Result<()> {
-    let tests = fixture::Options {
-        filter: options.filter,
-        ..fixture::Options::default()
-    };
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let tests = fixture::Options::default();
     std::panic::set_hook(Box::new(|_| {}));
     let report = match options.peer {
         true => fixture::run(&options.paths, &tests, || Revm)?,

@@ -16,9 +16,9 @@ use crate::{
 };
 use anyhow::{Result, ensure};
 use serde_json::json;
-use std::{fmt::Write as _, path::PathBuf, sync::Arc};
+use std::{fmt::Write as _, path::PathBuf};
 use txgraph_bundle::Bundle;
-use txgraph_evm::{CodeCache, DecodeAfter, Evm, State, StateMemory};
+use txgraph_evm::{Evm, State, StateMemory};
 use txgraph_revm_peer::RevmCodes;
 
 #[derive(clap::Args)]
@@ -37,16 +37,6 @@ pub(crate) struct Options {
     /// Run only our interpreter, with this number of passes over all blocks, for a profiler.
     #[arg(long, value_name = "PASSES")]
     own: Option<usize>,
-    /// Decode code after it has executed this multiple of its length.
-    #[arg(long, value_name = "TIMES")]
-    decode_after: Option<u32>,
-}
-
-impl Options {
-    fn decode_after(&self) -> DecodeAfter {
-        self.decode_after
-            .map_or_else(DecodeAfter::default, DecodeAfter::executed)
-    }
 }
 
 /// The timed parts, in nanoseconds of CPU time.
@@ -66,7 +56,6 @@ struct Samples {
 }
 
 pub(crate) fn run(args: &Options) -> Result<()> {
-    let decode_after = args.decode_after();
     let cases = open(args)?;
     ensure!(
         !cases.is_empty(),
@@ -74,7 +63,7 @@ pub(crate) fn run(args: &Options) -> Result<()> {
         args.filter
     );
     if let Some(passes) = args.own {
-        return own(&cases, passes, decode_after);
+        return own(&cases, passes);
     }
     for case in &cases {
         let (codes, transactions) = (RevmCodes::default(), case.peer_transactions());
@@ -89,8 +78,8 @@ pub(crate) fn run(args: &Options) -> Result<()> {
     for round in 0..args.rounds.max(1) {
         // One pass over all blocks: contracts are prepared when the first block calls them.
         let mut kept = Kept {
-            own: Own::new(&cases[0], decode_after),
-            own_with_changes: Own::new(&cases[0], decode_after),
+            own: Own::new(&cases[0]),
+            own_with_changes: Own::new(&cases[0]),
             peer: RevmCodes::default(),
             peer_with_bundle: RevmCodes::default(),
         };
@@ -141,10 +130,10 @@ fn open(args: &Options) -> Result<Vec<BlockCase>> {
 }
 
 /// Runs our interpreter alone.
-fn own(cases: &[BlockCase], passes: usize, decode_after: DecodeAfter) -> Result<()> {
+fn own(cases: &[BlockCase], passes: usize) -> Result<()> {
     let mut gas = 0;
     for _ in 0..passes {
-        let mut own = Own::new(&cases[0], decode_after);
+        let mut own = Own::new(&cases[0]);
         for case in cases {
             gas += own.execute(case, false)?;
         }
@@ -160,10 +149,9 @@ struct Own {
 }
 
 impl Own {
-    fn new(case: &BlockCase, decode_after: DecodeAfter) -> Self {
-        let codes = CodeCache::default().with_decode_after(decode_after);
+    fn new(case: &BlockCase) -> Self {
         Self {
-            evm: case.evm(Arc::new(codes)),
+            evm: case.evm(),
             memory: StateMemory::default(),
         }
     }

@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
     time::Instant,
 };
-use txgraph_chaingen::{self as chaingen, Appender, CSV_HEADER, Config, Layout, Profile};
+use txgraph_chaingen::{Appender, CHAIN_ID, Config, Layout, Profile};
 
 /// Write a sample chain: a data directory in reth's on-disk format, from a seed
 ///
@@ -48,21 +48,9 @@ struct Args {
     /// Fungible tokens; the first three have half of all transfers
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     tokens: u64,
-    /// Blocks that hashed state stays behind, as in a node since reth 2.6 (there 30)
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    masking: u64,
-    /// Blocks per static file
-    #[arg(long, value_name = "N", default_value_t = 500_000)]
-    blocks_per_file: u64,
     /// Write the known answers as JSON: counts, tokens, scenarios, searches
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// Write every transfer of the chain as CSV with the columns of txgraph
-    #[arg(long, value_name = "FILE")]
-    truth_edges: Option<PathBuf>,
-    /// Print errors only
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 fn main() -> ExitCode {
@@ -84,34 +72,11 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         profile: args.profile,
         tokens: args.tokens,
         layout: args.layout,
-        blocks_per_file: args.blocks_per_file,
-        masking_blocks: args.masking,
         truth: args.truth.is_some(),
         ..Config::default()
     };
-    let chain_id = config.chain_id;
-    let mut edges = match &args.truth_edges {
-        Some(path) => {
-            let mut file = BufWriter::new(File::create(path)?);
-            writeln!(file, "{CSV_HEADER}")?;
-            Some((file, path))
-        }
-        None => None,
-    };
     let mut chain = Appender::create(&args.out, config)?;
-    let tip = chain.append_with(args.blocks, &mut |transfers| {
-        let Some((file, path)) = &mut edges else {
-            return Ok(());
-        };
-        chaingen::write_csv(file, transfers, chain_id).map_err(|source| chaingen::Error::Io {
-            path: path.clone(),
-            action: "write",
-            source,
-        })
-    })?;
-    if let Some((file, _)) = &mut edges {
-        file.flush()?;
-    }
+    let tip = chain.append(args.blocks)?;
     chain.sync()?;
     if let Some(path) = &args.truth {
         let mut file = BufWriter::new(File::create(path)?);
@@ -119,22 +84,14 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         writeln!(file)?;
         file.flush()?;
     }
-    if !args.quiet {
-        let layout = if args.layout == Layout::V1 {
-            "v1"
-        } else {
-            "v2"
-        };
-        writeln!(
-            std::io::stderr(),
-            "wrote blocks 0:{} with {} transactions to {} ({layout}, chain id {chain_id}, tip {}) \
-             in {:.1} s",
-            tip.number + 1,
-            tip.transactions,
-            args.out.display(),
-            tip.hash,
-            start.elapsed().as_secs_f64(),
-        )?;
-    }
+    writeln!(
+        std::io::stderr(),
+        "wrote blocks 0:{} with {} transactions to {} (chain id {CHAIN_ID}, tip {}) in {:.1} s",
+        tip.number + 1,
+        tip.transactions,
+        args.out.display(),
+        tip.hash,
+        start.elapsed().as_secs_f64(),
+    )?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use clap::Parser;
 use std::{io::Write, path::PathBuf, process::ExitCode, time::Instant};
 use txgraph_chaingen::{
     Layout,
-    execgen::{Chain, Error, Memory, Plan},
+    execgen::{CHAIN_ID, Chain, Error, Plan},
 };
 
 /// Write a contract-heavy sample chain: a data directory in reth's on-disk format
@@ -32,20 +32,6 @@ struct Args {
     /// Storage layout
     #[arg(long, value_enum, default_value_t = Layout::V1)]
     layout: Layout,
-    /// Stop like a node since reth 2.6 that was killed: the newest blocks are only in memory, and
-    /// hashed state is N blocks behind those on disk [default without N: 30]
-    #[arg(
-        long,
-        value_name = "N",
-        num_args = 0..=1,
-        default_value_t = 0,
-        default_missing_value = "30",
-        hide_default_value = true
-    )]
-    masking: u64,
-    /// With --masking: blocks in memory that a node has before it writes
-    #[arg(long, value_name = "N", default_value_t = Memory::RETH.threshold)]
-    persistence_threshold: u64,
 }
 
 fn main() -> ExitCode {
@@ -60,26 +46,16 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Error> {
     let start = Instant::now();
-    let mut plan = Plan::new(args.seed, args.layout, args.mgas_per_block * 1_000_000);
-    if args.masking > 0 {
-        plan.storage.masking_blocks = args.masking;
-        plan.memory = Memory {
-            threshold: args.persistence_threshold,
-            ..Memory::RETH
-        };
-    }
+    let plan = Plan::new(args.seed, args.layout, args.mgas_per_block * 1_000_000);
     let mut chain = Chain::create(&args.out, plan)?;
     let tip = chain.append(args.blocks)?;
     chain.sync()?;
     let _ = writeln!(
         std::io::stderr(),
-        "wrote blocks 0:{} and state up to {} with {} transactions to {} (chain id {}, tip {}) \
-         in {:.1} s",
+        "wrote blocks 0:{} with {} transactions to {} (chain id {CHAIN_ID}, tip {}) in {:.1} s",
         tip.number + 1,
-        chain.state_block(),
         tip.transactions,
         args.out.display(),
-        plan.chain_id,
         tip.hash,
         start.elapsed().as_secs_f64(),
     );

@@ -4,7 +4,7 @@ use super::{
     answers::{Answer, Asker},
     contracts::{Contracts, place},
     error::Error,
-    execute::{self, Order},
+    execute::{self, CHAIN_ID, Order},
     state::State,
     traffic::Traffic,
 };
@@ -28,8 +28,6 @@ const WITHDRAWALS: u64 = 8;
 pub struct Plan {
     /// Seed of the chain.
     pub seed: u64,
-    /// EIP-155 chain id.
-    pub chain_id: u64,
     /// Approximate gas of the transactions of a block.
     pub gas_per_block: u64,
     /// Number of signers.
@@ -70,7 +68,6 @@ impl Plan {
     pub fn new(seed: u64, layout: Layout, gas_per_block: u64) -> Self {
         Self {
             seed,
-            chain_id: 20_261_121,
             gas_per_block,
             signers: 64,
             storage: layout.into(),
@@ -145,8 +142,8 @@ impl Chain {
         }
         let header = first_header(header::state_root(&accounts), plan.gas_limit());
         let state = State::new(&accounts, header.hash_slow());
-        let (storage, chain_id) = (plan.storage, plan.chain_id);
-        let writer = BlockWriter::create(folder, storage, chain_id, header.clone(), &accounts)?;
+        let storage = plan.storage;
+        let writer = BlockWriter::create(folder, storage, CHAIN_ID, header.clone(), &accounts)?;
         Ok(Self {
             plan,
             contracts,
@@ -258,7 +255,6 @@ impl Chain {
         let number = self.header.number + 1;
         let mut draw = Draw::new(self.plan.seed, "block", &[number, self.branch]);
         let order = Order {
-            chain_id: self.plan.chain_id,
             gas: self.plan.gas_per_block,
             beneficiary: place("builder", draw.below(5)),
             withdrawals: withdrawals(number, &mut draw),

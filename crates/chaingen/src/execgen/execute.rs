@@ -7,8 +7,9 @@ use super::{
     traffic::{Draft, Traffic},
 };
 use crate::{
-    CANCUN, ExecutedBlock, ExecutedTransaction, OSAKA, PRAGUE, SHANGHAI, Signer, blobs,
-    executed::fill_roots, next_header,
+    CANCUN, ExecutedBlock, ExecutedTransaction, OSAKA, PRAGUE, SHANGHAI, Signer,
+    executed::fill_roots,
+    header::{self, blob_fee},
 };
 use alloy_consensus::{
     EthereumReceipt, EthereumTxEnvelope, Header, TxEip1559, TxEip2930, TxEip4844, TxLegacy, proofs,
@@ -34,6 +35,8 @@ use revm::{
     primitives::hardfork::SpecId,
 };
 
+/// EIP-155 chain id.
+pub const CHAIN_ID: u64 = 20_261_121;
 /// Wei of a gwei.
 const GWEI: u64 = 1_000_000_000;
 /// The highest fee per gas in wei, far above the base fee.
@@ -47,7 +50,6 @@ type Evm<'a> = MainnetEvm<MainnetContext<&'a mut State>>;
 
 /// The inputs of a block other than its parent and its transactions.
 pub(crate) struct Order<'a> {
-    pub(crate) chain_id: u64,
     /// Transactions are added until they use this much gas.
     pub(crate) gas: u64,
     pub(crate) beneficiary: Address,
@@ -65,9 +67,9 @@ fn spec(number: u64) -> SpecId {
     }
 }
 
-fn evm<'a>(state: &'a mut State, header: &Header, chain_id: u64) -> Evm<'a> {
+fn evm<'a>(state: &'a mut State, header: &Header) -> Evm<'a> {
     let mut configuration = CfgEnv::new_with_spec(spec(header.number));
-    configuration.chain_id = chain_id;
+    configuration.chain_id = CHAIN_ID;
     let block = BlockEnv {
         number: U256::from(header.number),
         beneficiary: header.beneficiary,
@@ -79,7 +81,7 @@ fn evm<'a>(state: &'a mut State, header: &Header, chain_id: u64) -> Evm<'a> {
         blob_excess_gas_and_price: header.excess_blob_gas.map(|excess_blob_gas| {
             BlobExcessGasAndPrice {
                 excess_blob_gas,
-                blob_gasprice: blobs(header).1.saturating_to(),
+                blob_gasprice: blob_fee(header).saturating_to(),
             }
         }),
         slot_num: 0,
@@ -98,10 +100,10 @@ pub(crate) fn block(
     order: Order<'_>,
     traffic: &mut Traffic<'_>,
 ) -> Result<ExecutedBlock, Error> {
-    let mut header = next_header(parent, parent_hash);
+    let mut header = header::next(parent, parent_hash);
     let number = header.number;
     header.beneficiary = order.beneficiary;
-    let mut evm = evm(state, &header, order.chain_id);
+    let mut evm = evm(state, &header);
     if let Some(root) = header.parent_beacon_block_root {
         system_call(&mut evm, number, BEACON_ROOTS_ADDRESS, root.into())?;
     }
@@ -223,7 +225,7 @@ fn sign(
         gas_limit,
     } = draft;
     let signer = &order.signers[signer];
-    let chain_id = order.chain_id;
+    let chain_id = CHAIN_ID;
     // The gas price of old types is both the fee cap and the tip cap.
     let gas_price = 2 * u128::from(GWEI) + tip;
     let (access_list, announced_gas) = match (kind, to.to()) {

@@ -5,14 +5,14 @@
 //! ends when its standard input is closed.
 
 use super::{Answer, Chain, Error, Plan};
-use crate::{Draw, Tip};
+use crate::{Draw, Tip, live::start_again};
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         mpsc::{self, RecvTimeoutError},
@@ -47,7 +47,7 @@ pub struct MinerPlan {
 }
 
 /// The progress of a miner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Its newest block on disk.
     pub tip: Tip,
@@ -122,12 +122,8 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
         tip: chain.append(plan.blocks_at_start)?,
         head: chain.head(),
         state: chain.state_block(),
-        steps: 0,
         mined: plan.blocks_at_start,
-        taken_back: 0,
-        reorgs: 0,
-        reorgs_on_disk: 0,
-        reorgs_below_state: 0,
+        ..Progress::default()
     };
     let mut draw = Draw::new(plan.chain.seed, "miner", &[]);
     loop {
@@ -223,17 +219,11 @@ impl Miner {
     /// [`mine_if_asked`], and waits for the initial blocks. The data directory is
     /// `folder`.
     pub fn start(name: &str, folder: &Path, plan: MinerPlan) -> Result<Self, Error> {
-        let failed = |error: std::io::Error| Error::Miner(error.to_string());
         let folder = folder.to_path_buf();
         let job = serde_json::to_string(&Job { folder, plan });
         let job = job.map_err(|error| Error::Miner(error.to_string()))?;
-        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
-            .args([name, "--exact", "--nocapture", "--test-threads=1"])
-            .env(MINER_ENV, job)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
+        let child = start_again(name, MINER_ENV, &job);
+        let mut child = child.map_err(|error| Error::Miner(error.to_string()))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let shared = Arc::new(Shared::default());
         let reader = Arc::clone(&shared);

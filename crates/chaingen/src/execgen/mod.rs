@@ -29,4 +29,5 @@ mod traffic;
 pub use answers::Answer;
 pub use chain::{Chain, MASKING_BLOCKS, Memory, Plan};
 pub use error::Error;
+pub use execute::CHAIN_ID;
 pub use miner::{Miner, MinerPlan, Progress, mine_if_asked};

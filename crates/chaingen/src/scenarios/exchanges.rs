@@ -51,16 +51,6 @@ impl Scenario {
         }
     }
 
-    fn step(&mut self, offset: u64, by: Role, [from, to]: [Role; 2], moves: Moves) {
-        self.steps.push(Step {
-            offset,
-            by,
-            from,
-            to,
-            moves,
-        });
-    }
-
     /// An owner lets a spender take all of its tokens.
     fn approve(&mut self, owner: Role, spender: Role) {
         let offset = 1 + u64::from(owner % 3);
@@ -172,22 +162,19 @@ impl Scenario {
             // A round amount, or one that is as odd as prices make it.
             let more = i128::from(draw.between(0, 40)) * lack / 100 + i128::from(draw.below(9_973));
             withdrawn.insert(role, lack + more);
-            self.outside(0, [exchange(&mut draw), role], lack + more);
+            let moves = Moves::Token(U256::from((lack + more).unsigned_abs()));
+            self.step(0, super::NO_ROLE, [exchange(&mut draw), role], moves);
         }
         for (role, left) in has.into_iter().filter(|it| is_account(&it.0)) {
             let left = left + withdrawn.get(&role).copied().unwrap_or_default();
             let mut draw = Draw::new(seed, "deposit back", &[self.number, u64::from(role)]);
             let part = left * i128::from(draw.between(40, 100)) / 100;
             if part > 0 && draw.permille(700) {
-                self.outside(WINDOW - 1, [role, exchange(&mut draw)], part);
+                let ends = [role, exchange(&mut draw)];
+                let moves = Moves::Token(U256::from(part.unsigned_abs()));
+                self.step(WINDOW - 1, super::NO_ROLE, ends, moves);
             }
         }
-    }
-
-    /// Adds a transfer that is no part of the scenario.
-    fn outside(&mut self, offset: u64, [from, to]: [Role; 2], value: i128) {
-        let moves = Moves::Token(U256::from(value.unsigned_abs()));
-        self.step(offset, super::NO_ROLE, [from, to], moves);
     }
 }
 

@@ -150,7 +150,7 @@ fn blocks_between_files_are_missing() {
     assert_eq!(report.missing.len(), 2);
 }
 
-/// Archives have no traces, but blocks of Amsterdam have logs of the same.
+/// Archives have no traces, but blocks of Amsterdam have logs of the same. Older ones are refused.
 #[test]
 fn internal_transfers_come_from_logs() {
     let moved = |amount| Log {
@@ -186,19 +186,9 @@ fn internal_transfers_come_from_logs() {
     request.filter.min_value = U256::from(5);
     let (found, _) = scan(&source, &request).unwrap();
     assert_eq!(found, expected(&blocks[5..], &request.filter));
-    request.blocks = range(104, 119).into();
-    let error = scan(&source, &request).unwrap_err();
-    assert!(matches!(error, SourceError::Unsupported { .. }), "{error}");
-}
-
-#[test]
-fn internal_transfers_are_refused() {
-    let blocks = chain(100, &contents(3, false));
-    let folder = tempfile::tempdir().unwrap();
-    let path = write(folder.path(), Format::Ere, &blocks);
-    let source = open(&path, &EraOptions::default()).unwrap();
-    let mut request = request(range(100, 102));
-    request.filter.internal = true;
-    let error = scan(&source, &request).unwrap_err();
-    assert!(matches!(error, SourceError::Unsupported { .. }), "{error}");
+    for blocks in [range(104, 119), range(100, 102)] {
+        request.blocks = blocks.into();
+        let error = scan(&source, &request).unwrap_err();
+        assert!(matches!(error, SourceError::Unsupported { .. }), "{error}");
+    }
 }

@@ -4,13 +4,14 @@
 
 use alloy_primitives::{B256, keccak256};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     ops::ControlFlow,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::{
+    edit::{set_len, write_at},
     fixtures::{Fixture, committed},
     random::Xorshift,
 };
@@ -107,15 +108,6 @@ fn used_len(path: &Path) -> u64 {
     (pages.unwrap() + 1) * 4096
 }
 
-fn write_at(path: &Path, bytes: &[u8], offset: u64) {
-    OpenOptions::new()
-        .write(true)
-        .open(path)
-        .unwrap()
-        .write_all_at(bytes, offset)
-        .unwrap();
-}
-
 /// Flips bits, overwrites words and truncates files, one at a time, and repairs them.
 fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
     let copy = fixture.unpack();
@@ -134,12 +126,7 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
         let described;
         if what == 0 && !path.ends_with("mdbx.dat") {
             before = fs::read(path).unwrap().split_off(at as usize);
-            OpenOptions::new()
-                .write(true)
-                .open(path)
-                .unwrap()
-                .set_len(at)
-                .unwrap();
+            set_len(path, at);
             described = format!("{} truncated to {at}", path.display());
         } else {
             File::open(path)
@@ -154,7 +141,7 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
                     .iter_mut()
                     .for_each(|byte| *byte = random.below(256) as u8);
             }
-            write_at(path, &after, at);
+            write_at(path, at, &after);
             described = format!("{} at {at}: {before:02x?} -> {after:02x?}", path.display());
         }
         match read_everything(copy.path()) {
@@ -179,7 +166,7 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
                 errors += 1;
             }
         }
-        write_at(path, &before, at);
+        write_at(path, at, &before);
         assert_eq!(fs::metadata(path).unwrap().len(), whole);
     }
     assert_eq!(read_everything(copy.path()).unwrap(), right);
@@ -222,12 +209,7 @@ fn rejects_truncated_database() {
     ] {
         let copy = fixture.unpack();
         let path = copy.path().join("db/mdbx.dat");
-        OpenOptions::new()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_len(len)
-            .unwrap();
+        set_len(&path, len);
         let error = read_everything(copy.path()).expect_err("pages are missing");
         println!("{len}: {error}");
     }

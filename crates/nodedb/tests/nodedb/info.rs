@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use txgraph_nodedb::{BlockRange, DataDir, Info, NodeDb};
 use txgraph_testkit::{
-    edit::put,
+    edit::{put, set_len},
     fixtures::{committed, fixture},
     says,
 };
@@ -252,8 +252,7 @@ fn short_static_files_are_not_counted() {
         let copy = v2.unpack();
         let name = format!("static_file_{segment}_0_499999");
         let path = copy.path().join("static_files").join(&name);
-        let file = std::fs::File::options().write(true).open(&path).unwrap();
-        file.set_len(100).unwrap();
+        set_len(&path, 100);
         let info = info(copy.path());
         let notes = info.notes.join("\n");
         says(&notes, &name);

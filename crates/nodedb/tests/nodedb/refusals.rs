@@ -7,7 +7,7 @@ use std::{
 };
 use txgraph_nodedb::{BlockRange, ChainFamily, DataDir, Error, NodeDb, Parts, Scratch};
 use txgraph_testkit::{
-    edit::put,
+    edit::{put, write_at},
     fixtures::{Unpacked, committed},
 };
 
@@ -123,12 +123,7 @@ fn refuses_unknown_static_files() {
         let conf = copy
             .path()
             .join("static_files/static_file_headers_0_499999.conf");
-        File::options()
-            .write(true)
-            .open(&conf)
-            .unwrap()
-            .write_all_at(&[byte], offset)
-            .unwrap();
+        write_at(&conf, offset, &[byte]);
         refused(copy.path(), words);
     };
     change(0, 2, "unknown NippyJar version");
@@ -146,12 +141,7 @@ fn ignores_foreign_files() {
     let dir = copy.path().join("static_files");
     // Change sets of another version are never read.
     let conf = dir.join("static_file_account-change-sets_0_499999.conf");
-    File::options()
-        .write(true)
-        .open(conf)
-        .unwrap()
-        .write_all_at(&[9], 0)
-        .unwrap();
+    write_at(&conf, 0, &[9]);
     for name in [
         "static_file_blockmeta_0_499999",
         "static_file_headers_500000_999999",
@@ -212,9 +202,8 @@ fn refuses_ethereum_receipts_on_an_op_stack_chain() {
         .read_exact_at(&mut offset, 1 + 8 * tx)
         .unwrap();
     let offset = u64::from_le_bytes(offset);
-    let jar = File::options().write(true).open(jar).unwrap();
-    jar.write_all_at(&[0b0110], offset).unwrap();
-    jar.write_all_at(&[0x7e], offset + 65).unwrap();
+    write_at(&jar, offset, &[0b0110]);
+    write_at(&jar, offset + 65, &[0x7e]);
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     assert_eq!(db.family(), ChainFamily::OpStack);
     let snapshot = db.snapshot().unwrap();

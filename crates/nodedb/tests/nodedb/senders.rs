@@ -5,7 +5,7 @@ use alloy_consensus::{
     crypto::secp256k1::{public_key_to_address, sign_message},
 };
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, uint};
-use std::{fs::OpenOptions, ops::ControlFlow, os::unix::fs::FileExt, path::Path};
+use std::{ops::ControlFlow, path::Path};
 use txgraph_nodedb::{
     BlockRange, DataDir, Error, NodeDb, Parts, Result, Scratch, SignedTransaction, fuzzing,
 };
@@ -57,12 +57,8 @@ fn rejects_a_changed_sender_in_both_layouts() {
             let copy = fixture.unpack();
             let wrong = Address::repeat_byte(0xee);
             if is_v2 {
-                let jar = OpenOptions::new()
-                    .write(true)
-                    .open(copy.path().join(SENDERS));
-                jar.unwrap()
-                    .write_all_at(wrong.as_slice(), tx * 20)
-                    .unwrap();
+                let jar = copy.path().join(SENDERS);
+                edit::write_at(&jar, tx * 20, wrong.as_slice());
             } else {
                 let key = tx.to_be_bytes();
                 edit::put(copy.path(), "TransactionSenders", &key, wrong.as_slice());
@@ -108,15 +104,8 @@ fn rejects_a_changed_signature() {
     let path = copy
         .path()
         .join("static_files/static_file_transactions_0_499999");
-    let jar = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
-    let mut byte = [0];
     // `r` of the first transaction.
-    jar.read_exact_at(&mut byte, 5).unwrap();
-    jar.write_all_at(&[byte[0] ^ 1], 5).unwrap();
+    edit::flip(&path, 5, 1);
     let error = check(copy.path()).unwrap_err();
     assert!(
         matches!(&error, Error::Inconsistent { what, .. } if what.contains("transactions root")),

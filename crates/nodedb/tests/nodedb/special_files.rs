@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
-use txgraph_testkit::{edit::put, fixtures::committed};
+use txgraph_testkit::{
+    edit::{put, set_len},
+    fixtures::committed,
+};
 
 /// No read may take longer. Opening a named pipe without care never ends.
 const TIME_MAX: Duration = Duration::from_secs(120);
@@ -144,22 +147,12 @@ fn rejects_jars_shorter_than_their_rows() {
         let name = format!("static_file_{segment}_0_499999");
         let path = copy.path().join("static_files").join(&name);
         let len = fs::metadata(&path).unwrap().len();
-        File::options()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_len(len - 1)
-            .unwrap();
+        set_len(&path, len - 1);
         let text = read_all(copy.path()).unwrap_err().to_string();
         let expected = format!("its rows end at byte {len}, the file at byte {}", len - 1);
         assert!(text.contains(&name) && text.contains(&expected), "{text}");
         // A tail that is not committed yet.
-        File::options()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_len(len + 100)
-            .unwrap();
+        set_len(&path, len + 100);
         if segment != "headers" {
             let error = read_all(copy.path());
             // The last byte is now zero, which only some segments notice.
@@ -192,8 +185,7 @@ fn reads_what_is_committed_after_a_crash_during_a_reorganization() {
         offsets.truncate(1 + 8 * (cells as usize + 1));
         let end = u64::from_le_bytes(*offsets.last_chunk().unwrap());
         fs::write(&offsets_path, offsets).unwrap();
-        let file = File::options().write(true).open(&path).unwrap();
-        file.set_len(end).unwrap();
+        set_len(&path, end);
     }
     assert_eq!(read_all(copy.path()).unwrap(), 31);
 }

@@ -5,8 +5,7 @@
 use crate::support::{answer, ask, assert_same, everything, open_with, range};
 use alloy_primitives::{B256, Bytes};
 use std::{
-    fs::{self, File},
-    os::unix::fs::FileExt,
+    fs,
     path::{Path, PathBuf},
 };
 use tempfile::TempDir;
@@ -14,6 +13,7 @@ use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Storage};
 use txgraph_nodedb::{BlockRange, Error as NodeDbError, Parts};
 use txgraph_reader::ScanOptions;
 use txgraph_testkit::{
+    edit::flip,
     mainnet::{self, FIRST_BLOCK, LAST_BLOCK, RecordedBlock},
     naive::quantity,
     says,
@@ -190,14 +190,6 @@ fn receipt_row(folder: &Path, tx: u64) -> (PathBuf, std::ops::Range<u64>) {
     };
     let row = tx - FIRST_TX;
     (jar, offset(row)..offset(row + 1))
-}
-
-/// Changes a byte of a file.
-fn flip(path: &Path, at: u64, bits: u8) {
-    let file = File::options().read(true).write(true).open(path).unwrap();
-    let mut byte = [0];
-    file.read_exact_at(&mut byte, at).unwrap();
-    file.write_all_at(&[byte[0] ^ bits], at).unwrap();
 }
 
 /// A failed transaction that is stored as successful decodes without an error, and would move

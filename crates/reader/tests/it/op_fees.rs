@@ -157,7 +157,7 @@ fn fees_of_op_mainnet_blocks_are_what_all_vaults_received() {
                 cumulative += gas[index - deposits];
             }
             // The deposits are first. Only the gas of the others matters.
-            transaction.set_cumulative_gas(cumulative);
+            transaction.receipt.as_receipt_mut().cumulative_gas_used = cumulative;
         }
         let fees = found(&directory(first, real, layout), number);
         for (kind, vault) in [

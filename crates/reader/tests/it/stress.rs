@@ -150,6 +150,19 @@ struct Changes {
 }
 
 impl Changes {
+    /// Starts a node and lets it grow.
+    fn start(path: &Path, config: Config, prunes: bool, blocks: u64) -> Self {
+        let seed = config.seed;
+        let mut changes = Self {
+            node: LiveNode::start("stress::imitated_node", path, config).unwrap(),
+            state: State::default(),
+            chance: SmallRng::seed_from_u64(seed),
+            prunes,
+        };
+        changes.grow(blocks);
+        changes
+    }
+
     fn grow(&mut self, blocks: u64) {
         self.node.append(blocks).unwrap();
         self.learn();
@@ -337,14 +350,7 @@ fn stress(layout: Layout, waits: bool, seed: u64, rounds: u64) {
         txs_per_block: 3,
         ..Config::small(seed, layout)
     };
-    let node = LiveNode::start("stress::imitated_node", &path, config).unwrap();
-    let mut changes = Changes {
-        node,
-        state: State::default(),
-        chance: SmallRng::seed_from_u64(seed),
-        prunes: layout == Layout::V2,
-    };
-    changes.grow(100);
+    let mut changes = Changes::start(&path, config, layout == Layout::V2, 100);
     let history = History::default();
     history.record(changes.state.clone());
 
@@ -424,14 +430,7 @@ fn reads_after_the_node_was_killed() {
             durable: true,
             ..Config::small(seed, layout)
         };
-        let node = LiveNode::start("stress::imitated_node", &path, config).unwrap();
-        let mut changes = Changes {
-            node,
-            state: State::default(),
-            chance: SmallRng::seed_from_u64(seed),
-            prunes: false,
-        };
-        changes.grow(40);
+        let mut changes = Changes::start(&path, config, false, 40);
         changes.node.begin_unwind(25).unwrap();
         std::thread::sleep(Duration::from_micros(micros));
         changes.node.kill().unwrap();

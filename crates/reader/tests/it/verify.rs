@@ -3,8 +3,8 @@
 use crate::support::{answer, ask, assert_same, everything, open_with, range};
 use alloy_primitives::Address;
 use std::{
-    fs::{self, File},
-    os::unix::fs::{FileExt, symlink},
+    fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 use txgraph_nodedb::DataDir;
@@ -56,11 +56,7 @@ fn verify_rejects_a_changed_sender_in_both_layouts() {
         ] {
             let copy = fixture.unpack();
             if is_v2 {
-                let jar = senders_jar(copy.path());
-                let file = File::options().read(true).write(true).open(jar).unwrap();
-                let mut byte = [0];
-                file.read_exact_at(&mut byte, tx * 20 + 17).unwrap();
-                file.write_all_at(&[byte[0] ^ 1], tx * 20 + 17).unwrap();
+                edit::flip(&senders_jar(copy.path()), tx * 20 + 17, 1);
             } else {
                 let wrong = Address::repeat_byte(0xee);
                 let key = tx.to_be_bytes();
@@ -95,8 +91,7 @@ fn every_scan_rejects_a_senders_file_that_is_short_or_a_device() {
     for verify in [false, true] {
         let copy = v2.unpack();
         let jar = senders_jar(copy.path());
-        let file = File::options().write(true).open(&jar).unwrap();
-        file.set_len(10_419).unwrap();
+        edit::set_len(&jar, 10_419);
         let text = scan(copy.path(), verify).unwrap_err();
         says(&text, "its rows end at byte 10420");
         fs::remove_file(&jar).unwrap();

@@ -70,13 +70,9 @@ struct GenesisFile {
     mix_hash: B256,
     #[serde(default)]
     coinbase: Address,
-    #[serde(default)]
     base_fee_per_gas: Option<U256>,
-    #[serde(default)]
     blob_gas_used: Option<U256>,
-    #[serde(default)]
     excess_blob_gas: Option<U256>,
-    #[serde(default)]
     slot_number: Option<U256>,
 }
 

@@ -3,9 +3,8 @@
 
 use crate::support::{Opened, database, genesis, open, open_copy};
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     ops::ControlFlow,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -60,8 +59,7 @@ fn with_unknown_type(fixture: &Fixture) -> (Unpacked, u64) {
         .iter()
         .position(|at| data[usize::try_from(*at).unwrap()] & 0b1110 == 0b0110);
     let row = row.unwrap();
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
-    file.write_all_at(&[0x50], rows[row] + 65).unwrap();
+    edit::write_at(&path, rows[row] + 65, &[0x50]);
     (copy, block_of(fixture, row))
 }
 
@@ -90,12 +88,7 @@ fn unknown_transaction_type_is_an_error() {
 /// Flips a bit in a row of the transactions file and returns the block of the row.
 fn flip(dir: &Path, fixture: &Fixture, row: usize, byte: u64, bit: u8) -> u64 {
     let (path, rows) = transactions(dir);
-    let file = OpenOptions::new().read(true).write(true).open(&path);
-    let file = file.unwrap();
-    let mut value = [0];
-    file.read_exact_at(&mut value, rows[row] + byte).unwrap();
-    file.write_all_at(&[value[0] ^ bit], rows[row] + byte)
-        .unwrap();
+    edit::flip(&path, rows[row] + byte, bit);
     block_of(fixture, row)
 }
 
@@ -130,13 +123,8 @@ fn verification_finds_changed_sender() {
     let path = copy
         .path()
         .join("static_files/static_file_transaction-senders_0_499999");
-    let file = OpenOptions::new().read(true).write(true).open(&path);
-    let file = file.unwrap();
-    let mut sender = [0];
-    let row = 200;
-    file.read_exact_at(&mut sender, row * 20 + 7).unwrap();
-    file.write_all_at(&[sender[0] ^ 1], row * 20 + 7).unwrap();
-    let block = block_of(&fixture, usize::try_from(row).unwrap());
+    edit::flip(&path, 200 * 20 + 7, 1);
+    let block = block_of(&fixture, 200);
     let (done, error) = all(&open_copy(&fixture, copy));
     assert!(
         matches!(
@@ -215,9 +203,7 @@ fn truncated_change_sets_are_an_error() {
     let path = copy
         .path()
         .join("static_files/static_file_account-change-sets_0_499999");
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
-    let len = file.metadata().unwrap().len();
-    file.set_len(len / 2).unwrap();
+    edit::set_len(&path, fs::metadata(&path).unwrap().len() / 2);
     let state = StateDb::new(database(copy.path()).into(), StateOptions::default());
     let error = state.range(BlockRange::up_to(40)).unwrap_err();
     let text = error.to_string();
