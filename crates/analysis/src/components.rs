@@ -63,7 +63,7 @@ const CHUNK: usize = 1 << 10;
 
 /// Finds the components of transfers while they are read. It keeps no transfer, only about 70
 /// bytes for each address.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Connected {
     addresses: Interner<Address>,
     /// By number of an address.
@@ -110,17 +110,6 @@ pub struct Branch {
     pub first_block: u64,
     /// The block of the last of them; 0 if there is none.
     pub last_block: u64,
-}
-
-impl Default for Connected {
-    fn default() -> Self {
-        Self {
-            addresses: Interner::default(),
-            sets: UnionFind::new_empty(),
-            counts: Vec::new(),
-            transfers: 0,
-        }
-    }
 }
 
 impl Connected {

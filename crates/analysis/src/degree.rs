@@ -406,15 +406,8 @@ mod tests {
             .stats
             .iter()
             .map(|s| {
-                let DegreeStats {
-                    measure,
-                    min,
-                    mean,
-                    median,
-                    p90,
-                    p99,
-                    max,
-                } = s;
+                let (measure, mean, median) = (s.measure, s.mean, s.median);
+                let [min, p90, p99, max] = [s.min, s.p90, s.p99, s.max];
                 format!("{measure} {min} {mean} {median} {p90} {p99} {max}")
             })
             .collect();
@@ -423,14 +416,8 @@ mod tests {
             .distribution
             .iter()
             .map(|b| {
-                let DegreeBucket {
-                    first,
-                    last,
-                    by_in_degree,
-                    by_out_degree,
-                    by_transfers,
-                } = b;
-                format!("{first}..={last}: {by_in_degree} {by_out_degree} {by_transfers}")
+                let by = [b.by_in_degree, b.by_out_degree, b.by_transfers];
+                format!("{}..={}: {} {} {}", b.first, b.last, by[0], by[1], by[2])
             })
             .collect();
         assert_eq!(shown, distribution);

@@ -2,10 +2,10 @@
 
 use alloy_primitives::U256;
 use serde::Serializer;
-use txgraph_graph::AmountSum;
+use std::fmt::Display;
 
 /// Serializes an amount as decimal text: JSON readers keep 53 bits of a number.
-pub(crate) fn decimal<S: Serializer>(amount: &AmountSum, out: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn decimal<S: Serializer>(amount: &impl Display, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(amount)
 }
 

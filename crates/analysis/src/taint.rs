@@ -24,11 +24,14 @@
 //! *Execution* is a haircut, except for contracts whose code was traced ([`TaintTracker::with_flows`]): the storage
 //! slots that an amount was taken from decide which parts leave.
 
-use crate::serial::{decimal, optional_decimal};
+use crate::{
+    serial::{decimal, optional_decimal},
+    transfer_json,
+};
 use account_lots::AccountLots;
 use alloy_primitives::{Address, U256, map::HashMap};
 use claims::{Claims, PaidBy};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use swaps::{Arrival, Swaps};
 use txgraph_base::string_enum;
@@ -117,19 +120,30 @@ string_enum! {
 type Token = (Option<Address>, TokenStandard, Option<U256>);
 
 /// The tainted part of a transfer that comes from one source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaintRow {
     /// The transfer.
+    #[serde(flatten, serialize_with = "transfer_json::transfer")]
     pub transfer: Transfer,
     /// The index of the source in [`Taint::sources`](field@Taint::sources); the earliest one for
-    /// poison.
+    /// poison. In JSON, as in tables, its number from 1.
+    #[serde(serialize_with = "numbered")]
     pub source: usize,
     /// The tainted amount, smallest unit.
+    #[serde(serialize_with = "decimal")]
     pub amount: U256,
     /// The number of transfers from the root to here, this one included.
     pub hop: u32,
     /// How the transfer carries it.
     pub rule: TaintRule,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn numbered<S: Serializer>(source: &usize, out: S) -> Result<S::Ok, S::Error> {
+    (source + 1).serialize(out)
 }
 
 /// Tainted tokens that are at one address.

@@ -269,50 +269,38 @@ impl KnownChain {
             ..op_stack(
                 10,
                 "OP Mainnet",
-                Some(b256!(
-                    "7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b"
-                )),
+                b256!("7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b"),
                 FeeDates::MAINNET,
             )
         },
         op_stack(
             8_453,
             "Base",
-            Some(b256!(
-                "f712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd"
-            )),
+            b256!("f712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd"),
             FeeDates::MAINNET,
         ),
         op_stack(
             11_155_420,
             "OP Sepolia",
-            Some(b256!(
-                "102de6ffb001480cc9b8b548fd05c34cd4f46ae4aa91759393db90ea0409887d"
-            )),
+            b256!("102de6ffb001480cc9b8b548fd05c34cd4f46ae4aa91759393db90ea0409887d"),
             FeeDates::SEPOLIA,
         ),
         op_stack(
             84_532,
             "Base Sepolia",
-            Some(b256!(
-                "0dcc9e089e30b90ddfc55be9a37dd15bc551aeee999d2e2b51414c54eaf934e4"
-            )),
+            b256!("0dcc9e089e30b90ddfc55be9a37dd15bc551aeee999d2e2b51414c54eaf934e4"),
             FeeDates::SEPOLIA,
         ),
         op_stack(
             130,
             "Unichain",
-            Some(b256!(
-                "3425162ddf41a0a1f0106d67b71828c9a9577e6ddeb94e4f33d2cde1fdc3befe"
-            )),
+            b256!("3425162ddf41a0a1f0106d67b71828c9a9577e6ddeb94e4f33d2cde1fdc3befe"),
             FeeDates::MAINNET.since_fjord(),
         ),
         op_stack(
             480,
             "World Chain",
-            Some(b256!(
-                "70d316d2e0973b62332ba2e9768dd7854298d7ffe77f0409ffdb8d859f2d3fa3"
-            )),
+            b256!("70d316d2e0973b62332ba2e9768dd7854298d7ffe77f0409ffdb8d859f2d3fa3"),
             FeeDates {
                 ecotone: 0,
                 fjord: 1_721_826_000,
@@ -323,41 +311,31 @@ impl KnownChain {
         op_stack(
             1_301,
             "Unichain Sepolia",
-            Some(b256!(
-                "b7fe0bc9f98ca03294ca0094ff9374cc3e64130b6ec85850d6e260191f48bfe7"
-            )),
+            b256!("b7fe0bc9f98ca03294ca0094ff9374cc3e64130b6ec85850d6e260191f48bfe7"),
             FeeDates::SEPOLIA.since_fjord(),
         ),
         op_stack(
             1_868,
             "Soneium",
-            Some(b256!(
-                "295d22d269634c7d0055b33b887519362d0b31899e97109d1789a8a168de1b21"
-            )),
+            b256!("295d22d269634c7d0055b33b887519362d0b31899e97109d1789a8a168de1b21"),
             FeeDates::MAINNET.since_fjord(),
         ),
         op_stack(
             34_443,
             "Mode",
-            Some(b256!(
-                "b0f682e12fc555fd5ce8fce51a59a67d66a5b46be28611a168260a549dac8a9b"
-            )),
+            b256!("b0f682e12fc555fd5ce8fce51a59a67d66a5b46be28611a168260a549dac8a9b"),
             FeeDates::MAINNET,
         ),
         op_stack(
             57_073,
             "Ink",
-            Some(b256!(
-                "23a2658170ba70d014ba0d0d2709f8fbfe2fa660cd868c5f282f991eecbe38ee"
-            )),
+            b256!("23a2658170ba70d014ba0d0d2709f8fbfe2fa660cd868c5f282f991eecbe38ee"),
             FeeDates::MAINNET.since_fjord(),
         ),
         op_stack(
             7_777_777,
             "Zora",
-            Some(b256!(
-                "47555a45a1af8d4728ca337a1e48375a83919b1ea16591e070a07388b7364e29"
-            )),
+            b256!("47555a45a1af8d4728ca337a1e48375a83919b1ea16591e070a07388b7364e29"),
             FeeDates::MAINNET,
         ),
     ];
@@ -431,15 +409,10 @@ const fn reth_dev(genesis_hash: B256, by_time: &'static [(u64, &'static str)]) -
     }
 }
 
-const fn op_stack(
-    id: u64,
-    name: &'static str,
-    genesis_hash: Option<B256>,
-    fees: FeeDates,
-) -> KnownChain {
+const fn op_stack(id: u64, name: &'static str, genesis_hash: B256, fees: FeeDates) -> KnownChain {
     KnownChain {
         id,
-        genesis_hash,
+        genesis_hash: Some(genesis_hash),
         name: Some(name),
         family: ChainFamily::OpStack,
         wrapped_native: OP_STACK_WETH,

@@ -59,6 +59,12 @@ impl BlockRange {
         Self::new(self.first.max(other.first), self.last.min(other.last))
     }
 
+    /// The blocks from the first to the last of both ranges.
+    #[must_use]
+    pub fn hull(&self, other: &Self) -> Self {
+        Self::from_to(self.first.min(other.first), self.last.max(other.last))
+    }
+
     /// The blocks that are above `block`.
     pub fn after(&self, block: u64) -> Option<Self> {
         Self::new(self.first.max(block.checked_add(1)?), self.last)

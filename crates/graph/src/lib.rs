@@ -6,7 +6,7 @@
 //! replay, an index or a cluster.
 //!
 //! Modules, each using only those before it: amount, netting, request, timing, graph, disorder, interner, branch_ends,
-//! merged, poisoning, rows, testing, totals, assemble, top_counterparties, merged_edges, plan, scan, transactions,
+//! merged, poisoning, rows, totals, assemble, top_counterparties, merged_edges, plan, scan, transactions, testing,
 //! swaps, expand, build, search, hubs, paths, common_counterparties.
 
 // The request, and how it is read from the source.

@@ -1,7 +1,7 @@
 //! Helpers for the tests of this crate and of those that use it: transfers written as text,
 //! and a [`TransferSource`] that holds them in memory. Not for production.
 
-use crate::{MergedEdge, TransferGraph};
+use crate::{MergedEdge, Nettings, TransferGraph, netting};
 use alloy_primitives::{Address, B256, U256};
 use petgraph::{Graph, algo::dinics};
 use std::{cell::Cell, collections::BTreeMap};
@@ -121,29 +121,28 @@ pub fn transfer(
     to_address: Address,
     value: U256,
 ) -> Transfer {
-    let native = token == "eth";
+    let token_address = (token != "eth").then(|| address(token));
+    let kind = token_address.map(|_| Kind::of_token(&from_address, &to_address));
     Transfer {
         block_timestamp: BlockTime::new(1_600_000_000 + 12 * block_number),
         transaction_index,
-        log_index: (!native).then_some(transaction_index),
+        log_index: token_address.map(|_| transaction_index),
         transaction_hash: Some(hash(block_number, transaction_index)),
-        token_address: (!native).then(|| address(token)),
+        token_address,
         from_address,
         to_address,
         value,
-        token_standard: if native {
-            TokenStandard::Native
-        } else {
-            TokenStandard::Erc20
-        },
-        kind: match () {
-            () if native => Kind::Value,
-            () if from_address.is_zero() => Kind::Mint,
-            () if to_address.is_zero() => Kind::Burn,
-            () => Kind::Transfer,
-        },
+        token_standard: TokenStandard::of_fungible(token_address),
+        kind: kind.unwrap_or(Kind::Value),
         ..txgraph_transfers::testing::transfer(block_number)
     }
+}
+
+/// Nets out each transaction of transfers in total order.
+pub fn nettings(transfers: &[Transfer]) -> Nettings {
+    let transactions = transfers.chunk_by(|a, b| a.transaction() == b.transaction());
+    let netted = transactions.map(|all| (all[0].transaction(), netting(all)));
+    netted.collect()
 }
 
 /// Returns the hash that [`transfer`] gives to a transaction.
@@ -265,48 +264,34 @@ impl TransferSource for MemorySource {
             .map(|blocks| Unavailable::new(blocks, "not in memory"))
             .collect();
         let mut counts = DecodeCounts::default();
-        for range in covered.iter() {
-            let mut first = range.first;
-            while first <= range.last {
-                let last = range
-                    .last
-                    .min(first.saturating_add(self.batch_blocks.max(1) - 1));
-                let blocks = BlockRange { first, last };
-                let all = self.in_range(blocks);
-                let mut transfers: Vec<_> = all
-                    .iter()
-                    .filter(|t| request.filter.matches(t))
-                    .cloned()
-                    .collect();
-                if !request.with_times {
-                    transfers.iter_mut().for_each(|t| t.block_timestamp = None);
-                }
-                if !request.with_hashes {
-                    transfers.iter_mut().for_each(|t| t.transaction_hash = None);
-                }
-                counts.blocks += blocks.blocks();
-                counts.logs += all.len() as u64;
-                counts.transfers += transfers.len() as u64;
-                if sink(Batch { blocks, transfers }).is_break() {
-                    let covered = covered.subtract(
-                        &BlockRange::new(last.saturating_add(1), u64::MAX)
-                            .into_iter()
-                            .collect(),
-                    );
-                    return Ok(ScanReport {
-                        covered,
-                        counts,
-                        ..ScanReport::default()
-                    });
-                }
-                if let Some(left) = self.reorgs.get().checked_sub(1) {
-                    self.reorgs.set(left);
-                    return Err(SourceError::Reorged { block: first });
-                }
-                let Some(next) = last.checked_add(1) else {
-                    break;
-                };
-                first = next;
+        let most = self.batch_blocks.max(1);
+        for blocks in covered.iter().flat_map(|range| range.chunks(most)) {
+            let all = self.in_range(blocks);
+            let mut transfers: Vec<_> = all
+                .iter()
+                .filter(|t| request.filter.matches(t))
+                .cloned()
+                .collect();
+            if !request.with_times {
+                transfers.iter_mut().for_each(|t| t.block_timestamp = None);
+            }
+            if !request.with_hashes {
+                transfers.iter_mut().for_each(|t| t.transaction_hash = None);
+            }
+            counts.blocks += blocks.blocks();
+            counts.logs += all.len() as u64;
+            counts.transfers += transfers.len() as u64;
+            if sink(Batch { blocks, transfers }).is_break() {
+                return Ok(ScanReport {
+                    covered: covered.intersect(&BlockRange::up_to(blocks.last).into()),
+                    counts,
+                    ..ScanReport::default()
+                });
+            }
+            if let Some(left) = self.reorgs.get().checked_sub(1) {
+                self.reorgs.set(left);
+                let block = blocks.first;
+                return Err(SourceError::Reorged { block });
             }
         }
         let scans = if self.unstable { self.scans.get() } else { 0 };

@@ -16,7 +16,7 @@ use alloy_primitives::{B256, U256};
 use txgraph_stored::StoredChunk;
 use txgraph_transfers::{
     BlockRange, BlockTime, Decoder, EIP7708_LOG_ADDRESS, FrameKind, FrameMovement, Gaps, Kind,
-    LogView, Position, ScanRequest, TokenStandard, TransactionView, Transfer, TransferFilter,
+    LogView, Position, ScanRequest, TransactionView, Transfer, TransferFilter,
 };
 
 /// Decodes the rows of a chunk. Sorts `rows` first.
@@ -252,19 +252,15 @@ impl<'r> Assembler<'_, '_, 'r> {
     ) {
         for (sub_index, movement) in (1..).zip(movements) {
             self.offer(Transfer {
-                block_number,
                 block_timestamp,
                 transaction_index,
-                log_index: None,
                 sub_index,
                 transaction_hash,
-                token_address: None,
                 from_address: movement.from,
                 to_address: movement.to,
                 value: movement.value,
-                token_id: None,
-                token_standard: TokenStandard::Native,
                 kind: movement.kind,
+                ..Transfer::first_of(block_number)
             });
         }
     }

@@ -4,14 +4,21 @@ use crate::{
     Error, Family, ImportedFiles, Role, Table, assemble::assemble, file::ImportedFile,
     files::is_op_stack, metadata::Metadata, plan, rows::Rows,
 };
+use std::collections::BTreeSet;
 use txgraph_stored::{StoredBlocks, StoredChunk};
 use txgraph_transfers::{
     BlockRange, BlockRanges, ChainInfo, Kind, ScanRequest, SourceError, SourceFailure, TokenFilter,
     TokenStandard, Transfer,
 };
 
-/// The transfers of a kind, in words.
+// Kinds of transfers, in words.
 const ERC20: &str = "erc20";
+const ERC721: &str = "erc721";
+const ERC1155: &str = "erc1155";
+/// The values of transactions.
+const NATIVE: &str = "native";
+const WITHDRAWAL: &str = "withdrawal";
+const INTERNAL: &str = "internal";
 
 /// The first block of Ethereum with withdrawals (EIP-4895).
 const SHANGHAI: u64 = 17_034_870;
@@ -20,34 +27,13 @@ const SHANGHAI: u64 = 17_034_870;
 #[derive(Debug, Default)]
 pub struct Scratch(Rows);
 
-/// The kinds of transfers that the tables of a source can contain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Contents {
-    erc20: bool,
-    erc721: bool,
-    erc1155: bool,
-    /// The values of transactions.
-    native: bool,
-    withdrawals: bool,
-    internal: bool,
-}
-
 impl ImportedFiles {
-    fn contents(&self) -> Contents {
-        let mut all = Contents::default();
+    /// The kinds of transfers that the tables can contain, in words.
+    fn contents(&self) -> BTreeSet<&'static str> {
         let has_receipts = self.used().any(|(_, file)| file.table() == Table::Receipts);
-        for (_, file) in self.used() {
-            let it = contents_of(file, has_receipts);
-            all = Contents {
-                erc20: all.erc20 || it.erc20,
-                erc721: all.erc721 || it.erc721,
-                erc1155: all.erc1155 || it.erc1155,
-                native: all.native || it.native,
-                withdrawals: all.withdrawals || it.withdrawals,
-                internal: all.internal || it.internal,
-            };
-        }
-        all
+        let all = self.used();
+        all.flat_map(|(_, file)| contents_of(file, has_receipts))
+            .collect()
     }
 
     /// The tables of transfers that txgraph wrote, with what it stated about them.
@@ -64,7 +50,7 @@ impl ImportedFiles {
 
     /// Whether the files contain movements inside of transactions.
     pub fn has_internal(&self) -> bool {
-        self.contents().internal && self.stated().all(Metadata::has_internal)
+        self.contents().contains(INTERNAL) && self.stated().all(Metadata::has_internal)
     }
 
     /// The tables that the files have instead of tables with movements inside of transactions, and
@@ -107,28 +93,16 @@ impl ImportedFiles {
             id => !is_op_stack(id),
         };
         let all = [
-            (ERC20, is_token(TokenStandard::Erc20), contents.erc20),
-            ("erc721", is_token(TokenStandard::Erc721), contents.erc721),
-            (
-                "erc1155",
-                is_token(TokenStandard::Erc1155),
-                contents.erc1155,
-            ),
-            (
-                "native",
-                moved.any(|kind| filter.matches_native(*kind)),
-                contents.native,
-            ),
-            (
-                "withdrawal",
-                filter.needs_withdrawals() && has_validators,
-                contents.withdrawals,
-            ),
+            (ERC20, is_token(TokenStandard::Erc20)),
+            (ERC721, is_token(TokenStandard::Erc721)),
+            (ERC1155, is_token(TokenStandard::Erc1155)),
+            (NATIVE, moved.any(|kind| filter.matches_native(*kind))),
+            (WITHDRAWAL, filter.needs_withdrawals() && has_validators),
         ];
-        let wanted = all.iter().filter(|(_, is_wanted, _)| *is_wanted);
-        let (present, absent): (Vec<_>, Vec<_>) = wanted.partition(|(.., is_there)| *is_there);
-        let names = |all: Vec<&(&'static str, bool, bool)>| all.iter().map(|it| it.0).collect();
-        (names(present), names(absent))
+        let wanted = all.into_iter().filter(|(_, is_wanted)| *is_wanted);
+        wanted
+            .map(|(kind, _)| kind)
+            .partition(|kind| contents.contains(kind))
     }
 }
 
@@ -137,53 +111,26 @@ fn is_native(kind: &Kind) -> bool {
     matches!(kind, Kind::Value | Kind::Internal | Kind::Withdrawal) || kind.is_fee()
 }
 
-fn contents_of(file: &ImportedFile, has_receipts: bool) -> Contents {
-    let none = Contents::default();
+fn contents_of(file: &ImportedFile, has_receipts: bool) -> Vec<&'static str> {
     match file.table() {
-        Table::Logs => Contents {
-            erc20: true,
-            erc721: true,
-            erc1155: true,
-            ..none
-        },
-        Table::Erc20 | Table::Trades => Contents {
-            erc20: true,
-            ..none
-        },
-        Table::Erc721 => Contents {
-            erc721: true,
-            ..none
-        },
-        Table::Traces | Table::NativeTransfers => Contents {
-            native: true,
-            internal: true,
-            ..none
-        },
-        Table::Transactions => Contents {
-            native: file.has(Role::Status) || has_receipts,
-            ..none
-        },
-        Table::Receipts => none,
-        Table::Blocks => Contents {
-            withdrawals: file.has(Role::Withdrawals),
-            ..none
-        },
-        Table::AnyTransfers | Table::Transfers => Contents {
-            erc20: true,
-            erc721: true,
-            erc1155: true,
-            native: true,
-            withdrawals: true,
-            internal: true,
-        },
-        Table::Chosen => Contents {
-            erc20: file.has(Role::Token),
-            erc721: file.has(Role::TokenId),
-            erc1155: file.has(Role::TokenId) && file.has(Role::Value),
-            native: true,
-            withdrawals: true,
-            ..none
-        },
+        Table::Logs => vec![ERC20, ERC721, ERC1155],
+        Table::Erc20 | Table::Trades => vec![ERC20],
+        Table::Erc721 => vec![ERC721],
+        Table::Traces | Table::NativeTransfers => vec![NATIVE, INTERNAL],
+        Table::Transactions if file.has(Role::Status) || has_receipts => vec![NATIVE],
+        Table::Blocks if file.has(Role::Withdrawals) => vec![WITHDRAWAL],
+        Table::Transactions | Table::Blocks | Table::Receipts => Vec::new(),
+        Table::AnyTransfers | Table::Transfers => {
+            vec![ERC20, ERC721, ERC1155, NATIVE, WITHDRAWAL, INTERNAL]
+        }
+        Table::Chosen => {
+            let mut all = vec![NATIVE, WITHDRAWAL];
+            let has_id = file.has(Role::TokenId);
+            all.extend(file.has(Role::Token).then_some(ERC20));
+            all.extend(has_id.then_some(ERC721));
+            all.extend((has_id && file.has(Role::Value)).then_some(ERC1155));
+            all
+        }
     }
 }
 

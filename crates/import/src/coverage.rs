@@ -79,9 +79,7 @@ impl Coverage {
 
 fn join(one: Option<BlockRange>, other: Option<BlockRange>) -> Option<BlockRange> {
     let ranges = one.into_iter().chain(other);
-    ranges.reduce(|one, other| {
-        BlockRange::from_to(one.first.min(other.first), one.last.max(other.last))
-    })
+    ranges.reduce(|one, other| one.hull(&other))
 }
 
 /// Refuses rows outside of the blocks in the name of their file.

@@ -134,13 +134,9 @@ impl Dialect {
     }
 
     /// The columns of a table without rows: all of them, because it lacks nothing.
-    pub(crate) fn all_columns(&self) -> (Vec<String>, Vec<Slot>) {
-        let names = self.columns.iter().flat_map(|it| it.names.first());
+    pub(crate) fn all_columns(&self) -> Vec<Slot> {
         let roles = self.columns.iter().map(|it| it.role);
-        (
-            names.map(|it| (*it).to_owned()).collect(),
-            roles.zip(0..).collect(),
-        )
+        roles.zip(0..).collect()
     }
 
     /// The columns of a file, or the names of those that are missing.

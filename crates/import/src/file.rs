@@ -4,7 +4,7 @@ use crate::{
     Columns, Dialect, Error, Family, Role,
     cell::WrongCell,
     dialect::{Slot, Table, detect},
-    format::{Format, Piece, Row},
+    format::{Format, Piece, Row, wrong_cell},
     metadata::Metadata,
     path_facts::{PathFacts, etl_table, facts},
 };
@@ -25,7 +25,6 @@ pub(crate) struct ImportedFile {
     pub(crate) slots: Vec<Slot>,
     /// A doubt that its bytes raise, in words.
     pub(crate) doubt: Option<String>,
-    header: Vec<String>,
     format: Format,
 }
 
@@ -36,48 +35,29 @@ impl ImportedFile {
         family: Family,
         chosen: Option<&Columns>,
     ) -> Result<Option<Self>, Error> {
-        let Some((mut format, mut header)) = Format::open(path)? else {
+        let Some(mut format) = Format::open(path)? else {
             return Ok(None);
         };
-        if header.is_empty() {
-            let dialect = match chosen {
-                Some(_) => None,
-                None => dialect_of_nothing(path, &format, family)?,
-            };
-            let dialect = dialect.ok_or_else(|| Error::damaged(path, format.lacks()))?;
-            let (header, slots) = dialect.all_columns();
-            return Ok(Some(Self {
-                doubt: None,
-                facts: facts(path),
-                path: path.to_path_buf(),
-                dialect,
-                pieces: Vec::new(),
-                slots,
-                header,
-                format,
-            }));
-        }
-        let (mut dialect, mut slots) = detect(path, &header, family, chosen)?;
-        let float = slots.iter().find(|(role, column)| {
-            matches!(role, Role::Value | Role::TokenId) && header[*column].ends_with("_f64")
-        });
-        if let Some((_, column)) = float {
-            let reason = format!("column {}: {}", header[*column], crate::cell::FLOAT);
-            return Err(Error::damaged(path, reason));
-        }
-        let twice = slots.iter().find(|(_, column)| {
-            let name = &header[*column];
-            header.iter().filter(|other| *other == name).count() > 1
-        });
-        if let Some((_, column)) = twice {
-            let reason = format!("two columns `{}`", header[*column]);
-            return Err(Error::damaged(path, reason));
-        }
-        let known = header.len();
-        let pieces = format.pieces(path, &slots, &mut header)?;
-        if header.len() > known {
-            (dialect, slots) = detect(path, &header, family, chosen)?;
-        }
+        let (dialect, slots, pieces) = match format.header() {
+            [] => {
+                let dialect = match chosen {
+                    Some(_) => None,
+                    None => dialect_of_nothing(path, &format, family)?,
+                };
+                let dialect = dialect.ok_or_else(|| Error::damaged(path, format.lacks()))?;
+                (dialect, dialect.all_columns(), Vec::new())
+            }
+            header => {
+                let (mut dialect, mut slots) = detect(path, header, family, chosen)?;
+                check_columns(path, header, &slots)?;
+                let known = header.len();
+                let pieces = format.pieces(path, &slots)?;
+                if format.header().len() > known {
+                    (dialect, slots) = detect(path, format.header(), family, chosen)?;
+                }
+                (dialect, slots, pieces)
+            }
+        };
         Ok(Some(Self {
             doubt: format.doubt(path)?,
             facts: facts(path),
@@ -85,7 +65,6 @@ impl ImportedFile {
             dialect,
             pieces,
             slots,
-            header,
             format,
         }))
     }
@@ -110,9 +89,7 @@ impl ImportedFile {
     /// The blocks between the lowest and the highest row.
     pub(crate) fn span(&self) -> Option<BlockRange> {
         let pieces = self.pieces.iter().map(|piece| piece.blocks);
-        pieces.reduce(|one, other| {
-            BlockRange::from_to(one.first.min(other.first), one.last.max(other.last))
-        })
+        pieces.reduce(|one, other| one.hull(&other))
     }
 
     pub(crate) fn has(&self, role: Role) -> bool {
@@ -176,13 +153,24 @@ impl ImportedFile {
 
     pub(crate) fn wrong(&self, row: u64, WrongCell { role, problem }: WrongCell) -> Error {
         let column = self.slots.iter().find(|(known, _)| *known == role);
-        Error::Cell {
-            path: self.path.clone(),
-            row: row + 1,
-            column: column.map_or_else(|| role.to_string(), |(_, at)| self.header[*at].clone()),
-            problem: problem.into_owned(),
+        let column = column.map_or(role.as_str(), |(_, at)| self.format.header()[*at].as_str());
+        wrong_cell(&self.path, row, column, problem)
+    }
+}
+
+/// Refuses amounts that are not exact, and columns that are there twice.
+fn check_columns(path: &Path, header: &[String], slots: &[Slot]) -> Result<(), Error> {
+    for (role, column) in slots {
+        let name = &header[*column];
+        if matches!(role, Role::Value | Role::TokenId) && name.ends_with("_f64") {
+            let reason = format_args!("column {name}: {}", crate::cell::FLOAT);
+            return Err(Error::damaged(path, reason));
+        }
+        if header.iter().filter(|other| *other == name).count() > 1 {
+            return Err(Error::damaged(path, format_args!("two columns `{name}`")));
         }
     }
+    Ok(())
 }
 
 /// The table of a file without anything in it, which ethereum-etl and txgraph write if there are no

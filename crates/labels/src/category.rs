@@ -27,125 +27,29 @@ txgraph_base::string_enum! {
     }
 }
 
-/// Parts of words that decide, in the order of [`Category::ALL`].
-const PARTS: [(Category, &[&str]); 9] = [
-    (
-        Category::Sanctioned,
-        &[
-            "sanction",
-            "sanctions",
-            "sanctioned",
-            "ofac",
-            "sdn",
-            "blocked",
-            "blacklist",
-        ],
-    ),
-    (
-        Category::Scam,
-        &[
-            "scam",
-            "scams",
-            "scammer",
-            "phish",
-            "phishing",
-            "hack",
-            "hacks",
-            "hacker",
-            "exploit",
-            "exploiter",
-            "heist",
-            "fraud",
-            "ponzi",
-            "theft",
-            "stolen",
-            "ransomware",
-            "malicious",
-            "perpetrator",
-            "rugpull",
-            "terrorism",
-            "extortion",
-            "sextortion",
-        ],
-    ),
-    (
-        Category::Mixer,
-        &[
-            "mixer", "mixers", "mixing", "tumbler", "tornado", "coinjoin",
-        ],
-    ),
-    (Category::Bridge, &["bridge", "bridges"]),
-    (
-        Category::Dex,
-        &[
-            "dex",
-            "dexes",
-            "pool",
-            "pools",
-            "amm",
-            "swap",
-            "router",
-            "decentralized",
-        ],
-    ),
-    (
-        Category::Exchange,
-        &["exchange", "exchanges", "cex", "centralized", "brokerage"],
-    ),
-    (
-        Category::Defi,
-        &[
-            "defi",
-            "lending",
-            "staking",
-            "yield",
-            "vault",
-            "liquidity",
-            "farming",
-        ],
-    ),
-    (
-        Category::Token,
-        &[
-            "token",
-            "tokens",
-            "stablecoin",
-            "erc20",
-            "erc721",
-            "nft",
-            "coin",
-        ],
-    ),
-    (
-        Category::User,
-        &[
-            "user",
-            "users",
-            "person",
-            "individual",
-            "own",
-            "me",
-            "wallet",
-            "donation",
-        ],
-    ),
+/// Words that decide, in the order of [`Category::ALL`].
+const WORDS: [&str; 9] = [
+    "sanction sanctions sanctioned ofac sdn blocked blacklist",
+    "scam scams scammer phish phishing hack hacks hacker exploit exploiter heist fraud \
+         ponzi theft stolen ransomware malicious perpetrator rugpull terrorism extortion \
+         sextortion",
+    "mixer mixers mixing tumbler tornado coinjoin",
+    "bridge bridges",
+    "dex dexes pool pools amm swap router decentralized",
+    "exchange exchanges cex centralized brokerage",
+    "defi lending staking yield vault liquidity farming",
+    "token tokens stablecoin erc20 erc721 nft coin",
+    "user users person individual own me wallet donation",
 ];
 
 /// Words of file names that say nothing about the category.
-const NEUTRAL: [&str; 12] = [
-    "address",
-    "addresses",
-    "account",
-    "accounts",
-    "label",
-    "labels",
-    "list",
-    "eth",
-    "ethereum",
-    "mainnet",
-    "all",
-    "combined",
-];
+const NEUTRAL: &str =
+    "address addresses account accounts label labels list eth ethereum mainnet all combined";
+
+/// Whether a list of words has this one.
+fn contains(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
 
 /// The words of a text, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
@@ -158,8 +62,9 @@ impl Category {
     /// The kind of a category's word: `Mixing service` is a [`Category::Mixer`].
     pub fn of(word: &str) -> Self {
         let words: Vec<_> = words(word).collect();
-        let has = |parts: &[&str]| words.iter().any(|word| parts.contains(&word.as_str()));
-        let found = PARTS.iter().find(|(_, parts)| has(parts));
+        let has = |list: &str| words.iter().any(|word| contains(list, word));
+        let mut kinds = Self::ALL.iter().zip(WORDS);
+        let found = kinds.find(|(_, list)| has(list));
         found.map_or(Self::Other, |(category, _)| *category)
     }
 
@@ -167,7 +72,7 @@ impl Category {
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         let stem = name.split('.').next().unwrap_or_default();
         let mut kinds = words(stem)
-            .filter(|word| !NEUTRAL.contains(&word.as_str()))
+            .filter(|word| !contains(NEUTRAL, word))
             .map(|word| Self::of(&word));
         let first = kinds.next()?;
         // `own.csv` or `user-labels.csv` says whose labels they are.

@@ -1,7 +1,7 @@
 //! Labels by address.
 
 use crate::{Category, Decoded, Label, LabelSet, Row};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, Keccak256};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -110,6 +110,22 @@ impl Labels {
         &self.warnings
     }
 
+    /// The Keccak-256 of all names and categories with their addresses; `None` without labels. Where
+    /// the files are does not matter.
+    pub fn content_hash(&self) -> Option<B256> {
+        let mut hash = Keccak256::new();
+        for (address, labels) in &*self.by_address {
+            for label in labels.iter() {
+                hash.update(address);
+                for text in [&label.name, &label.category] {
+                    hash.update((text.len() as u64).to_be_bytes());
+                    hash.update(text);
+                }
+            }
+        }
+        (!self.is_empty()).then(|| hash.finalize())
+    }
+
     /// The number of addresses.
     pub fn len(&self) -> usize {
         self.by_address.len()
@@ -154,6 +170,23 @@ mod tests {
         assert_eq!(like("THEIR"), [address]);
         assert_eq!(like("e"), [Address::ZERO, address]);
         assert!(like("theirs2").is_empty());
+    }
+
+    #[test]
+    fn equal_names_have_one_hash() {
+        let hash = |name: &str, category: &str, source: &str| {
+            let mut labels = Labels::default();
+            let label = Label {
+                source: source.into(),
+                ..label(name, category)
+            };
+            labels.add(Address::ZERO, label);
+            labels.content_hash().unwrap()
+        };
+        assert_eq!(hash("a", "b", "x"), hash("a", "b", "y"));
+        let all = [hash("a", "b", ""), hash("ab", "", ""), hash("", "ab", "")];
+        assert_eq!(BTreeSet::from(all).len(), 3);
+        assert_eq!(Labels::default().content_hash(), None);
     }
 
     #[test]

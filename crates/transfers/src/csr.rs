@@ -12,6 +12,12 @@ pub struct Csr {
     items: Vec<u32>,
 }
 
+impl Default for Csr {
+    fn default() -> Self {
+        Self::group(0, std::iter::empty)
+    }
+}
+
 impl Csr {
     /// Groups (key, item) pairs, of which there are fewer than 2^32. `pairs` is called
     /// twice and must give the same pairs; keys are below `keys`.

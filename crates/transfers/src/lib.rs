@@ -8,7 +8,7 @@
 //! `decode` decode logs. `source` and `indexable` are the interfaces of sources.
 //!
 //! Modules, each using only those before it: amounts, csr, events, gaps, log, malformed, address_prefilter, time,
-//! decoder_input, counts, transfer, amount_flows, fields, filter, frames, testing, participation, queried_names, wrap, decode,
+//! decoder_input, counts, transfer, amount_flows, fields, filter, frames, participation, queried_names, wrap, testing, decode,
 //! source, indexable.
 
 mod address_prefilter;
@@ -26,8 +26,6 @@ mod gaps;
 mod indexable;
 mod log;
 mod malformed;
-#[cfg(test)]
-mod naive;
 mod participation;
 mod queried_names;
 mod source;

@@ -57,6 +57,26 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// The value of the first transaction of a block: 0 wei between zero addresses, without time and
+    /// hash. Others set fields with `..`.
+    pub const fn first_of(block_number: u64) -> Self {
+        Self {
+            block_number,
+            block_timestamp: None,
+            transaction_index: 0,
+            log_index: None,
+            sub_index: 0,
+            transaction_hash: None,
+            token_address: None,
+            from_address: Address::ZERO,
+            to_address: Address::ZERO,
+            value: U256::ZERO,
+            token_id: None,
+            token_standard: TokenStandard::Native,
+            kind: Kind::Value,
+        }
+    }
+
     /// The position of the transfer, its key in the total order.
     pub fn position(&self) -> Position {
         Position {

@@ -139,10 +139,8 @@ impl<T: Clone, R> TaskQueue<T, R> {
 
     /// Removes the first task if it is done.
     pub fn take_head(&mut self) -> Option<(T, R)> {
-        if !matches!(self.head(), QueueHead::Done(_)) {
-            return None;
-        }
-        match self.slots.pop_front()? {
+        let is_done = |slot: &mut Slot<T, R>| matches!(slot.state, State::Done(_));
+        match self.slots.pop_front_if(is_done)? {
             Slot {
                 task,
                 state: State::Done(result),

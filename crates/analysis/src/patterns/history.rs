@@ -9,7 +9,7 @@ use txgraph_graph::{Csr, Interner, SearchError};
 use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
 
 /// All transfers. Numbers of transfers ascend in the order of the chain.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct History {
     pub(super) addresses: Interner<Address>,
     assets: Interner<Option<Address>>,
@@ -26,23 +26,6 @@ pub(super) struct History {
     /// Whether nothing was added since it was sorted.
     is_sorted: bool,
     pub(super) transfers: u64,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self {
-            addresses: Interner::default(),
-            assets: Interner::default(),
-            accounts: Interner::default(),
-            movements: Vec::new(),
-            by_account: Csr::group(0, std::iter::empty),
-            is_zero: Vec::new(),
-            is_hub: Vec::new(),
-            trades: Vec::new(),
-            is_sorted: false,
-            transfers: 0,
-        }
-    }
 }
 
 impl History {
@@ -293,18 +276,15 @@ pub(super) fn transfer(
     value: U256,
 ) -> Transfer {
     Transfer {
-        block_number: position.block,
-        block_timestamp: None,
         transaction_index: position.tx,
         log_index: position.log,
         sub_index: position.sub,
-        transaction_hash: None,
         token_address,
         from_address,
         to_address,
         value,
-        token_id: None,
         token_standard: TokenStandard::of_fungible(token_address),
         kind,
+        ..Transfer::first_of(position.block)
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::oracle::some_transfers;
 use proptest::prelude::*;
 use std::{collections::BTreeSet, convert::Infallible};
-use txgraph_graph::{SearchRequest, VertexId, netting, search, testing, testing::MemorySource};
+use txgraph_graph::{SearchRequest, VertexId, search, testing, testing::MemorySource};
 use txgraph_transfers::{Direction, Transfer};
 
 fn graph(transfers: &[Transfer], roots: &[&str], hops: u32) -> TransferGraph {
@@ -165,10 +165,7 @@ fn tokens_are_not_mixed() {
 fn mass_goes_through_a_swap_and_not_into_the_pool() {
     let text = "r>a:10@T | a>p:10@T p>a:30@U | p>z:500@T p>z:500@U | a>b:30@U";
     let transfers = testing::transactions(text);
-    let nettings = transfers
-        .chunk_by(|a, b| a.transaction() == b.transaction())
-        .map(|all| (all[0].transaction(), netting(all)))
-        .collect();
+    let nettings = testing::nettings(&transfers);
     let graph = graph(&transfers, &["r"], 4);
     let plain = ranked(&graph, &Nettings::new(), FINE);
     assert!(scores(&plain).contains_key("z") && !scores(&plain).contains_key("b"));
@@ -184,10 +181,7 @@ fn mass_goes_through_a_swap_and_not_into_the_pool() {
 #[test]
 fn mass_is_divided_among_those_who_get_what_is_swapped() {
     let transfers = testing::transactions("r>a:20@T | a>p:20@T p>b:15@U p>c:5@U | p>z:500@T");
-    let nettings = transfers
-        .chunk_by(|a, b| a.transaction() == b.transaction())
-        .map(|all| (all[0].transaction(), netting(all)))
-        .collect();
+    let nettings = testing::nettings(&transfers);
     let settings = RankSettings { beta: 1.0, ..FINE };
     let through = ranked(&graph(&transfers, &["r"], 4), &nettings, settings);
     let found = scores(&through);

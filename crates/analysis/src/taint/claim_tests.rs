@@ -1,6 +1,9 @@
 //! Claims against a twin in which every user of a contract has an account of its own there.
 
-use super::{tests::shown, *};
+use super::{
+    tests::{follow, shown},
+    *,
+};
 use proptest::prelude::*;
 use txgraph_graph::testing;
 use txgraph_transfers::{ChangedSlot, FlowEnd};
@@ -98,11 +101,10 @@ fn run(method: TaintMethod, transfers: &[Transfer], flows: BTreeMap<Place, Amoun
         let is_user = USERS.contains(&&*testing::name(address));
         Some(U256::from(if is_user { 3 } else { 0 }))
     };
-    let mut tracker = TaintTracker::new(method, end, opening).with_flows(flows);
-    for transfer in transfers {
-        tracker.add(transfer);
-    }
-    tracker.finish()
+    follow(
+        TaintTracker::new(method, end, opening).with_flows(flows),
+        transfers,
+    )
 }
 
 /// Transactions with amounts that are multiples of `unit`.
@@ -196,26 +198,10 @@ fn slot(number: u64, before: u64, after: u64) -> ChangedSlot {
     }
 }
 
-/// The example of docs/taint.md.
-#[test]
-fn a_withdrawal_of_another_user_is_not_tainted() {
-    // `r` pays `b`, who deposits. Carol (`c`) and `b` withdraw.
-    let text = "x>v:90 | r>b:10 | b>v:10 | v>c:50 | v>b:10";
-    let transfers = testing::transactions(text);
-    let steps = [
-        (2, slot(1, 0, 10), (moved(&transfers, 2), FlowEnd::Slot(0))),
-        (3, slot(2, 90, 40), (FlowEnd::Slot(0), moved(&transfers, 3))),
-        (4, slot(1, 10, 0), (FlowEnd::Slot(0), moved(&transfers, 4))),
-    ];
-    let ends = |method, flows| {
-        let end =
-            |address: &Address| (*address == testing::address("r")).then_some(TaintEnd::Returned);
-        let mut tracker = TaintTracker::new(method, end, |_, _| Some(U256::ZERO)).with_flows(flows);
-        for transfer in &transfers {
-            tracker.add(transfer);
-        }
-        shown(&tracker.finish()).1
-    };
+/// The flows of transactions that change one slot each.
+fn flows<const N: usize>(
+    steps: [(u32, ChangedSlot, (FlowEnd, FlowEnd)); N],
+) -> BTreeMap<Place, AmountFlows> {
     let flows = steps.map(|(transaction, slot, flow)| {
         let flows = AmountFlows {
             writes: vec![slot],
@@ -223,7 +209,33 @@ fn a_withdrawal_of_another_user_is_not_tainted() {
         };
         ((100, transaction), flows)
     });
-    assert_eq!(ends(TaintMethod::Execution, flows.into()), ["b:10 held"]);
+    flows.into()
+}
+
+/// Follows transfers from `r`. No address has tokens before.
+fn followed(
+    method: TaintMethod,
+    transfers: &[Transfer],
+    flows: BTreeMap<Place, AmountFlows>,
+) -> Taint {
+    let end = |address: &Address| (*address == testing::address("r")).then_some(TaintEnd::Returned);
+    let tracker = TaintTracker::new(method, end, |_, _| Some(U256::ZERO));
+    follow(tracker.with_flows(flows), transfers)
+}
+
+/// The example of docs/taint.md.
+#[test]
+fn a_withdrawal_of_another_user_is_not_tainted() {
+    // `r` pays `b`, who deposits. Carol (`c`) and `b` withdraw.
+    let text = "x>v:90 | r>b:10 | b>v:10 | v>c:50 | v>b:10";
+    let transfers = testing::transactions(text);
+    let flows = flows([
+        (2, slot(1, 0, 10), (moved(&transfers, 2), FlowEnd::Slot(0))),
+        (3, slot(2, 90, 40), (FlowEnd::Slot(0), moved(&transfers, 3))),
+        (4, slot(1, 10, 0), (FlowEnd::Slot(0), moved(&transfers, 4))),
+    ]);
+    let ends = |method, flows| shown(&followed(method, &transfers, flows)).1;
+    assert_eq!(ends(TaintMethod::Execution, flows), ["b:10 held"]);
     assert_eq!(
         ends(TaintMethod::Haircut, BTreeMap::new()),
         ["c:5 held", "v:4 held", "b:1 held"]
@@ -234,28 +246,12 @@ fn a_withdrawal_of_another_user_is_not_tainted() {
 fn shares_of_a_vault_are_paid_out_with_what_they_are_worth() {
     // `a` and `x` pay 10 each for 100 shares each. The vault earns 10, and `a` takes 15 for its shares.
     let transfers = testing::transactions("r>a:10 | a>v:10 | x>v:10 | y>v:10 | v>a:15");
-    let flows = [
+    let flows = flows([
         (1, slot(1, 0, 100), (moved(&transfers, 1), FlowEnd::Slot(0))),
         (2, slot(2, 0, 100), (moved(&transfers, 2), FlowEnd::Slot(0))),
         (4, slot(1, 100, 0), (FlowEnd::Slot(0), moved(&transfers, 4))),
-    ];
-    let flows = flows.into_iter().map(|(transaction, slot, flow)| {
-        let flows = AmountFlows {
-            writes: vec![slot],
-            flows: vec![flow],
-        };
-        ((100, transaction), flows)
-    });
-    let mut tracker = TaintTracker::new(
-        TaintMethod::Execution,
-        |address| (*address == testing::address("r")).then_some(TaintEnd::Returned),
-        |_, _| Some(U256::ZERO),
-    )
-    .with_flows(flows.collect());
-    for transfer in &transfers {
-        tracker.add(transfer);
-    }
-    let taint = tracker.finish();
+    ]);
+    let taint = followed(TaintMethod::Execution, &transfers, flows);
     // All shares of `a` are tainted, but no more than the 10 that came can leave.
     assert_eq!(shown(&taint).0, ["r>a:10/1 1", "a>v:10/1 2", "v>a:10/1 3"]);
     assert_eq!(shown(&taint).1, ["a:10 held"]);
@@ -299,16 +295,8 @@ fn what_is_split_adds_up() {
             .flows
             .extend([2, 3].map(|from| (moved(&transfers, from), to)));
     }
-    let mut tracker = TaintTracker::new(
-        TaintMethod::Execution,
-        |address| (*address == testing::address("r")).then_some(TaintEnd::Returned),
-        |_, _| Some(U256::ZERO),
-    )
-    .with_flows(BTreeMap::from([((100, 2), flows)]));
-    for transfer in &transfers {
-        tracker.add(transfer);
-    }
-    let taint = tracker.finish();
+    let flows = BTreeMap::from([((100, 2), flows)]);
+    let taint = followed(TaintMethod::Execution, &transfers, flows);
     assert_eq!(taint.beyond_slots, 0);
     assert_eq!(taint.ends.len(), 7);
     assert!(
@@ -323,21 +311,9 @@ fn what_is_split_adds_up() {
 fn a_payment_beyond_the_slots_takes_of_all() {
     // The slot of `x` has 10, but the contract lost what is not tainted.
     let transfers = testing::transactions("x>v:10 | r>v:10 | v>y:10 | v>x:10");
-    let flows = BTreeMap::from([
-        (
-            (100, 1),
-            AmountFlows {
-                writes: vec![slot(1, 0, 10)],
-                flows: vec![(moved(&transfers, 1), FlowEnd::Slot(0))],
-            },
-        ),
-        (
-            (100, 3),
-            AmountFlows {
-                writes: vec![slot(2, 10, 0)],
-                flows: vec![(FlowEnd::Slot(0), moved(&transfers, 3))],
-            },
-        ),
+    let flows = flows([
+        (1, slot(1, 0, 10), (moved(&transfers, 1), FlowEnd::Slot(0))),
+        (3, slot(2, 10, 0), (FlowEnd::Slot(0), moved(&transfers, 3))),
     ]);
     let taint = run(TaintMethod::Execution, &transfers, flows);
     // Half of what left unexplained is tainted; the rest of it pays what lacks.

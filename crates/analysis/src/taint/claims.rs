@@ -8,26 +8,35 @@ use super::{
     Part, Place, TaintMethod, Token,
     account_lots::{AccountLots, share},
 };
-use alloy_primitives::{Address, U256};
+use crate::serial::decimal;
+use alloy_primitives::{Address, B256, U256};
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{AmountSum, widen};
 use txgraph_transfers::{AmountFlows, ChangedSlot, FlowEnd, Position, Transfer};
 
 /// A storage slot whose value came from tainted tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaintedSlot {
     /// The contract.
     pub contract: Address,
     /// The slot.
+    #[serde(serialize_with = "word")]
     pub slot: U256,
     /// The key of its mapping, if it is an address.
     pub key: Option<Address>,
     /// The token that was paid for it; absent for the native coin.
     pub token_address: Option<Address>,
     /// The value of the slot, in units of the contract.
+    #[serde(serialize_with = "decimal")]
     pub value: U256,
     /// The tainted part of the value.
+    #[serde(serialize_with = "decimal")]
     pub tainted: AmountSum,
+}
+
+fn word<S: Serializer>(slot: &U256, out: S) -> Result<S::Ok, S::Error> {
+    B256::from(*slot).serialize(out)
 }
 
 /// The value of a slot, by source.

@@ -1,10 +1,13 @@
 //! Taint through swaps.
 
-use super::{tests::shown, *};
+use super::{
+    tests::{exact_methods, follow, shown},
+    *,
+};
 use crate::MeasureResult;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use txgraph_graph::{netting, testing};
+use txgraph_graph::testing;
 
 fn end(address: &Address) -> Option<TaintEnd> {
     match testing::name(*address).as_str() {
@@ -14,27 +17,17 @@ fn end(address: &Address) -> Option<TaintEnd> {
     }
 }
 
-fn nettings(transfers: &[Transfer]) -> Nettings {
-    transfers
-        .chunk_by(|a, b| a.transaction() == b.transaction())
-        .map(|all| (all[0].transaction(), netting(all)))
-        .collect()
+fn tracker(method: TaintMethod) -> TaintTracker<'static> {
+    TaintTracker::new(method, end, |_, _| Some(U256::ZERO))
 }
 
 fn run(method: TaintMethod, transfers: &[Transfer], tokens: TokenFilter) -> Taint {
-    let mut tracker = TaintTracker::new(method, end, |_, _| Some(U256::ZERO))
-        .with_swaps(nettings(transfers), tokens);
-    for transfer in transfers {
-        tracker.add(transfer);
-    }
-    tracker.finish()
+    let tracker = tracker(method).with_swaps(testing::nettings(transfers), tokens);
+    follow(tracker, transfers)
 }
 
 fn only_t() -> TokenFilter {
-    TokenFilter::Only {
-        tokens: [testing::address("T")].into_iter().collect(),
-        native: false,
-    }
+    TokenFilter::only([testing::address("T")])
 }
 
 fn check(method: TaintMethod, text: &str, rows: &[&str], ends: &[&str]) -> Taint {
@@ -89,13 +82,9 @@ fn what_is_got_is_tainted_as_what_was_given() {
 /// Lists the swaps of tokens that are not followed into what was got.
 fn listed(method: TaintMethod, text: &str) -> Taint {
     let transfers = testing::transactions(text);
-    let mut tracker = TaintTracker::new(method, end, |_, _| Some(U256::ZERO));
-    for transfer in &transfers {
-        tracker.add(transfer);
-    }
-    let mut found = tracker.finish();
+    let mut found = follow(tracker(method), &transfers);
     let amounts = shown(&found);
-    found.list_swaps(&nettings(&transfers));
+    found.list_swaps(&testing::nettings(&transfers));
     assert_eq!(shown(&found), amounts, "amounts stay the same");
     assert!(!found.follows_swaps);
     found
@@ -309,9 +298,7 @@ proptest! {
     #[test]
     fn nothing_is_lost_in_swaps(
         transfers in some_transactions(),
-        method in prop::sample::select(vec![
-            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
-        ]),
+        method in exact_methods(),
         tokens in prop::sample::select(vec![TokenFilter::All, only_t()]),
     ) {
         let found = run(method, &transfers, tokens);
@@ -391,11 +378,8 @@ proptest! {
             transfer.log_index = Some(index);
         }
         let with = run(method, &transfers, TokenFilter::All);
-        let mut without = TaintTracker::new(method, end, |_, _| Some(U256::ZERO));
-        for transfer in &transfers {
-            without.add(transfer);
-        }
-        let without = Taint { follows_swaps: true, ..without.finish() };
+        let without = follow(tracker(method), &transfers);
+        let without = Taint { follows_swaps: true, ..without };
         prop_assert_eq!(with, without);
     }
 }

@@ -1,6 +1,6 @@
 //! Taint as tables, and as JSON.
 
-use super::{Taint, TaintMethod, TaintRow, TaintRule, TaintSink, TaintedSlot, TaintedSwap};
+use super::{Taint, TaintMethod, TaintSink, TaintedSwap};
 use crate::{
     ColumnType, MeasureResult, Table, ratio::share, table::transaction_name,
     transfer_json::TransferJson,
@@ -233,17 +233,6 @@ impl MeasureResult for Taint {
     }
 }
 
-/// A row of the ledger in JSON.
-#[derive(Serialize)]
-struct RowJson<'a> {
-    #[serde(flatten)]
-    transfer: TransferJson<'a>,
-    source: usize,
-    amount: String,
-    hop: u32,
-    rule: TaintRule,
-}
-
 /// A swap in JSON.
 #[derive(Serialize)]
 struct SwapJson {
@@ -278,17 +267,6 @@ impl SwapJson {
     }
 }
 
-/// A storage slot in JSON.
-#[derive(Serialize)]
-struct SlotJson {
-    contract: Address,
-    slot: B256,
-    key: Option<Address>,
-    token_address: Option<Address>,
-    value: String,
-    tainted: String,
-}
-
 #[derive(Serialize)]
 struct EndJson<'a> {
     #[serde(flatten)]
@@ -296,35 +274,9 @@ struct EndJson<'a> {
     share: Option<f64>,
 }
 
-impl From<&TaintedSlot> for SlotJson {
-    fn from(it: &TaintedSlot) -> Self {
-        Self {
-            contract: it.contract,
-            slot: it.slot.into(),
-            key: it.key,
-            token_address: it.token_address,
-            value: it.value.to_string(),
-            tainted: it.tainted.to_string(),
-        }
-    }
-}
-
-impl<'a> From<&'a TaintRow> for RowJson<'a> {
-    fn from(row: &'a TaintRow) -> Self {
-        Self {
-            transfer: TransferJson(&row.transfer),
-            source: row.source + 1,
-            amount: row.amount.to_string(),
-            hop: row.hop,
-            rule: row.rule,
-        }
-    }
-}
-
 impl Serialize for Taint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sources: Vec<_> = self.sources.iter().map(TransferJson).collect();
-        let ledger: Vec<RowJson<'_>> = self.rows.iter().map(Into::into).collect();
         let mut json = serializer.serialize_struct("Taint", 10)?;
         json.serialize_field("method", &self.method)?;
         json.serialize_field("unexplained", &self.unexplained)?;
@@ -335,7 +287,7 @@ impl Serialize for Taint {
         let ends = self.shares().map(|(end, share)| EndJson { end, share });
         json.serialize_field("ends", &ends.collect::<Vec<_>>())?;
         json.serialize_field("sources", &sources)?;
-        json.serialize_field("ledger", &ledger)?;
+        json.serialize_field("ledger", &self.rows)?;
         let hashes = self.hashes();
         let swaps = self.swaps.iter();
         let swaps = swaps.map(|it| SwapJson::new(it, hashes.get(&it.place()).copied()));
@@ -343,8 +295,7 @@ impl Serialize for Taint {
         json.serialize_field("swaps", &swaps)?;
         if self.method == TaintMethod::Execution {
             json.serialize_field("beyond_slots", &self.beyond_slots)?;
-            let slots: Vec<SlotJson> = self.slots.iter().map(Into::into).collect();
-            json.serialize_field("slots", &slots)?;
+            json.serialize_field("slots", &self.slots)?;
         }
         json.end()
     }

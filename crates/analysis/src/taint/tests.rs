@@ -16,7 +16,12 @@ fn run(method: TaintMethod, transfers: &[Transfer], roots: &[&str], opening: Opt
         ends.insert(testing::address(root), TaintEnd::Returned);
     }
     let end = |address: &Address| ends.get(address).copied();
-    let mut tracker = TaintTracker::new(method, end, |_, _| opening.map(U256::from));
+    let tracker = TaintTracker::new(method, end, |_, _| opening.map(U256::from));
+    follow(tracker, transfers)
+}
+
+/// Follows all transfers.
+pub(super) fn follow(mut tracker: TaintTracker<'_>, transfers: &[Transfer]) -> Taint {
     for transfer in transfers {
         tracker.add(transfer);
     }
@@ -49,25 +54,11 @@ const MIXED: &str = "x>a:10 r>a:5 x>a:10 a>b:12";
 fn the_rules_differ_in_what_leaves_first() {
     use TaintMethod::{Fifo, Haircut, Lifo, Poison};
     let source = "r>a:5/1 1";
-    check(
-        Fifo,
-        MIXED,
-        &[source, "a>b:2/1 2"],
-        &["a:3 held", "b:2 held"],
-    );
-    check(
-        Lifo,
-        MIXED,
-        &[source, "a>b:2/1 2"],
-        &["a:3 held", "b:2 held"],
-    );
-    // 12 of 25: 2.4 of the 5.
-    check(
-        Haircut,
-        MIXED,
-        &[source, "a>b:2/1 2"],
-        &["a:3 held", "b:2 held"],
-    );
+    let (rows, ends) = ([source, "a>b:2/1 2"], ["a:3 held", "b:2 held"]);
+    // By a haircut, 12 of 25: 2.4 of the 5.
+    for method in [Fifo, Lifo, Haircut] {
+        check(method, MIXED, &rows, &ends);
+    }
     check(
         Poison,
         MIXED,
@@ -75,12 +66,7 @@ fn the_rules_differ_in_what_leaves_first() {
         &["b:12 held", "a:5 held"],
     );
     let text = "x>a:10 r>a:5 a>b:12";
-    check(
-        Fifo,
-        text,
-        &[source, "a>b:2/1 2"],
-        &["a:3 held", "b:2 held"],
-    );
+    check(Fifo, text, &rows, &ends);
     check(Lifo, text, &[source, "a>b:5/1 2"], &["b:5 held"]);
     check(
         Haircut,
@@ -265,6 +251,11 @@ fn haircut(units: &mut Vec<Unit>, count: usize) -> Vec<Unit> {
     leaving
 }
 
+/// The methods whose amounts add up.
+pub(super) fn exact_methods() -> impl Strategy<Value = TaintMethod> {
+    prop::sample::select(&[TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut])
+}
+
 /// Few addresses and small amounts, so that much is tainted.
 fn small_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     let address = || prop::sample::select(vec!["0", "a", "b", "c", "d", "f"]);
@@ -288,9 +279,7 @@ proptest! {
     #[test]
     fn traces_equal_those_of_single_units(
         transfers in small_transfers(),
-        method in prop::sample::select(vec![
-            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
-        ]),
+        method in exact_methods(),
     ) {
         let taint = run(method, &transfers, &["a"], Some(OPENING));
         let mut twin = Twin::default();
@@ -317,9 +306,7 @@ proptest! {
     #[test]
     fn nothing_is_lost(
         transfers in oracle::some_transfers(),
-        method in prop::sample::select(vec![
-            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
-        ]),
+        method in exact_methods(),
     ) {
         let taint = run(method, &transfers, &["a", "b"], None);
         let sources: AmountSum = taint.sources.iter().map(|source| widen(source.value)).sum();
@@ -333,9 +320,7 @@ proptest! {
     #[test]
     fn poison_contains_the_others(
         transfers in small_transfers(),
-        method in prop::sample::select(vec![
-            TaintMethod::Fifo, TaintMethod::Lifo, TaintMethod::Haircut,
-        ]),
+        method in exact_methods(),
     ) {
         let poison = run(TaintMethod::Poison, &transfers, &["a"], Some(OPENING));
         let poisoned: BTreeMap<_, _> = poison.rows.iter()

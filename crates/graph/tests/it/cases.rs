@@ -1,8 +1,9 @@
 //! Cases by hand: transfers and requests, with expected vertices, edges and limits as text.
 
-use txgraph_graph::{Expansion, LimitHit, SearchRequest, TransferGraph, search, testing};
+use crate::search_both;
+use txgraph_graph::{Expansion, LimitHit, SearchRequest, TransferGraph, testing};
 use txgraph_labels::Label;
-use txgraph_transfers::Direction::{self, Both, In, Out};
+use txgraph_transfers::Direction::{self, Both, Out};
 
 /// Changes a request.
 type Change<'a> = &'a dyn Fn(&mut SearchRequest);
@@ -38,8 +39,8 @@ fn show(graph: &TransferGraph) -> String {
     both.join(" ")
 }
 
-/// Searches in one pass and with a scan per hop.
-fn search_both(
+/// Searches from these roots.
+fn ask(
     transfers: &str,
     roots: &str,
     hops: Option<u32>,
@@ -51,207 +52,115 @@ fn search_both(
     let mut request = SearchRequest::new(roots, source.available.clone());
     (request.hops, request.direction) = (hops, direction);
     change(&mut request);
-    let graph = search(&source, &request).expect("a graph");
-    request.memory_bytes_max = 0;
-    let by_hop = search(&source, &request).expect("a graph");
-    assert_eq!(
-        super::content(&graph),
-        super::content(&by_hop),
-        "{transfers}"
-    );
+    search_both(&source, &request)
+}
+
+/// Answers a case, `transfers | roots | hops direction | graph`, and compares the graph.
+fn answer(case: &str, change: Change<'_>) -> TransferGraph {
+    let parts: Vec<_> = case.split(" | ").collect();
+    let [transfers, roots, walk, expected] = parts[..] else {
+        panic!("{case}")
+    };
+    let (hops, direction) = walk.split_once(' ').unwrap();
+    let hops = (hops != "all").then(|| hops.parse().unwrap());
+    let graph = ask(transfers, roots, hops, direction.parse().unwrap(), change);
+    assert_eq!(show(&graph), expected, "{case}");
     graph
 }
 
-fn check(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, expected: &str) {
-    let graph = search_both(transfers, roots, hops, direction, UNCHANGED);
-    assert_eq!(
-        show(&graph),
-        expected,
-        "{transfers} from {roots}, {hops:?} hops {direction:?}"
-    );
-    assert_eq!(graph.limits, []);
+fn check(cases: &[&str]) {
+    for case in cases {
+        assert_eq!(answer(case, UNCHANGED).limits, [], "{case}");
+    }
 }
 
 fn limited(transfers: &str, change: Change<'_>, expected: &str, limits: &[LimitHit]) {
-    let graph = search_both(transfers, "a", None, Out, change);
+    let graph = ask(transfers, "a", None, Out, change);
     assert_eq!(show(&graph), expected, "{transfers}");
     assert_eq!(graph.limits, limits, "{transfers}");
 }
 
 #[test]
 fn hops_are_expansions() {
-    let chain = "a>b>c>d>e";
-    check(chain, "a", Some(0), Out, "a0. /");
-    check(chain, "a", Some(1), Out, "a0 b1. / a>b:1");
-    check(chain, "a", Some(2), Out, "a0 b1 c2. / a>b:1 b>c:2");
-    check(
-        chain,
-        "a",
-        None,
-        Out,
-        "a0 b1 c2 d3 e4 / a>b:1 b>c:2 c>d:3 d>e:4",
-    );
-    check(
-        chain,
-        "a",
-        Some(9),
-        Out,
-        "a0 b1 c2 d3 e4 / a>b:1 b>c:2 c>d:3 d>e:4",
-    );
-    check(chain, "z", None, Both, "z0 /");
+    check(&[
+        "a>b>c>d>e | a | 0 out | a0. /",
+        "a>b>c>d>e | a | 1 out | a0 b1. / a>b:1",
+        "a>b>c>d>e | a | 2 out | a0 b1 c2. / a>b:1 b>c:2",
+        "a>b>c>d>e | a | all out | a0 b1 c2 d3 e4 / a>b:1 b>c:2 c>d:3 d>e:4",
+        "a>b>c>d>e | a | 9 out | a0 b1 c2 d3 e4 / a>b:1 b>c:2 c>d:3 d>e:4",
+        "a>b>c>d>e | z | all both | z0 /",
+    ]);
 }
 
 #[test]
 fn directions_are_followed() {
-    check("a>b>c>d", "c", None, In, "c0 b1 a2 / a>b:2 b>c:1");
-    check("a>b>c>d", "c", Some(1), In, "c0 b1. / b>c:1");
-    check("a>b>c>d", "c", Some(1), Both, "c0 b1. d1. / b>c:1 c>d:1");
-    check(
-        "a>b>c>d",
-        "c",
-        None,
-        Both,
-        "c0 b1 d1 a2 / a>b:2 b>c:1 c>d:1",
-    );
-    check("b>a c>a b>d", "a", Some(1), Out, "a0 /");
+    check(&[
+        "a>b>c>d | c | all in | c0 b1 a2 / a>b:2 b>c:1",
+        "a>b>c>d | c | 1 in | c0 b1. / b>c:1",
+        "a>b>c>d | c | 1 both | c0 b1. d1. / b>c:1 c>d:1",
+        "a>b>c>d | c | all both | c0 b1 d1 a2 / a>b:2 b>c:1 c>d:1",
+        "b>a c>a b>d | a | 1 out | a0 /",
+    ]);
 }
 
 #[test]
 fn several_roots_are_all_hop_0() {
-    check(
-        "a>b>c>d c>b",
-        "c a c",
-        Some(1),
-        Out,
-        "a0 c0 b1. d1. / a>b:1 c>d:1 c>b:1",
-    );
-    check("a>b>c", "a b", None, Out, "a0 b0 c1 / a>b:1 b>c:1");
+    check(&[
+        "a>b>c>d c>b | c a c | 1 out | a0 c0 b1. d1. / a>b:1 c>d:1 c>b:1",
+        "a>b>c | a b | all out | a0 b0 c1 / a>b:1 b>c:1",
+    ]);
 }
 
 #[test]
 fn edges_to_known_vertices_and_parallel_ones_stay() {
-    check(
-        "a>b a>b b>a b>b a>a",
-        "a",
-        Some(1),
-        Out,
-        "a0 b1. / a>b:1 a>b:1 a>a:1",
-    );
-    check(
-        "a>b a>b b>a b>b a>a",
-        "a",
-        Some(2),
-        Out,
-        "a0 b1 / a>b:1 a>b:1 b>a:2 b>b:2 a>a:1",
-    );
-    check(
-        "a>b b>a b>b",
-        "a",
-        Some(2),
-        Both,
-        "a0 b1 / a>b:1 b>a:1 b>b:2",
-    );
-    // No transfers between two vertices of the last hop, which are not expanded.
-    check(
-        "a>b a>c b>c",
-        "a",
-        Some(1),
-        Both,
-        "a0 b1. c1. / a>b:1 a>c:1",
-    );
+    check(&[
+        "a>b a>b b>a b>b a>a | a | 1 out | a0 b1. / a>b:1 a>b:1 a>a:1",
+        "a>b a>b b>a b>b a>a | a | 2 out | a0 b1 / a>b:1 a>b:1 b>a:2 b>b:2 a>a:1",
+        "a>b b>a b>b | a | 2 both | a0 b1 / a>b:1 b>a:1 b>b:2",
+        // No transfers between two vertices of the last hop, which are not expanded.
+        "a>b a>c b>c | a | 1 both | a0 b1. c1. / a>b:1 a>c:1",
+    ]);
 }
 
 #[test]
 fn order_of_transfers_matters_only_with_time() {
-    check(
-        "c>d b>c a>b",
-        "a",
-        None,
-        Out,
-        "a0 b1 c2 d3 / c>d:3 b>c:2 a>b:1",
-    );
+    check(&["c>d b>c a>b | a | all out | a0 b1 c2 d3 / c>d:3 b>c:2 a>b:1"]);
 }
 
-fn timed(transfers: &str, roots: &str, hops: Option<u32>, direction: Direction, expected: &str) {
-    let graph = search_both(transfers, roots, hops, direction, &|request| {
-        request.time_respecting = true
-    });
-    assert_eq!(
-        show(&graph),
-        expected,
-        "{transfers} from {roots}, {hops:?} hops {direction:?}"
-    );
+fn timed(cases: &[&str]) {
+    for case in cases {
+        answer(case, &|request| request.time_respecting = true);
+    }
 }
 
 #[test]
 fn time_is_respected() {
-    timed("b>c a>b b>d", "a", None, Out, "a0 b1 d2 / a>b:1 b>d:2");
-    timed(
-        "a>b c>b b>d",
-        "d",
-        None,
-        In,
-        "d0 b1 a2 c2 / a>b:2 c>b:2 b>d:1",
-    );
-    timed("b>d a>b", "d", None, In, "d0 b1 / b>d:1");
-    timed(
-        "b>d a>b c>b b>d",
-        "d",
-        None,
-        In,
-        "d0 b1 a2 c2 / b>d:1 a>b:2 c>b:2 b>d:1",
-    );
-    // From a root every transfer can be followed, also a self-transfer.
-    timed(
-        "a>a b>b a>b b>b",
-        "a",
-        None,
-        Out,
-        "a0 b1 / a>a:1 a>b:1 b>b:2",
-    );
-    // The order within one block counts too.
-    timed(
-        "b>c#5 a>b#5 b>d#5",
-        "a",
-        None,
-        Out,
-        "a0 b1 d2 / a>b:1 b>d:2",
-    );
+    timed(&[
+        "b>c a>b b>d | a | all out | a0 b1 d2 / a>b:1 b>d:2",
+        "a>b c>b b>d | d | all in | d0 b1 a2 c2 / a>b:2 c>b:2 b>d:1",
+        "b>d a>b | d | all in | d0 b1 / b>d:1",
+        "b>d a>b c>b b>d | d | all in | d0 b1 a2 c2 / b>d:1 a>b:2 c>b:2 b>d:1",
+        // From a root every transfer can be followed, also a self-transfer.
+        "a>a b>b a>b b>b | a | all out | a0 b1 / a>a:1 a>b:1 b>b:2",
+        // The order within one block counts too.
+        "b>c#5 a>b#5 b>d#5 | a | all out | a0 b1 d2 / a>b:1 b>d:2",
+    ]);
 }
 
 #[test]
 fn longer_paths_can_arrive_earlier() {
     // b is reached in one hop at the end and in two at the start; d only by the latter.
-    let detour = "a>c c>b b>d a>b";
-    timed(
-        detour,
-        "a",
-        None,
-        Out,
-        "a0 b1 c1 d3 / a>c:1 c>b:2 b>d:3 a>b:1",
-    );
-    timed(detour, "a", Some(2), Out, "a0 b1 c1 / a>c:1 c>b:2 a>b:1");
-    let mirrored = "b>a d>b b>c c>a";
-    timed(
-        mirrored,
-        "a",
-        None,
-        In,
-        "a0 b1 c1 d3 / b>a:1 d>b:3 b>c:2 c>a:1",
-    );
-    timed(mirrored, "a", Some(2), In, "a0 b1 c1 / b>a:1 b>c:2 c>a:1");
+    timed(&[
+        "a>c c>b b>d a>b | a | all out | a0 b1 c1 d3 / a>c:1 c>b:2 b>d:3 a>b:1",
+        "a>c c>b b>d a>b | a | 2 out | a0 b1 c1 / a>c:1 c>b:2 a>b:1",
+        "b>a d>b b>c c>a | a | all in | a0 b1 c1 d3 / b>a:1 d>b:3 b>c:2 c>a:1",
+        "b>a d>b b>c c>a | a | 2 in | a0 b1 c1 / b>a:1 b>c:2 c>a:1",
+    ]);
 }
 
 #[test]
 fn expansion_stays_if_the_last_hop_arrives_earlier() {
-    let all = "a>c c>d d>0 z>0";
-    timed(
-        all,
-        "a z",
-        Some(3),
-        Out,
-        "a0 z0 010 c1 d2 / a>c:1 c>d:2 d>0:3 z>0:1",
-    );
+    timed(&["a>c c>d d>0 z>0 | a z | 3 out | a0 z0 010 c1 d2 / a>c:1 c>d:2 d>0:3 z>0:1"]);
 }
 
 #[test]
@@ -304,7 +213,7 @@ fn stop_list_and_zero_address_are_not_expanded() {
         &[LimitHit::StopList { vertices: 1 }],
     );
     limited("a>b>c", &stop("a"), "a0 b1 c2 / a>b:1 b>c:2", &[]);
-    let graph = search_both("a>b>c", "a", None, Out, &stop("a b"));
+    let graph = ask("a>b>c", "a", None, Out, &stop("a b"));
     let labels: Vec<_> = graph
         .graph
         .node_weights()
@@ -324,7 +233,7 @@ fn stop_list_and_zero_address_are_not_expanded() {
         "a0 01 b2 / a>0:1 0>b:2",
         &[],
     );
-    check("a>0>b", "0", None, Out, "00 b1 / 0>b:1");
+    check(&["a>0>b | 0 | all out | 00 b1 / 0>b:1"]);
 }
 
 #[test]
@@ -370,7 +279,7 @@ fn edges_are_bounded() {
     let shown = "a0 b1 c1| d1| e2| f2| / a>d:1 a>c:1 a>b:1 c>f:2 b>e:2";
     limited("a>d a>c a>b d>h c>f c>g b>e", &max(5), shown, &hit(5, 2));
     // With both directions a transfer belongs to both ends.
-    let graph = search_both("a>b a>c b>c", "a", None, Both, &max(2));
+    let graph = ask("a>b a>c b>c", "a", None, Both, &max(2));
     assert_eq!(show(&graph), "a0 b1| c1| / a>b:1 a>c:1");
     assert_eq!(graph.limits, hit(2, 1));
 }

@@ -1,11 +1,11 @@
 //! Searches over the receipts of real nodes, compared with the naive search of the test kit. That
 //! one is independent of `naive.rs` here, which has every limit and runs on random transfers.
 
-use crate::content;
+use crate::search_both;
 use alloy_primitives::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
-    Poisoning, SearchRequest, TransferGraph, ZeroValue, search,
+    Poisoning, SearchRequest, ZeroValue,
     testing::{self, MemorySource},
 };
 use txgraph_testkit::{
@@ -21,22 +21,6 @@ fn chains() -> Vec<Fixture> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-/// Searches in one pass and with a scan per hop.
-fn search_both(source: &MemorySource, request: &SearchRequest) -> TransferGraph {
-    let graph = search(source, request).expect("a graph");
-    let by_hop = SearchRequest {
-        memory_bytes_max: 0,
-        ..request.clone()
-    };
-    let by_hop = search(source, &by_hop).expect("a graph");
-    // Not `assert_eq`, whose message would be too long.
-    assert!(
-        content(&graph) == content(&by_hop),
-        "modes differ: {request:?}"
-    );
-    graph
 }
 
 /// The scenario of the truth file: a lookalike gets transfers of nothing from the victim.

@@ -1,10 +1,11 @@
 //! The largest amounts between two addresses: by hand, and against petgraph.
 
+use crate::paths::from_a;
 use alloy_primitives::{Address, U256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use txgraph_graph::{
-    Asset, Flow, SearchRequest,
+    Asset, Flow,
     testing::{self, MemorySource, address, maximum_flow},
     transfer_flows, widen,
 };
@@ -12,11 +13,7 @@ use txgraph_transfers::Transfer;
 
 fn flows(transfers: &[Transfer], to: &str, in_time: bool) -> Vec<Flow> {
     let source = MemorySource::new(transfers.to_vec());
-    let request = SearchRequest {
-        hops: None,
-        time_respecting: in_time,
-        ..SearchRequest::new(vec![address("a")], source.available.clone())
-    };
+    let request = from_a(&source, None, in_time);
     let found = transfer_flows(&source, &request, address(to)).unwrap();
     found.flows
 }

@@ -12,7 +12,33 @@ mod reading;
 mod routes;
 mod swaps;
 
-use txgraph_graph::TransferGraph;
+use txgraph_graph::{SearchError, SearchRequest, TransferGraph, search};
+use txgraph_transfers::TransferSource;
+
+/// Searches with this much memory; without any, by a scan per hop.
+fn search_within(
+    source: &dyn TransferSource,
+    request: &SearchRequest,
+    memory_bytes_max: u64,
+) -> Result<TransferGraph, SearchError> {
+    let request = SearchRequest {
+        memory_bytes_max,
+        ..request.clone()
+    };
+    search(source, &request)
+}
+
+/// Searches in one pass and with a scan per hop.
+fn search_both(source: &dyn TransferSource, request: &SearchRequest) -> TransferGraph {
+    let graph = search(source, request).expect("a graph");
+    let by_hop = search_within(source, request, 0).expect("a graph");
+    // Not `assert_eq`, whose message would be too long.
+    assert!(
+        content(&graph) == content(&by_hop),
+        "modes differ: {request:?}"
+    );
+    graph
+}
 
 /// Returns the content of a graph as text.
 fn content(graph: &TransferGraph) -> String {

@@ -6,13 +6,22 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
     Asset, Continuation, HUB_COUNTERPARTIES, Nettings, Route, SearchRequest, TransferCounts,
-    TransferPaths, common_counterparties, netting,
+    TransferPaths, common_counterparties,
     testing::{self, MemorySource, address, name},
     transfer_flows, transfer_paths,
 };
 use txgraph_transfers::{Position, Transfer, WrappedNative};
 
 pub(crate) const ALL: [Continuation; 2] = [Continuation::SameToken, Continuation::AnyToken];
+
+/// A request for what leads on from `a`.
+pub(crate) fn from_a(source: &MemorySource, hops: Option<u32>, in_time: bool) -> SearchRequest {
+    SearchRequest {
+        hops,
+        time_respecting: in_time,
+        ..SearchRequest::new(vec![address("a")], source.available.clone())
+    }
+}
 
 fn ask(transfers: &[Transfer], to: &str, hops: Option<u32>, in_time: bool) -> TransferPaths {
     ask_with(transfers, to, hops, in_time, Continuation::SameToken)
@@ -26,11 +35,7 @@ fn ask_with(
     continuation: Continuation,
 ) -> TransferPaths {
     let source = MemorySource::new(transfers.to_vec());
-    let request = SearchRequest {
-        hops,
-        time_respecting: in_time,
-        ..SearchRequest::new(vec![address("a")], source.available.clone())
-    };
+    let request = from_a(&source, hops, in_time);
     transfer_paths(&source, &request, address(to), continuation, 1).unwrap()
 }
 
@@ -57,14 +62,10 @@ fn wrapped_coins_are_passed_within_one_transaction() {
             (true, Continuation::AnyToken, true),
             (false, Continuation::SameToken, true),
         ] {
-            let request = SearchRequest {
-                hops: None,
-                time_respecting: in_time,
-                wrapped_native: match wrapped {
-                    true => WrappedNative::Only(vec![address("w")]),
-                    false => WrappedNative::None,
-                },
-                ..SearchRequest::new(vec![address("a")], source.available.clone())
+            let mut request = from_a(&source, None, in_time);
+            request.wrapped_native = match wrapped {
+                true => WrappedNative::Only(vec![address("w")]),
+                false => WrappedNative::None,
             };
             let passes = is_one || !wrapped || continuation == Continuation::AnyToken;
             let found = transfer_paths(&source, &request, address("b"), continuation, 1).unwrap();
@@ -244,11 +245,9 @@ impl<'a> Rules<'a> {
         in_time: bool,
         continuation: Continuation,
     ) -> Self {
-        let transactions = all.chunk_by(|a, b| a.transaction() == b.transaction());
-        let nettings = transactions.map(|all| (all[0].transaction(), netting(all)));
         Self {
             all,
-            nettings: nettings.collect(),
+            nettings: testing::nettings(all),
             to,
             in_time,
             continuation,
@@ -460,11 +459,7 @@ proptest! {
         prop_assert_eq!(earliest, first.filter(|_| in_time));
         // A source that answers by frontier is asked for more and more hops.
         let prepared = Unreported(MemorySource::new(all.clone()));
-        let request = SearchRequest {
-            hops: Some(hops),
-            time_respecting: in_time,
-            ..SearchRequest::new(vec![address("a")], prepared.0.available.clone())
-        };
+        let request = from_a(&prepared.0, Some(hops), in_time);
         let by_frontier = transfer_paths(&prepared, &request, rules.to, continuation, 1).unwrap();
         prop_assert_eq!(checked(&by_frontier.shortest), shortest);
         let by_frontier = checked(&by_frontier.earliest).map(|(_, position)| position);

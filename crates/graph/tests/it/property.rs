@@ -1,11 +1,11 @@
 //! Random transfers and requests: the search must agree with the definition, and with itself
 //! in the other mode and over other batches.
 
-use crate::{content, naive};
+use crate::{content, naive, search_within};
 use alloy_primitives::U256;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{AmountSum, SearchRequest, TransferGraph, search, testing};
+use txgraph_graph::{AmountSum, SearchRequest, TransferGraph, testing};
 use txgraph_transfers::{Direction, TokenFilter, Transfer};
 
 /// Generates transfers among few addresses, several of them in one block.
@@ -72,14 +72,7 @@ fn request(names: &'static str) -> impl Strategy<Value = SearchRequest> {
 }
 
 fn ask(source: &testing::MemorySource, request: &SearchRequest, memory: u64) -> TransferGraph {
-    search(
-        source,
-        &SearchRequest {
-            memory_bytes_max: memory,
-            ..request.clone()
-        },
-    )
-    .expect("a graph")
+    search_within(source, request, memory).expect("a graph")
 }
 
 fn answer(graph: &TransferGraph) -> naive::Answer {

@@ -1,6 +1,7 @@
 //! How the search reads its source: number of scans, reorganizations, missing blocks, and
 //! sources that return transfers out of order.
 
+use crate::search_within;
 use alloy_primitives::Address;
 use txgraph_graph::{
     SearchError, SearchRequest, search,
@@ -26,14 +27,7 @@ fn request(hops: Option<u32>) -> SearchRequest {
 
 fn scans(hops: Option<u32>, memory_bytes_max: u64) -> u32 {
     let source = source();
-    search(
-        &source,
-        &SearchRequest {
-            memory_bytes_max,
-            ..request(hops)
-        },
-    )
-    .expect("a graph");
+    search_within(&source, &request(hops), memory_bytes_max).expect("a graph");
     source.scans.get()
 }
 
@@ -51,25 +45,10 @@ fn one_pass_serves_all_hops_if_memory_allows() {
 #[test]
 fn edges_have_hashes() {
     for memory_bytes_max in [0, u64::MAX] {
-        let graph = search(
-            &source(),
-            &SearchRequest {
-                memory_bytes_max,
-                ..request(None)
-            },
-        )
-        .unwrap();
-        let hashes: Vec<_> = graph
-            .graph
-            .edge_weights()
-            .map(|edge| edge.transfer.transaction_hash)
-            .collect();
-        assert_eq!(
-            hashes,
-            (100..104)
-                .map(|block| Some(testing::hash(block, 0)))
-                .collect::<Vec<_>>()
-        );
+        let graph = search_within(&source(), &request(None), memory_bytes_max).unwrap();
+        let edges = graph.graph.edge_weights();
+        let hashes = edges.map(|edge| edge.transfer.transaction_hash);
+        assert!(hashes.eq((100..104).map(|block| Some(testing::hash(block, 0)))));
     }
 }
 
@@ -99,13 +78,7 @@ fn scans_of_different_chains_are_refused() {
         search(&source, &request(None)).is_ok(),
         "one scan has one chain"
     );
-    let error = search(
-        &source,
-        &SearchRequest {
-            memory_bytes_max: 0,
-            ..request(None)
-        },
-    );
+    let error = search_within(&source, &request(None), 0);
     assert!(matches!(
         error,
         Err(SearchError::Source(SourceError::Reorged { .. }))
@@ -128,14 +101,7 @@ fn missing_blocks_are_an_error_or_part_of_the_result() {
     );
     request.allow_partial = true;
     for memory_bytes_max in [0, u64::MAX] {
-        let graph = search(
-            &source,
-            &SearchRequest {
-                memory_bytes_max,
-                ..request.clone()
-            },
-        )
-        .unwrap();
+        let graph = search_within(&source, &request, memory_bytes_max).unwrap();
         assert_eq!(graph.blocks, blocks);
         assert_eq!(graph.scan.missing[0].blocks, BlockRange::from_to(90, 99));
         assert_eq!(graph.scan.counts.transfers, 4);
@@ -241,11 +207,7 @@ fn time_zero_is_kept() {
     transfers[0].block_timestamp = BlockTime::new(0);
     let source = MemorySource::new(transfers);
     for memory_bytes_max in [0, u64::MAX] {
-        let request = SearchRequest {
-            memory_bytes_max,
-            ..request(None)
-        };
-        let graph = search(&source, &request).unwrap();
+        let graph = search_within(&source, &request(None), memory_bytes_max).unwrap();
         let times: Vec<_> = graph
             .graph
             .edge_weights()

@@ -1,14 +1,14 @@
 //! Several routes, compared with all routes that do not come back.
 
 use crate::{
-    paths::{ALL, Rules, State, grouped, swapping},
+    paths::{ALL, Rules, State, from_a, grouped, swapping},
     reading::Unreported,
 };
 use alloy_primitives::{Address, U256};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use txgraph_graph::{
-    Continuation, ROUTES_MAX, Route, RoutesCut, SearchRequest, TransferPaths,
+    Continuation, ROUTES_MAX, Route, RoutesCut, TransferPaths,
     testing::{self, MemorySource, address, name},
     transfer_paths,
 };
@@ -86,17 +86,9 @@ impl Rules<'_> {
     }
 }
 
-fn request(source: &MemorySource, hops: Option<u32>, in_time: bool) -> SearchRequest {
-    SearchRequest {
-        hops,
-        time_respecting: in_time,
-        ..SearchRequest::new(vec![address("a")], source.available.clone())
-    }
-}
-
 fn ask(text: &str, to: &str, routes: usize) -> TransferPaths {
     let source = MemorySource::new(testing::transfers(text));
-    let request = request(&source, Some(6), true);
+    let request = from_a(&source, Some(6), true);
     transfer_paths(
         &source,
         &request,
@@ -142,7 +134,7 @@ fn several_routes_are_in_either_order() {
 #[test]
 fn the_number_of_routes_is_bounded() {
     let source = MemorySource::new(testing::transfers("a>b"));
-    let request = request(&source, Some(6), true);
+    let request = from_a(&source, Some(6), true);
     let ask = |routes| {
         let same = Continuation::SameToken;
         transfer_paths(&source, &request, address("b"), same, routes)
@@ -173,7 +165,7 @@ proptest! {
         }
         let is_cut = routes > 1 && loopless.len() > routes;
         let source = MemorySource::new(all.clone());
-        let request = request(&source, Some(hops), in_time);
+        let request = from_a(&source, Some(hops), in_time);
         let whole = transfer_paths(&source, &request, rules.to, continuation, routes).unwrap();
         // A source that answers by frontier is asked for more and more hops.
         let source = Unreported(source);

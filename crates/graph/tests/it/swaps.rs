@@ -2,7 +2,7 @@
 
 mod twin;
 
-use crate::content;
+use crate::{content, search_within};
 use alloy_primitives::U256;
 use proptest::prelude::*;
 use twin::{Twin, answer};
@@ -22,11 +22,7 @@ fn request(all: &[Transfer]) -> SearchRequest {
 }
 
 fn ask(all: &[Transfer], request: &SearchRequest, memory: u64) -> TransferGraph {
-    let request = SearchRequest {
-        memory_bytes_max: memory,
-        ..request.clone()
-    };
-    search(&MemorySource::new(all.to_vec()), &request).expect("a graph")
+    search_within(&MemorySource::new(all.to_vec()), request, memory).expect("a graph")
 }
 
 /// The edges with their hops, and the vertices that are not expanded.

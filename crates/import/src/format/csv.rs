@@ -2,7 +2,7 @@
 
 use super::{
     Row, Stream, Visit,
-    piece::{Piece, Pieces, Place, block_column, wrong_block},
+    piece::{Piece, Pieces, Place, block_column, wrong_cell},
 };
 use crate::{Error, cell::Cell, column_role::ROLES, dialect::Slot};
 use csv::{ByteRecord, Position, ReaderBuilder};
@@ -42,15 +42,11 @@ impl<R: Read> Read for Bounded<R> {
 pub(crate) struct Csv {
     stream: Stream,
     delimiter: u8,
-    header: Vec<String>,
+    pub(super) header: Vec<String>,
 }
 
 impl Csv {
-    pub(super) fn open(
-        path: &Path,
-        stream: Stream,
-        delimiter: u8,
-    ) -> Result<(Self, Vec<String>), Error> {
+    pub(super) fn open(path: &Path, stream: Stream, delimiter: u8) -> Result<Self, Error> {
         let file = stream.open(path)?.take(BYTES_PER_HEADER_MAX);
         let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(file);
         let header = reader
@@ -69,12 +65,11 @@ impl Csv {
         if !header.is_empty() && header.iter().all(String::is_empty) {
             return Err(Error::damaged(path, "there is no header"));
         }
-        let csv = Self {
+        Ok(Self {
             stream,
             delimiter,
-            header: header.clone(),
-        };
-        Ok((csv, header))
+            header,
+        })
     }
 
     pub(super) fn pieces(&self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
@@ -99,7 +94,7 @@ impl Csv {
             }
             let block = cell(record.get(column)).and_then(|cell| cell.u64());
             let block = block
-                .map_err(|problem| wrong_block(path, pieces.row, &self.header[column], problem))?;
+                .map_err(|problem| wrong_cell(path, pieces.row, &self.header[column], problem))?;
             pieces.push(block, offset, reader.position().byte());
             reader.get_mut().left = BYTES_PER_RECORD_MAX;
         }
@@ -150,51 +145,32 @@ impl Csv {
         slots: &[Slot],
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
-        let reader = piece.open(path, self.stream)?;
-        rows(path, reader, self, piece, slots, visit)
-    }
-}
-
-/// Reads the records of a piece.
-pub(super) fn rows(
-    path: &Path,
-    reader: impl Read,
-    csv: &Csv,
-    piece: &Piece,
-    slots: &[Slot],
-    visit: &mut Visit<'_>,
-) -> Result<(), Error> {
-    let mut reader = ReaderBuilder::new()
-        .delimiter(csv.delimiter)
-        .has_headers(matches!(piece.place, Place::Whole))
-        .flexible(true)
-        .buffer_capacity(1 << 16)
-        .from_reader(reader);
-    let mut record = ByteRecord::new();
-    let mut number = piece.first_row;
-    while reader
-        .read_byte_record(&mut record)
-        .map_err(|error| wrong(path, number, &error))?
-    {
-        if record.len() != csv.header.len() {
-            let (found, expected) = (record.len(), csv.header.len());
-            return Err(Error::damaged(
-                path,
-                format_args!(
-                    "row {}: {found} fields, but the header has {expected}",
-                    number + 1
-                ),
-            ));
+        let mut reader = ReaderBuilder::new()
+            .delimiter(self.delimiter)
+            .has_headers(matches!(piece.place, Place::Whole))
+            .flexible(true)
+            .buffer_capacity(1 << 16)
+            .from_reader(piece.open(path, self.stream)?);
+        let mut record = ByteRecord::new();
+        let mut number = piece.first_row;
+        while reader
+            .read_byte_record(&mut record)
+            .map_err(|error| wrong(path, number, &error))?
+        {
+            let (found, expected) = (record.len(), self.header.len());
+            if found != expected {
+                return Err(unequal(path, number + 1, found as u64, expected as u64));
+            }
+            let mut cells = [Cell::Null; ROLES];
+            for (role, column) in slots {
+                cells[*role as usize] = cell(record.get(*column))
+                    .map_err(|problem| wrong_cell(path, number, &self.header[*column], problem))?;
+            }
+            visit(&Row::new(number, &cells))?;
+            number += 1;
         }
-        let mut cells = [Cell::Null; ROLES];
-        for (role, column) in slots {
-            cells[*role as usize] = cell(record.get(*column))
-                .map_err(|problem| wrong_block(path, number, &csv.header[*column], problem))?;
-        }
-        visit(&Row::new(number, &cells))?;
-        number += 1;
+        Ok(())
     }
-    Ok(())
 }
 
 /// An empty field is null. So are the words of common exporters.
@@ -213,10 +189,13 @@ fn wrong(path: &Path, row: u64, error: &csv::Error) -> Error {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
-        } => Error::damaged(
-            path,
-            format_args!("row {row}: {len} fields, but the header has {expected_len}"),
-        ),
+        } => unequal(path, row, *len, *expected_len),
         _ => Error::damaged(path, format_args!("row {}: {error}", row + 1)),
     }
+}
+
+/// The error of a row, counted from 1, with another number of fields than the header.
+fn unequal(path: &Path, row: u64, found: u64, expected: u64) -> Error {
+    let reason = format_args!("row {row}: {found} fields, but the header has {expected}");
+    Error::damaged(path, reason)
 }

@@ -2,30 +2,25 @@
 
 use super::{
     Objects, Row, Stream, Visit,
-    piece::{Piece, Pieces, block_column, wrong_block},
+    piece::{Piece, Pieces, block_column, wrong_cell},
 };
 use crate::{Error, Role, cell::Cell, column_role::ROLES, dialect::Slot, error::Problem};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::{
-    borrow::Cow,
-    fmt,
-    io::{BufRead, BufReader},
-    path::Path,
-};
+use std::{borrow::Cow, fmt, io::BufReader, path::Path};
 
 /// A JSON file.
 #[derive(Debug)]
 pub(crate) struct Json {
     stream: Stream,
-    header: Vec<String>,
+    pub(super) header: Vec<String>,
 }
 
 /// The objects that are looked at for names of columns. Exporters may leave out nulls.
 const OBJECTS_FOR_HEADER: usize = 1000;
 
 impl Json {
-    pub(super) fn open(path: &Path, stream: Stream) -> Result<(Self, Vec<String>), Error> {
+    pub(super) fn open(path: &Path, stream: Stream) -> Result<Self, Error> {
         let mut objects = Objects::new(BufReader::new(stream.open(path)?), 0);
         let mut header: Vec<String> = Vec::new();
         for row in 0..OBJECTS_FOR_HEADER as u64 {
@@ -40,22 +35,11 @@ impl Json {
             parse(object, visitor).map_err(|error| wrong(path, row, &error))?;
             header.append(&mut names);
         }
-        Ok((
-            Self {
-                stream,
-                header: header.clone(),
-            },
-            header,
-        ))
+        Ok(Self { stream, header })
     }
 
-    /// The pieces of the file. Adds names to `header` that no object before had.
-    pub(super) fn pieces(
-        &mut self,
-        path: &Path,
-        slots: &[Slot],
-        header: &mut Vec<String>,
-    ) -> Result<Vec<Piece>, Error> {
+    /// The pieces of the file. Adds names to the header that no object before had.
+    pub(super) fn pieces(&mut self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
         let column = block_column(slots);
         let slots = [(Role::Block, column)];
         let reader = BufReader::with_capacity(1 << 16, self.stream.open(path)?);
@@ -68,7 +52,7 @@ impl Json {
                 break;
             };
             let end = offset + object.len() as u64;
-            let mut at = 0;
+            let (mut at, header) = (0, &mut self.header);
             let names = Fields(|name: &str, _: Option<&RawValue>| {
                 // Objects mostly have their fields in one order.
                 let expected = header.get(at).is_some_and(|known| known == name);
@@ -82,10 +66,9 @@ impl Json {
             let cells = self.cells(path, row, object, &slots, &mut texts)?;
             let block = cells[Role::Block as usize].u64();
             let block =
-                block.map_err(|problem| wrong_block(path, row, &self.header[column], problem))?;
+                block.map_err(|problem| wrong_cell(path, row, &self.header[column], problem))?;
             pieces.push(block, offset, end);
         }
-        self.header.clone_from(header);
         Ok(pieces.finish(self.stream))
     }
 
@@ -97,19 +80,8 @@ impl Json {
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
         let reader = BufReader::with_capacity(1 << 16, piece.open(path, self.stream)?);
-        self.rows(path, reader, piece.first_row, slots, visit)
-    }
-
-    fn rows(
-        &self,
-        path: &Path,
-        reader: impl BufRead,
-        first_row: u64,
-        slots: &[Slot],
-        visit: &mut Visit<'_>,
-    ) -> Result<(), Error> {
         let mut objects = Objects::new(reader, 0);
-        let mut number = first_row;
+        let mut number = piece.first_row;
         while let Some((_, object)) = objects
             .next()
             .map_err(|error| wrong(path, number, &error))?
@@ -153,7 +125,7 @@ impl Json {
                 Ok(Value::Other(text)) => literal(text),
                 Err(problem) => {
                     let problem = problem.clone();
-                    return Err(wrong_block(path, row, &self.header[*column], problem));
+                    return Err(wrong_cell(path, row, &self.header[*column], problem));
                 }
             };
         }

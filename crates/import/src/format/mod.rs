@@ -13,7 +13,7 @@ use crate::{Error, Role, cell::Cell, column_role::ROLES, dialect::Slot};
 use std::path::Path;
 
 pub(crate) use objects::Objects;
-pub(crate) use piece::Piece;
+pub(crate) use piece::{Piece, wrong_cell};
 
 /// The format of a file, with what is needed to read it.
 #[derive(Debug)]
@@ -45,29 +45,27 @@ impl<'a> Row<'a> {
 pub(crate) type Visit<'v> = dyn FnMut(&Row<'_>) -> Result<(), Error> + 'v;
 
 impl Format {
-    /// Opens a file by its extension, with the names of its columns, which a file without rows may not
-    /// have. `None` if the extension is of no format.
-    pub(crate) fn open(path: &Path) -> Result<Option<(Self, Vec<String>)>, Error> {
+    /// Opens a file by its extension. `None` if the extension is of no format.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, Error> {
         let (extension, stream) = Stream::of(path);
         Ok(Some(match extension.as_str() {
             "parquet" | "pq" if stream == Stream::Plain => {
-                let (file, header) = parquet::Parquet::open(path)?;
-                (Self::Parquet(file), header)
+                Self::Parquet(parquet::Parquet::open(path)?)
             }
-            "csv" => {
-                let (file, header) = csv::Csv::open(path, stream, b',')?;
-                (Self::Csv(file), header)
-            }
-            "tsv" => {
-                let (file, header) = csv::Csv::open(path, stream, b'\t')?;
-                (Self::Csv(file), header)
-            }
-            "json" | "jsonl" | "ndjson" => {
-                let (file, header) = json::Json::open(path, stream)?;
-                (Self::Json(file), header)
-            }
+            "csv" => Self::Csv(csv::Csv::open(path, stream, b',')?),
+            "tsv" => Self::Csv(csv::Csv::open(path, stream, b'\t')?),
+            "json" | "jsonl" | "ndjson" => Self::Json(json::Json::open(path, stream)?),
             _ => return Ok(None),
         }))
+    }
+
+    /// The names of the columns, which a file without rows may not have.
+    pub(crate) fn header(&self) -> &[String] {
+        match self {
+            Self::Parquet(file) => &file.header,
+            Self::Csv(file) => &file.header,
+            Self::Json(file) => &file.header,
+        }
     }
 
     /// The part that is missing in a file without names of columns.
@@ -86,18 +84,13 @@ impl Format {
         }
     }
 
-    /// Divides the file into pieces. Adds columns to `header` that were not found before: JSON has
+    /// Divides the file into pieces. Adds columns to the header that were not found before: JSON has
     /// names in every row, and some rows leave out nulls.
-    pub(crate) fn pieces(
-        &mut self,
-        path: &Path,
-        slots: &[Slot],
-        header: &mut Vec<String>,
-    ) -> Result<Vec<Piece>, Error> {
+    pub(crate) fn pieces(&mut self, path: &Path, slots: &[Slot]) -> Result<Vec<Piece>, Error> {
         match self {
             Self::Parquet(file) => file.pieces(path, slots),
             Self::Csv(file) => file.pieces(path, slots),
-            Self::Json(file) => file.pieces(path, slots, header),
+            Self::Json(file) => file.pieces(path, slots),
         }
     }
 

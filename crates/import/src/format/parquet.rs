@@ -3,7 +3,7 @@
 use super::{
     Row, Visit,
     arrow_ipc::Columns,
-    piece::{Piece, Place, block_column, wrong_block},
+    piece::{Piece, Place, block_column, wrong_cell},
 };
 use crate::{Error, Role, cell::Cell, column_role::ROLES, dialect::Slot};
 use arrow_array::RecordBatch;
@@ -24,28 +24,18 @@ const ROWS_PER_BATCH: usize = 8192;
 #[derive(Debug)]
 pub(crate) struct Parquet {
     metadata: ArrowReaderMetadata,
-    header: Vec<String>,
+    pub(super) header: Vec<String>,
 }
 
 impl Parquet {
-    pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>), Error> {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         // Parquet has fewer types than the writer, and they are exact.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(path, || ArrowReaderMetadata::load(&file, options))?;
-        let names = metadata
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.name().clone());
-        let header: Vec<String> = names.collect();
-        Ok((
-            Self {
-                metadata,
-                header: header.clone(),
-            },
-            header,
-        ))
+        let fields = metadata.schema().fields().iter();
+        let header = fields.map(|field| field.name().clone()).collect();
+        Ok(Self { metadata, header })
     }
 
     /// The metadata that txgraph writes into a file.
@@ -122,10 +112,9 @@ impl Parquet {
             let block = row
                 .cell(Role::Block)
                 .u64()
-                .map_err(|problem| wrong_block(path, row.number, &self.header[column], problem))?;
-            let range = blocks.get_or_insert(BlockRange::one(block));
-            range.first = range.first.min(block);
-            range.last = range.last.max(block);
+                .map_err(|problem| wrong_cell(path, row.number, &self.header[column], problem))?;
+            let block = BlockRange::one(block);
+            blocks = Some(blocks.map_or(block, |blocks| blocks.hull(&block)));
             Ok(())
         })?;
         blocks.ok_or_else(|| Error::damaged(path, "a row group has no rows"))
@@ -194,7 +183,7 @@ impl Parquet {
             columns.fill(row, &mut cells).map_err(|(role, problem)| {
                 let slot = slots.iter().find(|(known, _)| *known == role);
                 let column = slot.map_or("", |(_, column)| self.header[*column].as_str());
-                wrong_block(path, number, column, problem)
+                wrong_cell(path, number, column, problem)
             })?;
             visit(&Row::new(number, &cells))?;
         }

@@ -35,9 +35,7 @@ impl Piece {
         file.seek(SeekFrom::Start(offset)).map_err(io)?;
         Ok(Box::new(file.take(length)))
     }
-}
 
-impl Piece {
     /// The error of a row whose block is not one of the piece.
     pub(crate) fn misplaced(&self, path: &Path, row: u64, block: u64) -> Error {
         let (row, blocks) = (row + 1, self.blocks);
@@ -106,8 +104,7 @@ impl Pieces {
             place: Place::Bytes { offset, length: 0 },
         });
         piece.rows += 1;
-        piece.blocks.first = piece.blocks.first.min(block);
-        piece.blocks.last = piece.blocks.last.max(block);
+        piece.blocks = piece.blocks.hull(&BlockRange::one(block));
         if let Place::Bytes { offset, length } = &mut piece.place {
             *length = end - *offset;
         }
@@ -125,10 +122,7 @@ impl Pieces {
         }
         let whole = self.pieces.into_iter().reduce(|one, other| Piece {
             rows: one.rows + other.rows,
-            blocks: BlockRange::from_to(
-                one.blocks.first.min(other.blocks.first),
-                one.blocks.last.max(other.blocks.last),
-            ),
+            blocks: one.blocks.hull(&other.blocks),
             ..one
         });
         let whole = whole.map(|piece| Piece {
@@ -145,8 +139,8 @@ pub(super) fn block_column(slots: &[Slot]) -> usize {
     block.map_or(0, |(_, at)| *at)
 }
 
-/// An error in the column of blocks.
-pub(super) fn wrong_block(path: &Path, row: u64, column: &str, problem: Problem) -> Error {
+/// The error of a cell.
+pub(crate) fn wrong_cell(path: &Path, row: u64, column: &str, problem: Problem) -> Error {
     Error::Cell {
         path: path.to_path_buf(),
         row: row + 1,

@@ -12,6 +12,7 @@ use crate::{
 use alloy_primitives::{Address, B256, U256, b256};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::ops::Range;
 use txgraph_transfers::{
     DEPOSIT, EIP7708_LOG_ADDRESS, FrameKind, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE,
     TokenStandard, Transfer, TransferFilter, WITHDRAWAL, WithdrawalView,
@@ -188,15 +189,11 @@ impl Rows {
             return Err(wrong(Role::To, "no receiver".into()));
         }
         let order = cells.optional(Role::TraceIndex, |cell| cell.u64())?;
-        let path = path.unwrap_or_default();
-        let start = self.paths.len();
-        parse_path(path, &mut self.paths).map_err(|problem| WrongCell {
-            role: match cells.cell(Role::TraceId).is_null() {
-                true => Role::TraceAddress,
-                false => Role::TraceId,
-            },
-            problem,
-        })?;
+        let role = match cells.cell(Role::TraceId).is_null() {
+            true => Role::TraceAddress,
+            false => Role::TraceId,
+        };
+        let path = self.add_path(role, path.unwrap_or_default())?;
         let from = match kind {
             FrameKind::Destroy if value.is_zero() => {
                 let from = cells.optional(Role::From, |cell| cell.address())?;
@@ -212,7 +209,7 @@ impl Rows {
             value,
             failed,
             order,
-            path: Some(start..self.paths.len()),
+            path: Some(path),
             children: cells.optional(Role::Subtraces, |cell| cell.u32())?,
         });
         Ok(())
@@ -271,10 +268,8 @@ impl Rows {
         cells.get(Role::Time, |cell| cell.time())?;
         let withdrawals = cells.optional(Role::Withdrawals, |cell| cell.text())?;
         let withdrawals = withdrawals.map_or(Ok(Vec::new()), parse_withdrawals);
-        let withdrawals = withdrawals.map_err(|problem| WrongCell {
-            role: Role::Withdrawals,
-            problem,
-        })?;
+        let role = Role::Withdrawals;
+        let withdrawals = withdrawals.map_err(|problem| WrongCell { role, problem })?;
         let root = cells.optional(Role::WithdrawalsRoot, |cell| cell.hash())?;
         let bloom = match self.hashes.is_some() {
             true => cells.optional(Role::Bloom, |cell| cell.bloom())?,
@@ -305,14 +300,26 @@ impl Rows {
             let token = cells.get(token, |cell| cell.address())?;
             let value = cells.get(value, |cell| cell.number())?;
             let transfer = token_transfer(token, from, to, value, TokenStandard::Erc20);
-            self.direct.push(Direct {
-                place,
-                transfer,
-                log,
-                has_sub: false,
-            });
+            self.unnumbered(place, transfer, log);
         }
         Ok(())
+    }
+
+    /// A transfer without an index in its log.
+    fn unnumbered(&mut self, place: Place, transfer: Transfer, log: Option<u32>) {
+        self.direct.push(Direct {
+            place,
+            transfer,
+            log,
+            has_sub: false,
+        });
+    }
+
+    /// Parses the path of a call, and returns where it is.
+    fn add_path(&mut self, role: Role, text: &str) -> Result<Range<usize>, WrongCell> {
+        let start = self.paths.len();
+        parse_path(text, &mut self.paths).map_err(|problem| WrongCell { role, problem })?;
+        Ok(start..self.paths.len())
     }
 
     fn any_transfer(
@@ -332,24 +339,14 @@ impl Rows {
                 let mut transfer = token_transfer(token, from, to, value, TokenStandard::Erc1155);
                 transfer.token_id = Some(cells.token_id()?);
                 transfer.log_index = Some(cells.get(Role::Log, |cell| cell.u32())?);
-                self.direct.push(Direct {
-                    place,
-                    log: transfer.log_index,
-                    transfer,
-                    has_sub: false,
-                });
+                let log = transfer.log_index;
+                self.unnumbered(place, transfer, log);
                 Ok(())
             }
             "native" => {
                 let (from, to) = cells.ends()?;
                 let path = cells.optional(Role::TraceAddress, |cell| cell.text())?;
-                let start = self.paths.len();
-                parse_path(path.unwrap_or_default(), &mut self.paths).map_err(|problem| {
-                    WrongCell {
-                        role: Role::TraceAddress,
-                        problem,
-                    }
-                })?;
+                let path = self.add_path(Role::TraceAddress, path.unwrap_or_default())?;
                 self.traces.push(Trace {
                     place,
                     kind: FrameKind::Call,
@@ -358,7 +355,7 @@ impl Rows {
                     value: cells.get(Role::Value, |cell| cell.number())?,
                     failed: false,
                     order: None,
-                    path: Some(start..self.paths.len()),
+                    path: Some(path),
                     children: None,
                 });
                 Ok(())
@@ -388,7 +385,7 @@ impl Rows {
             token_id: cells.optional(Role::TokenId, |cell| cell.number())?,
             token_standard: cells.get(Role::Standard, word::<TokenStandard>)?,
             kind,
-            ..EMPTY
+            ..Transfer::first_of(0)
         };
         self.direct.push(Direct {
             place,
@@ -434,15 +431,10 @@ impl Rows {
                 from_address: from,
                 to_address: to,
                 value,
-                ..EMPTY
+                ..Transfer::first_of(0)
             },
         };
-        self.direct.push(Direct {
-            place,
-            transfer,
-            log,
-            has_sub: false,
-        });
+        self.unnumbered(place, transfer, log);
         Ok(())
     }
 }
@@ -459,22 +451,6 @@ const SIGNATURES: [B256; 5] = [
 /// The root of an empty list.
 const EMPTY_ROOT: B256 = b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 
-const EMPTY: Transfer = Transfer {
-    block_number: 0,
-    block_timestamp: None,
-    transaction_index: 0,
-    log_index: None,
-    sub_index: 0,
-    transaction_hash: None,
-    token_address: None,
-    from_address: Address::ZERO,
-    to_address: Address::ZERO,
-    value: U256::ZERO,
-    token_id: None,
-    token_standard: TokenStandard::Native,
-    kind: Kind::Value,
-};
-
 fn token_transfer(
     token: Address,
     from: Address,
@@ -489,7 +465,7 @@ fn token_transfer(
         value,
         token_standard: standard,
         kind: Kind::of_token(&from, &to),
-        ..EMPTY
+        ..Transfer::first_of(0)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::{A, B, Files, TOKEN, fixture, read};
 use alloy_primitives::{U256, address};
 use txgraph_import::Family;
 use txgraph_testkit::says;
-use txgraph_transfers::{Kind, TokenStandard};
+use txgraph_transfers::{Kind, Transfer};
 
 #[test]
 fn trades_are_two_transfers() {
@@ -54,49 +54,21 @@ fn transfers_have_all_standards() {
     text += &row("", TOKEN, "10", "", "native", "[]");
     text += &row("", TOKEN, "11", "", "native", "[0, 1]");
     let transfers = Files::one("t.csv", text).all(Family::Dune);
-    let found: Vec<_> = transfers
-        .iter()
-        .map(|it| {
-            (
-                it.log_index,
-                it.sub_index,
-                it.kind,
-                it.token_standard,
-                it.value.to::<u64>(),
-                it.token_id.map(|id| id.to::<u64>()),
-            )
-        })
-        .collect();
+    let show = |it: &Transfer| {
+        let id = it.token_id.map(|id| id.to::<u64>());
+        let (kind, standard) = (it.kind, it.token_standard);
+        let (log, sub, value) = (it.log_index, it.sub_index, it.value);
+        format!("{log:?} {sub} {kind} {standard} {value} {id:?}")
+    };
     assert_eq!(
-        found,
+        transfers.iter().map(show).collect::<Vec<_>>(),
         [
-            (None, 0, Kind::Value, TokenStandard::Native, 10, None),
-            (None, 1, Kind::Internal, TokenStandard::Native, 11, None),
-            (Some(4), 0, Kind::Transfer, TokenStandard::Erc20, 5, None),
-            (
-                Some(5),
-                0,
-                Kind::Transfer,
-                TokenStandard::Erc721,
-                1,
-                Some(77)
-            ),
-            (
-                Some(6),
-                0,
-                Kind::Transfer,
-                TokenStandard::Erc1155,
-                3,
-                Some(8)
-            ),
-            (
-                Some(6),
-                1,
-                Kind::Transfer,
-                TokenStandard::Erc1155,
-                4,
-                Some(9)
-            ),
+            "None 0 value native 10 None",
+            "None 1 internal native 11 None",
+            "Some(4) 0 transfer erc20 5 None",
+            "Some(5) 0 transfer erc721 1 Some(77)",
+            "Some(6) 0 transfer erc1155 3 Some(8)",
+            "Some(6) 1 transfer erc1155 4 Some(9)",
         ]
     );
     assert!(transfers.iter().all(|it| it.transaction_index == 2));

@@ -36,11 +36,14 @@ impl TableText {
         }
     }
 
-    /// Adds a row. An empty cell is null.
-    fn push(&mut self, cells: &[&dyn ToString]) {
+    /// Adds a row of cells, which are separated by spaces. An empty cell is null.
+    fn push(&mut self, cells: &str) {
+        let cells = cells.split(' ').map(str::to_owned);
+        let cells: Vec<_> = cells
+            .map(|it| Some(it).filter(|it| !it.is_empty()))
+            .collect();
         assert_eq!(cells.len(), self.header.len(), "{}", self.name);
-        let cell = |cell: &&dyn ToString| Some(cell.to_string()).filter(|text| !text.is_empty());
-        self.rows.push(cells.iter().map(cell).collect());
+        self.rows.push(cells);
     }
 }
 
@@ -139,42 +142,15 @@ pub(crate) fn tables(random: &mut StdRng, layout: Layout, blocks: u64) -> Vec<Ta
                 false => (show(&to), String::new()),
             };
             let status = u8::from(success);
+            let sent = format!("{tx} {nonce} {hash} {number} {index} {from:#x} {receiver} {value}");
             match layout {
-                Layout::Cryo => transactions.push(&[
-                    &number,
-                    &index,
-                    &tx,
-                    &nonce,
-                    &show(&from),
-                    &receiver,
-                    &value,
-                    &success,
-                    &1,
-                ]),
-                Layout::Etl => transactions.push(&[
-                    &tx,
-                    &nonce,
-                    &hash,
-                    &number,
-                    &index,
-                    &show(&from),
-                    &receiver,
-                    &value,
-                    &status,
-                    &created,
-                ]),
+                Layout::Cryo => transactions.push(&format!(
+                    "{number} {index} {tx} {nonce} {from:#x} {receiver} {value} {success} 1"
+                )),
+                Layout::Etl => transactions.push(&format!("{sent} {status} {created}")),
                 Layout::EtlReceipts => {
-                    transactions.push(&[
-                        &tx,
-                        &nonce,
-                        &hash,
-                        &number,
-                        &index,
-                        &show(&from),
-                        &receiver,
-                        &value,
-                    ]);
-                    receipts.push(&[&tx, &index, &hash, &number, &created, &status]);
+                    transactions.push(&sent);
+                    receipts.push(&format!("{tx} {index} {hash} {number} {created} {status}"));
                 }
             }
             let count = if success {
@@ -193,32 +169,14 @@ pub(crate) fn tables(random: &mut StdRng, layout: Layout, blocks: u64) -> Vec<Ta
                     bloom.accrue(BloomInput::Raw(topic.as_slice()));
                 }
                 let [a, b, c] = topics.map(|topic| topic.to_string());
-                match is_cryo {
-                    true => logs.push(&[
-                        &number,
-                        &hash,
-                        &index,
-                        &log_index,
-                        &tx,
-                        &show(&token),
-                        &a,
-                        &b,
-                        &c,
-                        &"",
-                        &data,
-                        &1,
-                    ]),
-                    false => logs.push(&[
-                        &log_index,
-                        &tx,
-                        &index,
-                        &hash,
-                        &number,
-                        &show(&token),
-                        &data,
-                        &format!("{a},{b},{c}"),
-                    ]),
-                }
+                logs.push(&match is_cryo {
+                    true => format!(
+                        "{number} {hash} {index} {log_index} {tx} {token:#x} {a} {b} {c}  {data} 1"
+                    ),
+                    false => format!(
+                        "{log_index} {tx} {index} {hash} {number} {token:#x} {data} {a},{b},{c}"
+                    ),
+                });
                 log_index += 1;
             }
             let mut frames = Vec::new();
@@ -254,38 +212,19 @@ pub(crate) fn tables(random: &mut StdRng, layout: Layout, blocks: u64) -> Vec<Ta
                     false => (to.as_str(), ""),
                 };
                 let path: Vec<_> = path.iter().map(u32::to_string).collect();
-                match is_cryo {
-                    true => traces.push(&[
-                        &number,
-                        &hash,
-                        &index,
-                        &tx,
-                        &from,
-                        &receiver,
-                        value,
-                        &kind,
-                        &call,
-                        &path.join("_"),
-                        &subtraces,
-                        &error,
-                        &created,
-                        &1,
-                    ]),
-                    false => traces.push(&[
-                        &number,
-                        &tx,
-                        &index,
-                        &from,
-                        &to,
-                        value,
-                        &kind,
-                        &call,
-                        &subtraces,
-                        &path.join(","),
-                        &error,
-                        &u8::from(!*failed),
-                    ]),
-                }
+                traces.push(&match is_cryo {
+                    true => format!(
+                        "{number} {hash} {index} {tx} {from} {receiver} {value} {kind} {call} {} \
+                         {subtraces} {error} {created} 1",
+                        path.join("_")
+                    ),
+                    false => format!(
+                        "{number} {tx} {index} {from} {to} {value} {kind} {call} {subtraces} {} \
+                         {error} {}",
+                        path.join(","),
+                        u8::from(!*failed)
+                    ),
+                });
             }
         }
         let time = 1_700_000_000 + number * 12 + random.random_range(0..3);
@@ -301,19 +240,12 @@ pub(crate) fn tables(random: &mut StdRng, layout: Layout, blocks: u64) -> Vec<Ta
             list => keccak256(list).to_string(),
         };
         let bloom = hex::encode_prefixed(bloom);
-        match is_cryo {
-            true => headers.push(&[&number, &hash, &parent, &"0x", &time, &bloom, &1]),
-            false => headers.push(&[
-                &number,
-                &hash,
-                &parent,
-                &time,
-                &count,
-                &bloom,
-                &root,
-                &withdrawals,
-            ]),
-        }
+        headers.push(&match is_cryo {
+            true => format!("{number} {hash} {parent} 0x {time} {bloom} 1"),
+            false => {
+                format!("{number} {hash} {parent} {time} {count} {bloom} {root} {withdrawals}")
+            }
+        });
         parent = hash;
     }
     match layout {

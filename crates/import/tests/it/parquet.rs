@@ -49,49 +49,67 @@ fn column<T>(get: impl Fn(&(u32, u32, u32, U256)) -> T) -> Vec<T> {
     rows().iter().map(get).collect()
 }
 
-/// The columns of positions.
-fn place() -> Vec<(&'static str, ArrayRef)> {
-    vec![
-        (
-            "block_number",
-            Arc::new(UInt32Array::from(column(|row| row.0))),
-        ),
-        (
-            "transaction_index",
-            Arc::new(UInt32Array::from(column(|row| row.1))),
-        ),
-        (
-            "log_index",
-            Arc::new(UInt32Array::from(column(|row| row.2))),
-        ),
-        ("chain_id", Arc::new(UInt64Array::from(column(|_| 1)))),
-    ]
+type Columns = Vec<(&'static str, ArrayRef)>;
+
+fn numbers(get: impl Fn(&(u32, u32, u32, U256)) -> u32) -> ArrayRef {
+    Arc::new(UInt32Array::from(column(get)))
+}
+
+fn texts(get: impl Fn(&(u32, u32, u32, U256)) -> String) -> ArrayRef {
+    Arc::new(StringArray::from(column(get)))
+}
+
+fn words(text: &str) -> ArrayRef {
+    texts(|_| text.to_owned())
+}
+
+fn binaries<T: AsRef<[u8]>>(get: impl Fn(&(u32, u32, u32, U256)) -> T) -> ArrayRef {
+    Arc::new(BinaryArray::from_iter_values(column(get)))
 }
 
 fn binary(text: &str) -> ArrayRef {
     let bytes = hex::decode(text).unwrap();
-    Arc::new(BinaryArray::from_iter_values(column(|_| bytes.clone())))
+    binaries(|_| bytes.clone())
 }
 
-fn words(text: &str) -> ArrayRef {
-    Arc::new(StringArray::from(column(|_| text.to_owned())))
+fn floats(number: f64) -> ArrayRef {
+    Arc::new(Float64Array::from(column(|_| number)))
+}
+
+/// The columns of positions, and others.
+fn with_place(more: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Columns {
+    let chain_id = Arc::new(UInt64Array::from(column(|_| 1)));
+    let mut columns: Columns = vec![
+        ("block_number", numbers(|row| row.0)),
+        ("transaction_index", numbers(|row| row.1)),
+        ("log_index", numbers(|row| row.2)),
+        ("chain_id", chain_id),
+    ];
+    columns.extend(more);
+    columns
 }
 
 /// cryo's erc20_transfers with binary columns.
-fn erc20_binary() -> Vec<(&'static str, ArrayRef)> {
-    let mut columns = place();
-    let values = column(|row| row.3.to_be_bytes::<32>());
-    columns.extend([
+fn erc20_binary() -> Columns {
+    with_place([
         ("erc20", binary(TOKEN)),
         ("from_address", binary(A)),
         ("to_address", binary(B)),
-        (
-            "value_binary",
-            Arc::new(BinaryArray::from_iter_values(values)) as ArrayRef,
-        ),
-        ("value_f64", Arc::new(Float64Array::from(column(|_| 1.5)))),
+        ("value_binary", binaries(|row| row.3.to_be_bytes::<32>())),
+        ("value_f64", floats(1.5)),
+    ])
+}
+
+/// A file of ethereum-etl with these senders and values.
+fn etl(from: ArrayRef, value: ArrayRef) -> Files {
+    let columns = with_place([
+        ("token_address", words(TOKEN)),
+        ("from_address", from),
+        ("to_address", words(B)),
+        ("value", value),
     ]);
-    columns
+    let bytes = write(columns, properties(EnabledStatistics::Chunk));
+    Files::one("t.parquet", bytes)
 }
 
 fn transfers(name: &str, bytes: &[u8], family: Family) -> Vec<Transfer> {
@@ -129,35 +147,24 @@ fn all_encodings_give_the_same_transfers() {
     let plain = write(erc20_binary(), properties(EnabledStatistics::None));
     assert_eq!(transfers(name, &plain, Family::Cryo), expected);
 
-    let mut text = place();
-    text.extend([
+    let text = with_place([
         ("erc20", words(TOKEN)),
         ("from_address", words(A)),
         ("to_address", words(B)),
-        (
-            "value_string",
-            Arc::new(StringArray::from(column(|row| row.3.to_string()))) as ArrayRef,
-        ),
+        ("value_string", texts(|row| row.3.to_string())),
     ]);
     let text = write(text, properties(EnabledStatistics::Page));
     assert_eq!(transfers(name, &text, Family::Cryo), expected);
 
     let topic = |text: &str| format!("0x{:0>64}", &text[2..]);
-    let data = column(|row| row.3.to_be_bytes::<32>());
-    let mut logs = place();
-    logs.extend([
+    let no_topic = Arc::new(BinaryArray::from_opt_vec(column(|_| None)));
+    let logs = with_place([
         ("address", binary(TOKEN)),
         ("topic0", binary(&TRANSFER.to_string())),
         ("topic1", binary(&topic(A))),
         ("topic2", binary(&topic(B))),
-        (
-            "topic3",
-            Arc::new(BinaryArray::from_opt_vec(column(|_| None))) as ArrayRef,
-        ),
-        (
-            "data",
-            Arc::new(BinaryArray::from_iter_values(data.clone())),
-        ),
+        ("topic3", no_topic as ArrayRef),
+        ("data", binaries(|row| row.3.to_be_bytes::<32>())),
     ]);
     let logs = write(logs, properties(EnabledStatistics::Chunk));
     assert_eq!(transfers("logs.parquet", &logs, Family::Cryo), expected);
@@ -171,14 +178,12 @@ fn all_encodings_give_the_same_transfers() {
         list.append(true);
     }
     let list: ListArray = list.finish();
-    let mut logs = place();
-    logs.extend([
+    let data = column(|row| row.3.to_be_bytes::<32>()).into_iter();
+    let data = FixedSizeBinaryArray::try_from_iter(data).unwrap();
+    let logs = with_place([
         ("address", words(TOKEN)),
         ("topics", Arc::new(list) as ArrayRef),
-        (
-            "data",
-            Arc::new(FixedSizeBinaryArray::try_from_iter(data.into_iter()).unwrap()),
-        ),
+        ("data", Arc::new(data)),
     ]);
     let logs = write(logs, properties(EnabledStatistics::Chunk));
     assert_eq!(transfers("logs.parquet", &logs, Family::Etl), expected);
@@ -230,17 +235,7 @@ fn decimal_numbers_are_exact() {
         let array = Decimal128Array::from(values)
             .with_precision_and_scale(38, scale)
             .unwrap();
-        let mut columns = place();
-        columns.extend([
-            ("token_address", words(TOKEN)),
-            ("from_address", words(A)),
-            ("to_address", words(B)),
-            ("value", Arc::new(array) as ArrayRef),
-        ]);
-        Files::one(
-            "t.parquet",
-            write(columns, properties(EnabledStatistics::Chunk)),
-        )
+        etl(words(A), Arc::new(array))
     };
     for files in [decimal(0, 1), decimal(9, 1_000_000_000)] {
         let found = files.all(Family::Etl);
@@ -338,42 +333,14 @@ fn records_of_withdrawals_are_read() {
 
 #[test]
 fn floating_point_amounts_are_refused() {
-    let mut columns = place();
-    columns.extend([
-        ("token_address", words(TOKEN)),
-        ("from_address", words(A)),
-        ("to_address", words(B)),
-        (
-            "value",
-            Arc::new(Float64Array::from(column(|_| 1.0))) as ArrayRef,
-        ),
-    ]);
-    let files = Files::one(
-        "t.parquet",
-        write(columns, properties(EnabledStatistics::Chunk)),
-    );
-    let error = files.refused(Family::Etl);
+    let error = etl(words(A), floats(1.0)).refused(Family::Etl);
     says(&error, "t.parquet: column value: a floating-point number");
     says(&error, "--u256-types string");
 }
 
 #[test]
 fn wrong_types_are_refused() {
-    let mut columns = place();
-    columns.extend([
-        ("token_address", words(TOKEN)),
-        (
-            "from_address",
-            Arc::new(UInt32Array::from(column(|_| 7))) as ArrayRef,
-        ),
-        ("to_address", words(B)),
-        ("value", words("1")),
-    ]);
-    let files = Files::one(
-        "t.parquet",
-        write(columns, properties(EnabledStatistics::Chunk)),
-    );
-    let error = files.refused(Family::Etl);
+    let error = etl(numbers(|_| 7), words("1")).refused(Family::Etl);
     says(
         &error,
         "column from_address: a number instead of an address",

@@ -103,6 +103,11 @@ pub(crate) fn try_read(
     Ok((all, report))
 }
 
+/// Whether a report has a caveat with this text.
+pub(crate) fn warns(report: &ScanReport, text: &str) -> bool {
+    report.caveats.iter().any(|it| it.contains(text))
+}
+
 pub(crate) fn blocks(first: u64, last: u64) -> BlockRanges {
     BlockRange { first, last }.into()
 }

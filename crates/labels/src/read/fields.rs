@@ -2,49 +2,13 @@
 
 use super::Cells;
 
-const ADDRESS: [&str; 9] = [
-    "address",
-    "wallet",
-    "account",
-    "contract",
-    "wallet_address",
-    "contract_address",
-    "token_address",
-    "account_address",
-    "banned_address",
-];
-const NAME: [&str; 9] = [
-    "name",
-    "name_tag",
-    "nametag",
-    "entity",
-    "title",
-    "wallet_tag",
-    "etherscan_tag",
-    "label",
-    "tag",
-];
-const CATEGORY: [&str; 9] = [
-    "category",
-    "type",
-    "abuse",
-    "kind",
-    "labels",
-    "etherscan_labels",
-    "wallet_type",
-    "concepts",
-    "label",
-];
-const CHAIN: [&str; 7] = [
-    "chain_id",
-    "chainid",
-    "chain",
-    "network",
-    "blockchain",
-    "currency",
-    "asset",
-];
-const SOURCE: [&str; 5] = ["source", "data_source", "label_source", "url", "reference"];
+const ADDRESS: &str = "address wallet account contract wallet_address contract_address token_address \
+    account_address banned_address";
+const NAME: &str = "name name_tag nametag entity title wallet_tag etherscan_tag label tag";
+const CATEGORY: &str =
+    "category type abuse kind labels etherscan_labels wallet_type concepts label";
+const CHAIN: &str = "chain_id chainid chain network blockchain currency asset";
+const SOURCE: &str = "source data_source label_source url reference";
 
 /// A name as it is compared: lower case, `_` between words.
 fn normal(name: &str) -> String {
@@ -65,20 +29,20 @@ impl Places {
     /// Finds the cells by the names of columns.
     pub(super) fn of<'a>(columns: impl Iterator<Item = &'a str>) -> Self {
         let columns: Vec<_> = columns.map(normal).collect();
-        let find = |names: &[&str], taken: Option<usize>| {
-            names.iter().find_map(|name| {
+        let find = |names: &str, taken: Option<usize>| {
+            names.split(' ').find_map(|name| {
                 let at = columns.iter().position(|column| column == name)?;
                 (Some(at) != taken).then_some(at)
             })
         };
-        let name = find(&NAME, None);
+        let name = find(NAME, None);
         Self {
-            address: find(&ADDRESS, None),
+            address: find(ADDRESS, None),
             name,
             // A `label` next to a name is the word of a category.
-            category: find(&CATEGORY, name),
-            chain: find(&CHAIN, None),
-            source: find(&SOURCE, None),
+            category: find(CATEGORY, name),
+            chain: find(CHAIN, None),
+            source: find(SOURCE, None),
         }
     }
 

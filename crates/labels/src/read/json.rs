@@ -5,15 +5,7 @@ use crate::Category;
 use serde_json::{Map, Value};
 
 /// Names of lists inside of an object.
-const LISTS: [&str; 7] = [
-    "addresses",
-    "labels",
-    "tags",
-    "accounts",
-    "data",
-    "rows",
-    "results",
-];
+const LISTS: &str = "addresses labels tags accounts data rows results";
 
 /// The start of the type of an address in the list of OFAC.
 const OFAC_TYPE: &str = "Digital Currency Address";
@@ -33,7 +25,7 @@ pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeErro
             } else if let Some(tokens) = array("tokens") {
                 let list = object.get("name").and_then(Value::as_str);
                 token_list(tokens, list.unwrap_or_default(), rows)
-            } else if let Some(entries) = LISTS.iter().find_map(|name| array(name)) {
+            } else if let Some(entries) = LISTS.split(' ').find_map(array) {
                 list(entries, &|_| None, rows)
             } else {
                 by_address(object, "", rows);

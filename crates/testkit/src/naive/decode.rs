@@ -1,12 +1,16 @@
 //! Decodes transfers from a node's JSON answers (`eth_getBlockByNumber`,
-//! `eth_getBlockReceipts`), one rule after the other, without any optimization.
+//! `eth_getBlockReceipts`) with the naive decoder of the tests of `transfers`.
 
 use crate::fixtures::Fixture;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::Value;
 use txgraph_transfers::{
-    BlockTime, DEPOSIT, EIP7708_LOG_ADDRESS, Kind, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE,
-    TokenStandard, Transfer, WITHDRAWAL, testing,
+    BlockTime, DecodeCounts, TransactionView, Transfer, TransferFilter, WithdrawalView,
+    WrappedNative,
+    testing::{
+        self,
+        naive::{self, OwnedLog, Rules},
+    },
 };
 
 /// The transfers of a block or a chain, with counts.
@@ -57,191 +61,89 @@ pub fn decode_block(block: &Value, receipts: &Value, decoded: &mut Decoded) {
         ..testing::transfer(number)
     };
 
+    let filter = TransferFilter::default();
+    let rules = everything(&filter);
     for (index, (transaction, receipt)) in transactions.iter().zip(receipts).enumerate() {
         decoded.receipts += 1;
-        let row = row(index, Some(word(&transaction["hash"])));
         let value = quantity(&transaction["value"]);
-        if receipt["status"] == "0x1" && !value.is_zero() {
-            let to = if transaction["to"].is_null() {
-                &receipt["contractAddress"]
-            } else {
-                &transaction["to"]
-            };
-            decoded.transfers.push(Transfer {
-                from_address: address(&transaction["from"]),
-                to_address: address(to),
-                value,
-                ..row.clone()
-            });
-        }
-        decode_logs(&row, &receipt["logs"], decoded);
+        let success = receipt["status"] == "0x1";
+        let view = (success && !value.is_zero()).then(|| TransactionView {
+            from: address(&transaction["from"]),
+            to: match &transaction["to"] {
+                Value::Null => address(&receipt["contractAddress"]),
+                to => address(to),
+            },
+            value,
+            mint: U256::ZERO,
+            success,
+        });
+        let row = row(index, Some(word(&transaction["hash"])));
+        decode_transaction(&rules, &row, view.as_ref(), &receipt["logs"], decoded);
     }
 
     if let Some(withdrawals) = block["withdrawals"].as_array() {
-        for (sub, withdrawal) in withdrawals.iter().enumerate() {
-            if quantity(&withdrawal["amount"]).is_zero() {
-                continue;
-            }
-            decoded.transfers.push(Transfer {
-                sub_index: u32::try_from(sub).expect("few withdrawals"),
-                to_address: address(&withdrawal["address"]),
-                value: quantity(&withdrawal["amount"]) * U256::from(1_000_000_000),
-                kind: Kind::Withdrawal,
-                ..row(transactions.len(), None)
-            });
-        }
+        let withdrawals = withdrawals.iter().map(|it| WithdrawalView {
+            address: address(&it["address"]),
+            amount_gwei: quantity(&it["amount"]).to(),
+        });
+        let withdrawals: Vec<_> = withdrawals.collect();
+        let row = row(transactions.len(), None);
+        let counts = &mut DecodeCounts::default();
+        let rows = naive::withdrawals(&rules, &row, &withdrawals, counts);
+        decoded.transfers.extend(rows);
     }
 }
 
 /// Decodes the logs of one transaction. `row` has block, time, index and hash.
 pub fn decode_logs(row: &Transfer, logs: &Value, decoded: &mut Decoded) {
-    let mut found: Vec<Transfer> = Vec::new();
-    // Wraps are decided after all transfers of the transaction are known.
-    let mut wraps: Vec<Transfer> = Vec::new();
-    for log in list(logs) {
-        decoded.logs += 1;
-        let topics: Vec<B256> = list(&log["topics"]).iter().map(word).collect();
+    decode_transaction(
+        &everything(&TransferFilter::default()),
+        row,
+        None,
+        logs,
+        decoded,
+    );
+}
+
+/// Every transfer, with the wraps of every contract, on a chain without tokens of its own rules.
+fn everything(filter: &TransferFilter) -> Rules<'_> {
+    Rules {
+        chain_id: 0,
+        wrapped: &WrappedNative::Any,
+        filter,
+    }
+}
+
+fn decode_transaction(
+    rules: &Rules<'_>,
+    row: &Transfer,
+    transaction: Option<&TransactionView>,
+    logs: &Value,
+    decoded: &mut Decoded,
+) {
+    let index = |log: &Value| quantity(&log["logIndex"]).to::<u32>();
+    let logs = list(logs);
+    let first = logs.first().map_or(0, index);
+    let owned = |(expected, log): (u32, &Value)| {
+        assert_eq!(
+            index(log),
+            expected,
+            "logs of a transaction are consecutive"
+        );
         let data: Bytes = text(&log["data"]).parse().expect("hex data");
-        let Some(signature) = topics.first() else {
-            continue;
-        };
-        let emitter = address(&log["address"]);
-        let log_index = quantity(&log["logIndex"]).to::<u32>();
-        let row = Transfer {
-            log_index: Some(log_index),
-            token_address: Some(emitter),
-            ..row.clone()
-        };
-
-        // Indexed arguments are in topics, the others in data, one word each.
-        let whole = data.len().is_multiple_of(32);
-        let mut words: Vec<U256> = topics[1..].iter().map(|topic| (*topic).into()).collect();
-        words.extend(data.chunks_exact(32).map(U256::from_be_slice));
-        // ERC-1155 events index operator, sender and receiver, or nothing. With one or
-        // two topics it is unknown which argument is indexed.
-        let all_or_none = topics.len() == 4 || topics.len() == 1;
-
-        match *signature {
-            // A log of the protocol for native coin (EIP-7708): the value of the transaction, which
-            // has a row, or a movement inside of it, which only some queries include.
-            TRANSFER if emitter == EIP7708_LOG_ADDRESS => {}
-            TRANSFER if whole && words.len() == 3 => {
-                let erc721 = topics.len() == 4;
-                let (from_address, to_address) = (low(words[0]), low(words[1]));
-                found.push(Transfer {
-                    from_address,
-                    to_address,
-                    value: if erc721 { U256::from(1) } else { words[2] },
-                    token_id: erc721.then_some(words[2]),
-                    token_standard: if erc721 {
-                        TokenStandard::Erc721
-                    } else {
-                        TokenStandard::Erc20
-                    },
-                    kind: kind(from_address, to_address),
-                    ..row
-                });
-            }
-            // operator, from, to, id, value
-            TRANSFER_SINGLE if whole && all_or_none && words.len() == 5 => {
-                let (from_address, to_address) = (low(words[1]), low(words[2]));
-                found.push(Transfer {
-                    from_address,
-                    to_address,
-                    value: words[4],
-                    token_id: Some(words[3]),
-                    token_standard: TokenStandard::Erc1155,
-                    kind: kind(from_address, to_address),
-                    ..row
-                });
-            }
-            // operator, from, to, offset of ids[], offset of values[]
-            TRANSFER_BATCH if all_or_none && words.len() >= 5 => {
-                let (from_address, to_address) = (low(words[1]), low(words[2]));
-                let lists = array(&data, words[3]).zip(array(&data, words[4]));
-                let Some((ids, values)) = lists.filter(|(ids, values)| ids.len() == values.len())
-                else {
-                    decoded.malformed += 1;
-                    continue;
-                };
-                for (sub, (id, value)) in ids.into_iter().zip(values).enumerate() {
-                    found.push(Transfer {
-                        sub_index: u32::try_from(sub).expect("few items"),
-                        from_address,
-                        to_address,
-                        value,
-                        token_id: Some(id),
-                        token_standard: TokenStandard::Erc1155,
-                        kind: kind(from_address, to_address),
-                        ..row.clone()
-                    });
-                }
-            }
-            TRANSFER | TRANSFER_SINGLE | TRANSFER_BATCH => decoded.malformed += 1,
-            // The signature is common, so other shapes of it are not malformed wraps.
-            DEPOSIT | WITHDRAWAL if whole && words.len() == 2 && topics.len() <= 2 => {
-                let holder = low(words[0]);
-                let wrap = *signature == DEPOSIT;
-                wraps.push(Transfer {
-                    from_address: if wrap { Address::ZERO } else { holder },
-                    to_address: if wrap { holder } else { Address::ZERO },
-                    value: words[1],
-                    token_standard: TokenStandard::Erc20,
-                    kind: if wrap { Kind::Wrap } else { Kind::Unwrap },
-                    ..row
-                });
-            }
-            _ => {}
+        OwnedLog {
+            address: address(&log["address"]),
+            topics: list(&log["topics"]).iter().map(|it| word(it).0).collect(),
+            data: data.into(),
         }
-    }
-    // Some wrapped coins also emit a Transfer. Each such Transfer accounts for one event.
-    let mut unmatched: Vec<&Transfer> = found.iter().collect();
-    let mut kept = Vec::new();
-    for wrap in wraps {
-        let same = |t: &&Transfer| {
-            t.token_address == wrap.token_address
-                && t.token_standard == TokenStandard::Erc20
-                && (t.from_address, t.to_address, t.value)
-                    == (wrap.from_address, wrap.to_address, wrap.value)
-        };
-        match unmatched.iter().position(same) {
-            Some(at) => {
-                unmatched.remove(at);
-                decoded.wraps_deduplicated += 1;
-            }
-            None => kept.push(wrap),
-        }
-    }
-    found.extend(kept);
-    found.sort_by_key(Transfer::position);
-    decoded.transfers.extend(found);
-}
-
-fn kind(from: Address, to: Address) -> Kind {
-    if from.is_zero() {
-        Kind::Mint
-    } else if to.is_zero() {
-        Kind::Burn
-    } else {
-        Kind::Transfer
-    }
-}
-
-/// Returns the array of words at `offset` of `data`: its length, then its items. `None`
-/// if it is not within `data`.
-fn array(data: &[u8], offset: U256) -> Option<Vec<U256>> {
-    let word = |at: usize| Some(U256::from_be_slice(data.get(at..at.checked_add(32)?)?));
-    let offset = usize::try_from(offset).ok()?;
-    let length = usize::try_from(word(offset)?).ok()?;
-    if length > data.len() / 32 {
-        return None;
-    }
-    (0..length).map(|i| word(offset + 32 + 32 * i)).collect()
-}
-
-/// The address in the low 20 bytes of a word. The upper 12 are ignored.
-fn low(word: U256) -> Address {
-    Address::from_word(word.into())
+    };
+    let logs: Vec<_> = (first..).zip(logs).map(owned).collect();
+    let mut counts = DecodeCounts::default();
+    let rows = naive::transaction(rules, row, transaction, first, &logs, &mut counts);
+    decoded.transfers.extend(rows);
+    decoded.logs += counts.logs;
+    decoded.malformed += counts.malformed;
+    decoded.wraps_deduplicated += counts.wraps_deduplicated;
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -270,6 +172,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use serde_json::json;
+    use txgraph_transfers::{EIP7708_LOG_ADDRESS, Kind, TRANSFER, TokenStandard};
 
     /// Other code computed the statistics of the fixture from the same chain.
     #[test]
@@ -342,16 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_out_of_bounds_are_malformed() {
-        let mut data = vec![0u8; 128];
-        data[95] = 1;
-        let array = |data: &[u8], offset: u64| super::array(data, U256::from(offset));
-        assert_eq!(array(&data, 64), Some(vec![U256::ZERO]));
-        assert_eq!(array(&data, 96), Some(vec![]));
-        assert_eq!(array(&data, 97), None);
-        data[95] = 2;
-        assert_eq!(array(&data, 64), None);
-        assert_eq!(super::array(&data, U256::MAX), None);
+    fn quantities_are_hexadecimal() {
         assert_eq!(quantity(&json!("0x28")), U256::from(40));
     }
 }

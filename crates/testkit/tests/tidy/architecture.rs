@@ -64,20 +64,13 @@ fn crate_table_is_complete_and_in_order() {
                 .filter_map(|name| our_crate(&name).map(str::to_owned))
                 .collect();
         let stated = quoted(&row[1]);
-        for name_used in used.difference(&stated) {
-            faults.push(format!(
-                "`{name}` uses `{name_used}`, which its row does not state"
-            ));
-        }
-        for name_stated in stated.difference(&used) {
-            faults.push(format!(
-                "`{name}` does not use `{name_stated}`, which its row states"
-            ));
-        }
-        for name_used in used.difference(&above) {
-            faults.push(format!(
-                "`{name}` uses `{name_used}`, which is not above it in the table"
-            ));
+        for (some, others, what) in [
+            (&used, &stated, "is used and not in its row"),
+            (&stated, &used, "is in its row and not used"),
+            (&used, &above, "is used and not above it in the table"),
+        ] {
+            let lacking = some.difference(others);
+            faults.extend(lacking.map(|other| format!("`{name}`: `{other}` {what}")));
         }
         if !above.insert(name.clone()) {
             faults.push(format!("`{name}` is in the table twice"));

@@ -1,7 +1,10 @@
 //! About a hundred hand-written logs, then the decoder compared with its naive twin.
 
 use super::*;
-use crate::naive::{self, Block, OwnedLog};
+use crate::testing::{
+    self,
+    naive::{self, OwnedLog, Rules},
+};
 use crate::{AddressFilter, Direction, Malformed, TokenFilter};
 use alloy_primitives::{B256, address};
 use proptest::collection::vec;
@@ -82,14 +85,15 @@ fn show(transfer: &Transfer) -> String {
     )
 }
 
+/// The transfers of one transaction that match a filter.
 fn decode_one(
     chain_id: u64,
     wrapped: &WrappedNative,
+    filter: &TransferFilter,
     transaction: Option<&TransactionView>,
     logs: &[OwnedLog],
 ) -> (Vec<String>, DecodeCounts) {
-    let filter = TransferFilter::default();
-    let mut decoder = Decoder::new(chain_id, wrapped, &filter);
+    let mut decoder = Decoder::new(chain_id, wrapped, filter);
     let mut out = Vec::new();
     decoder.begin_block(7, BlockTime::new(8));
     decoder.transaction(0, transaction, logs.iter().map(OwnedLog::view), &mut out);
@@ -98,28 +102,18 @@ fn decode_one(
     (out.iter().map(show).collect(), *decoder.counts())
 }
 
-/// The transfers of one transaction that match a filter.
-fn decode_with(
-    filter: &TransferFilter,
+/// The same for every transfer, on an unknown chain.
+fn decode_all(
     transaction: Option<&TransactionView>,
     logs: &[OwnedLog],
-) -> Vec<String> {
-    let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, filter);
-    let mut out = Vec::new();
-    decoder.begin_block(7, None);
-    decoder.transaction(0, transaction, logs.iter().map(OwnedLog::view), &mut out);
-    assert_eq!(decoder.counts().transfers, out.len() as u64);
-    out.iter().map(show).collect()
+) -> (Vec<String>, DecodeCounts) {
+    let filter = TransferFilter::default();
+    decode_one(CHAIN, &WrappedNative::Auto, &filter, transaction, logs)
 }
 
 /// Decodes one log in a block of its own, on an unknown chain.
 fn check(log: OwnedLog, expected: &[&str]) -> DecodeCounts {
-    let (rows, counts) = decode_one(
-        CHAIN,
-        &WrappedNative::Auto,
-        None,
-        std::slice::from_ref(&log),
-    );
+    let (rows, counts) = decode_all(None, std::slice::from_ref(&log));
     assert_eq!(rows, expected, "{log:?}");
     counts
 }
@@ -349,16 +343,13 @@ fn wrapped_coins_by_chain_and_choice() {
         (1, WrappedNative::None, vec![]),
         (1, WrappedNative::Only(vec![TOKEN]), vec![token]),
     ] {
-        assert_eq!(
-            decode_one(chain_id, &wrapped, None, &logs).0,
-            expected,
-            "{chain_id} {wrapped:?}"
-        );
+        let (rows, _) = decode_one(chain_id, &wrapped, &TransferFilter::default(), None, &logs);
+        assert_eq!(rows, expected, "{chain_id} {wrapped:?}");
     }
 }
 
 fn check_wraps(logs: &[OwnedLog], expected: &[&str], deduplicated: u64) {
-    let (rows, counts) = decode_one(CHAIN, &WrappedNative::Auto, None, logs);
+    let (rows, counts) = decode_all(None, logs);
     assert_eq!(rows, expected);
     assert_eq!(counts.wraps_deduplicated, deduplicated);
 }
@@ -392,8 +383,7 @@ fn equal_transfers_cancel_wraps() {
         log(WETH, TRANSFER, "b a", "5"),
         log(WETH, TRANSFER, "0 a 5", ""),
     ] {
-        let (rows, counts) =
-            decode_one(CHAIN, &WrappedNative::Auto, None, &[deposit.clone(), other]);
+        let (rows, counts) = decode_all(None, &[deposit.clone(), other]);
         assert_eq!((rows.len(), counts.wraps_deduplicated), (2, 0), "{rows:?}");
     }
     // A token with an ID is not an amount of 1.
@@ -427,26 +417,23 @@ fn equal_transfers_cancel_wraps() {
 /// A transfer that the filter excludes still cancels the wrap.
 #[test]
 fn excluded_transfers_cancel_wraps() {
-    let kinds = vec![Kind::Wrap];
     let filter = TransferFilter {
-        kinds,
+        kinds: vec![Kind::Wrap],
         ..Default::default()
     };
-    let mut decoder = Decoder::new(CHAIN, &WrappedNative::Auto, &filter);
-    let mut out = Vec::new();
-    decoder.begin_block(1, BlockTime::new(1));
     let logs = [
         log(WETH, DEPOSIT, "a", "5"),
         log(WETH, TRANSFER, "0 a", "5"),
     ];
-    decoder.transaction(0, None, logs.iter().map(OwnedLog::view), &mut out);
-    assert_eq!((out.len(), decoder.counts().wraps_deduplicated), (0, 1));
+    let (rows, counts) = decode_one(CHAIN, &WrappedNative::Auto, &filter, None, &logs);
+    assert_eq!((rows.len(), counts.wraps_deduplicated), (0, 1));
 }
 
 #[test]
 fn cryptokitties_are_erc721_on_mainnet() {
     let kitty = [log(KITTIES, TRANSFER, "", "a b 77")];
-    let decode = |chain_id| decode_one(chain_id, &WrappedNative::Auto, None, &kitty).0;
+    let (wrapped, filter) = (WrappedNative::Auto, TransferFilter::default());
+    let decode = |chain_id| decode_one(chain_id, &wrapped, &filter, None, &kitty).0;
     assert_eq!(decode(1), ["0.0 kitties erc721 transfer a>b 1 #77"]);
     assert_eq!(decode(CHAIN), ["0.0 kitties erc20 transfer a>b 77"]);
 }
@@ -462,7 +449,7 @@ fn sends(from: Address, to: Address, value: u64) -> TransactionView {
 }
 
 fn check_native(transaction: TransactionView, logs: &[OwnedLog], expected: &[&str]) {
-    let (rows, counts) = decode_one(CHAIN, &WrappedNative::Auto, Some(&transaction), logs);
+    let (rows, counts) = decode_all(Some(&transaction), logs);
     assert_eq!(rows, expected);
     assert_eq!(counts.malformed, 0);
 }
@@ -512,15 +499,18 @@ fn native_logs_of_eip7708() {
     let native = |topics, data| log(SYSTEM, TRANSFER, topics, data);
     let token = || log(TOKEN, TRANSFER, "a b", "9");
     let inside = TransferFilter::with_internal(true);
+    let decode = |filter: &TransferFilter, transaction: &TransactionView, logs: &[OwnedLog]| {
+        decode_one(CHAIN, &WrappedNative::Auto, filter, Some(transaction), logs).0
+    };
     let check = |transaction: TransactionView, logs: &[OwnedLog], expected: &[&str]| {
-        let all = decode_with(&inside, Some(&transaction), logs);
+        let all = decode(&inside, &transaction, logs);
         assert_eq!(all, expected);
         // Without internal movements the other rows are the same.
         let outside: Vec<_> = expected
             .iter()
             .filter(|row| !row.contains("internal"))
             .collect();
-        let some = decode_with(&TransferFilter::default(), Some(&transaction), logs);
+        let some = decode_all(Some(&transaction), logs).0;
         assert_eq!(some.iter().collect::<Vec<_>>(), outside);
     };
     check(
@@ -561,7 +551,7 @@ fn native_logs_of_eip7708() {
     };
     let logs = [native("a b", "3"), native("a b", "4"), native("b a", "1")];
     assert_eq!(
-        decode_with(&from_bob, Some(&sends(ALICE, BOB, 3)), &logs),
+        decode(&from_bob, &sends(ALICE, BOB, 3), &logs),
         ["-.2 - native internal b>a 1"]
     );
     // The address is not a token, even if a query names it.
@@ -569,7 +559,7 @@ fn native_logs_of_eip7708() {
         tokens: TokenFilter::only([SYSTEM]),
         ..inside
     };
-    assert!(decode_with(&as_token, Some(&sends(ALICE, BOB, 3)), &logs).is_empty());
+    assert!(decode(&as_token, &sends(ALICE, BOB, 3), &logs).is_empty());
     check_malformed(native("a b 5", ""));
     check_malformed(native("a b", ""));
     // `Burn(address,uint256)` of drafts.
@@ -631,20 +621,20 @@ fn log_indices_continue_through_the_block() {
         .iter()
         .map(|t| (t.block_number, t.transaction_index, t.log_index))
         .collect();
-    let logs = [1, 2, 4, 5].map(Some);
-    let expected: Vec<_> = [
-        (0, 0, logs[0]),
-        (0, 0, logs[1]),
-        (0, 1, logs[2]),
-        (0, 1, logs[3]),
-    ]
-    .to_vec();
-    assert_eq!(places[..4], expected);
+    let first = [(0, 1), (0, 2), (1, 4), (1, 5)];
+    let first = first.map(|(transaction, log)| (0, transaction, Some(log)));
+    assert_eq!(places[..4], first);
     assert_eq!(places.len(), 8);
     assert_eq!(places[4], (1, 0, Some(1)));
 }
 
 // ---- Comparison with the naive twin ----
+
+#[derive(Clone, Debug)]
+struct Block {
+    transactions: Vec<(TransactionView, Vec<OwnedLog>)>,
+    withdrawals: Vec<WithdrawalView>,
+}
 
 fn some_address() -> impl Strategy<Value = Address> {
     prop::sample::select(vec![
@@ -836,6 +826,36 @@ fn decode(
     (out, *decoder.counts())
 }
 
+/// The same with the naive decoder.
+fn decode_naively(rules: &Rules<'_>, blocks: &[Block]) -> (Vec<Transfer>, DecodeCounts) {
+    let mut counts = DecodeCounts::default();
+    let mut out = Vec::new();
+    for (number, block) in (0..).zip(blocks) {
+        counts.blocks += 1;
+        let mut row = Transfer {
+            block_timestamp: BlockTime::new(1000 + number),
+            ..testing::transfer(number)
+        };
+        let mut first_log = 0;
+        for (transaction, logs) in &block.transactions {
+            let transaction = Some(transaction);
+            out.extend(naive::transaction(
+                rules,
+                &row,
+                transaction,
+                first_log,
+                logs,
+                &mut counts,
+            ));
+            row.transaction_index += 1;
+            first_log += u32::try_from(logs.len()).unwrap();
+        }
+        let withdrawals = &block.withdrawals;
+        out.extend(naive::withdrawals(rules, &row, withdrawals, &mut counts));
+    }
+    (out, counts)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
@@ -847,7 +867,8 @@ proptest! {
         chain_id in prop::sample::select(vec![1, 10, CHAIN]),
     ) {
         let (rows, counts) = decode(chain_id, &wrapped, &filter, &blocks);
-        let (expected, expected_counts) = naive::decode(chain_id, &wrapped, &filter, &blocks);
+        let rules = Rules { chain_id, wrapped: &wrapped, filter: &filter };
+        let (expected, expected_counts) = decode_naively(&rules, &blocks);
         prop_assert_eq!(&rows, &expected);
         prop_assert_eq!(counts, expected_counts);
         if matches!(filter.tokens, TokenFilter::All) {
@@ -891,7 +912,7 @@ proptest! {
     ) {
         let topics = topic0.into_iter().chain(topics).collect();
         let log = OwnedLog { address, topics, data };
-        let (rows, counts) = decode_one(1, &WrappedNative::Any, None, &[log]);
+        let (rows, counts) = decode_one(1, &WrappedNative::Any, &TransferFilter::default(), None, &[log]);
         prop_assert!(rows.len() <= 9 && counts.malformed <= 1);
     }
 }
