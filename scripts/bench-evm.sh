@@ -23,21 +23,19 @@ for arg in "$@"; do
     esac
 done
 
-need_build
-say "building the interpreter and its peers (release)"
-cargo build --release --locked -p txgraph-bench --features evm
+build_release "the interpreter and its peers" -p txgraph-bench --features evm
 evm_programs
 
 setup="$(bench_setup); $(revm_version)"
 
 say "timing (programs of $programs)"
-"$CARGO_TARGET_DIR/release/txgraph-bench" evm --programs "$programs" \
+"$release/txgraph-bench" evm --programs "$programs" \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}" "${rest[@]}"
 
 say "timing precompiled contracts"
-"$CARGO_TARGET_DIR/release/txgraph-bench" precompiles \
+"$release/txgraph-bench" precompiles \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}"
 
 say "timing many threads"
-"$CARGO_TARGET_DIR/release/txgraph-bench" threads \
+"$release/txgraph-bench" threads \
     --out benchmarks/results/evm --setup "$setup" "${settings[@]}"

@@ -32,7 +32,7 @@ say "building the interpreter, its peer and the chain writer (release)"
 cargo build --release --locked -p txgraph-bench --features evm
 cargo build --release --locked -p txgraph-cli
 cargo build --release --locked -p txgraph-chaingen --features executed
-bench=$CARGO_TARGET_DIR/release/txgraph-bench
+bench=$release/txgraph-bench
 make_scratch
 
 setup="$(bench_setup); $(revm_version)"
@@ -54,6 +54,6 @@ measure "real blocks" mainnet "$bundles" "${rest[@]}"
 
 contract_chain v1 150
 say "writing bundles of 100 consecutive blocks"
-"$CARGO_TARGET_DIR/release/txgraph" replay bundle "$scratch/bundles" --datadir "$chain" --chain "$chain/genesis.json" \
+"$release/txgraph" replay bundle "$scratch/bundles" --datadir "$chain" --chain "$chain/genesis.json" \
     --blocks 1:101 >/dev/null
 measure "consecutive blocks" mainnet-consecutive "$scratch/bundles"

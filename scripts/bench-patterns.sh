@@ -13,27 +13,18 @@
 [ $# -eq 0 ] || die "usage: ./bench.sh patterns"
 need python3 python3
 blocks=${BLOCKS:-200000}
-need_build
-say "building (release)"
-cargo build --release --locked -p txgraph-cli -p txgraph-chaingen -p txgraph-bench
-programs=$CARGO_TARGET_DIR/release
+build_release txgraph -p txgraph-cli -p txgraph-chaingen -p txgraph-bench
 make_scratch
 mkdir -p benchmarks/results
 
 chain=$CARGO_TARGET_DIR/bench-exchanges-$blocks
-if [ ! -e "$chain/.complete" ]; then
-    say "writing the chain: $blocks blocks"
-    rm -rf "$chain" "$chain.json"
-    "$programs/chaingen" --out "$chain" --blocks "$blocks" --profile exchanges \
-        --truth "$chain.json"
-    touch "$chain/.complete"
-fi
+keep_chain "$chain" "$release/chaingen" --blocks "$blocks" --profile exchanges --truth "$chain.json"
 
 say "finding patterns"
-cost=$("$programs/txgraph-bench" measure "$scratch/found.json" -- "$programs/txgraph" \
+cost=$("$release/txgraph-bench" measure "$scratch/found.json" -- "$release/txgraph" \
     analyze patterns --datadir "$chain" -f json 2>"$scratch/err") ||
     { cat "$scratch/err" >&2; die "failed: txgraph analyze patterns"; }
-"$programs/txgraph" analyze components --datadir "$chain" -f json >"$scratch/components.json"
+"$release/txgraph" analyze components --datadir "$chain" -f json >"$scratch/components.json"
 
 {
     printf '# Patterns on a chain that exchanges join\n\n'

@@ -24,7 +24,7 @@ need_build
 say "building the replay and the chain writer (release)"
 cargo build --release --locked -p txgraph-chaingen --features executed
 cargo build --release --locked -p txgraph-bench --features evm
-bench=$CARGO_TARGET_DIR/release/txgraph-bench
+bench=$release/txgraph-bench
 case "$(nproc)" in
     1 | 2) threads=${THREADS:-1,2} ;;
     3 | 4) threads=${THREADS:-1,2,$(nproc)} ;;

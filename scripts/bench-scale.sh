@@ -15,10 +15,7 @@
 
 [ $# -eq 0 ] || die "usage: ./bench.sh scale"
 blocks=${BLOCKS:-4000000}
-need_build
-say "building (release)"
-cargo build --release --locked -p txgraph-cli -p txgraph-chaingen -p txgraph-bench
-programs=$CARGO_TARGET_DIR/release
+build_release txgraph -p txgraph-cli -p txgraph-chaingen -p txgraph-bench
 make_scratch
 mkdir -p benchmarks/results
 results=$scratch/scale.tsv
@@ -29,7 +26,7 @@ measure() {
     local name=$1 runs=$2 units=$3 best='' line
     shift 3
     for _ in $(seq "$runs"); do
-        line=$("$programs/txgraph-bench" measure "$scratch/out" -- "$programs/txgraph" "$@" \
+        line=$("$release/txgraph-bench" measure "$scratch/out" -- "$release/txgraph" "$@" \
             2>"$scratch/err") || { cat "$scratch/err" >&2; die "failed: txgraph $*"; }
         best=$(printf '%s\n%s\n' "$best" "$line" | sed '/^$/d' | sort -g | head -1)
     done
@@ -49,7 +46,7 @@ graph() {
 addresses() {
     local from to step
     step=$((tip / 1000))
-    "$programs/txgraph" transfers --datadir "$chain" --index "$index" \
+    "$release/txgraph" transfers --datadir "$chain" --index "$index" \
         --blocks "$step:$((tip - step)):$step" --format csv 2>/dev/null >"$scratch/sample"
     from=$(head -1 "$scratch/sample" | tr , '\n' | grep -n '^from_address$' | cut -d: -f1)
     to=$(head -1 "$scratch/sample" | tr , '\n' | grep -n '^to_address$' | cut -d: -f1)
@@ -68,7 +65,7 @@ queries() {
     measure 'index build, to 39/40 of the chain' 1 0 \
         index build --datadir "$chain" --index "$index" --to-block $((first * 39 / 40))
     measure 'index update' 1 0 index update --datadir "$chain" --index "$index"
-    count=$("$programs/txgraph" index status --datadir "$chain" --index "$index" --json |
+    count=$("$release/txgraph" index status --datadir "$chain" --index "$index" --json |
         sed -n 's/.*"transfers": *\([0-9]*\).*/\1/p' | head -1)
     sed -i "s/^\($size\tindex build[^\t]*\t\)0/\1$((count * 39 / 40))/; s/^\($size\tindex update\t\)0/\1$((count / 40))/" "$results"
     measure 'index verify' 1 "$count" index verify --datadir "$chain" --index "$index"
@@ -80,14 +77,14 @@ queries() {
     # Addresses with 1 to 100 transfers, and the first whose search is large.
     root='' count=0
     while read -r address; do
-        edges=$(("$("$programs/txgraph" $(graph "$address" 1) 2>/dev/null | wc -l)" - 1))
+        edges=$(("$("$release/txgraph" $(graph "$address" 1) 2>/dev/null | wc -l)" - 1))
         if [ "$edges" -ge 1 ] && [ "$edges" -le 100 ]; then
             if [ "$count" -lt 20 ]; then
                 measure "address $count" 5 rows $(graph "$address" 1)
                 count=$((count + 1))
             fi
             if [ -z "$root" ]; then
-                edges=$(("$("$programs/txgraph" $(graph "$address" 3 --max-degree 1000) 2>/dev/null |
+                edges=$(("$("$release/txgraph" $(graph "$address" 3 --max-degree 1000) 2>/dev/null |
                     wc -l)" - 1))
                 if [ "$edges" -gt 10000 ]; then root=$address; fi
             fi

@@ -12,18 +12,16 @@
 . "$(dirname "$0")/lib.sh"
 
 [ $# -eq 0 ] || die "usage: ./bench.sh sources"
-need_build
-say "building (release)"
-cargo build --release --locked -p txgraph-cli -p txgraph-chaingen
+build_release txgraph -p txgraph-cli -p txgraph-chaingen
 bench_chain "${BLOCKS:-200000}"
 venv=$CARGO_TARGET_DIR/sources-venv
 need_venv "$venv" polars pyarrow
 make_scratch
 mkdir -p benchmarks/results
-"$CARGO_TARGET_DIR/release/txgraph" transfers -q --datadir "$chain" --standard erc20 \
+"$release/txgraph" transfers -q --datadir "$chain" --standard erc20 \
     --kind transfer --format csv -o "$scratch/all.csv"
 {
     bench_setup | sed 's/^/# /'
-    "$venv/bin/python" scripts/bench-sources.py "$CARGO_TARGET_DIR/release/txgraph" "$scratch" \
+    "$venv/bin/python" scripts/bench-sources.py "$release/txgraph" "$scratch" \
         "${RUNS:-5}"
 } | tee benchmarks/results/sources.tsv

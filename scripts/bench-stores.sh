@@ -16,9 +16,7 @@ case "$# $store" in
     "1 index" | "1 lake") ;;
     *) die "usage: ./bench.sh index|lake" ;;
 esac
-need_build
-say "building (release)"
-cargo build --release --locked -p txgraph-chaingen -p txgraph-bench --features txgraph-bench/stores
+build_release "the benchmark" -p txgraph-chaingen -p txgraph-bench --features txgraph-bench/stores
 bench_chain 200000
 make_scratch
 mkdir -p benchmarks/results
@@ -29,7 +27,7 @@ measure() {
     shift
     for threads in 1 2; do
         printf '\n%sthreads: %s\n' "$name" "$threads"
-        "$CARGO_TARGET_DIR/release/txgraph-bench" "$store" --datadir "$chain" --place "$scratch" \
+        "$release/txgraph-bench" "$store" --datadir "$chain" --place "$scratch" \
             --runs "${RUNS:-5}" --threads "$threads" --token "$(value token 1)" "$@"
     done
 }

@@ -16,13 +16,11 @@ case "${1:-}" in
     --quick) quick=(--quick) ;;
     *) die "usage: ./bench.sh writers [--quick]" ;;
 esac
-need_build
-say "building the writers and polars (release)"
-cargo build --release --locked -p txgraph-bench --features writers
+build_release "the writers and polars" -p txgraph-bench --features writers
 
 cores=$(nproc)
 setup="$(bench_setup); $(cat --version | head -1)"
 make_scratch
-"$CARGO_TARGET_DIR/release/txgraph-bench" writers --definitions benchmarks/writers.toml \
+"$release/txgraph-bench" writers --definitions benchmarks/writers.toml \
     --scratch "$scratch" --out benchmarks/results/writers --rounds "${ROUNDS:-5}" \
     --threads "${THREADS:-$cores}" --setup "$setup" "${quick[@]}"

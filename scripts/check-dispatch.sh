@@ -23,10 +23,8 @@ esac
 need objdump binutils
 program=${1:-}
 if [ -z "$program" ]; then
-    need_build
-    say "building a program with the interpreter (release)"
-    cargo build --release --locked -p txgraph-bench --features count
-    program=$CARGO_TARGET_DIR/release/txgraph-bench
+    build_release "a program with the interpreter" -p txgraph-bench --features count
+    program=$release/txgraph-bench
 fi
 
 say "checking the dispatch of its loops"

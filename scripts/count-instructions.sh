@@ -17,15 +17,12 @@ case "${1:-}" in
     --write) write=1 ;;
     *) die "usage: scripts/count-instructions.sh [--write]" ;;
 esac
-need_build
 need valgrind valgrind
-
-say "building the workloads (release)"
-cargo build --release --locked -p txgraph-bench --features count
-program=$CARGO_TARGET_DIR/release/txgraph-bench
+build_release "the workloads" -p txgraph-bench --features count
+program=$release/txgraph-bench
 make_scratch
-tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch"
-"$program" count prepare --datadir "$scratch" --out "$scratch/rows"
+unpack testdata/small/v2
+"$program" count prepare --datadir "$scratch/node" --out "$scratch/rows"
 
 # instructions WORK ROUNDS: the instructions of a whole process.
 instructions() {

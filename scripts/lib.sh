@@ -51,10 +51,44 @@ need_build() {
         die "Rust is missing; install 1.95 or newer with rustup (https://rustup.rs) and run this again"
 }
 
+# build_release WHAT OPTION…: builds optimized programs in the folder $release.
+release=$CARGO_TARGET_DIR/release
+build_release() {
+    need_build
+    say "building $1 (release)"
+    cargo build --release --locked "${@:2}"
+}
+
 # make_scratch: sets $scratch to a new folder in $SCRATCH, which is deleted at the end.
 make_scratch() {
     scratch=$(mktemp -d "${SCRATCH:-${TMPDIR:-/tmp}}/txgraph.XXXXXX")
     trap 'rm -rf "$scratch"' EXIT
+}
+
+# unpack CHAIN: unpacks the data directory of a chain of the fixtures in $scratch/node.
+unpack() {
+    need tar tar
+    need zstd zstd
+    mkdir "$scratch/node"
+    tar --zstd -xSf "$1/datadir.tar.zst" --no-same-owner -C "$scratch/node"
+}
+
+# serve_small OPTION…: serves the small chain of testdata until the script ends, and sets $url.
+serve_small() {
+    local server
+    unpack testdata/small/v2
+    # The chain specification supplies the rules, so that blocks can be replayed.
+    "$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/node" --chain testdata/small/v2/genesis.json "$@" \
+        2>"$scratch/log" &
+    server=$!
+    # shellcheck disable=SC2064 # The id is known now.
+    trap "kill $server 2>/dev/null; rm -rf '$scratch'" EXIT
+    for _ in $(seq 100); do
+        url=$(sed -n 's/^listening at //p' "$scratch/log")
+        [ -z "$url" ] || return 0
+        kill -0 $server 2>/dev/null || die "the server ended: $(cat "$scratch/log")"
+        sleep 0.1
+    done
 }
 
 # given_path PATH: the absolute path of what the caller named.
@@ -149,6 +183,15 @@ revm_version() {
     sed -n '/^name = "revm"$/{n;s/version = "\(.*\)"/revm \1/p}' Cargo.lock
 }
 
+# keep_chain FOLDER PROGRAM OPTION…: writes a chain, unless it is there from an earlier run.
+keep_chain() {
+    [ ! -e "$1/.complete" ] || return 0
+    say "writing the chain $1"
+    rm -rf "$1"
+    "$2" --out "$1" "${@:3}"
+    touch "$1/.complete"
+}
+
 # bench_chain BLOCKS: sets $chain to the sample chain of the benchmarks. The chain depends only
 # on the seed and is kept in the build cache between runs.
 bench_chain() {
@@ -156,12 +199,7 @@ bench_chain() {
     seed=$(sed -n 's/^seed = //p' benchmarks/workloads.toml)
     txs=$(sed -n 's/^txs_per_block = //p' benchmarks/workloads.toml)
     chain=${BENCH_CHAIN:-$CARGO_TARGET_DIR/bench-chain-$seed-$txs-$1}
-    [ ! -e "$chain/.complete" ] || return 0
-    say "writing the sample chain: $1 blocks of $txs transactions"
-    rm -rf "$chain"
-    "$CARGO_TARGET_DIR/release/chaingen" --out "$chain" --blocks "$1" --txs-per-block "$txs" \
-        --seed "$seed"
-    touch "$chain/.complete"
+    keep_chain "$chain" "$release/chaingen" --blocks "$1" --txs-per-block "$txs" --seed "$seed"
 }
 
 # contract_chain LAYOUT BLOCKS: sets $chain to the contract-heavy chain of benchmarks/replay.toml,
@@ -174,7 +212,7 @@ contract_chain() {
     if [ ! -e "$chain/.tip" ]; then
         say "writing the contract-heavy chain: $2 blocks of $mgas Mgas ($1)"
         rm -rf "$chain"
-        log=$("$CARGO_TARGET_DIR/release/execgen" --out "$chain" --blocks "$2" \
+        log=$("$release/execgen" --out "$chain" --blocks "$2" \
             --mgas-per-block "$mgas" --seed "$seed" --layout "$1" 2>&1)
         sed -n 's/.*tip \(0x[0-9a-f]*\).*/\1/p' <<<"$log" >"$chain/.tip"
     fi

@@ -19,8 +19,6 @@ if [ "${1:-}" = bundle ]; then
     exit
 fi
 need_txgraph "${1:-}"
-need tar tar
-need zstd zstd
 # Chromium, or a browser of its kind. CHROMIUM names another one.
 browser=${CHROMIUM:-$(command -v chromium google-chrome || true)}
 if [ -z "$browser" ]; then
@@ -36,20 +34,8 @@ say "types, format, bundle, tests without a browser"
 diff -rq $page/dist "$scratch/dist" >&2 || die "the bundle is not that of the sources: scripts/page.sh bundle"
 (cd $page && node test/run.mjs unit)
 
-mkdir "$scratch/node"
-tar --zstd -xSf testdata/small/v2/datadir.tar.zst --no-same-owner -C "$scratch/node"
-# The chain specification supplies the rules, so that blocks can be replayed.
 printf 'address,symbol,decimals\n0xd601451207128971898aab8654521699f35222e2,USD6,6\n' >"$scratch/tokens.csv"
-"$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/node" --chain testdata/small/v2/genesis.json \
-    --labels docs/images/mixer-labels.csv --token-list "$scratch/tokens.csv" 2>"$scratch/log" &
-server=$!
-trap 'kill $server 2>/dev/null; rm -rf "$scratch"' EXIT
-for _ in $(seq 100); do
-    url=$(sed -n 's/^listening at //p' "$scratch/log")
-    [ -z "$url" ] || break
-    kill -0 $server 2>/dev/null || die "the server ended: $(cat "$scratch/log")"
-    sleep 0.1
-done
+serve_small --labels docs/images/mixer-labels.csv --token-list "$scratch/tokens.csv"
 "$txgraph" graph -q --datadir "$scratch/node" --root 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --hops 3 \
     --token-list "$scratch/tokens.csv" -o "$scratch/picture.html"
 say "a browser at $url"

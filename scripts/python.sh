@@ -66,8 +66,8 @@ bench)
     [ -n "${2:-}" ] || die "name the data directory of a chain: scripts/python.sh bench CHAIN"
     release_wheel
     libraries "$home/release"
-    cargo build --release --locked -q -p txgraph-cli
-    TXGRAPH=$CARGO_TARGET_DIR/release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
+    build_release txgraph -q -p txgraph-cli
+    TXGRAPH=$release/txgraph exec "$python" python/benchmarks/to_polars.py "${@:2}"
     ;;
 esac
 
@@ -77,12 +77,8 @@ libraries "$home/wheels"
 need_txgraph ""
 export TXGRAPH=$txgraph
 export TXGRAPH_LARGE_CHAIN=$home/chain-40000
-if [ ! -e "$TXGRAPH_LARGE_CHAIN/.complete" ]; then
-    say "writing a chain of 600,000 transfers"
-    rm -rf "$TXGRAPH_LARGE_CHAIN"
-    "$CARGO_TARGET_DIR/debug/chaingen" --out "$TXGRAPH_LARGE_CHAIN" --blocks 40000 --txs-per-block 8 --seed 7
-    touch "$TXGRAPH_LARGE_CHAIN/.complete"
-fi
+# 600,000 transfers.
+keep_chain "$TXGRAPH_LARGE_CHAIN" "$CARGO_TARGET_DIR/debug/chaingen" --blocks 40000 --txs-per-block 8 --seed 7
 if [ -d ../shared/fixtures ]; then
     export TXGRAPH_FIXTURES=${TXGRAPH_FIXTURES:-$(cd ../shared/fixtures && pwd)}
 fi

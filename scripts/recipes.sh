@@ -12,8 +12,7 @@ venv=$CARGO_TARGET_DIR/recipes-venv
 mapfile -t libraries < <(grep -E '^(duckdb|pandas|polars|pyarrow)==' python/requirements-test.txt)
 need_venv "$venv" "${libraries[@]}" pyspark==4.3.0
 make_scratch
-mkdir "$scratch/node"
-tar --zstd -xSf testdata/small/v2/datadir.tar.zst -C "$scratch/node"
+unpack testdata/small/v2
 "$txgraph" lake build -q --datadir "$scratch/node" --reorg-buffer 0 --partition-blocks 16 \
     "$scratch/transfers.lake"
 lake=(--source "lake:$scratch/transfers.lake")

@@ -10,8 +10,6 @@
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_txgraph "${1:-}"
-need tar tar
-need zstd zstd
 need wrk wrk
 need python3 python3
 make_scratch
@@ -25,8 +23,7 @@ anvil_home=$tools/anvil-1.7.1
 anvil_program=$anvil_home/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
 [ -x "$anvil_program" ] || die "anvil is missing: scripts/sources.sh anvil installs it"
 
-mkdir "$scratch/node"
-tar --zstd -xSf "$chain/datadir.tar.zst" --no-same-owner -C "$scratch/node"
+unpack "$chain"
 zstd -dq "$chain/chain.rlp.zst" -o "$scratch/chain.rlp"
 python3 - "$chain" >"$scratch/chain.json" <<'EOF'
 import json, pathlib, sys

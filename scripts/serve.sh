@@ -6,8 +6,6 @@
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_txgraph "${1:-}"
-need tar tar
-need zstd zstd
 command -v npm >/dev/null 2>&1 || die "Node.js is missing: https://nodejs.org"
 make_scratch
 
@@ -22,22 +20,9 @@ if [ "$(cat "$clients/.wanted" 2>/dev/null)" != "$wanted" ]; then
 fi
 need_venv "$clients/venv" typed-etherscan==0.4.1 web3==8.0.0
 
-mkdir "$scratch/node"
-tar --zstd -xSf testdata/small/v2/datadir.tar.zst --no-same-owner -C "$scratch/node"
+serve_small
 for name in blocks receipts logs state; do
     zstd -dq "testdata/small/v2/$name.jsonl.zst" -o "$scratch/$name.jsonl"
-done
-
-# The chain specification supplies the rules, so that blocks can be replayed.
-"$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/node" --chain testdata/small/v2/genesis.json \
-    2>"$scratch/log" &
-server=$!
-trap 'kill $server 2>/dev/null; rm -rf "$scratch"' EXIT
-for _ in $(seq 100); do
-    url=$(sed -n 's/^listening at //p' "$scratch/log")
-    [ -z "$url" ] || break
-    kill -0 $server 2>/dev/null || die "the server ended: $(cat "$scratch/log")"
-    sleep 0.1
 done
 say "asking $url"
 

@@ -6,13 +6,10 @@
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-need tar tar
-need zstd zstd
 need_txgraph "${1:-}"
 chain=$PWD/testdata/small/v2
 make_scratch
-mkdir "$scratch/node"
-tar --zstd -xSf "$chain/datadir.tar.zst" -C "$scratch/node"
+unpack "$chain"
 cd "$scratch"
 export XDG_CACHE_HOME=$scratch/cache
 unset TXGRAPH_DATADIR RETH_DATADIR TXGRAPH_SOURCE TXGRAPH_INDEX TXGRAPH_CLUSTER

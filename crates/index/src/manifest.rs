@@ -104,16 +104,8 @@ impl Manifest {
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let what = if folder.is_dir() {
-                    format!("it has no {FILE}")
-                } else {
-                    "the directory does not exist".to_owned()
-                };
-                return Err(Error::NotAStore {
-                    kind: StoreKind::Index,
-                    path: folder.to_owned(),
-                    what,
-                });
+                let exists = folder.is_dir();
+                return Err(Error::not_a_store(StoreKind::Index, folder, FILE, exists));
             }
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(damaged(path, "it is not UTF-8"));

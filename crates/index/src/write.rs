@@ -116,11 +116,7 @@ pub fn drop_index(folder: &Path) -> Result<Vec<OsString>> {
     }
     let found = names(folder)?;
     if !found.iter().any(|name| name == FILE || name == LOCK_FILE) {
-        return Err(Error::NotAStore {
-            kind: StoreKind::Index,
-            path: folder.to_owned(),
-            what: format!("it has no {FILE}"),
-        });
+        return Err(Error::not_a_store(StoreKind::Index, folder, FILE, true));
     }
     let _lock = folder::lock(folder)?;
     // The manifest first: what is left after that is not an index.
@@ -143,11 +139,7 @@ pub fn drop_index(folder: &Path) -> Result<Vec<OsString>> {
 
 /// The names in the directory of an index.
 fn names(folder: &Path) -> Result<Vec<OsString>> {
-    folder::names(folder)?.ok_or_else(|| Error::NotAStore {
-        kind: StoreKind::Index,
-        path: folder.to_owned(),
-        what: "the directory does not exist".to_owned(),
-    })
+    folder::names(folder)?.ok_or_else(|| Error::not_a_store(StoreKind::Index, folder, FILE, false))
 }
 
 /// An index that is being written.

@@ -159,14 +159,8 @@ impl Manifest {
         if let Some(bytes) = store.read(FILE)? {
             return Self::parse(&bytes, &store.path().join(FILE));
         }
-        Err(Error::NotAStore {
-            kind: StoreKind::Lake,
-            path: store.path().to_owned(),
-            what: match store.exists() {
-                true => format!("it has no {FILE}"),
-                false => "the directory does not exist".to_owned(),
-            },
-        })
+        let (path, exists) = (store.path(), store.exists());
+        Err(Error::not_a_store(StoreKind::Lake, path, FILE, exists))
     }
 
     pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Self> {

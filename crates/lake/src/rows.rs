@@ -30,22 +30,6 @@ pub(crate) struct Query {
     pub(crate) touching: Option<(Vec<u64>, Direction)>,
 }
 
-/// The columns of a transfer.
-const COLUMNS: &[&str] = &[
-    "block_number",
-    "block_timestamp",
-    "transaction_index",
-    "log_index",
-    "sub_index",
-    "token_address_id",
-    "from_address_id",
-    "to_address_id",
-    "value",
-    "token_id",
-    "token_standard",
-    "kind",
-];
-
 impl Query {
     pub(crate) fn new(lake: &Lake, request: &ScanRequest) -> Result<Self> {
         let ids = |addresses: &mut dyn Iterator<Item = &Address>| -> Result<Vec<u64>> {
@@ -299,7 +283,7 @@ impl Wanted<'_> {
     pub(crate) fn transfers(&self) -> Result<Vec<Transfer>> {
         let mut transfers: Vec<Transfer> = Vec::new();
         let mut ends: Vec<Ends> = Vec::new();
-        self.each(COLUMNS, |batch, rows| {
+        self.each(&Table::Transfers.names(), |batch, rows| {
             let (blocks, times) = (batch.u64s("block_number")?, batch.u64s("block_timestamp")?);
             let transactions = batch.u32s("transaction_index")?;
             let log = batch.optional_u32s("log_index")?;

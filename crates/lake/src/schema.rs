@@ -183,6 +183,11 @@ impl Table {
         }
     }
 
+    /// The names of its columns.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        self.columns().iter().map(|column| column.name).collect()
+    }
+
     /// The number of leading columns by which its rows are sorted, and whether the first of
     /// them has a bloom filter.
     const fn order(self) -> (&'static [&'static str], bool) {

@@ -1,7 +1,7 @@
 //! A lake as a source of transfers.
 
 use crate::{
-    error::{Error, Result},
+    error::Result,
     lake::{Lake, Partition},
     rows::{Query, Wanted},
     schema::Table,
@@ -11,13 +11,13 @@ use std::{
     collections::{BTreeMap, btree_map::Entry},
     ops::{ControlFlow, Range},
 };
-use txgraph_stored::{StoredBlocks, StoredChunk, StoredSource};
+use txgraph_stored::{Stop, StoredBlocks, StoredChunk, StoredSource, run_jobs};
 use txgraph_transfers::{
     AnomalousLogs, BlockAnchor, BlockRange, BlockRanges, BlockTime, ByFrontier, ChainInfo,
     DecodeCounts, EIP7708_LOG_ADDRESS, Kind, ScanReport, ScanRequest, Sink, SourceError,
     SourceFailure, TokenFilter, Transfer, TransferSource,
 };
-use txgraph_work::{Ordered, WorkContext, ordered};
+use txgraph_work::WorkContext;
 
 /// The reason why a block is not available.
 const MISSING: &str = "not in the lake";
@@ -83,32 +83,17 @@ impl<'a> LakeSource<'a> {
         numbers.dedup();
         let query = &prepared.query;
         let mut found = BTreeMap::new();
-        let WorkContext {
-            threads, cancel, ..
-        } = &self.work;
-        let end = ordered(
-            threads,
-            PARTITIONS_AHEAD * threads.count(),
-            cancel,
+        run_jobs(
+            (&self.work, PARTITIONS_AHEAD * self.work.threads.count()),
+            &Stop::new(&self.work.cancel),
             numbers,
             || (),
-            |(), number| match query.rows(&lake.partitions[number]) {
-                Ok(rows) => ControlFlow::Continue(Ok((number, rows.unwrap_or_default()))),
-                Err(error) => ControlFlow::Break(Err(error)),
+            |(), number| Ok((number, query.rows(&lake.partitions[number])?)),
+            |(number, rows)| {
+                found.insert(number, rows.unwrap_or_default());
+                Ok(())
             },
-            |rows| match rows {
-                Ok((number, rows)) => {
-                    found.insert(number, rows);
-                    ControlFlow::Continue(())
-                }
-                Err(error) => ControlFlow::Break(error),
-            },
-        );
-        match end.map_err(Error::from)? {
-            Ordered::Done => {}
-            Ordered::Broken(error) => return Err(error.into()),
-            Ordered::Canceled => return Err(SourceError::Interrupted),
-        }
+        )?;
         prepared.rows = found;
         Ok(prepared)
     }
@@ -356,33 +341,19 @@ impl Partition {
 
     /// The anomalous logs of some of its blocks.
     pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<AnomalousLogs>> {
-        let columns = [
-            "block_number",
-            "emitter",
-            "malformed",
-            "malformed_erc1155",
-            "dirty_addresses",
-            "wraps_deduplicated",
-        ];
         let mut anomalies = Vec::new();
         if !self.info.counts.has_anomalies() {
             return Ok(anomalies);
         }
-        for batch in self.table(Table::Anomalies)?.read(&columns, None)? {
+        let table = self.table(Table::Anomalies)?;
+        for batch in table.read(&Table::Anomalies.names(), None)? {
             let batch = batch?;
             let numbers = batch.u64s("block_number")?;
             let emitters = batch.bytes::<20>("emitter")?;
-            let [
-                malformed,
-                malformed_erc1155,
-                dirty_addresses,
-                wraps_deduplicated,
-            ] = [
-                batch.u64s("malformed")?,
-                batch.u64s("malformed_erc1155")?,
-                batch.u64s("dirty_addresses")?,
-                batch.u64s("wraps_deduplicated")?,
-            ];
+            let malformed = batch.u64s("malformed")?;
+            let malformed_erc1155 = batch.u64s("malformed_erc1155")?;
+            let dirty_addresses = batch.u64s("dirty_addresses")?;
+            let wraps_deduplicated = batch.u64s("wraps_deduplicated")?;
             for (at, block) in numbers.iter().enumerate() {
                 if blocks.contains(*block) {
                     anomalies.push(AnomalousLogs {

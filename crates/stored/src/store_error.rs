@@ -187,6 +187,18 @@ impl StoreError {
         FolderError::io(action, path, source).into()
     }
 
+    /// The error for a directory without the manifest that every store has.
+    pub fn not_a_store(kind: StoreKind, path: &Path, manifest: &str, exists: bool) -> Self {
+        Self::NotAStore {
+            kind,
+            path: path.to_owned(),
+            what: match exists {
+                true => format!("it has no {manifest}"),
+                false => "the directory does not exist".to_owned(),
+            },
+        }
+    }
+
     /// The error for a damaged file.
     pub fn damaged(kind: StoreKind, path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
         Self::Damaged {

@@ -1,6 +1,6 @@
 //! `txgraph address`, compared with all transfers, receipts and balances.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, ROOT, Row, Sample, USD6};
 use serde_json::Value;
 use std::{
     cmp::Reverse,
@@ -9,20 +9,8 @@ use std::{
 use txgraph::U256;
 use txgraph_testkit::{fixtures, says};
 
-type Row = BTreeMap<String, String>;
-
-/// The full fixtures, each with the genesis file of its chain.
-fn samples() -> impl Iterator<Item = Sample> {
-    fixtures::full().into_iter().map(|fixture| {
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
-        sample
-    })
-}
-
 fn ask(sample: &Sample, line: &str) -> Value {
-    let answer = sample.ok(&format!("address {line} --json -q --chain genesis.json"));
-    answer.json()
+    sample.json(&format!("address {line} --json -q {CHAIN}"))
 }
 
 /// All transfers, with addresses in lower case.
@@ -153,7 +141,7 @@ fn check_transfer(found: &Value, row: &Row) {
 
 #[test]
 fn activity_is_that_of_all_transfers() {
-    for sample in samples() {
+    for sample in Sample::full() {
         let all = transfers(&sample);
         sample.ok("index build --index idx -q");
         let mut addresses: BTreeSet<&str> = BTreeSet::new();
@@ -163,11 +151,8 @@ fn activity_is_that_of_all_transfers() {
         addresses.insert("0x1111111111111111111111111111111111111111");
         for address in addresses {
             let found = ask(&sample, address);
-            assert_eq!(
-                found,
-                ask(&sample, &format!("{address} --index idx")),
-                "{address}"
-            );
+            let indexed = ask(&sample, &format!("{address} --index idx"));
+            assert_eq!(found, indexed, "{address}");
             let side = |name: &str| -> Vec<&Row> {
                 all.iter().filter(|row| row[name] == address).collect()
             };
@@ -190,7 +175,7 @@ fn activity_is_that_of_all_transfers() {
             // The command for balances returns the same.
             for balance in found["balances"].as_array().unwrap() {
                 let token = balance["token_address"].as_str().unwrap_or("eth");
-                let line = format!("balance {address} -t {token} --json -q --chain genesis.json");
+                let line = format!("balance {address} -t {token} --json -q {CHAIN}");
                 let answer = sample.json(&line);
                 assert_eq!(answer["balances"][0]["value"], balance["value"]);
             }
@@ -200,7 +185,7 @@ fn activity_is_that_of_all_transfers() {
 
 #[test]
 fn contracts_have_their_creators() {
-    for sample in samples() {
+    for sample in Sample::full() {
         let mut created = Vec::new();
         for line in sample.fixture.lines("receipts") {
             for receipt in line["receipts"].as_array().unwrap() {
@@ -238,11 +223,9 @@ fn contracts_have_their_creators() {
 /// A contract that a factory created is found in the trace of the block.
 #[test]
 fn contracts_of_factories_have_their_factory() {
-    let Some(fixture) = fixtures::fixture("long-v2") else {
+    let Some(sample) = Sample::named("long-v2") else {
         return;
     };
-    let sample = Sample::new(fixture);
-    sample.write_genesis();
     let factory = sample.fixture.truth["contracts"]["factory"]
         .as_str()
         .unwrap();
@@ -258,9 +241,7 @@ fn contracts_of_factories_have_their_factory() {
     // Its frames name the children.
     for receipt in blocks.values().take(4) {
         let hash = receipt["transactionHash"].as_str().unwrap();
-        let trace = sample.ok(&format!(
-            "replay trace call --tx {hash} -q --chain genesis.json"
-        ));
+        let trace = sample.ok(&format!("replay trace call --tx {hash} -q {CHAIN}"));
         for line in trace.stdout.lines() {
             let frame: Value = serde_json::from_str(line).unwrap();
             let frame = frame.get("result").cloned().unwrap_or(frame);
@@ -285,7 +266,7 @@ fn contracts_of_factories_have_their_factory() {
 #[test]
 fn contracts_say_what_they_are() {
     let mut pools = 0;
-    for sample in samples() {
+    for sample in Sample::full() {
         let truth = &sample.fixture.truth;
         for token in truth["tokens"].as_object().unwrap().values() {
             let found = ask(&sample, token["address"].as_str().unwrap());
@@ -353,9 +334,8 @@ fn profiles_are_readable() {
 #[test]
 fn first_funders_are_not_more_than_is_known() {
     let sample = Sample::small();
-    sample.write_genesis();
     let text = |line: &str| {
-        let answer = sample.ok(&format!("address {line} --chain genesis.json"));
+        let answer = sample.ok(&format!("address {line} {CHAIN}"));
         let line = answer.stdout.lines().find(|it| it.starts_with("first fun"));
         line.unwrap().to_owned()
     };
@@ -397,7 +377,6 @@ fn first_funders_are_not_more_than_is_known() {
 #[test]
 fn contracts_that_pay_without_logs_are_noticed() {
     let sample = Sample::small();
-    sample.write_genesis();
     let mixer = &sample.fixture.truth["scenarios"]["mixer"];
     let pool = mixer["contract"].as_str().unwrap();
     let edges = mixer["edges"].as_array().unwrap().iter();
@@ -406,7 +385,7 @@ fn contracts_that_pay_without_logs_are_noticed() {
     let found = ask(&sample, pool);
     let left = paid.sum::<u128>().to_string();
     assert_eq!(found["unrecorded"]["left"], left, "{found}");
-    let text = sample.ok(&format!("address {pool} --chain genesis.json"));
+    let text = sample.ok(&format!("address {pool} {CHAIN}"));
     let line = "left the contract without one of these transfers (--with-internal)";
     text.prints(line);
     let whole = ask(&sample, &format!("{pool} --with-internal"));
@@ -416,15 +395,10 @@ fn contracts_that_pay_without_logs_are_noticed() {
 #[test]
 fn tokens_of_balances_can_be_the_native_coin_or_a_symbol() {
     let sample = Sample::small();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    let token = "0xd601451207128971898aab8654521699f35222e2";
-    let list = format!("address,symbol,decimals\n{token},USD6,6\n");
+    let list = format!("address,symbol,decimals\n{USD6},USD6,6\n");
     std::fs::write(sample.path("t.csv"), list).unwrap();
-    sample.write_genesis();
     let balances = |line: &str| {
-        let found = sample.json(&format!(
-            "address {root} {line} --chain genesis.json --json -q"
-        ));
+        let found = sample.json(&format!("address {ROOT} {line} {CHAIN} --json -q"));
         let balances = found["balances"].as_array().unwrap().iter();
         balances
             .map(|it| it["token_address"].clone())
@@ -432,19 +406,19 @@ fn tokens_of_balances_can_be_the_native_coin_or_a_symbol() {
     };
     assert_eq!(balances("-t eth"), [Value::Null]);
     for line in [
-        format!("-t eth,{token}"),
+        format!("-t eth,{USD6}"),
         "-t usd6 --token-list t.csv".to_owned(),
     ] {
-        assert_eq!(balances(&line), [Value::Null, token.into()]);
+        assert_eq!(balances(&line), [Value::Null, USD6.into()]);
     }
-    let found = sample.json(&format!("address {root} --json -q"));
+    let found = sample.json(&format!("address {ROOT} --json -q"));
     assert_eq!(
         found["state"]["account"]["balance"],
         found["balances"][0]["value"]
     );
-    sample.fails(&format!("address {root} -t USD6"), 2, "--token-list FILE");
+    sample.fails(&format!("address {ROOT} -t USD6"), 2, "--token-list FILE");
     sample.fails(
-        &format!("balance {root} -t USD6"),
+        &format!("balance {ROOT} -t USD6"),
         2,
         "name it by its address",
     );

@@ -1,12 +1,7 @@
 //! Amounts in units of tokens, ids of tokens, and the largest counterparties.
 
-use crate::harness::Sample;
+use crate::harness::{HUB, Row, Sample, USD6};
 use std::{collections::BTreeMap, fs};
-
-pub(crate) const USD6: &str = "0xd601451207128971898aab8654521699f35222e2";
-const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
-
-type Row = BTreeMap<String, String>;
 
 fn wide(text: &str) -> u128 {
     text.parse().unwrap_or(u128::MAX)
@@ -63,8 +58,7 @@ fn smallest_amounts_are_in_units_of_tokens() {
             "{options}"
         );
         for source in ["", "--index i", "--source lake:l.lake"] {
-            let answer = sample.ok(&format!("transfers -q {list} {options} {source}"));
-            let found = answer.rows();
+            let found = sample.rows(&format!("transfers -q {list} {options} {source}"));
             assert!(
                 found.iter().eq(expected.iter().copied()),
                 "{options} {source}"

@@ -1,6 +1,6 @@
 //! `txgraph analyze`.
 
-use crate::harness::Sample;
+use crate::harness::{HUB, Row, Sample, USD6};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,8 +10,6 @@ use std::{
 use txgraph::Measure;
 
 const OZA: &str = "0xc982f6837de3bef0547ecb84171688b6a2bd4cd2";
-const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
-
 /// The planted wash cycle is among the cycles of its token.
 #[test]
 fn loops_find_the_wash_cycle() {
@@ -71,7 +69,7 @@ fn pairs_are_sums_of_transfers() {
         .map(|pair| pair["count"].parse::<usize>().unwrap())
         .sum();
     assert_eq!(count, transfers.len());
-    let key = |row: &std::collections::BTreeMap<String, String>| {
+    let key = |row: &Row| {
         [
             "from_address",
             "to_address",
@@ -170,7 +168,7 @@ fn data_has_the_labels_of_addresses() {
 fn without_roots_all_transfers_are_measured() {
     let sample = Sample::small();
     let all = sample.rows("transfers -q").len();
-    let json = sample.ok("analyze summary -q -f json").json();
+    let json = sample.json("analyze summary -q -f json");
     assert_eq!(json["result"]["transfers"], all);
     sample.fails("analyze summary --hops 2", 2, "add --root");
 }
@@ -230,18 +228,17 @@ fn tables_are_chosen_by_name() {
 #[test]
 fn amounts_have_the_units_of_the_token_list() {
     let sample = Sample::small();
-    let usd6 = "0xd601451207128971898aab8654521699f35222e2";
     std::fs::write(
         sample.path("tokens.csv"),
-        format!("address,symbol,decimals,name\n{usd6},LISTED,6,USD Six\n"),
+        format!("address,symbol,decimals,name\n{USD6},LISTED,6,USD Six\n"),
     )
     .unwrap();
     let page = sample
-        .ok(&format!("analyze pairs -t {usd6} --token-list tokens.csv"))
+        .ok(&format!("analyze pairs -t {USD6} --token-list tokens.csv"))
         .stdout;
     assert!(page.contains("LISTED") && !page.contains("USD6"), "{page}");
     // Without a list, what the token claims.
-    let claimed = sample.ok(&format!("analyze pairs -t {usd6}")).stdout;
+    let claimed = sample.ok(&format!("analyze pairs -t {USD6}")).stdout;
     assert!(claimed.contains("USD6"), "{claimed}");
 }
 

@@ -1,15 +1,13 @@
 //! `txgraph approvals`: what it prints, writes and refuses.
 
 use crate::harness::Sample;
-use txgraph_testkit::fixtures;
 
 const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
 
 #[test]
 fn an_approval_is_seen_from_both_sides() {
-    for fixture in fixtures::committed() {
-        let sample = Sample::new(fixture);
+    for sample in Sample::both() {
         let page = sample.ok(&format!("approvals {OWNER}"));
         let amount = "999,979.99999999999999981 OZA";
         assert!(page.stdout.contains(amount), "{}", page.stdout);

@@ -1,9 +1,6 @@
 //! `txgraph replay` on bundles, and writing them.
 
-use crate::{
-    harness::{Run, Sample, ask, bare, run},
-    replay::chain,
-};
+use crate::harness::{CHAIN, ROOT, Run, Sample, ask, ok};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,26 +12,22 @@ use txgraph_testkit::fixtures;
 #[test]
 fn bundles_replay_without_the_node() {
     let sample = Sample::small();
-    let chain = chain();
-    let written = sample.ok(&format!("replay bundle bundles {chain}"));
+    let written = sample.ok(&format!("replay bundle bundles {CHAIN}"));
     assert_eq!(written.stdout, "");
     written.says("wrote 40 bundles into bundles");
     let again = sample
-        .run(&format!("replay bundle bundles --blocks 3 {chain}"))
+        .run(&format!("replay bundle bundles --blocks 3 {CHAIN}"))
         .ended(2);
     again.says("3.json.zst").says("--overwrite");
     sample.ok(&format!(
-        "replay bundle bundles --blocks 3 --overwrite {chain}"
+        "replay bundle bundles --blocks 3 --overwrite {CHAIN}"
     ));
 
     let folder = tempfile::tempdir().unwrap();
     let bundles = sample.path("bundles");
     let bundle = |line: &str| {
-        let mut command = bare(folder.path());
-        command
-            .arg("--source")
-            .arg(format!("bundle:{}", bundles.display()));
-        run(command.arg("replay").args(line.split_whitespace()))
+        let line = format!("replay {line} --source bundle:{}", bundles.display());
+        ask(folder.path(), &line)
     };
     let sorted = |text: &str| {
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
@@ -49,14 +42,14 @@ fn bundles_replay_without_the_node() {
         "trace struct -q --tx 20:3",
         "transfers -q --blocks 5:8",
     ] {
-        let node = sample.ok(&format!("replay {outputs} {chain}"));
+        let node = sample.ok(&format!("replay {outputs} {CHAIN}"));
         let run = bundle(outputs).ended(0);
         assert!(!run.stdout.is_empty());
         // Files are read in the order of their names.
         assert_eq!(sorted(&run.stdout), sorted(&node.stdout), "{outputs}");
     }
     sample.ok(&format!(
-        "replay trace struct -q --tx 20:3 -o trace.jsonl {chain}"
+        "replay trace struct -q --tx 20:3 -o trace.jsonl {CHAIN}"
     ));
     let trace = sample.path("trace.jsonl");
     bundle(&format!("compare --tx 20:3 {}", trace.display()))
@@ -79,11 +72,8 @@ fn bundles_are_not_overwritten_by_outputs() {
     let from = fixtures::testdata().join("bundles/20.json.zst");
     let file = folder.path().join("20.jsonl");
     fs::copy(from, &file).unwrap();
-    let mut command = bare(folder.path());
     let line = "replay trace call --source bundle:20.jsonl --output 20.jsonl --overwrite";
-    run(command.args(line.split_whitespace()))
-        .ended(2)
-        .says("file of the source");
+    ask(folder.path(), line).ended(2).says("file of the source");
 }
 
 /// Execution witnesses prove the state root before and after.
@@ -91,11 +81,8 @@ fn bundles_are_not_overwritten_by_outputs() {
 fn witness_is_verified_completely() {
     let file = fixtures::testdata().join("bundles/11-witness.json.zst");
     let folder = tempfile::tempdir().unwrap();
-    let mut command = bare(folder.path());
-    let run = run(command
-        .args(["replay", "verify", "--source"])
-        .arg(format!("bundle:{}", file.display())))
-    .ended(0);
+    let line = format!("replay verify --source bundle:{}", file.display());
+    let run = ok(folder.path(), &line);
     assert!(!run.stderr.contains("warning"), "{run:?}");
 }
 
@@ -119,8 +106,7 @@ fn missing_state_is_named_with_status_3() {
     account.as_object_mut().unwrap().remove("storage");
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.json"), json.to_string()).unwrap();
-    let mut command = bare(folder.path());
-    let run = run(command.args(["replay", "transfers", "--source", "bundle:x.json"])).ended(3);
+    let run = ask(folder.path(), "replay transfers --source bundle:x.json").ended(3);
     let error = run.stderr.to_lowercase();
     assert!(
         error.contains("block 20") && error.contains("transaction"),
@@ -137,25 +123,24 @@ fn missing_state_is_named_with_status_3() {
 fn bundles_have_the_balances_that_they_were_written_with() {
     const TOKEN: &str = "0x5d0099f6bff140a5de14430d77f1f2faa7aa60df";
     let sample = Sample::small();
-    let chain = chain();
     let compared = |run: &Run| {
         let note = run.stderr.lines().find(|line| line.contains("compared"));
         note.unwrap_or_else(|| panic!("{run:?}")).to_owned()
     };
-    let node = sample.ok(&format!("replay balances {TOKEN} {chain}"));
+    let node = sample.ok(&format!("replay balances {TOKEN} {CHAIN}"));
     assert!(!compared(&node).contains("compared 0 "), "{node:?}");
     let folder = tempfile::tempdir().unwrap();
     let bundle = |name: &str| {
-        let mut command = bare(folder.path());
         let source = format!("bundle:{}", sample.path(name).display());
-        run(command.args(["replay", "balances", TOKEN, "--source", &source]))
+        let line = format!("replay balances {TOKEN} --source {source}");
+        ask(folder.path(), &line)
     };
-    let written = sample.ok(&format!("replay bundle with --balances {TOKEN} {chain}"));
+    let written = sample.ok(&format!("replay bundle with --balances {TOKEN} {CHAIN}"));
     assert_eq!(compared(&written), compared(&node));
     let with = bundle("with");
     assert_eq!((with.status, &with.stdout), (0, &node.stdout), "{with:?}");
     assert_eq!(compared(&with), compared(&node));
-    sample.ok(&format!("replay bundle without {chain}"));
+    sample.ok(&format!("replay bundle without {CHAIN}"));
     bundle("without").ended(3).says("is not in the bundle");
 }
 
@@ -163,20 +148,10 @@ fn bundles_have_the_balances_that_they_were_written_with() {
 #[test]
 fn copies_of_a_bundle_are_one_block() {
     let sample = Sample::small();
-    let chain = chain();
-    sample.ok(&format!("replay bundle bundles {chain} --blocks 10:21"));
+    sample.ok(&format!("replay bundle bundles {CHAIN} --blocks 10:21"));
     let rows = || {
-        let source = format!("bundle:{}", sample.path("bundles").display());
-        let mut command = bare(sample.path("").as_path());
-        run(command.args([
-            "replay",
-            "transfers",
-            "--fees",
-            "-f",
-            "csv",
-            "--source",
-            &source,
-        ]))
+        let line = "replay transfers --fees -f csv --source bundle:bundles";
+        ask(sample.folder.path(), line)
     };
     let one = rows();
     assert_eq!(one.status, 0, "{one:?}");
@@ -191,32 +166,27 @@ fn copies_of_a_bundle_are_one_block() {
 #[test]
 fn bundles_are_a_source_of_transfers() {
     let sample = Sample::small();
-    let chain = chain();
-    sample.ok(&format!("replay bundle bundles {chain}"));
+    sample.ok(&format!("replay bundle bundles {CHAIN}"));
     let folder = tempfile::tempdir().unwrap();
     let bundles = sample.path("bundles");
     let bundle = |line: &str| {
-        let mut command = bare(folder.path());
-        command.args(line.split_whitespace());
-        run(command
-            .arg("--source")
-            .arg(format!("bundle:{}", bundles.display())))
+        let line = format!("{line} --source bundle:{}", bundles.display());
+        ask(folder.path(), &line)
     };
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for line in [
         "transfers -q -f csv -b 1:40".to_owned(),
         "transfers -q -f csv -b 1:40 --with-internal --kind transfer,internal,fee,priority"
             .to_owned(),
         "transfers -q -f csv -b 20 --with-internal".to_owned(),
-        format!("graph -q -r {root} -n 3 -d both -b 1:40 --with-internal -f csv"),
+        format!("graph -q -r {ROOT} -n 3 -d both -b 1:40 --with-internal -f csv"),
         format!(
-            "analyze taint -q -r {root} -n all -b 1:40 --with-internal --method haircut --table ledger -f csv"
+            "analyze taint -q -r {ROOT} -n all -b 1:40 --with-internal --method haircut --table ledger -f csv"
         ),
         format!(
-            "analyze taint -q -r {root} -n all -b 1:40 --with-internal --method execution --table ledger -f csv"
+            "analyze taint -q -r {ROOT} -n all -b 1:40 --with-internal --method execution --table ledger -f csv"
         ),
     ] {
-        let node = sample.ok(&format!("{line} {chain}"));
+        let node = sample.ok(&format!("{line} {CHAIN}"));
         assert!(node.stdout.lines().count() > 1, "{line}");
         assert_eq!(bundle(&line).ended(0).stdout, node.stdout, "{line}");
     }

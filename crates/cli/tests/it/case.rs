@@ -1,64 +1,24 @@
 //! `txgraph case`: folders with answers, and their reports.
 
 use crate::{
-    harness::{Run, Sample, bare, run},
+    harness::{ROOT, Sample, ask, run},
     signals::{read_until, send, status},
 };
-use serde_json::Value;
 use std::{
     fs,
     io::{BufReader, Write},
     process::Stdio,
 };
 
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-
-/// Runs with arguments as they are.
-fn args(sample: &Sample, args: &[&str]) -> Run {
-    run(sample.command().args(args))
-}
-
-fn json(sample: &Sample, name: &str) -> Value {
-    sample.read_json(name)
-}
-
 /// A case with a graph, an analysis and a look-up.
 fn filled() -> Sample {
     let sample = Sample::small();
-    let hostile = "</title><script>alert(1)</script>";
-    args(
-        &sample,
-        &["case", "new", "c", "--title", hostile, "--author", "A & B"],
-    )
-    .ended(0);
-    args(
-        &sample,
-        &[
-            "case",
-            "label",
-            "c",
-            ROOT,
-            "<b>|Thief",
-            "--category",
-            "scam",
-        ],
-    )
-    .ended(0);
-    let graph = [
-        "case",
-        "add",
-        "c",
-        "--title",
-        "Where | to?",
-        "--",
-        "graph",
-        "-r",
-        ROOT,
-        "-n",
-        "3",
-    ];
-    args(&sample, &graph)
-        .ended(0)
+    sample.ok("case new c --title '</title><script>alert(1)</script>' --author 'A & B'");
+    sample.ok(&format!("case label c {ROOT} '<b>|Thief' --category scam"));
+    sample
+        .ok(&format!(
+            "case add c --title 'Where | to?' -- graph -r {ROOT} -n 3"
+        ))
         .says("kept c/answers/01-graph");
     sample
         .ok("case add c --name patterns -- analyze patterns")
@@ -66,23 +26,15 @@ fn filled() -> Sample {
     sample
         .ok(&format!("case add c -- address {ROOT}"))
         .prints("first funder");
-    args(
-        &sample,
-        &["case", "note", "c", "<img src=x onerror=alert(1)>"],
-    )
-    .ended(0);
-    args(
-        &sample,
-        &["case", "note", "c", "second\nline", "--on", "01-graph"],
-    )
-    .ended(0);
+    sample.ok("case note c '<img src=x onerror=alert(1)>'");
+    sample.ok("case note c 'second\nline' --on 01-graph");
     sample
 }
 
 #[test]
 fn a_case_keeps_answers_with_their_evidence() {
     let sample = filled();
-    let answer = json(&sample, "c/answers/01-graph/answer.json");
+    let answer = sample.read_json("c/answers/01-graph/answer.json");
     assert_eq!(answer["command"][0], "graph");
     assert_eq!(
         answer["blocks"],
@@ -158,12 +110,12 @@ fn a_report_has_everything_and_no_markup_from_outside() {
         assert!(!page.contains(absent), "{absent}");
     }
     // The hashes of the files are in the report.
-    let answer = json(&sample, "c/answers/patterns/answer.json");
+    let answer = sample.read_json("c/answers/patterns/answer.json");
     for file in answer["files"].as_array().unwrap() {
         assert!(page.contains(file["sha256"].as_str().unwrap()));
     }
     // The same case gives the same report, and a report is not replaced.
-    sample.run("case report c").ended(1).says("already exists");
+    sample.fails("case report c", 1, "already exists");
     sample.ok("case report c --overwrite");
     assert_eq!(sample.read("c/report.html"), page);
     sample.ok("case report c -o c/report.md");
@@ -222,8 +174,11 @@ fn a_rerun_asks_for_the_blocks_of_the_answer() {
     sample.ok("case add c -- query cycles --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2");
     let data = sample.fixture.path().display().to_string();
     let done = sample.ok(&format!("case verify c --rerun --datadir {data}"));
-    done.says("01-transfers: txgraph transfers --token=@tokens.txt --blocks=5:7 --blocks=31:41 -o");
-    done.says("02-balance: txgraph balance --block=40 0x4545");
+    let program = format!("txgraph --datadir={data}");
+    done.says(&format!(
+        "01-transfers: {program} transfers --token=@tokens.txt --blocks=5:7 --blocks=31:41 -o"
+    ));
+    done.says(&format!("02-balance: {program} balance --block=40 0x4545"));
     assert_eq!(
         done.stdout.matches("the same bytes again").count(),
         4,
@@ -329,15 +284,13 @@ fn a_failure_leaves_no_answer() {
         ("case label c 0x12 x", 2, "0x12"),
         ("case new c", 2, "not empty"),
     ] {
-        sample.run(line).ended(status).says(why);
+        sample.fails(line, status, why);
     }
     assert_eq!(fs::read_dir(sample.path("c/answers")).unwrap().count(), 0);
     assert_eq!(
-        json(&sample, "c/case.json")["answers"],
+        sample.read_json("c/case.json")["answers"],
         serde_json::json!([])
     );
-    let run = sample.run("case add c -- tx 1:0 --source rpc:http://127.0.0.1:9/key");
-    run.ended(1).says("the URL may contain a key");
     sample.ok("case add c --name info -- info");
     sample.fails("case add c --name info -- info", 2, "already");
 }
@@ -377,7 +330,7 @@ fn labels_and_notes_are_kept() {
     let labels = sample.read("c/labels.csv");
     assert_eq!(labels, format!("{head},Victim,scam\n"));
     let label = ["case", "label", "c", ROOT, "Victim", "--category", ""];
-    args(&sample, &label).ended(0);
+    run(sample.command().args(label)).ended(0);
     let labels = sample.read("c/labels.csv");
     assert_eq!(labels, format!("{head},Victim,\n"));
     // A label that is changed by hand is found, and recorded with the next note.
@@ -403,7 +356,7 @@ fn labels_and_notes_are_kept() {
         .write_all(b"one\ntwo\n")
         .unwrap();
     assert_eq!(status(child), Some(0));
-    let notes = json(&sample, "c/case.json")["notes"].clone();
+    let notes = sample.read_json("c/case.json")["notes"].clone();
     assert_eq!(notes[1]["text"], "one\ntwo");
     assert!(notes[1]["time"].as_str().unwrap().ends_with(" UTC"));
 }
@@ -417,9 +370,8 @@ fn answers_of_another_chain_are_refused() {
     sample.ok("case new c");
     sample.ok(&format!("case add c -- nonce {ROOT}"));
     let other = "--source csv:t.csv --chain-id 5 --covers 0:41";
-    let mut command = bare(sample.folder.path());
     let line = format!("case add c {other} -- transfers");
-    run(command.args(line.split_whitespace()))
+    ask(sample.folder.path(), &line)
         .ended(2)
         .says("of chain 5,")
         .says("answer 01-nonce of this case of chain 735703")

@@ -1,9 +1,7 @@
 //! `--cluster` of the plain program: the hand-over to the driver, and what is refused.
 
-use crate::harness::{Sample, bare, run};
+use crate::harness::{ROOT, Sample, ask, run};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// Copies the built program. Another process does it: a test that starts a process at that time would pass
 /// on the open file, and a program that is open for writing cannot be started.
@@ -118,15 +116,15 @@ fn other_commands_refuse_a_cluster() {
     ] {
         for option in ["--cluster localhost:50050", "--run x"] {
             let line = format!("{line} {option}");
-            run(bare(folder.path()).args(line.split_whitespace()))
+            ask(folder.path(), &line)
                 .ended(2)
                 .says("unexpected argument");
         }
     }
-    run(bare(folder.path()).args(["transfers", "--run", "x"]))
+    ask(folder.path(), "transfers --run x")
         .ended(2)
         .says("--run needs a cluster: pass --cluster HOST:PORT");
-    run(bare(folder.path()).args(["transfers", "--cluster", "here"]))
+    ask(folder.path(), "transfers --cluster here")
         .ended(2)
         .says("is not HOST:PORT");
 }

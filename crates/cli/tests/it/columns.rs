@@ -1,8 +1,8 @@
 //! Chosen columns, and compressed text.
 
 use crate::{
-    amounts::{USD6, with_list},
-    harness::Sample,
+    amounts::with_list,
+    harness::{ROOT, Sample, USD6, ask},
 };
 use std::{fs, io::Read};
 
@@ -47,9 +47,10 @@ fn columns_are_chosen_in_order() {
 #[test]
 fn amounts_and_symbols_are_columns_on_request() {
     let sample = with_list();
-    let answer = sample.ok("transfers -q --token-list tokens.csv \
-         --columns token_address,token_standard,value,amount,amount_f64,symbol,decimals");
-    let found = answer.rows();
+    let found = sample.rows(
+        "transfers -q --token-list tokens.csv \
+         --columns token_address,token_standard,value,amount,amount_f64,symbol,decimals",
+    );
     let mut seen = [0; 3];
     for row in &found {
         let (symbol, decimals) = match (
@@ -85,13 +86,12 @@ fn amounts_and_symbols_are_columns_on_request() {
 #[test]
 fn graphs_and_saved_queries_take_columns() {
     let sample = with_list();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let graph = sample.ok(&format!(
-        "graph -q -r {root} -n 2 --columns hop,from_address"
+        "graph -q -r {ROOT} -n 2 --columns hop,from_address"
     ));
     assert_eq!(graph.stdout.lines().next(), Some("hop,from_address"));
     let query = sample.ok(&format!(
-        "query -q trace-token-out -f csv --set root={root} --columns hop,from_address"
+        "query -q trace-token-out -f csv --set root={ROOT} --columns hop,from_address"
     ));
     assert_eq!(query.stdout.lines().next(), Some("hop,from_address"));
     for (line, message) in [
@@ -117,7 +117,6 @@ fn graphs_and_saved_queries_take_columns() {
 #[test]
 fn options_that_columns_replaced_are_refused() {
     let sample = Sample::small();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     fs::create_dir(sample.path("queries")).unwrap();
     let saved = "purpose = 'Mints.'\nask = { command = 'transfers', kind = 'mint', hex = true }";
     fs::write(sample.path("queries/mints.toml"), saved).unwrap();
@@ -127,11 +126,11 @@ fn options_that_columns_replaced_are_refused() {
         ("transfers --columns kind --exclude kind", "kind,-kind"),
         ("transfers --columns value --u256-types f64", "value:f64"),
         (
-            &format!("graph -r {root} --exclude hop,kind"),
+            &format!("graph -r {ROOT} --exclude hop,kind"),
             "all,-hop,-kind",
         ),
         (
-            &format!("query who-funded --set root={root} --hex"),
+            &format!("query who-funded --set root={ROOT} --hex"),
             "all:hex",
         ),
         ("query mints", "all:hex"),
@@ -318,8 +317,7 @@ fn tables_of_other_tools_are_exact() {
     sample.ok(&format!(
         "transfers -q --columns cryo --standard erc20 -o {name}"
     ));
-    let mut command = crate::harness::bare(sample.folder.path());
-    command.args(columns.split_whitespace());
-    let found = crate::harness::run(command.args(["--source", "cryo:cryo"]));
+    let line = format!("{columns} --source cryo:cryo");
+    let found = ask(sample.folder.path(), &line);
     assert_eq!(found.stdout, expected, "{found:?}");
 }

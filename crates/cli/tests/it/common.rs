@@ -2,8 +2,8 @@
 
 use crate::{
     address::transfers,
-    harness::Sample,
-    relations::{Row, as_json, samples},
+    harness::{Row, Sample},
+    relations::as_json,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ fn counterparties_in_common_are_stated_with_their_blocks_and_the_query() {
 
 #[test]
 fn common_counterparties_are_those_of_all_transfers() {
-    for sample in samples() {
+    for sample in Sample::full() {
         let all = transfers(&sample);
         let zero = format!("0x{}", "0".repeat(40));
         let mut sides: BTreeMap<&str, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();

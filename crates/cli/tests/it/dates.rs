@@ -1,6 +1,6 @@
 //! Dates instead of block numbers, and ranges that can be pasted back.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, ROOT, Sample, USD6};
 use std::fs;
 use txgraph_testkit::says;
 
@@ -49,18 +49,15 @@ fn dates_are_accepted_wherever_blocks_are() {
 #[test]
 fn states_are_read_at_dates() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
-    let address = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    let token = "0xd601451207128971898aab8654521699f35222e2";
     let date = written(&sample, "20");
     for query in [
-        format!("balance {address} --token eth,{token} --json {chain}"),
-        format!("nonce {address} --json"),
-        format!("storage {token} 0 1 --json"),
-        format!("code {token} --json"),
-        format!("call {token} balanceOf(address)(uint256) {address} {chain}"),
-        format!("token {token} --json {chain}"),
-        format!("address {address} --json -b 0:30 {chain}"),
+        format!("balance {ROOT} --token eth,{USD6} --json {CHAIN}"),
+        format!("nonce {ROOT} --json"),
+        format!("storage {USD6} 0 1 --json"),
+        format!("code {USD6} --json"),
+        format!("call {USD6} balanceOf(address)(uint256) {ROOT} {CHAIN}"),
+        format!("token {USD6} --json {CHAIN}"),
+        format!("address {ROOT} --json -b 0:30 {CHAIN}"),
     ] {
         let by_number = sample.ok(&format!("{query} -q --block 19")).stdout;
         let by_date = sample.ok(&format!("{query} -q --block {date}")).stdout;
@@ -69,7 +66,7 @@ fn states_are_read_at_dates() {
     // NUMBER, and return it.
     let run = |at: &str| {
         let code = "--code 435f5260205ff3 --json";
-        sample.ok(&format!("evm run {code} --block {at} {chain}"))
+        sample.ok(&format!("evm run {code} --block {at} {CHAIN}"))
     };
     let returned = |at: &str| -> serde_json::Value {
         let answer = run(at).json();
@@ -84,7 +81,7 @@ fn states_are_read_at_dates() {
         ("soon", "it is not a block or a date"),
         ("10:20", "it is not a block or a date"),
     ] {
-        let refused = sample.run(&format!("nonce {address} --block {block}"));
+        let refused = sample.run(&format!("nonce {ROOT} --block {block}"));
         assert!(refused.status != 0, "{refused:?}");
         refused.says(message);
     }
@@ -96,7 +93,7 @@ fn indexes_and_lakes_are_built_between_dates() {
     let (first, end) = (written(&sample, "10"), written(&sample, "20"));
     let blocks = format!("--from-block {first} --to-block {end}");
     sample.ok(&format!("index build -q --index i {blocks}"));
-    let status = sample.ok("index status --json --index i").json();
+    let status = sample.json("index status --json --index i");
     assert_eq!(
         status["blocks"],
         serde_json::json!([{"first": 10, "last": 19}])
@@ -104,7 +101,7 @@ fn indexes_and_lakes_are_built_between_dates() {
     sample.ok(&format!(
         "lake build -q l.lake --partition-blocks 5 {blocks}"
     ));
-    let status = sample.ok("lake status l.lake --json").json();
+    let status = sample.json("lake status l.lake --json");
     assert_eq!(
         status["blocks"],
         serde_json::json!([{"first": 10, "last": 19}])
@@ -147,10 +144,9 @@ fn dates_outside_of_the_chain_are_errors() {
 fn dates_that_end_beyond_the_chain_end_with_it() {
     let sample = Sample::small();
     let first = written(&sample, "10");
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for query in [
         "transfers --format csv -o -".to_owned(),
-        format!("graph -r {root} --format csv -o -"),
+        format!("graph -r {ROOT} --format csv -o -"),
         "analyze degrees --format csv".to_owned(),
     ] {
         let expected = sample.ok(&format!("{query} -q -b 10:"));

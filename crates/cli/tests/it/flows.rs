@@ -1,14 +1,13 @@
 //! `txgraph path --max-flow`: how much can have gone, against a maximum flow over all transfers.
 
-use crate::{amounts::USD6, harness::Sample};
+use crate::harness::{PEEL, Row, Sample, USD6};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{Address, Transfer};
 use txgraph_graph::testing::maximum_flow;
-use txgraph_testkit::fixtures;
 
 /// Reads a row of CSV, without what a flow does not use.
-fn transfer(row: &BTreeMap<String, String>) -> Transfer {
+fn transfer(row: &Row) -> Transfer {
     let index = |name: &str| row[name].parse().ok();
     Transfer {
         block_number: row["block_number"].parse().unwrap(),
@@ -30,8 +29,7 @@ fn transfer(row: &BTreeMap<String, String>) -> Transfer {
 #[test]
 fn amounts_are_maximum_flows_of_all_transfers() {
     let mut positive = 0;
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
+    for sample in Sample::full() {
         let all: Vec<Transfer> = sample.rows("transfers -q").iter().map(transfer).collect();
         let edges = &sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"];
         let edges = edges.as_array().unwrap();
@@ -87,19 +85,17 @@ fn amounts_are_maximum_flows_of_all_transfers() {
 #[test]
 fn amounts_are_shown_to_people() {
     let sample = Sample::small();
-    let ends = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
-                0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
-    let found = sample.ok(&format!("path {ends} --max-flow"));
+    let found = sample.ok(&format!("path {PEEL} --max-flow"));
     let title =
         "At most 2,940.59514 USD6 can have gone within 6 transfers, bounded by 1 transfer\n";
     assert!(found.stdout.starts_with(title), "{found:?}");
     found.prints("note: 6 transfers can have carried it");
     found.prints("note: not searched: swaps");
     found.prints("note: not searched: ETH that moves inside transactions");
-    let all = sample.ok(&format!("path {ends} -n all --max-flow -t {USD6}"));
+    let all = sample.ok(&format!("path {PEEL} -n all --max-flow -t {USD6}"));
     all.prints("At most 2,940.59514 USD6 can have gone, bounded by 1 transfer\n");
     assert!(!all.stdout.contains("ETH"), "{all:?}");
-    let back: Vec<_> = ends.split_whitespace().rev().collect();
+    let back: Vec<_> = PEEL.split_whitespace().rev().collect();
     let none = sample.ok(&format!("path {} --max-flow", back.join(" ")));
     none.prints(
         "nothing can have gone from 0x5149f9591aD4bBa78320C6E8F09fcA122bd2441E to 0x4545Aa",
@@ -107,6 +103,6 @@ fn amounts_are_shown_to_people() {
     none.prints("not searched: the other direction");
     none.prints("not searched: swaps");
     assert!(!none.stdout.contains("--any-token"), "{none:?}");
-    let both = sample.run(&format!("path {ends} --max-flow --any-token"));
+    let both = sample.run(&format!("path {PEEL} --max-flow --any-token"));
     both.ended(2).says("--any-token");
 }

@@ -1,21 +1,18 @@
 //! `txgraph graph`.
 
-use crate::harness::{Sample, rows};
+use crate::harness::{HUB, ROOT, Sample, rows};
 use serde_json::Value;
 use std::{collections::BTreeSet, process::Command};
 use txgraph::{
     Direction,
     parse::{Checksum, parse_address},
 };
-use txgraph_testkit::{
-    fixtures,
-    naive::{Rules, bfs, decode_fixture},
-};
+use txgraph_testkit::naive::{Rules, bfs, decode_fixture};
 
 /// Every search whose answer is known, because its transfers were planted.
 #[test]
 fn finds_planted_scenarios() {
-    for sample in fixtures::full().into_iter().map(Sample::new) {
+    for sample in Sample::full() {
         for search in sample.fixture.truth["searches"].as_array().unwrap() {
             let text = |name: &str| search[name].as_str().unwrap();
             let hops = search["hops"]
@@ -187,9 +184,8 @@ fn pictures_are_drawn_by_graphviz() {
 #[test]
 fn pictures_are_folded_linked_and_written_as_pages() {
     let sample = Sample::small();
-    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     let link = "https://example.org/{address}";
-    let ask = format!("graph -r {hub} --fold 2 --layout radial --link {link} -o h.html -o h.csv");
+    let ask = format!("graph -r {HUB} --fold 2 --layout radial --link {link} -o h.html -o h.csv");
     let run = sample.run(&ask).ended(0);
     let folded = "addresses with a single counterparty are drawn as";
     run.says(folded);
@@ -205,17 +201,16 @@ fn pictures_are_folded_linked_and_written_as_pages() {
         ("--fold some", "invalid fold `some`"),
         ("--link example.org", "`example.org` is not a link"),
     ] {
-        sample.fails(&format!("graph -r {hub} {options} -o x.html"), 2, message);
+        sample.fails(&format!("graph -r {HUB} {options} -o x.html"), 2, message);
     }
 }
 
 #[test]
 fn limits_are_reported() {
     let sample = Sample::small();
-    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     std::fs::write(
         sample.path("stop.csv"),
-        format!("address,label\n{hub},\"Big, hub\"\n"),
+        format!("address,label\n{HUB},\"Big, hub\"\n"),
     )
     .unwrap();
     let run = sample.ok(
@@ -233,7 +228,7 @@ fn limits_are_reported() {
         .says("not expanded: 1 address of the stop list")
         .prints("Big, hub");
 
-    let run = sample.ok(&format!("graph -r {hub} -d both --max-edges 3"));
+    let run = sample.ok(&format!("graph -r {HUB} -d both --max-edges 3"));
     assert_eq!(run.rows().len(), 3);
     run.says("limit of 3 transfers reached");
 }
@@ -241,8 +236,7 @@ fn limits_are_reported() {
 #[test]
 fn roots_and_tokens_come_from_files() {
     let sample = Sample::small();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    std::fs::write(sample.path("roots.txt"), format!("# who\n{root}\n")).unwrap();
+    std::fs::write(sample.path("roots.txt"), format!("# who\n{ROOT}\n")).unwrap();
     std::fs::write(
         sample.path("tokens.csv"),
         "address,symbol\n0xd601451207128971898aab8654521699f35222e2,USD6\n",

@@ -10,11 +10,29 @@ use std::{
 use tempfile::TempDir;
 pub(crate) use txgraph_testkit::program::{Run, rows, run};
 use txgraph_testkit::{
-    fixtures::{self, Fixture},
+    fixtures::{self, Fixture, Unpacked},
     program,
 };
 
-/// A data directory, and an empty folder to run in.
+/// The rows of a table by column name.
+pub(crate) type Row = BTreeMap<String, String>;
+
+/// Addresses of the small chain: the root of a peel chain, an account with many transfers, and a token.
+pub(crate) const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+pub(crate) const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+pub(crate) const USD6: &str = "0xd601451207128971898aab8654521699f35222e2";
+
+/// The ends of that chain.
+pub(crate) const PEEL: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
+                               0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+
+/// The option for the rules of the chain, which are not built in.
+pub(crate) const CHAIN: &str = "--chain genesis.json";
+
+/// The file that every sample has in its folder.
+const GENESIS: &str = "genesis.json";
+
+/// A data directory, and a folder to run in, which has the genesis of its chain only.
 pub(crate) struct Sample {
     pub(crate) fixture: Fixture,
     pub(crate) folder: TempDir,
@@ -22,10 +40,23 @@ pub(crate) struct Sample {
 
 impl Sample {
     pub(crate) fn new(fixture: Fixture) -> Self {
-        Self {
-            fixture,
-            folder: tempfile::tempdir().unwrap(),
-        }
+        let folder = tempfile::tempdir().unwrap();
+        let genesis = match fixture.full_chain() {
+            Some(full) => full.genesis,
+            None => fixture.genesis.clone(),
+        };
+        fs::write(folder.path().join(GENESIS), genesis.to_string()).unwrap();
+        Self { fixture, folder }
+    }
+
+    /// A large fixture.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        fixtures::fixture(name).map(Self::new)
+    }
+
+    /// Full chains with all answers.
+    pub(crate) fn full() -> impl Iterator<Item = Self> {
+        fixtures::full().into_iter().map(Self::new)
     }
 
     /// The committed small chain in both layouts.
@@ -39,28 +70,34 @@ impl Sample {
         v2
     }
 
-    /// Chains with a planted sum that is sold over two pools to another account, and from there for coins,
-    /// with a genesis file. The scenario says who takes part, and for how much.
-    pub(crate) fn layered() -> Vec<(Self, Value)> {
-        let layered = |fixture: Fixture| {
-            let scenarios = &fixture.truth["scenarios"];
+    /// Chains with a planted sum that is sold over two pools to another account, and from there for coins.
+    /// The scenario says for how much. Then the accounts before, between and after the two sales.
+    pub(crate) fn layered() -> impl Iterator<Item = (Self, Value, [String; 3])> {
+        Self::full().filter_map(|sample| {
+            let scenarios = &sample.fixture.truth["scenarios"];
             let scenario = scenarios.get("layering-over-exchange")?.clone();
-            let sample = Self::new(fixture);
-            sample.write_genesis();
-            Some((sample, scenario))
-        };
-        fixtures::full().into_iter().filter_map(layered).collect()
+            let role = |name: &str| scenario["roles"][name].as_str().unwrap().to_owned();
+            let roles = ["source", "middle", "end"].map(role);
+            Some((sample, scenario, roles))
+        })
+    }
+
+    /// A copy of the data directory, in which a bit of the signature of transaction 43 of block 13 differs.
+    pub(crate) fn with_damaged_signature(&self) -> Unpacked {
+        let copy = self.fixture.unpack();
+        let files = copy.path().join("static_files");
+        let path = files.join("static_file_transactions_0_499999");
+        let offsets = fs::read(path.with_extension("off")).unwrap();
+        let row: [u8; 8] = offsets[1 + 200 * 8..].first_chunk().copied().unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[usize::try_from(u64::from_le_bytes(row)).unwrap() + 10] ^= 2;
+        fs::write(&path, bytes).unwrap();
+        copy
     }
 
     /// A path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
-    }
-
-    /// Writes the genesis of the chain into the folder, as `genesis.json`.
-    pub(crate) fn write_genesis(&self) {
-        let genesis = self.fixture.genesis.to_string();
-        fs::write(self.path("genesis.json"), genesis).unwrap();
     }
 
     /// The contents of a file in the folder.
@@ -73,11 +110,12 @@ impl Sample {
         serde_json::from_str(&self.read(name)).unwrap()
     }
 
-    /// Names in the folder, sorted.
+    /// Names in the folder besides the genesis, sorted.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != GENESIS)
             .collect();
         names.sort();
         names
@@ -90,9 +128,9 @@ impl Sample {
         command
     }
 
-    /// Runs with arguments separated by blanks; quotes have no meaning.
+    /// Runs with the words of a line as arguments.
     pub(crate) fn run(&self, line: &str) -> Run {
-        run(self.command().args(line.split_whitespace()))
+        run(self.command().args(words(line)))
     }
 
     /// Runs, and asserts success.
@@ -109,7 +147,7 @@ impl Sample {
 
     /// Runs, and reads the CSV on stdout.
     #[track_caller]
-    pub(crate) fn rows(&self, line: &str) -> Vec<BTreeMap<String, String>> {
+    pub(crate) fn rows(&self, line: &str) -> Vec<Row> {
         self.ok(line).rows()
     }
 
@@ -125,13 +163,36 @@ pub(crate) fn bare(folder: &Path) -> Command {
     program::bare(env!("CARGO_BIN_EXE_txgraph"), folder)
 }
 
-/// Runs in a folder, with arguments separated by blanks.
+/// The words of a line, of which a shell takes single quotes away.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => is_quoted = !is_quoted,
+            c if c.is_whitespace() && !is_quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Runs in a folder, with the words of a line as arguments.
 pub(crate) fn ask(folder: &Path, line: &str) -> Run {
-    run(bare(folder).args(line.split_whitespace()))
+    run(bare(folder).args(words(line)))
 }
 
 /// As [`ask`], and asserts success.
 #[track_caller]
 pub(crate) fn ok(folder: &Path, line: &str) -> Run {
     ask(folder, line).ended(0)
+}
+
+/// An entry of a folder whose name ends so.
+pub(crate) fn entry(folder: &Path, end: &str) -> PathBuf {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let is_it = |path: &PathBuf| path.to_str().unwrap().ends_with(end);
+    paths.find(is_it).unwrap()
 }

@@ -2,10 +2,10 @@
 //!
 //! The files end with block 126, and the server has the chain of the same node up to block 160.
 
-use crate::harness::{Sample, rows};
+use crate::harness::{CHAIN, Run, Sample, ask, rows, run};
 use serde_json::Value;
 use txgraph_testkit::{
-    fixtures, naive,
+    naive,
     rpc::{Fault, RpcServer},
 };
 
@@ -14,14 +14,8 @@ const TIP: usize = 126;
 const HEAD: usize = 160;
 
 fn samples() -> Vec<Sample> {
-    let names = ["masked/v1", "masked/v2"];
-    let found = names.into_iter().filter_map(fixtures::fixture);
-    let sample = |fixture: fixtures::Fixture| {
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
-        sample
-    };
-    found.map(sample).collect()
+    let names = ["masked/v1", "masked/v2"].into_iter();
+    names.filter_map(Sample::named).collect()
 }
 
 fn server(sample: &Sample) -> (RpcServer, String) {
@@ -29,7 +23,7 @@ fn server(sample: &Sample) -> (RpcServer, String) {
     // What is only in memory can be replaced.
     server.limit(|limits| limits.finalized = Some(TIP as u64));
     // The rules of the chain are needed for transfers inside of transactions.
-    let head = format!("--head {}/KEY --chain genesis.json", server.url());
+    let head = format!("--head {}/KEY {CHAIN}", server.url());
     (server, head)
 }
 
@@ -247,10 +241,7 @@ fn transactions_are_found_on_both_sides() {
                 newest_with_transactions(&sample)
             ))
             .says("inside of the transaction are not known");
-        sample
-            .run(&format!("tx 161:0 {head}"))
-            .ended(3)
-            .says("above the head, block 160");
+        sample.fails(&format!("tx 161:0 {head}"), 3, "above the head, block 160");
     }
 }
 
@@ -357,10 +348,11 @@ fn what_only_files_have_ends_with_them() {
             2,
             "offers neither",
         );
-        sample
-            .run(&format!("transfers -b 100:170 {head}"))
-            .ended(3)
-            .says("161:170 (above the newest block");
+        sample.fails(
+            &format!("transfers -b 100:170 {head}"),
+            3,
+            "161:170 (above the newest block",
+        );
         sample
             .ok(&format!("transfers -b 100:170 --allow-partial {head}"))
             .says("9 blocks are missing");
@@ -433,15 +425,12 @@ fn settings_name_the_head() {
         return;
     };
     let (server, _head) = server(&sample);
-    let count = |run: crate::harness::Run| {
-        assert_eq!(run.status, 0, "{run:?}");
-        run.rows().len()
-    };
+    let count = |run: Run| run.ended(0).rows().len();
     let line = "transfers -q -b 120: -f csv -o -";
     let stored = count(sample.run(line));
     let mut command = sample.command();
     command.env("TXGRAPH_HEAD", server.url());
-    let from_environment = count(crate::harness::run(command.args(line.split_whitespace())));
+    let from_environment = count(run(command.args(line.split_whitespace())));
     assert!(stored < from_environment);
     let text = format!(
         "[node]\ndatadir = '{}'\nhead = '{}'\n",
@@ -449,16 +438,10 @@ fn settings_name_the_head() {
         server.url()
     );
     std::fs::write(sample.path("c.toml"), text).unwrap();
-    let mut command = crate::harness::bare(sample.folder.path());
-    command
-        .args(line.split_whitespace())
-        .args(["--config", "c.toml"]);
-    assert_eq!(count(crate::harness::run(&mut command)), from_environment);
+    let line = format!("{line} --config c.toml");
+    let found = ask(sample.folder.path(), &line);
+    assert_eq!(count(found), from_environment);
     // It belongs to the source that the file names.
-    let mut command = crate::harness::bare(sample.folder.path());
-    command
-        .args(line.split_whitespace())
-        .args(["--config", "c.toml", "--datadir"]);
-    command.arg(sample.fixture.path());
-    assert_eq!(count(crate::harness::run(&mut command)), stored);
+    let line = format!("{line} --datadir {}", sample.fixture.path().display());
+    assert_eq!(count(ask(sample.folder.path(), &line)), stored);
 }

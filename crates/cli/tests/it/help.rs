@@ -1,6 +1,6 @@
 //! Help texts, their examples, man pages and completions.
 
-use crate::harness::{Sample, bare, run};
+use crate::harness::{Sample, bare, run, words};
 use std::{fs, process::Command};
 use txgraph_testkit::fixtures;
 
@@ -24,21 +24,6 @@ fn examples(help: &str) -> Vec<String> {
         open = more;
     }
     examples
-}
-
-/// The words of a line, of which a shell takes single quotes away.
-fn words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut is_quoted = false;
-    for c in line.chars() {
-        match c {
-            '\'' => is_quoted = !is_quoted,
-            ' ' if !is_quoted => words.push(String::new()),
-            c => words.last_mut().unwrap().push(c),
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// The commands that the help lists.

@@ -1,8 +1,8 @@
 //! `txgraph holders`: sums of transfers, and what the token states.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, Row, Sample, USD6};
 use std::collections::BTreeMap;
-use txgraph_testkit::{fixtures, says};
+use txgraph_testkit::says;
 
 /// The holders of a token by its transfers, as `holders` lists them.
 fn by_transfers(sample: &Sample, options: &str) -> Vec<(String, i128)> {
@@ -21,37 +21,28 @@ fn by_transfers(sample: &Sample, options: &str) -> Vec<(String, i128)> {
 
 fn listed(sample: &Sample, options: &str) -> Vec<(String, i128)> {
     let rows = sample.rows(&format!("holders {options} -q -f csv"));
-    let row = |row: &BTreeMap<String, String>| {
+    let row = |row: &Row| {
         let address = row["address"].to_lowercase();
         (address, row["amount"].parse().unwrap())
     };
     rows.iter().map(row).collect()
 }
 
-fn small() -> (Sample, String) {
-    let [_, v2] = fixtures::committed();
-    let usd = v2.truth["tokens"]["usd6"]["address"].as_str().unwrap();
-    let usd = usd.to_lowercase();
-    let sample = Sample::new(v2);
-    sample.write_genesis();
-    (sample, usd)
-}
-
 #[test]
 fn holders_are_what_transfers_left() {
-    let (sample, usd) = small();
+    let sample = Sample::small();
     for blocks in ["", "-b :20", "-b 10:30"] {
-        let expected = by_transfers(&sample, &format!("-t {usd} {blocks}"));
-        let found = listed(&sample, &format!("{usd} {blocks} --chain genesis.json"));
+        let expected = by_transfers(&sample, &format!("-t {USD6} {blocks}"));
+        let found = listed(&sample, &format!("{USD6} {blocks} {CHAIN}"));
         assert!(found.len() > 3);
         assert_eq!(found, expected, "{blocks}");
     }
-    let all = by_transfers(&sample, &format!("-t {usd}"));
-    let run = sample.ok(&format!("holders {usd} --limit 3 --chain genesis.json"));
+    let all = by_transfers(&sample, &format!("-t {USD6}"));
+    let run = sample.ok(&format!("holders {USD6} --limit 3 {CHAIN}"));
     says(&run.stdout, "Holders of 0x");
     run.says(&format!("{} more holders have less", all.len() - 3));
     // The token was asked.
-    let json = sample.json(&format!("holders {usd} --chain genesis.json -f json -q"));
+    let json = sample.json(&format!("holders {USD6} {CHAIN} -f json -q"));
     assert_eq!(json["asked_after_block"], 40);
     assert_eq!(json["holders"][0]["stated"], true);
     assert_eq!(json["holders"].as_array().unwrap().len(), all.len());
@@ -59,9 +50,7 @@ fn holders_are_what_transfers_left() {
     let shares: f64 = shares.map(|it| it["share"].as_f64().unwrap()).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
     // Not from the first block on: the token knows nothing of that.
-    let json = sample.json(&format!(
-        "holders {usd} -b 10:30 --chain genesis.json -f json -q"
-    ));
+    let json = sample.json(&format!("holders {USD6} -b 10:30 {CHAIN} -f json -q"));
     assert_eq!(json["asked_after_block"], serde_json::Value::Null);
     assert_eq!(json["holders"][0]["stated"], false);
     says(
@@ -73,15 +62,11 @@ fn holders_are_what_transfers_left() {
 /// A token that mints without a log, and one whose balances grow: the token decides.
 #[test]
 fn the_token_decides_about_its_holders() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
+    let Some(sample) = Sample::named("dev-v2") else {
         return;
     };
-    let sample = Sample::new(fixture);
-    sample.write_genesis();
     let silent = "0xc2a49ea620e6ee6c4b73b5171661c851ca3c19d9";
-    let run = sample.ok(&format!(
-        "holders {silent} --limit 2 --chain genesis.json -f json"
-    ));
+    let run = sample.ok(&format!("holders {silent} --limit 2 {CHAIN} -f json"));
     run.says("sent more than transfers brought");
     let json = run.json();
     assert_eq!(
@@ -91,24 +76,24 @@ fn the_token_decides_about_its_holders() {
     says(&json["notes"].to_string(), "some can have more");
     // It answers nothing: amounts are sums, also those that no token can hold.
     let mute = "0x37f722db563889ba4fee71eea43a6c27785920b9";
-    let json = sample.json(&format!("holders {mute} --chain genesis.json -f json -q"));
+    let json = sample.json(&format!("holders {mute} {CHAIN} -f json -q"));
     says(&json["notes"].to_string(), "does not answer balanceOf");
     says(&json["notes"].to_string(), "stated as 2^256 - 1");
     // Each id of a game has holders of its own, who are compared.
     let items = "0x23278f1aa53973f30dde5c7fd9aa27f68003663d";
-    let run = sample.ok(&format!("holders {items} --chain genesis.json -f csv"));
+    let run = sample.ok(&format!("holders {items} {CHAIN} -f csv"));
     run.says("of all ids of the token together");
     let rows = sample.rows(&format!(
         "transfers -t {items} -q -f csv --columns token_id:string"
     ));
     let id = &rows[0]["token_id"];
-    let one = format!("holders {items} --token-id {id} --chain genesis.json -f json -q");
+    let one = format!("holders {items} --token-id {id} {CHAIN} -f json -q");
     assert_eq!(sample.json(&one)["asked_after_block"], 800);
 }
 
 #[test]
 fn holders_are_of_one_token() {
-    let (sample, usd) = small();
+    let sample = Sample::small();
     sample.fails(
         "holders eth",
         2,
@@ -116,5 +101,5 @@ fn holders_are_of_one_token() {
     );
     sample.fails("holders", 2, "TOKEN");
     sample.fails("holders 0x12", 2, "0x12");
-    sample.fails(&format!("holders {usd} -b 90:95"), 3, "90");
+    sample.fails(&format!("holders {USD6} -b 90:95"), 3, "90");
 }

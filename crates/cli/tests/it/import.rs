@@ -1,6 +1,6 @@
 //! Files of other tools as a source: their options, and joined sources.
 
-use crate::harness::{self, Run, Sample};
+use crate::harness::{self, CHAIN, Run, Sample};
 use std::{collections::BTreeMap, path::Path};
 
 fn ask(folder: &Path, source: &str, line: &str) -> Run {
@@ -57,17 +57,16 @@ fn tables_of_txgraph_are_read_back() {
     }
     sample.ok("transfers -q -b 3:5 -b 8:9 -o p.parquet");
     ask(&folder, "csv:p.parquet", "transfers -q -b 5:8").ended(3);
-    sample.write_genesis();
     let internal = "transfers -q --with-internal";
-    let all = sample.ok(&format!("{internal} --chain genesis.json --format csv"));
-    sample.ok(&format!("{internal} --chain genesis.json -o i.csv"));
+    let all = sample.ok(&format!("{internal} {CHAIN} --format csv"));
+    sample.ok(&format!("{internal} {CHAIN} -o i.csv"));
     let read = ok(&folder, "csv:i.csv", &format!("{internal} --format csv"));
     assert!(read.stdout == all.stdout);
     let fees = format!("{internal} --kind fee");
     ask(&folder, "csv:i.csv", &fees)
         .ended(2)
         .says("a request for fees");
-    sample.ok(&format!("{fees} --chain genesis.json -o fees.csv"));
+    sample.ok(&format!("{fees} {CHAIN} -o fees.csv"));
     ok(&folder, "csv:fees.csv", &fees);
     sample.ok("transfers -q --columns all,value:f64 -o f.csv");
     ask(&folder, "csv:f.csv", "transfers -q")

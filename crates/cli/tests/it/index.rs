@@ -1,10 +1,11 @@
 //! `txgraph index`, and queries that are answered from an index.
 
-use crate::{harness::Sample, replay::chain, sources::queries};
+use crate::{
+    harness::{CHAIN, ROOT, Sample, entry},
+    sources::queries,
+};
 use serde_json::Value;
 use std::fs;
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// All kinds of queries about transfers that only a replay finds.
 fn internal_queries() -> [String; 8] {
@@ -26,12 +27,11 @@ fn internal_queries() -> [String; 8] {
 
 #[test]
 fn an_index_can_contain_internal_transfers() {
-    let chain = chain();
     for sample in Sample::both() {
         let asked = |lines: &[String], folder: &str| -> Vec<String> {
             let ask = |line| {
                 sample
-                    .ok(&format!("{line} --index {folder} {chain}"))
+                    .ok(&format!("{line} --index {folder} {CHAIN}"))
                     .stdout
             };
             lines.iter().map(ask).collect()
@@ -48,17 +48,15 @@ fn an_index_can_contain_internal_transfers() {
             // Without internal transfers: queries about them are replayed.
             ("without", "--reorg-buffer 0"),
         ] {
-            sample.ok(&format!("index build -q --index {folder} {build} {chain}"));
+            sample.ok(&format!("index build -q --index {folder} {build} {CHAIN}"));
             // Also queries that do not ask for them.
             assert_eq!(asked(&plain, folder), expected.0, "{folder}");
             assert_eq!(asked(&internal, folder), expected.1, "{folder}");
-            sample.ok(&format!("index verify -q --index {folder} {chain}"));
-            sample.ok(&format!("index update -q --index {folder} {chain}"));
+            sample.ok(&format!("index verify -q --index {folder} {CHAIN}"));
+            sample.ok(&format!("index update -q --index {folder} {CHAIN}"));
         }
-        let status = |folder| -> Value {
-            let json = sample.ok(&format!("index status --json --index {folder}"));
-            json.json()
-        };
+        let status =
+            |folder| -> Value { sample.json(&format!("index status --json --index {folder}")) };
         let (whole, without) = (status("whole"), status("without"));
         let answer = |status: &Value| status["transfers"].as_u64().unwrap();
         assert!(answer(&whole) > answer(&without));
@@ -67,10 +65,7 @@ fn an_index_can_contain_internal_transfers() {
             (&true.into(), &false.into())
         );
         // An index does not change from one kind to the other.
-        sample
-            .run("index build --index whole")
-            .ended(2)
-            .says("with internal transfers");
+        sample.fails("index build --index whole", 2, "with internal transfers");
     }
 }
 
@@ -112,13 +107,8 @@ fn a_damaged_index_is_not_used() {
     let sample = Sample::small();
     let plain = sample.ok(&queries(ROOT)[0]).stdout;
     sample.ok("index build -q --reorg-buffer 0");
-    let folder = fs::read_dir(sample.path("cache/txgraph/index")).unwrap();
-    let folder = folder.map(|entry| entry.unwrap().path()).next().unwrap();
-    let entries = fs::read_dir(&folder).unwrap();
-    let segment = entries
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|it| it == "segment"))
-        .unwrap();
+    let folder = entry(&sample.path("cache/txgraph/index"), "");
+    let segment = entry(&folder, ".segment");
     let mut bytes = fs::read(&segment).unwrap();
     bytes[100] ^= 1;
     fs::write(&segment, bytes).unwrap();
@@ -128,9 +118,7 @@ fn a_damaged_index_is_not_used() {
     assert_eq!(aside.stdout, plain);
     aside.says("without the index");
     let named = format!("{} --index {}", queries(ROOT)[0], folder.display());
-    let refused = sample.run(&named);
-    assert_eq!((refused.status, refused.stdout.as_str()), (1, ""));
-    refused.says(".segment");
+    sample.run(&named).refused(1).says(".segment");
     sample.run("index verify --quick").ended(1);
 }
 
@@ -139,11 +127,7 @@ fn a_damaged_index_is_not_used() {
 fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
     let sample = Sample::small();
     sample.ok("index build -q --index idx --reorg-buffer 0");
-    let entries = fs::read_dir(sample.path("idx")).unwrap();
-    let segment = entries
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|it| it == "segment"))
-        .unwrap();
+    let segment = entry(&sample.path("idx"), ".segment");
     let good = fs::read(&segment).unwrap();
     let lines = queries(ROOT).map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
     let mut refused = 0;

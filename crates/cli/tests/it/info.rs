@@ -1,7 +1,7 @@
 //! `txgraph info`.
 
 use crate::harness::Sample;
-use txgraph_testkit::fixtures;
+use txgraph_testkit::says;
 
 #[test]
 fn agrees_with_the_node() {
@@ -39,23 +39,18 @@ fn prints_a_page() {
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
-        assert!(
-            page.lines()
-                .any(|line| line.starts_with("tip             block 40, 20")),
-            "{page}"
-        );
+        says(&page, "\ntip             block 40, 20");
         assert!(page.contains("reth 2.5.1"), "{page}");
     }
 }
 
 #[test]
 fn lists_what_a_pruned_node_lacks() {
-    let Some(fixture) = fixtures::fixture("pruned/dev-v1-receipts") else {
+    let Some(sample) = Sample::named("pruned/dev-v1-receipts") else {
         return;
     };
-    let answers = &fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
+    let answers = &sample.fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
     let lost = answers["last_block_without"].as_u64().unwrap();
-    let sample = Sample::new(fixture);
     let info = sample.json("info --json");
     let last_run = info["receipts"].as_array().unwrap().last().unwrap();
     assert_eq!(last_run["first"], lost + 1);
@@ -67,10 +62,9 @@ fn lists_what_a_pruned_node_lacks() {
 #[test]
 fn states_both_blocks_of_a_state_behind() {
     for (name, state_block, index) in [("masked/v1", 126, "MDBX"), ("masked/v2", 96, "RocksDB")] {
-        let Some(fixture) = fixtures::fixture(name) else {
+        let Some(sample) = Sample::named(name) else {
             continue;
         };
-        let sample = Sample::new(fixture);
         let info = sample.json("info --json");
         assert_eq!(info["tip"]["number"], 126);
         assert_eq!(info["state_block"], state_block);

@@ -1,6 +1,6 @@
 //! `txgraph lake`, and queries that are answered from a lake.
 
-use crate::harness::{Run, Sample, ask as ask_in, bare, run};
+use crate::harness::{CHAIN, ROOT, Run, Sample, ask as ask_in, bare, entry, run};
 use serde_json::Value;
 use std::fs;
 use txgraph_chaingen::{Appender, Config, Layout};
@@ -21,8 +21,6 @@ fn sender(data_directory: &std::path::Path) -> String {
     let rows: Vec<_> = rows.records().map(Result::unwrap).collect();
     rows[rows.len() / 2][at.unwrap()].to_owned()
 }
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// A query that names no blocks is about all blocks of the lake.
 #[test]
@@ -107,9 +105,8 @@ fn joins_of_two_branches_are_refused() {
     let none = format!("{all} --min-value 1e60");
     for line in [all, &none] {
         for sources in [["lake:x.lake", &node], [&node, "lake:x.lake"]] {
-            let mixed = ask(&sources, line).ended(1);
+            let mixed = ask(&sources, line).refused(1);
             mixed.says("different branches");
-            assert_eq!(mixed.stdout, "");
         }
     }
     lake("append");
@@ -146,35 +143,35 @@ fn a_lake_is_extended_compacted_and_described() {
         .ended(0)
         .says("2 partitions are valid");
     // Blocks behind the end are missing, not empty.
-    sample
-        .run("transfers -q --source lake:x.lake --to-block 35 --format csv -o -")
-        .ended(3)
-        .says("32:36 (not in the lake)");
+    sample.fails(
+        "transfers -q --source lake:x.lake --to-block 35 --format csv -o -",
+        3,
+        "32:36 (not in the lake)",
+    );
 }
 
 /// A lake with internal transfers answers both kinds of queries without a replay.
 #[test]
 fn a_lake_can_contain_internal_transfers() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     sample.ok(&format!(
-        "lake build -q x.lake --with-internal --partition-blocks 64 --to-block 20 {chain}"
+        "lake build -q x.lake --with-internal --partition-blocks 64 --to-block 20 {CHAIN}"
     ));
-    sample.ok(&format!("lake append -q x.lake --reorg-buffer 0 {chain}"));
+    sample.ok(&format!("lake append -q x.lake --reorg-buffer 0 {CHAIN}"));
     for command in ["lake status x.lake", "lake compact -q x.lake"] {
         sample.ok(command);
-        internal_answers_equal_the_node(&sample, &chain);
+        internal_answers_equal_the_node(&sample);
     }
-    sample.ok(&format!("lake verify -q x.lake {chain}"));
+    sample.ok(&format!("lake verify -q x.lake {CHAIN}"));
 }
 
-fn internal_answers_equal_the_node(sample: &Sample, chain: &str) {
+fn internal_answers_equal_the_node(sample: &Sample) {
     for line in [
         "transfers -q --with-internal --format csv -o -",
         "transfers -q --with-internal --kind internal --format csv -o -",
         "transfers -q --format csv -o -",
     ] {
-        let expected = sample.ok(&format!("{line} {chain} --index off")).stdout;
+        let expected = sample.ok(&format!("{line} {CHAIN} --index off")).stdout;
         let found = sample.ok(&format!("{line} --source lake:x.lake")).stdout;
         assert!(expected.lines().count() > 10 && found == expected, "{line}");
     }
@@ -184,10 +181,9 @@ fn internal_answers_equal_the_node(sample: &Sample, chain: &str) {
 #[test]
 fn hints_lead_to_queries_that_a_lake_answers() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     sample.ok("lake build -q x.lake --reorg-buffer 0");
     sample.ok(&format!(
-        "lake build -q y.lake --with-internal --to-block 20 {chain}"
+        "lake build -q y.lake --with-internal --to-block 20 {CHAIN}"
     ));
     let root = format!("graph -r {ROOT} -n 1");
     for query in ["transfers", root.as_str(), "analyze summary"] {
@@ -216,7 +212,7 @@ fn errors_have_the_right_status() {
     let sample = Sample::small();
     sample.ok("lake build -q x.lake --reorg-buffer 0");
     let failed = |line: &str, status: i32, message: &str| {
-        sample.run(line).ended(status).says(message);
+        sample.fails(line, status, message);
     };
     failed("lake append nowhere", 2, "is not a lake");
     failed(
@@ -255,13 +251,7 @@ fn errors_have_the_right_status() {
         "x.lake",
     );
     // A flipped byte.
-    let partitions = sample.path("x.lake/partitions");
-    let partition = fs::read_dir(partitions)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let partition = entry(&sample.path("x.lake/partitions"), "");
     let file = partition.join("transfers.parquet");
     let mut bytes = fs::read(&file).unwrap();
     bytes[100] ^= 1;

@@ -1,21 +1,15 @@
 //! Symbols and decimals without set-up, several lists, and counterfeits.
 
-use crate::{
-    amounts::USD6,
-    harness::{Sample, bare, rows, run},
-};
+use crate::harness::{CHAIN, HUB, ROOT, Row, Sample, USD6, ok, rows};
 use serde_json::Value;
 use std::{collections::BTreeMap, fs};
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// A token, with the symbol and the decimals that it claims.
 type Claims = BTreeMap<String, (Option<String>, Option<u32>)>;
 
 /// Symbols and decimals that tokens of the small chain claim, from `txgraph token`.
 fn claims(sample: &Sample, tokens: &[String]) -> Claims {
-    let chain = crate::replay::chain();
-    let answer = sample.run(&format!("token {} --json {chain}", tokens.join(" ")));
+    let answer = sample.run(&format!("token {} --json {CHAIN}", tokens.join(" ")));
     let claims = answer.json();
     let claim = |(token, names): (&String, &Value)| {
         let symbol = names["symbol"].as_str().map(str::to_owned);
@@ -39,7 +33,6 @@ fn scaled(value: &str, decimals: u32) -> String {
 #[test]
 fn columns_have_what_tokens_claim() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let plain = sample.ok("transfers -q").stdout;
     let all = rows(&plain);
     let mut tokens: Vec<String> = all
@@ -53,7 +46,7 @@ fn columns_have_what_tokens_claim() {
     let mut names = claims.values();
     assert!(names.any(|(symbol, decimals)| symbol.is_some() && decimals.is_some()));
     let columns = "--columns token_address,token_standard,value,amount,symbol,decimals";
-    let answer = sample.ok(&format!("transfers {columns} {chain}"));
+    let answer = sample.ok(&format!("transfers {columns} {CHAIN}"));
     let named = answer.rows();
     assert_eq!(named.len(), all.len());
     let mut seen = 0;
@@ -73,8 +66,8 @@ fn columns_have_what_tokens_claim() {
     let stated = "only what the token itself claims";
     answer.says(stated);
     // The default table is the same with a state and without.
-    assert_eq!(sample.ok(&format!("transfers -q {chain}")).stdout, plain);
-    let graph = sample.ok(&format!("graph -q -r {ROOT} {columns} {chain}"));
+    assert_eq!(sample.ok(&format!("transfers -q {CHAIN}")).stdout, plain);
+    let graph = sample.ok(&format!("graph -q -r {ROOT} {columns} {CHAIN}"));
     for row in graph.rows() {
         assert!(named.contains(&row), "{row:?}");
     }
@@ -83,7 +76,6 @@ fn columns_have_what_tokens_claim() {
 #[test]
 fn amounts_and_pictures_need_no_list() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let (symbol, decimals) = claims(&sample, &[USD6.to_owned()])[USD6].clone();
     let (symbol, decimals) = (symbol.unwrap(), decimals.unwrap());
     let raw = 10u128.pow(decimals) * 5;
@@ -92,10 +84,10 @@ fn amounts_and_pictures_need_no_list() {
     let all = sample.ok(&format!("transfers -q -t {USD6}")).stdout;
     assert!(expected.lines().count() > 1 && expected.len() < all.len());
     for amount in [format!("{symbol}=5"), "5.0".to_owned(), format!("{USD6}=5")] {
-        let line = format!("transfers -q -t {USD6} --min-value {amount} {chain}");
+        let line = format!("transfers -q -t {USD6} --min-value {amount} {CHAIN}");
         assert_eq!(sample.ok(&line).stdout, expected, "{amount}");
     }
-    let line = format!("graph -q -r {ROOT} -t {USD6} -n 2 -o g.dot -o g.html {chain}");
+    let line = format!("graph -q -r {ROOT} -t {USD6} -n 2 -o g.dot -o g.html {CHAIN}");
     sample.ok(&line);
     for name in ["g.dot", "g.html"] {
         let picture = sample.read(name);
@@ -105,7 +97,7 @@ fn amounts_and_pictures_need_no_list() {
         assert!(!picture.contains("units of"), "{name}");
     }
     sample
-        .ok(&format!("analyze summary -t {USD6} {chain}"))
+        .ok(&format!("analyze summary -t {USD6} {CHAIN}"))
         .prints(&symbol);
 }
 
@@ -113,12 +105,11 @@ fn amounts_and_pictures_need_no_list() {
 #[test]
 fn symbols_are_found_among_a_thousand_tokens() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let others = (1..=1_000).map(|number| format!("0x{:040x}\n", 0x1000_0000_u64 + number));
     let list: String = others.chain([format!("{USD6}\n")]).collect();
     fs::write(sample.path("many.txt"), list).unwrap();
     let line = |tokens: &str, amount: &str| {
-        let line = format!("transfers -q -t {tokens} --min-value {amount} {chain}");
+        let line = format!("transfers -q -t {tokens} --min-value {amount} {CHAIN}");
         sample.run(&line)
     };
     let expected = line(USD6, "USD6=5");
@@ -137,11 +128,10 @@ fn symbols_are_found_among_a_thousand_tokens() {
 #[test]
 fn names_need_no_rules_of_the_chain() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let line = "transfers -q --columns token_address,amount,symbol,decimals";
     let named = sample.ok(line).stdout;
     assert!(rows(&named).iter().any(|row| row["symbol"] == "USD6"));
-    assert_eq!(named, sample.ok(&format!("{line} {chain}")).stdout);
+    assert_eq!(named, sample.ok(&format!("{line} {CHAIN}")).stdout);
 }
 
 /// Widths by the value in one unit, and not by the share of each token.
@@ -153,9 +143,8 @@ fn prices_make_tokens_comparable() {
         format!("token,price\n{USD6},1\neth,3000\n"),
     )
     .unwrap();
-    let root = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     sample.ok(&format!(
-        "graph -q -r {root} -t {USD6},eth -d both --fold off --prices p.csv -o g.html -o g.csv \
+        "graph -q -r {HUB} -t {USD6},eth -d both --fold off --prices p.csv -o g.html -o g.csv \
          --columns from_address,to_address,token_address,value"
     ));
     // A naive sum of values by arrow.
@@ -234,18 +223,13 @@ fn counterfeits_are_written_with_a_query_mark() {
         return;
     };
     let ask = |line: &str| {
-        let arguments = line.split_whitespace();
-        let run =
-            run(bare(folder.path())
-                .args(arguments)
-                .args(["--datadir", "data", "-b", "15000001:"]));
-        assert_eq!(run.status, 0, "{line}: {run:?}");
-        run
+        let line = format!("{line} --datadir data -b 15000001:");
+        ok(folder.path(), &line)
     };
     let usdc = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
     let all = ask("transfers -q --columns token_address,value,symbol").rows();
     // Without a list: the table of well-known tokens.
-    let of_usdc = |row: &BTreeMap<String, String>| row["token_address"] == usdc;
+    let of_usdc = |row: &Row| row["token_address"] == usdc;
     assert!(all.iter().any(of_usdc));
     assert!(
         all.iter()
@@ -279,8 +263,7 @@ fn counterfeits_are_written_with_a_query_mark() {
     // Amounts in the unit of a well-known token need no list.
     let line = format!("transfers -q --min-value USDC=1000 -t {usdc}");
     let found = ask(&line).rows();
-    let is_large =
-        |row: &&BTreeMap<String, String>| row["value"].parse::<u128>().unwrap() >= 1_000_000_000;
+    let is_large = |row: &&Row| row["value"].parse::<u128>().unwrap() >= 1_000_000_000;
     let expected = all.iter().filter(|row| of_usdc(row)).filter(is_large);
     assert_eq!(found.len(), expected.count());
     assert!(!found.is_empty() && found.iter().all(|row| is_large(&row)));

@@ -1,28 +1,22 @@
 //! Where commands refuse to write: into the data directory, into one file twice, and over
 //! files that exist.
 
-use crate::{
-    harness::{Run, Sample, bare, run},
-    replay::chain,
-};
+use crate::harness::{self, CHAIN, ROOT, Run, Sample, run};
 use std::{fs, os::unix::fs::symlink, path::Path};
-
-const ROOT: &str = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// Every verb that writes files, with `OUT` for the file.
 fn verbs() -> Vec<String> {
-    let chain = chain();
     vec![
         "transfers -o OUT -f csv".to_owned(),
         "transfers -o OUT -f parquet".to_owned(),
-        format!("graph {ROOT} -o OUT -f csv"),
-        format!("graph {ROOT} -o OUT -f dot"),
-        format!("graph {ROOT} -o free.csv --vertices OUT.csv"),
+        format!("graph -r {ROOT} -o OUT -f csv"),
+        format!("graph -r {ROOT} -o OUT -f dot"),
+        format!("graph -r {ROOT} -o free.csv --vertices OUT.csv"),
         "analyze degrees -o OUT -f json".to_owned(),
         "analyze degrees -o OUT -f csv".to_owned(),
-        format!("replay transfers -o OUT -f csv {chain}"),
-        format!("replay trace call --tx 20:3 -o OUT -f jsonl {chain}"),
-        format!("replay trace struct --tx 20:3 -o OUT -f jsonl {chain}"),
+        format!("replay transfers -o OUT -f csv {CHAIN}"),
+        format!("replay trace call --tx 20:3 -o OUT -f jsonl {CHAIN}"),
+        format!("replay trace struct --tx 20:3 -o OUT -f jsonl {CHAIN}"),
         "query cycles --set token=all -f json -o OUT".to_owned(),
         "evm asm code.txt -o OUT".to_owned(),
         "evm disasm code.hex -o OUT".to_owned(),
@@ -131,7 +125,7 @@ fn verbs_without_a_node_recognize_data_directories() {
     let out = sample.fixture.path().join("db/new");
     for line in verbs().iter().filter(|line| line.starts_with("evm")) {
         let line = line.replace("OUT", out.to_str().unwrap());
-        let run = run(bare(sample.folder.path()).args(line.split_whitespace()));
+        let run = harness::ask(sample.folder.path(), &line);
         assert_refused(&run, &line);
     }
 }
@@ -141,13 +135,13 @@ fn one_file_by_two_names_is_refused() {
     let sample = sample();
     fs::create_dir(sample.path("folder")).unwrap();
     for line in [
-        format!("graph {ROOT} -o s.csv --vertices ./s.csv --overwrite"),
-        format!("graph {ROOT} -o s.csv --vertices folder/../s.csv"),
+        format!("graph -r {ROOT} -o s.csv --vertices ./s.csv --overwrite"),
+        format!("graph -r {ROOT} -o s.csv --vertices folder/../s.csv"),
         format!(
-            "graph {ROOT} -o s.csv -o {}",
+            "graph -r {ROOT} -o s.csv -o {}",
             sample.path("s.csv").display()
         ),
-        format!("graph {ROOT} -o s.csv -f csv --vertices -"),
+        format!("graph -r {ROOT} -o s.csv -f csv --vertices -"),
     ] {
         let run = sample.run(&line);
         if line.ends_with(" -") {
@@ -183,7 +177,6 @@ fn stats_are_written() {
             .ended(status);
         sample.read_json("stats.json")
     };
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let stats = read(
         "transfers -b 10:20 -o t.csv --threads 1 --chunk-blocks 3",
         0,
@@ -200,10 +193,10 @@ fn stats_are_written() {
     assert_eq!(stats["files"][0]["rows"], rows);
     assert_eq!(stats["files"][0]["bytes"], sample.read("t.csv").len());
     for line in [
-        format!("graph -r {root}"),
+        format!("graph -r {ROOT}"),
         "analyze summary".to_owned(),
         "info".to_owned(),
-        format!("query who-funded --set root={root}"),
+        format!("query who-funded --set root={ROOT}"),
         "completions bash".to_owned(),
     ] {
         let stats = read(&line, 0);
@@ -236,27 +229,26 @@ fn stats_are_written() {
 #[test]
 fn several_files_are_written_at_once() {
     let sample = Sample::small();
-    let chain = chain();
     let tables = ["csv", "jsonl", "parquet"];
     let columns = "transfers --columns block_number,symbol,amount,transaction_from";
     for (query, extensions) in [
         (columns.to_owned(), &tables[..]),
-        (format!("graph {ROOT}"), &["csv", "dot", "gexf"]),
+        (format!("graph -r {ROOT}"), &["csv", "dot", "gexf"]),
         (
             "analyze degrees --table hubs".to_owned(),
             &["json", "csv", "parquet"],
         ),
         ("query cycles --set token=all".to_owned(), &["json", "csv"]),
-        (format!("replay transfers {chain}"), &tables),
+        (format!("replay transfers {CHAIN}"), &tables),
         (
-            format!("replay trace call --tx 20:3 {chain}"),
+            format!("replay trace call --tx 20:3 {CHAIN}"),
             &["json", "csv"],
         ),
         (
-            format!("replay trace struct --tx 20:3 {chain}"),
+            format!("replay trace struct --tx 20:3 {CHAIN}"),
             &["json", "txt"],
         ),
-        (format!("replay trace gas {chain}"), &["txt", "csv"]),
+        (format!("replay trace gas {CHAIN}"), &["txt", "csv"]),
     ] {
         let named = |name: &str, extension: &&str| format!("{name}.{extension}");
         let outputs = extensions.iter().map(|it| format!(" -o all.{it}"));
@@ -276,7 +268,7 @@ fn several_files_are_written_at_once() {
     for query in [
         "transfers".to_owned(),
         "analyze degrees".to_owned(),
-        format!("replay transfers {chain}"),
+        format!("replay transfers {CHAIN}"),
     ] {
         for (outputs, message) in [
             ("-o x.csv -o x.csv", "x.csv"),

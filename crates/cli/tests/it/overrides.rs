@@ -1,6 +1,6 @@
 //! Overrides of `replay`, `call` and `evm run --block`.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, Sample};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -22,14 +22,12 @@ fn transfer(sample: &Sample) -> (String, String) {
 #[test]
 fn transactions_are_replayed_as_if() {
     for sample in Sample::both() {
-        let chain = crate::replay::chain();
         let (hash, token) = transfer(&sample);
-        let line = format!("replay trace call --tx {hash} {chain} -q");
+        let line = format!("replay trace call --tx {hash} {CHAIN} -q");
         let plain = sample.json(&line);
         let ask = |overrides: Value| -> Value {
             write(&sample, &overrides);
-            let answer = sample.ok(&format!("{line} --override if.json"));
-            answer.json()
+            sample.json(&format!("{line} --override if.json"))
         };
         let mut same = ask(json!({}));
         let none = json!({"without": {}, "with": {}});
@@ -74,11 +72,10 @@ fn transactions_are_replayed_as_if() {
 #[test]
 fn a_replay_is_compared_with_the_run_without_overrides() {
     for sample in Sample::both() {
-        let chain = crate::replay::chain();
         let (hash, token) = transfer(&sample);
-        let line = format!("replay trace diff --tx {hash} {chain} -q");
+        let line = format!("replay trace diff --tx {hash} {CHAIN} -q");
         let plain = sample.json(&line);
-        let original = sample.json(&format!("tx {hash} --json -q {chain}"));
+        let original = sample.json(&format!("tx {hash} --json -q {CHAIN}"));
         let net = |of: &Value| of["net"].clone();
         let slots = |of: &Value, when: &str| {
             let accounts = of["result"][when].as_object().unwrap().iter();
@@ -120,7 +117,7 @@ fn a_replay_is_compared_with_the_run_without_overrides() {
             assert_eq!(listed(&with, listed_as), slots(&changed, when));
         }
         // The same for people.
-        let line = format!("--tx {hash} {chain} --override if.json");
+        let line = format!("--tx {hash} {CHAIN} --override if.json");
         for form in ["trace call -f tree", "transfers -f table"] {
             let page = sample.ok(&format!("replay {form} {line}"));
             for part in [
@@ -143,7 +140,6 @@ fn a_replay_is_compared_with_the_run_without_overrides() {
 #[test]
 fn calls_are_made_as_if() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let (_, token) = transfer(&sample);
     write(
         &sample,
@@ -152,7 +148,7 @@ fn calls_are_made_as_if() {
         }}}),
     );
     let answer = sample.ok(&format!(
-        "call {token} any()(uint256) --override if.json {chain} -q"
+        "call {token} any()(uint256) --override if.json {CHAIN} -q"
     ));
     assert_eq!(answer.stdout, "42\n");
     for (overrides, message) in [
@@ -166,7 +162,7 @@ fn calls_are_made_as_if() {
         write(&sample, &overrides);
         sample
             .run(&format!(
-                "call {token} any()(uint256) --override if.json {chain}"
+                "call {token} any()(uint256) --override if.json {CHAIN}"
             ))
             .ended(2)
             .says(message)
@@ -174,7 +170,7 @@ fn calls_are_made_as_if() {
     }
     sample
         .run(&format!(
-            "replay transfers --blocks 3 --override if.json {chain}"
+            "replay transfers --blocks 3 --override if.json {CHAIN}"
         ))
         .ended(2);
 }
@@ -182,18 +178,15 @@ fn calls_are_made_as_if() {
 #[test]
 fn code_runs_on_the_state_of_a_block() {
     for sample in Sample::both() {
-        let chain = crate::replay::chain();
         // The balance of the holder, returned as a word.
         let code = format!("73{}315f5260205ff3", &HOLDER[2..]);
         for block in [5, 12, 20, 40] {
-            let ran = sample.ok(&format!(
-                "evm run --code {code} --block {block} --json {chain}"
+            let ran = sample.json(&format!(
+                "evm run --code {code} --block {block} --json {CHAIN}"
             ));
-            let ran = ran.json();
             let mut output = ran.as_object().unwrap().values().filter_map(Value::as_str);
             let word = output.rfind(|text| text.len() == 66).unwrap();
-            let balance = sample.ok(&format!("balance {HOLDER} --block {block} --json -q"));
-            let balance = balance.json();
+            let balance = sample.json(&format!("balance {HOLDER} --block {block} --json -q"));
             let expected: u128 = balance["balances"][0]["value"]
                 .as_str()
                 .unwrap()
@@ -206,17 +199,17 @@ fn code_runs_on_the_state_of_a_block() {
             );
         }
         write(&sample, &json!({"state": {HOLDER: {"balance": "0x2a"}}}));
-        let line = format!("evm run --code {code} --block 12 --override if.json {chain}");
+        let line = format!("evm run --code {code} --block 12 --override if.json {CHAIN}");
         sample.ok(&line).prints("000000000000002a\n");
         // NUMBER returns the number of the block.
         sample
-            .ok(&format!("evm run --code 435f5260205ff3 --block 12 {chain}"))
+            .ok(&format!("evm run --code 435f5260205ff3 --block 12 {CHAIN}"))
             .prints("000000000000000c\n");
         sample
-            .ok(&format!("evm run --code 4300 --block 12 --trace {chain}"))
+            .ok(&format!("evm run --code 4300 --block 12 --trace {CHAIN}"))
             .says("\"NUMBER\"");
         sample
-            .run(&format!("evm run --code 00 --block 99999 {chain}"))
+            .run(&format!("evm run --code 00 --block 99999 {CHAIN}"))
             .ended(3);
     }
 }

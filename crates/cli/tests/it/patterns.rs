@@ -1,10 +1,10 @@
 //! `txgraph analyze patterns`: what was planted is found.
 
-use crate::harness::{Sample, bare, run};
+use crate::harness::{CHAIN, Sample, bare, run};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_chaingen::{Appender, Config, Layout, Profile};
-use txgraph_testkit::{fixtures, naive};
+use txgraph_testkit::naive;
 
 fn found(sample: &Sample, options: &str) -> Value {
     let line = format!("analyze patterns -q -f json {options}");
@@ -56,8 +56,7 @@ fn check_transactions(sample: &Sample, found: &Value) {
 }
 
 fn check(sample: &Sample) {
-    sample.write_genesis();
-    let found = found(sample, "--with-internal --chain genesis.json");
+    let found = found(sample, &format!("--with-internal {CHAIN}"));
     let truth = &sample.fixture.truth["scenarios"];
 
     let planted = &truth["peel-chain-token"];
@@ -141,8 +140,8 @@ fn planted_patterns_are_found() {
     check(&small);
     check_transactions(&small, &found(&small, ""));
     for name in ["dev-v1", "dev-v2", "long-v2"] {
-        if let Some(fixture) = fixtures::fixture(name) {
-            check(&Sample::new(fixture));
+        if let Some(sample) = Sample::named(name) {
+            check(&sample);
         }
     }
 }

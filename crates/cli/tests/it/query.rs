@@ -4,7 +4,7 @@
 //! expected output. A new case is a new file; `scripts/update-golden.sh` writes the outputs
 //! again.
 
-use crate::harness::{Sample, run};
+use crate::harness::{ROOT, Sample, USD6, run};
 use std::{collections::BTreeSet, fs, path::PathBuf};
 use txgraph::parse::BuiltInQuery;
 use txgraph_testkit::{fixtures, says};
@@ -80,18 +80,17 @@ fn list_and_explain() {
         let name = name.as_str();
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
     }
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let explained = sample
-        .ok(&format!("query trace-token-out --show --set root={root}"))
+        .ok(&format!("query trace-token-out --show --set root={ROOT}"))
         .stdout;
     let command = explained
         .lines()
         .find(|line| line.starts_with("txgraph graph"))
         .unwrap();
-    says(&command, &format!("--root {root}"));
+    says(&command, &format!("--root {ROOT}"));
     // The explanation is the query: both give the same result.
     let asked = sample
-        .ok(&format!("-q query trace-token-out --set root={root}"))
+        .ok(&format!("-q query trace-token-out --set root={ROOT}"))
         .stdout;
     assert_eq!(
         sample
@@ -176,15 +175,14 @@ fn own_queries_and_outputs() {
             .stdout
             .contains("What was minted?")
     );
-    let token = "0xd601451207128971898aab8654521699f35222e2";
-    let asked = sample.ok(&format!("query minted --set token={token}"));
+    let asked = sample.ok(&format!("query minted --set token={USD6}"));
     asked.says("What was minted?");
     let direct = sample
-        .ok(&format!("transfers -q --kind mint -t {token}"))
+        .ok(&format!("transfers -q --kind mint -t {USD6}"))
         .stdout;
     assert_eq!(asked.stdout, direct);
     sample.ok(&format!(
-        "query queries/minted.toml -s token={token} -o m.csv"
+        "query queries/minted.toml -s token={USD6} -o m.csv"
     ));
     assert_eq!(sample.read("m.csv"), direct);
     sample

@@ -1,6 +1,6 @@
 //! `analyze rank`: addresses by their part in the flow around the roots.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, ROOT, Sample};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/taint.csv");
 const ALICE: &str = "0xa000000000000000000000000000000000000000";
@@ -20,9 +20,8 @@ fn ranks_are_those_of_the_documentation() {
 #[test]
 fn scores_and_the_rest_are_one() {
     let sample = Sample::small();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let found = sample.json(&format!(
-        "analyze rank -r {root} --epsilon 0.0001 -f json -q"
+        "analyze rank -r {ROOT} --epsilon 0.0001 -f json -q"
     ));
     let result = &found["result"];
     let ranks = result["ranks"].as_array().unwrap();
@@ -32,23 +31,19 @@ fn scores_and_the_rest_are_one() {
     assert!((sum + residual - 1.0).abs() < 1e-9, "{sum} {residual}");
     assert!(ranks.is_sorted_by(|a, b| score(a) >= score(b)));
     assert_eq!(result["total"], ranks.len());
-    assert_eq!(ranks[0]["address"], root);
+    assert_eq!(ranks[0]["address"], ROOT);
     assert_eq!(found["metadata"]["question"]["direction"], "both");
-    let few = sample.rows(&format!("analyze rank -r {root} --limit 3 -f csv -q"));
+    let few = sample.rows(&format!("analyze rank -r {ROOT} --limit 3 -f csv -q"));
     assert_eq!(few.len(), 3);
 }
 
 /// Mass follows a sale to the account that got the other token, and not what others sent through the pool.
 #[test]
 fn mass_goes_through_swaps() {
-    for (sample, scenario) in Sample::layered() {
-        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-        let role = |name: &str| text(&scenario["roles"][name]);
-        let [source, middle, end] = ["source", "middle", "end"].map(role);
-        let line = format!(
-            "analyze rank -r {source} -t {} --max-degree 30 --beta 1 -f csv -q",
-            text(&scenario["token"])
-        );
+    for (sample, scenario, [source, middle, end]) in Sample::layered() {
+        let token = scenario["token"].as_str().unwrap();
+        let line =
+            format!("analyze rank -r {source} -t {token} --max-degree 30 --beta 1 -f csv -q");
         let scores = |options: &str| {
             let rows = sample.rows(&format!("{line} {options}"));
             let score = |address: &str| {
@@ -61,7 +56,7 @@ fn mass_goes_through_swaps() {
         let [_, _, not_found] = scores("");
         assert_eq!(not_found, None);
         let [source, middle, end] =
-            scores("--through-swaps --with-internal --chain genesis.json").map(Option::unwrap);
+            scores(&format!("--through-swaps --with-internal {CHAIN}")).map(Option::unwrap);
         assert!(source < end && middle < end, "{source} {middle} {end}");
     }
 }

@@ -1,15 +1,11 @@
 //! `txgraph path`, compared with walks over all transfers.
 
-use crate::{address::transfers, harness::Sample};
+use crate::{
+    address::transfers,
+    harness::{CHAIN, PEEL, Row, Sample},
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_testkit::fixtures;
-
-pub(crate) type Row = BTreeMap<String, String>;
-
-pub(crate) fn samples() -> Vec<Sample> {
-    fixtures::full().into_iter().map(Sample::new).collect()
-}
 
 /// The answer. Of its metadata, the number of transfers that were read is left out: with an index, these
 /// are fewer.
@@ -137,7 +133,7 @@ fn check(route: &Value, all: &[Row], from: &str, to: &str, any_token: bool) -> (
 
 #[test]
 fn routes_are_those_of_all_transfers() {
-    for sample in samples() {
+    for sample in Sample::full() {
         let all = transfers(&sample);
         let edges = sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"].clone();
         let end = |edge: &Value, name: &str| edge[name].as_str().unwrap().to_lowercase();
@@ -154,11 +150,8 @@ fn routes_are_those_of_all_transfers() {
             for hops in [1, 3, 6] {
                 let line = format!("path {from} {to} -n {hops} --any-token");
                 let found = as_json(&sample, &line);
-                assert_eq!(
-                    found,
-                    as_json(&sample, &format!("{line} --index idx")),
-                    "{line}"
-                );
+                let indexed = as_json(&sample, &format!("{line} --index idx"));
+                assert_eq!(found, indexed, "{line}");
                 let expected = arrivals(&all, &from, to, hops);
                 let check = |found: &Value, name: &str, any_token| {
                     let route = Some(&found[name]).filter(|route| !route.is_null());
@@ -192,7 +185,7 @@ fn routes_are_those_of_all_transfers() {
 #[test]
 fn several_routes_are_listed() {
     let mut counts = BTreeSet::new();
-    for sample in samples() {
+    for sample in Sample::full() {
         let all = transfers(&sample);
         sample.ok("index build --index idx -q");
         let senders: BTreeSet<_> = all.iter().map(|row| &row["from_address"]).collect();
@@ -238,15 +231,13 @@ fn several_routes_are_listed() {
 #[test]
 fn routes_are_shown_to_people() {
     let sample = Sample::small();
-    let ends = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
-                0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
-    let found = sample.ok(&format!("path {ends}"));
+    let found = sample.ok(&format!("path {PEEL}"));
     assert!(
         found.stdout.starts_with("Shortest and earliest route, "),
         "{found:?}"
     );
     found.prints("USD6");
-    let back: Vec<_> = ends.split_whitespace().rev().collect();
+    let back: Vec<_> = PEEL.split_whitespace().rev().collect();
     let none = sample.ok(&format!("path {}", back.join(" ")));
     assert!(none.stdout.starts_with("no route from 0x5149"), "{none:?}");
     found.prints("note: at most ");
@@ -263,12 +254,12 @@ fn routes_are_shown_to_people() {
     }
     several.prints("note: there are more than 2 routes");
     sample.fails(
-        &format!("path {ends} -k 101"),
+        &format!("path {PEEL} -k 101"),
         2,
         "a search finds 1 to 100 routes",
     );
     sample.fails(
-        &format!("path {ends} -n 0"),
+        &format!("path {PEEL} -n 0"),
         2,
         "a path needs at least one transfer",
     );
@@ -278,24 +269,22 @@ fn routes_are_shown_to_people() {
 #[test]
 fn no_route_is_stated_with_what_was_not_searched() {
     let sample = Sample::small();
-    let ends = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
-                0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
-    let cut = sample.ok(&format!("path {ends} --max-degree 0 -q"));
+    let cut = sample.ok(&format!("path {PEEL} --max-degree 0 -q"));
     assert!(cut.stdout.starts_with("no route"), "{cut:?}");
     cut.prints("not searched: 1 hub");
-    let json = as_json(&sample, &format!("path {ends} --max-degree 0"));
+    let json = as_json(&sample, &format!("path {PEEL} --max-degree 0"));
     let lines: Vec<_> = cut.stdout.lines().skip(1).collect();
     let stated = json["not_searched"].as_array().unwrap().iter();
     let stated = stated.map(|line| format!("  not searched: {}", line.as_str().unwrap()));
     assert_eq!(stated.collect::<Vec<_>>(), lines);
 
-    let of_one = sample.ok(&format!("path {ends} --max-degree 0 -t native -q"));
+    let of_one = sample.ok(&format!("path {PEEL} --max-degree 0 -t native -q"));
     of_one.prints("not searched: other tokens, and swaps (leave --token out)");
 
     let metadata = &json["metadata"];
     assert_eq!(metadata["command"], "path");
     assert_eq!(metadata["limits"][0]["kind"], "max_degree");
-    let (from, to) = ends.split_once(' ').unwrap();
+    let (from, to) = PEEL.split_once(' ').unwrap();
     let query = &metadata["question"];
     assert_eq!(
         (&query["root"][0], &query["hops"]),
@@ -393,7 +382,7 @@ fn check_legs(all: &[Row], found: &Value) -> Option<(bool, bool, bool)> {
 #[test]
 fn routes_say_what_can_have_flowed() {
     let mut remarked = BTreeSet::new();
-    for sample in samples() {
+    for sample in Sample::full() {
         let all = transfers(&sample);
         let senders: BTreeSet<_> = all.iter().map(|row| &row["from_address"]).collect();
         for to in all.iter().rev().step_by(all.len() / 12) {
@@ -417,10 +406,9 @@ fn routes_say_what_can_have_flowed() {
 /// A planted sum is sold over two pools to another account, and from there for coins.
 #[test]
 fn a_route_goes_through_swaps() {
-    for (sample, planted) in Sample::layered() {
-        let role = |name: &str| planted["roles"][name].as_str().unwrap();
-        let ends = format!("path {} {}", role("source"), role("end"));
-        let line = format!("{ends} --with-internal --chain genesis.json");
+    for (sample, planted, [source, middle, end]) in Sample::layered() {
+        let path = format!("path {source} {end}");
+        let line = format!("{path} --with-internal {CHAIN}");
         let found = as_json(&sample, &line);
         let legs = found["legs"]["shortest"].as_array().unwrap();
         let swaps: Vec<_> = legs.iter().map(|leg| &leg["swap"]).collect();
@@ -429,28 +417,26 @@ fn a_route_goes_through_swaps() {
             assert_eq!(swap["given"], edge["value"], "{found}");
             assert_eq!(swap["address"], edge["from"], "{found}");
         }
-        assert_eq!(swaps[1]["to_address"], planted["roles"]["middle"]);
-        assert_eq!(swaps[2]["to_address"], planted["roles"]["end"]);
+        assert_eq!(swaps[1]["to_address"], middle);
+        assert_eq!(swaps[2]["to_address"], end);
         // Coins are paid without a log.
-        assert!(as_json(&sample, &ends)["shortest"].is_null());
+        assert!(as_json(&sample, &path)["shortest"].is_null());
     }
 }
 
 /// The graph of that sum has the transfers of its two swaps, and nothing else of the pools.
 #[test]
 fn a_graph_goes_through_swaps() {
-    for (sample, planted) in Sample::layered() {
-        let role = |name: &str| planted["roles"][name].as_str().unwrap();
-        let [source, middle, end] = ["source", "middle", "end"].map(role);
-        let chain = "--with-internal --chain genesis.json";
+    for (sample, planted, [source, middle, end]) in Sample::layered() {
+        let chain = format!("--with-internal {CHAIN}");
         let token = planted["token"].as_str().unwrap();
         let line = format!("graph -r {source} -t {token} -n all {chain} --max-degree 30 -f json");
         let plain = sample.ok(&line);
         plain.says("--through-swaps");
-        assert!(!plain.stdout.contains(end));
+        assert!(!plain.stdout.contains(&end));
         let answer = sample.ok(&format!("{line} --through-swaps"));
         answer.says("2 swaps were followed into what was got");
-        let graph: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let graph = answer.json();
         let edges = graph["edges"].as_array().unwrap();
         let position = |it: &Value| {
             let names = [
@@ -474,7 +460,9 @@ fn a_graph_goes_through_swaps() {
         }
         for vertex in graph["vertices"].as_array().unwrap() {
             let address = vertex["id"].as_str().unwrap();
-            let trail = [source, middle, end].iter().position(|it| *it == address);
+            let trail = [&source, &middle, &end]
+                .iter()
+                .position(|it| *it == address);
             match trail {
                 Some(hop) => {
                     assert_eq!(vertex["hop"], hop, "{vertex}");
@@ -486,7 +474,7 @@ fn a_graph_goes_through_swaps() {
         // From an index the same.
         sample.ok(&format!("index build --index idx -q {chain}"));
         let indexed = sample.ok(&format!("{line} --through-swaps --index idx"));
-        let indexed: Value = serde_json::from_str(&indexed.stdout).unwrap();
+        let indexed = indexed.json();
         assert_eq!(
             (&indexed["vertices"], &indexed["edges"]),
             (&graph["vertices"], &graph["edges"])

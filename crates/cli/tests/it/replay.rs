@@ -1,24 +1,17 @@
 //! `txgraph replay`, `txgraph call`, and transfers inside of transactions.
 
-use crate::harness::{Sample, rows, run};
+use crate::harness::{CHAIN, Row, Sample, rows};
 use serde_json::Value;
 use std::fs;
-use txgraph_testkit::{edit, fixtures};
-
-/// The genesis file of the committed chain, which is not built in. Both layouts contain the
-/// same chain.
-pub(crate) fn chain() -> String {
-    let path = fixtures::testdata().join("small/v2/genesis.json");
-    format!("--chain {}", path.display())
-}
+use txgraph_testkit::edit;
 
 /// The rules of a chain that is not built in are found in its data directory.
 #[test]
 fn genesis_files_are_found() {
     let sample = Sample::small();
     let (data, query) = (sample.fixture.path(), "replay transfers -q --blocks 10:12");
-    let file = fixtures::testdata().join("small/v2/genesis.json");
-    let expected = sample.ok(&format!("{query} {}", chain())).stdout;
+    let file = sample.path("genesis.json");
+    let expected = sample.ok(&format!("{query} {CHAIN}")).stdout;
     sample.fails(query, 2, "genesis.json");
     let inside = data.join("genesis.json");
     fs::copy(&file, &inside).unwrap();
@@ -32,8 +25,7 @@ fn genesis_files_are_found() {
 #[test]
 fn everything_that_a_node_stores_is_verified() {
     for sample in Sample::both() {
-        let chain = chain();
-        let run = sample.ok(&format!("replay verify --explain {chain}"));
+        let run = sample.ok(&format!("replay verify --explain {CHAIN}"));
         assert_eq!(run.stdout, "");
         run.says("plan: the state before each block");
         run.says("replayed 40 blocks, 521 transactions");
@@ -44,25 +36,24 @@ fn everything_that_a_node_stores_is_verified() {
 #[test]
 fn replay_and_transfers_find_the_same_internal_transfers() {
     for sample in Sample::both() {
-        let chain = chain();
-        let replayed = sample.rows(&format!("replay transfers -q --fees {chain}"));
+        let replayed = sample.rows(&format!("replay transfers -q --fees {CHAIN}"));
         let internal = |row: &&_| {
-            let row: &std::collections::BTreeMap<String, String> = row;
+            let row: &Row = row;
             row["kind"] == "internal" || row["kind"] == "burn"
         };
         let count = replayed.iter().filter(internal).count();
         assert!(count > 0);
         assert!(replayed.len() > count + 500, "fees of every transaction");
         let lines = sample
-            .ok(&format!("replay transfers -q -f jsonl {chain}"))
+            .ok(&format!("replay transfers -q -f jsonl {CHAIN}"))
             .stdout;
         assert_eq!(lines.lines().count(), count);
 
-        let merged = format!("transfers -q -t eth --with-internal {chain}");
+        let merged = format!("transfers -q -t eth --with-internal {CHAIN}");
         let merged = sample.rows(&merged);
         let plain = sample.rows("transfers -q -t eth");
         assert_eq!(merged.len(), plain.len() + count);
-        let key = |row: &std::collections::BTreeMap<String, String>| {
+        let key = |row: &Row| {
             let number = |name: &str| row[name].parse::<u64>().unwrap();
             ["block_number", "transaction_index", "sub_index"].map(number)
         };
@@ -88,13 +79,12 @@ fn replay_and_transfers_find_the_same_internal_transfers() {
 #[test]
 fn a_graph_follows_coins_through_contracts() {
     let sample = Sample::small();
-    let chain = chain();
-    let inside = sample.rows(&format!("replay transfers -q {chain}"));
+    let inside = sample.rows(&format!("replay transfers -q {CHAIN}"));
     let from = &inside[0]["from_address"];
     let graph = format!("graph -q -r {from} -t eth -n 1 --format csv -o -");
     let without = sample.ok(&graph).stdout.lines().count();
     let with = sample
-        .ok(&format!("{graph} --with-internal {chain}"))
+        .ok(&format!("{graph} --with-internal {CHAIN}"))
         .stdout;
     assert!(with.lines().count() > without);
     // The search fills in times and hashes, too.
@@ -105,10 +95,9 @@ fn a_graph_follows_coins_through_contracts() {
 fn traces_are_json_lines() {
     // Layout v1, where every build finds transactions by hash.
     let [sample, _] = Sample::both();
-    let chain = chain();
     let json = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
     for trace in ["call", "diff"] {
-        let run = sample.ok(&format!("replay trace {trace} -q --blocks 10:20 {chain}"));
+        let run = sample.ok(&format!("replay trace {trace} -q --blocks 10:20 {CHAIN}"));
         let lines: Vec<Value> = run.stdout.lines().map(json).collect();
         assert!(lines.len() > 10);
         for line in &lines {
@@ -124,11 +113,11 @@ fn traces_are_json_lines() {
             hash.to_owned(),
             format!("{}:{}", first["block"], first["index"]),
         ] {
-            let one = sample.ok(&format!("replay trace {trace} -q --tx {tx} {chain}"));
+            let one = sample.ok(&format!("replay trace {trace} -q --tx {tx} {CHAIN}"));
             assert_eq!(&json(&one.stdout), first, "{tx}");
         }
     }
-    let all = sample.ok(&format!("replay trace call -q {chain}")).stdout;
+    let all = sample.ok(&format!("replay trace call -q {CHAIN}")).stdout;
     // Not those with a thousand nested calls: serde has a lower limit.
     let shallow = all
         .lines()
@@ -136,7 +125,7 @@ fn traces_are_json_lines() {
     let longest = shallow.max_by_key(|line: &Value| line.to_string().len());
     let tx = longest.unwrap()["txHash"].as_str().unwrap().to_owned();
     let steps = sample
-        .ok(&format!("replay trace struct -q --tx {tx} {chain}"))
+        .ok(&format!("replay trace struct -q --tx {tx} {CHAIN}"))
         .stdout;
     let steps: Vec<Value> = steps.lines().map(json).collect();
     assert!(steps.len() > 100);
@@ -151,14 +140,13 @@ fn traces_are_json_lines() {
 #[test]
 fn finds_transactions_by_hash() {
     for sample in Sample::both() {
-        let chain = chain();
-        let traces = format!("replay trace call -q --blocks 18:22 {chain}");
+        let traces = format!("replay trace call -q --blocks 18:22 {CHAIN}");
         let traces = sample.ok(&traces).stdout;
         let lines: Vec<&str> = traces.lines().collect();
         for line in [lines[0], lines[lines.len() - 1]] {
             let trace: Value = serde_json::from_str(line).unwrap();
             let hash = trace["txHash"].as_str().unwrap();
-            let ask = format!("replay trace call -q --tx {hash} {chain}");
+            let ask = format!("replay trace call -q --tx {hash} {CHAIN}");
             assert_eq!(sample.ok(&ask).stdout.trim_end(), line);
             let inside = sample.ok(&format!("{ask} --from-block 18 --to-block 21"));
             assert_eq!(inside.stdout.trim_end(), line);
@@ -173,12 +161,12 @@ fn finds_transactions_by_hash() {
         }
         let unknown = format!("0x{}", "ee".repeat(32));
         let run = sample
-            .run(&format!("replay transfers --tx {unknown} {chain}"))
+            .run(&format!("replay transfers --tx {unknown} {CHAIN}"))
             .ended(3);
         let message = format!("transaction {unknown} is not in blocks 0");
         run.says(&message);
         sample
-            .run(&format!("replay transfers --tx 20:3 --blocks 20 {chain}"))
+            .run(&format!("replay transfers --tx 20:3 --blocks 20 {CHAIN}"))
             .ended(2);
     }
 }
@@ -186,19 +174,18 @@ fn finds_transactions_by_hash() {
 #[test]
 fn contracts_answer_calls_on_any_state() {
     for sample in Sample::both() {
-        let chain = chain();
         let token = sample.fixture.truth["tokens"].as_object().unwrap();
         let token = token
             .values()
             .find_map(|token| token["address"].as_str())
             .unwrap();
-        let call = format!("call -q --to {token} --data 0x18160ddd {chain}");
+        let call = format!("call -q --to {token} --data 0x18160ddd {CHAIN}");
         let now = sample.ok(&call).stdout;
         assert_eq!(now.len(), 2 + 64 + 1, "{now}");
         // Before the contract exists, the output is empty.
         assert_eq!(sample.ok(&format!("{call} --block 0")).stdout, "0x\n");
         let reverts = sample
-            .run(&format!("call --to {token} --data 0xdeadbeef {chain}"))
+            .run(&format!("call --to {token} --data 0xdeadbeef {CHAIN}"))
             .refused(1);
         reverts.says("revert");
         sample.run(&format!("{call} --block 1000")).ended(3);
@@ -208,45 +195,40 @@ fn contracts_answer_calls_on_any_state() {
 #[test]
 fn wrong_queries_and_wrong_rules_are_reported() {
     let sample = Sample::small();
-    let right = chain();
     for (line, status, word) in [
         ("replay verify".to_owned(), 2, "--chain"),
-        (format!("replay transfers --blocks 30:50 {right}"), 3, "tip"),
-        (format!("replay transfers --tx 5:100 {right}"), 3, "block 5"),
+        (format!("replay transfers --blocks 30:50 {CHAIN}"), 3, "tip"),
+        (format!("replay transfers --tx 5:100 {CHAIN}"), 3, "block 5"),
         (
-            format!("replay transfers --tx 0x1234 {right}"),
+            format!("replay transfers --tx 0x1234 {CHAIN}"),
             2,
             "BLOCK:INDEX",
         ),
-        (format!("replay trace struct {right}"), 2, "--tx"),
+        (format!("replay trace struct {CHAIN}"), 2, "--tx"),
         (
             "replay transfers --chain nowhere.json".to_owned(),
             1,
             "nowhere.json",
         ),
-        (format!("replay transfers --tx 1000:0 {right}"), 3, "1000"),
-        (format!("replay balances 0x12 {right}"), 2, "0x12"),
+        (format!("replay transfers --tx 1000:0 {CHAIN}"), 3, "1000"),
+        (format!("replay balances 0x12 {CHAIN}"), 2, "0x12"),
     ] {
-        sample.run(&line).ended(status).says(word);
+        sample.fails(&line, status, word);
     }
     // The hash of block 0 does not depend on the chain id; transactions do.
-    let path = right.strip_prefix("--chain ").unwrap();
-    let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut genesis = sample.fixture.genesis.clone();
     genesis["config"]["chainId"] = 77.into();
     fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
     let other = sample.run("replay verify --chain id.json").ended(2);
     other.says("for chain 77");
-    if let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") {
-        let genesis = pruned.full_chain().unwrap().genesis;
-        let pruned = Sample::new(pruned);
-        fs::write(pruned.path("genesis.json"), genesis.to_string()).unwrap();
+    if let Some(pruned) = Sample::named("pruned/dev-v2-distance") {
         pruned
-            .run("replay transfers --blocks 100:120 --chain genesis.json")
+            .run(&format!("replay transfers --blocks 100:120 {CHAIN}"))
             .refused(3)
             .says("pruned up to block 449");
     }
     // A chain file with other forks: the first block that differs is named.
-    let mut genesis: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut genesis = sample.fixture.genesis.clone();
     let config = genesis["config"].as_object_mut().unwrap();
     config.retain(|key, _| key != "pragueTime" && key != "osakaTime");
     fs::write(sample.path("other.json"), genesis.to_string()).unwrap();
@@ -256,32 +238,26 @@ fn wrong_queries_and_wrong_rules_are_reported() {
 #[test]
 fn balances_that_disagree_with_logs() {
     let [sample, _] = Sample::both();
-    let chain = chain();
     let token = |sample: &Sample, key: &str| {
         let token = &sample.fixture.truth["tokens"][key]["address"];
         token.as_str().unwrap().to_owned()
     };
     let [honest, wrapped, multi] = ["oza", "weth", "multi"].map(|key| token(&sample, key));
     let run = sample.ok(&format!(
-        "replay balances {honest},{wrapped} {} {chain}",
+        "replay balances {honest},{wrapped} {} {CHAIN}",
         token(&sample, "fee")
     ));
     assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
     run.says("balances with the logs");
     sample
-        .ok(&format!("replay balances {multi} {chain}"))
+        .ok(&format!("replay balances {multi} {CHAIN}"))
         .says("did not answer balanceOf");
 
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
+    let Some(sample) = Sample::named("dev-v2") else {
         return;
     };
-    let sample = Sample::new(fixture);
-    sample.write_genesis();
     let tokens = ["reb", "b32"].map(|key| token(&sample, key));
-    let query = format!(
-        "replay balances {} -q --chain genesis.json",
-        tokens.join(",")
-    );
+    let query = format!("replay balances {} -q {CHAIN}", tokens.join(","));
     // One grows in a transaction, in the next the other is burnt without a log.
     let differing = sample.rows(&format!("{query} --blocks 128"));
     assert_eq!(differing.len(), 2, "{differing:?}");
@@ -293,7 +269,7 @@ fn balances_that_disagree_with_logs() {
         assert_eq!(row["logged_change"], "0");
     }
     assert_eq!(differing[1]["actual_change"], "-100000000000000000000");
-    let line = sample.ok(&format!("{query} --tx 128:10 -f jsonl")).json();
+    let line = sample.json(&format!("{query} --tx 128:10 -f jsonl"));
     for (column, value) in &differing[1] {
         let answer = line[column].as_str().map(str::to_owned);
         assert_eq!(&answer.unwrap_or_else(|| line[column].to_string()), value);
@@ -303,11 +279,10 @@ fn balances_that_disagree_with_logs() {
 #[test]
 fn traces_of_other_clients() {
     let sample = Sample::small();
-    let chain = chain();
     sample.ok(&format!(
-        "replay trace struct -q --tx 20:3 -o steps.txt {chain}"
+        "replay trace struct -q --tx 20:3 -o steps.txt {CHAIN}"
     ));
-    let against = |file: &str| sample.run(&format!("replay compare {file} --tx 20:3 {chain}"));
+    let against = |file: &str| sample.run(&format!("replay compare {file} --tx 20:3 {CHAIN}"));
     let same = against("steps.txt");
     assert_eq!((same.status, same.stdout.as_str()), (0, ""), "{same:?}");
     same.says("steps agree");
@@ -339,18 +314,18 @@ fn traces_of_other_clients() {
     fs::write(sample.path("none.txt"), "{}").unwrap();
     for (line, status, word) in [
         (
-            format!("replay compare none.txt --tx 20:3 {chain}"),
+            format!("replay compare none.txt --tx 20:3 {CHAIN}"),
             2,
             "none.txt",
         ),
         (
-            format!("replay compare absent.txt --tx 20:3 {chain}"),
+            format!("replay compare absent.txt --tx 20:3 {CHAIN}"),
             1,
             "absent.txt",
         ),
-        (format!("replay compare steps.txt {chain}"), 2, "--tx"),
+        (format!("replay compare steps.txt {CHAIN}"), 2, "--tx"),
     ] {
-        sample.run(&line).ended(status).says(word);
+        sample.fails(&line, status, word);
     }
 }
 
@@ -358,24 +333,14 @@ fn traces_of_other_clients() {
 #[test]
 fn verification_proves_transactions() {
     let sample = Sample::small();
-    let chain = chain();
-    let copy = sample.fixture.unpack();
-    let path = copy
-        .path()
-        .join("static_files/static_file_transactions_0_499999");
-    let offsets = fs::read(path.with_extension("off")).unwrap();
-    let row: [u8; 8] = offsets[1 + 200 * 8..].first_chunk().copied().unwrap();
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[usize::try_from(u64::from_le_bytes(row)).unwrap() + 10] ^= 2;
-    fs::write(&path, bytes).unwrap();
+    let copy = sample.with_damaged_signature();
     for (line, status) in [
         ("replay transfers -q", 0),
         ("replay verify", 1),
         ("replay transfers -q --check-roots", 1),
     ] {
-        let mut command = sample.command();
-        command.args(format!("{line} {chain}").split_whitespace());
-        let run = run(command.arg("--datadir").arg(copy.path())).ended(status);
+        let line = format!("{line} {CHAIN} --datadir {}", copy.path().display());
+        let run = sample.run(&line).ended(status);
         assert_eq!(
             run.stderr.contains("transactions root"),
             status == 1,
@@ -388,28 +353,23 @@ fn verification_proves_transactions() {
 #[test]
 fn genesis_cannot_be_replayed() {
     let sample = Sample::small();
-    let chain = chain();
     sample.fails(
-        &format!("replay verify --blocks 0 {chain}"),
+        &format!("replay verify --blocks 0 {CHAIN}"),
         2,
         "block 0 (genesis) cannot be replayed",
     );
     let copy = sample.fixture.unpack();
     edit::delete(copy.path(), "StageCheckpoints", b"Finish");
-    let mut command = sample.command();
-    command.args(format!("replay verify {chain}").split_whitespace());
-    crate::harness::run(command.arg("--datadir").arg(copy.path()))
-        .ended(3)
-        .says("block 0 (genesis) only");
+    let line = format!("replay verify {CHAIN} --datadir {}", copy.path().display());
+    sample.fails(&line, 3, "block 0 (genesis) only");
 }
 
 /// Damage is status 1 and names file and row. What was complete before it stays printed.
 #[test]
 fn damage_ends_a_replay_where_it_is() {
     let sample = Sample::small();
-    let chain = chain();
     let whole = sample
-        .ok(&format!("replay transfers -q --fees {chain}"))
+        .ok(&format!("replay transfers -q --fees {CHAIN}"))
         .stdout;
     let copy = sample.fixture.unpack();
     let path = copy
@@ -420,9 +380,11 @@ fn damage_ends_a_replay_where_it_is() {
     let (from, until) = (bytes.len() / 2, bytes.len() * 3 / 4);
     bytes[from..until].fill(0xff);
     fs::write(&path, bytes).unwrap();
-    let mut command = sample.command();
-    command.args(format!("replay transfers -q --fees {chain}").split_whitespace());
-    let broken = run(command.arg("--datadir").arg(copy.path())).ended(1);
+    let line = format!(
+        "replay transfers -q --fees {CHAIN} --datadir {}",
+        copy.path().display()
+    );
+    let broken = sample.run(&line).ended(1);
     broken.says("row ");
     assert!(broken.stdout.lines().count() > 10, "{broken:?}");
     assert!(whole.starts_with(&broken.stdout), "{broken:?}");

@@ -1,6 +1,6 @@
 //! `txgraph serve`.
 
-use crate::{harness::Sample, replay::chain};
+use crate::harness::{CHAIN, ROOT, Sample};
 use serde_json::Value;
 use std::{
     fs,
@@ -12,7 +12,7 @@ use std::{
 /// A server, its address, and the rest of its standard error.
 fn start(sample: &Sample, more: &str) -> (Child, String, impl BufRead + use<>) {
     let mut command = sample.command();
-    command.args(format!("serve --listen 127.0.0.1:0 {} {more}", chain()).split_whitespace());
+    command.args(format!("serve --listen 127.0.0.1:0 {CHAIN} {more}").split_whitespace());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -105,22 +105,21 @@ fn commands_of_answers_give_the_same() {
     let run = |answer: &Value| -> String {
         let command = answer["command"].as_str().unwrap();
         let words = command.strip_prefix("txgraph ").unwrap();
-        sample.ok(&format!("{words} -q {}", chain())).stdout
+        sample.ok(&format!("{words} -q {CHAIN}")).stdout
     };
     let json = |answer: &Value| -> Value { serde_json::from_str(&run(answer)).unwrap() };
     let len = |value: &Value| value.as_array().unwrap().len();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     let end = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
 
     let info = get("info");
     assert_eq!(json(&info)["tip"]["hash"], info["tip"]["hash"]);
-    let who = get(&format!("address?address={root}&blocks=5:&internal=true"));
+    let who = get(&format!("address?address={ROOT}&blocks=5:&internal=true"));
     let shown = json(&who);
     assert_eq!(shown["sent"]["transfers"], who["sent"]);
     assert_eq!(shown["received"]["transfers"], who["received"]);
     assert_eq!(shown["state"]["account"]["nonce"], who["nonce"]);
     let near = get(&format!(
-        "neighbors?address={root}&direction=both&limit=10000"
+        "neighbors?address={ROOT}&direction=both&limit=10000"
     ));
     let pairs = json(&near);
     let pairs = pairs["result"]["pairs"].as_array().unwrap();
@@ -138,22 +137,22 @@ fn commands_of_answers_give_the_same() {
         assert_eq!(pair["sum"], edge["amount"]);
     }
     let graph = get(&format!(
-        "graph?root={root}&hops=3&token=native&min=1000&blocks=-35:"
+        "graph?root={ROOT}&hops=3&token=native&min=1000&blocks=-35:"
     ));
     let drawn = json(&graph);
     assert_eq!(len(&drawn["vertices"]), len(&graph["vertices"]));
     assert_eq!(len(&drawn["edges"]), len(&graph["edges"]));
-    let path = get(&format!("path?from={root}&to={end}"));
+    let path = get(&format!("path?from={ROOT}&to={end}"));
     assert_eq!(len(&json(&path)["shortest"]), len(&path["transfers"]));
-    let trace = get(&format!("trace?root={root}&method=lifo"));
+    let trace = get(&format!("trace?root={ROOT}&method=lifo"));
     assert_eq!(json(&trace)["result"], trace["result"]);
-    let common = get(&format!("common?address={root}&address={end}"));
+    let common = get(&format!("common?address={ROOT}&address={end}"));
     assert_eq!(
         len(&json(&common)["counterparties"]),
         len(&common["addresses"])
     );
     let list = get(&format!(
-        "transfers?address={root}&direction=out&limit=10000"
+        "transfers?address={ROOT}&direction=out&limit=10000"
     ));
     assert_eq!(run(&list).lines().count(), len(&list["transfers"]));
     let hash = list["transfers"][0]["transaction"].as_str().unwrap();

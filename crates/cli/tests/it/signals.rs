@@ -1,9 +1,6 @@
 //! SIGINT and SIGTERM end every command, also one that is blocked.
 
-use crate::{
-    harness::{Sample, bare},
-    replay::chain,
-};
+use crate::harness::{CHAIN, Sample, bare};
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -112,7 +109,7 @@ fn one_signal_ends_a_process_whose_pipe_is_full() {
         // Megabytes: more than any pipe holds.
         let mut command = sample.command();
         command.args(["replay", "trace", "call"]);
-        command.args(chain().split_whitespace());
+        command.args(CHAIN.split_whitespace());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().unwrap();
         let mut stdout = BufReader::with_capacity(1, child.stdout.take().unwrap());

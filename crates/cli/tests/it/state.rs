@@ -1,6 +1,6 @@
 //! `balance`, `nonce`, `code`, `storage`, and calls by signature.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, Sample, USD6};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use txgraph::U256;
@@ -118,13 +118,11 @@ fn storage_and_code_are_those_of_the_node() {
 #[test]
 fn storage_that_the_node_has_wrong_is_replayed() {
     let mut wrong = 0;
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
+    for sample in Sample::full() {
         for (block, address, slot, answer, truth) in wrong_answers(&sample.fixture) {
             let line = format!("storage {address} {slot} --block {block}");
             let word = |value: U256| format!("{value:#066x}");
-            let found = asked(&sample, &format!("{line} --chain genesis.json"));
+            let found = asked(&sample, &format!("{line} {CHAIN}"));
             assert_eq!(found["slots"][0]["value"], word(truth), "{line}");
             assert_eq!(found["slots"][0]["caveat"], Value::Null);
             // Without the rules of the chain the result says that it may be wrong.
@@ -183,32 +181,23 @@ fn a_history_of_a_slot_is_printed() {
             (format!("{line} --block 10"), "--block"),
             (format!("{line} -b 1:5,7:9"), "consecutive"),
         ] {
-            sample.run(&line).ended(2).says(message);
+            sample.fails(&line, 2, message);
         }
     }
-    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
+    let Some(pruned) = Sample::named("pruned/dev-v2-distance") else {
         return;
     };
-    let pruned = Sample::new(fixture);
     let line = format!("storage 0x{} 0 --history", "11".repeat(20));
-    pruned.run(&line).ended(3).says("hint: ");
+    pruned.fails(&line, 3, "hint: ");
     pruned.ok(&format!("{line} -b 500:"));
 }
 
 #[test]
 fn calls_by_signature_are_encoded_and_decoded() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
-    let (token, holder) = (
-        "0xd601451207128971898aab8654521699f35222e2",
-        "0x02313044651ff0b1160f47dc0fafa1c07e6a10fe",
-    );
+    let holder = "0x02313044651ff0b1160f47dc0fafa1c07e6a10fe";
     let ask = |signature: &str, rest: &str| {
-        let mut command = sample.command();
-        command
-            .args(["call", token, signature])
-            .args(rest.split_whitespace());
-        crate::harness::run(command.args(chain.split_whitespace()))
+        sample.run(&format!("call {USD6} {signature} {rest} {CHAIN}"))
     };
     let decimals = ask("decimals()(uint8)", "");
     assert_eq!(decimals.stdout, "6\n", "{decimals:?}");
@@ -223,14 +212,14 @@ fn calls_by_signature_are_encoded_and_decoded() {
         .parse()
         .unwrap();
     assert!(units > 0);
-    let balance = sample.ok(&format!("balance {holder} -t {token} {chain} -q"));
+    let balance = sample.ok(&format!("balance {holder} -t {USD6} {CHAIN} -q"));
     assert!(balance.stdout.ends_with(" USD6\n"), "{balance:?}");
-    let json = asked(&sample, &format!("balance {holder} -t {token} {chain}"));
+    let json = asked(&sample, &format!("balance {holder} -t {USD6} {CHAIN}"));
     assert_eq!(json["balances"][0]["value"], units.to_string());
     // A call of an account without code succeeds and returns nothing.
     let signer =
         &sample.rows("transfers -q -f csv --columns transaction_from")[0]["transaction_from"];
-    let refused = sample.run(&format!("balance {holder} -t {signer} {chain} -q"));
+    let refused = sample.run(&format!("balance {holder} -t {signer} {CHAIN} -q"));
     assert_ne!(refused.status, 0, "{refused:?}");
     refused.says("is no ERC-20 or ERC-721 token: it does not answer balanceOf");
 
@@ -262,11 +251,10 @@ fn calls_by_signature_are_encoded_and_decoded() {
 #[test]
 fn call_trees_have_names_events_and_returned_values() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let all = sample
-        .ok(&format!("replay trace call --format tree -q {chain}"))
+        .ok(&format!("replay trace call --format tree -q {CHAIN}"))
         .stdout;
-    let json = sample.ok(&format!("replay trace call -q {chain}")).stdout;
+    let json = sample.ok(&format!("replay trace call -q {CHAIN}")).stdout;
     // A header for each transaction, a line for each call.
     let calls = json.matches("\"type\":\"").count();
     let lines = |word: &str| all.lines().filter(|line| line.contains(word)).count();
@@ -282,7 +270,7 @@ fn call_trees_have_names_events_and_returned_values() {
     )
     .unwrap();
     let one = sample.ok(&format!(
-        "replay trace call --tx 20:3 --format tree --abi names.txt {chain}"
+        "replay trace call --tx 20:3 --format tree --abi names.txt {CHAIN}"
     ));
     assert!(one.stdout.starts_with("20:3 0x"), "{one:?}");
     one.says("names.txt:2: ");
@@ -298,7 +286,7 @@ fn call_trees_have_names_events_and_returned_values() {
         ),
         ("trace call --format tree --abi none.txt", "none.txt"),
     ] {
-        let refused = sample.run(&format!("replay {options} {chain}"));
+        let refused = sample.run(&format!("replay {options} {CHAIN}"));
         assert!(refused.status == 2 || refused.status == 1, "{refused:?}");
         refused.says(message);
     }

@@ -1,13 +1,12 @@
 //! Exit statuses, and the messages with them.
 
-use crate::harness::{Sample, bare, run};
+use crate::harness::{CHAIN, ROOT, Sample, ask, bare, run};
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
     process::{Child, Stdio},
 };
 use txgraph_chaingen::{Appender, Config, Layout};
-use txgraph_testkit::fixtures;
 
 #[test]
 fn wrong_queries_are_status_2() {
@@ -33,7 +32,7 @@ fn wrong_queries_are_status_2() {
         ("transfers --kind internal", "--with-internal"),
         ("transfers --kind mint,fee", "--with-internal"),
         (
-            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --kind priority",
+            &format!("graph -r {ROOT} --kind priority"),
             "--with-internal",
         ),
         ("analyze summary --kind internal", "--with-internal"),
@@ -43,15 +42,12 @@ fn wrong_queries_are_status_2() {
         ("transfers -b 1 --from-block 2", "cannot be used with"),
         ("transfers -q -v", "cannot be used with"),
         (
-            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -d both --time-respecting",
+            &format!("graph -r {ROOT} -d both --time-respecting"),
             "needs one direction",
         ),
+        (&format!("graph -r {ROOT} -o a.csv -o a.csv"), "named twice"),
         (
-            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o a.csv -o a.csv",
-            "named twice",
-        ),
-        (
-            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o a.csv --vertices a.csv",
+            &format!("graph -r {ROOT} -o a.csv --vertices a.csv"),
             "named twice",
         ),
         (
@@ -73,10 +69,10 @@ fn wrong_queries_are_status_2() {
 #[test]
 fn a_missing_source_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    run(bare(folder.path()).arg("info"))
+    ask(folder.path(), "info")
         .ended(2)
         .says("no source is named");
-    run(bare(folder.path()).args(["info", "--datadir", "nowhere"]))
+    ask(folder.path(), "info --datadir nowhere")
         .ended(1)
         .says("nowhere");
 }
@@ -95,7 +91,7 @@ fn index_build_of_a_pruned_node_advises_blocks_that_exist() {
     drop(node);
     let build = |line: &str| {
         let line = format!("index build --datadir data --index index --reorg-buffer 0 {line}");
-        run(bare(folder.path()).args(line.split_whitespace()))
+        ask(folder.path(), &line)
     };
     let answer = build("").ended(3);
     for part in [
@@ -119,12 +115,8 @@ fn damage_is_status_1() {
     let receipts = receipts.unwrap();
     let bytes = fs::read(&receipts).unwrap();
     fs::write(&receipts, &bytes[..bytes.len() / 2]).unwrap();
-    let answer = run(sample
-        .command()
-        .arg("transfers")
-        .arg("--datadir")
-        .arg(copy.path()))
-    .ended(1);
+    let line = format!("transfers --datadir {}", copy.path().display());
+    let answer = sample.run(&line).ended(1);
     assert!(
         answer.stderr.starts_with("blocks ") && answer.stderr.contains("\nerror: "),
         "{answer:?}"
@@ -141,7 +133,7 @@ fn blocks_above_the_tip_are_status_3() {
         "transfers -b 500",
         "transfers -b 500:",
     ] {
-        sample.run(line).ended(3).says("40");
+        sample.fails(line, 3, "40");
     }
     let answer = sample.run("transfers -b 30:100");
     answer.says("41:100");
@@ -170,15 +162,13 @@ fn pruned_blocks_are_status_3() {
         "dev-v2-distance",
         "long-v2-full",
     ] {
-        let Some(fixture) = fixtures::fixture(&format!("pruned/{name}")) else {
+        let Some(sample) = Sample::named(&format!("pruned/{name}")) else {
             return;
         };
-        let answers = &fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
+        let answers = &sample.fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
         let lost = answers["last_block_without"].as_u64().unwrap();
-        let sample = Sample::new(fixture);
         for blocks in [format!("{lost}"), format!("{lost}:"), "1:".to_owned()] {
-            let answer = sample.run(&format!("transfers -b {blocks}")).ended(3);
-            assert_eq!(answer.stdout, "");
+            let answer = sample.run(&format!("transfers -b {blocks}")).refused(3);
             let available = answer.stderr.split("available: ").last().unwrap();
             assert!(available.starts_with("0:"), "{name} {blocks}: {answer:?}");
             answer.says(&format!("{} (", lost + 1));
@@ -212,7 +202,7 @@ fn repeated_types_are_a_usage_error() {
     for command in [
         "transfers -o t.parquet --columns all:binary+binary",
         "transfers -f jsonl -o t.parquet --columns value:string+f64+string",
-        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -o t.parquet --columns all:f64+f64",
+        &format!("graph -r {ROOT} -o t.parquet --columns all:f64+f64"),
         "graph -r 0x0000000000000000000000000000000000000123 -o t.parquet --columns all:f64+f64",
     ] {
         sample.fails(command, 2, "twice");
@@ -230,9 +220,8 @@ fn existing_files_stay() {
         .says("t.csv: already exists")
         .says("--overwrite");
     assert_eq!(sample.read("t.csv"), "mine");
-    let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     sample
-        .run(&format!("graph {root} -o new.csv -o t.csv"))
+        .run(&format!("graph -r {ROOT} -o new.csv -o t.csv"))
         .ended(1);
     assert!(
         !sample.path("new.csv").exists(),
@@ -244,7 +233,7 @@ fn existing_files_stay() {
     // So does the metadata file next to it, and it is checked before anything is read.
     fs::write(sample.path("u.csv.meta.json"), "mine").unwrap();
     sample
-        .run(&format!("graph {root} -o new.csv -o u.csv"))
+        .run(&format!("graph -r {ROOT} -o new.csv -o u.csv"))
         .ended(1);
     assert!(!sample.path("new.csv").exists());
     fs::create_dir(sample.path("folder.csv")).unwrap();
@@ -264,7 +253,7 @@ fn a_full_disk_is_reported() {
     let sample = Sample::small();
     for line in [
         "transfers",
-        "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
+        &format!("graph -r {ROOT}"),
         "info",
         "analyze summary",
     ] {
@@ -299,8 +288,7 @@ fn a_dash_is_stdout() {
     let sample = Sample::small();
     let plain = sample.ok("transfers -q").stdout;
     assert_eq!(sample.ok("transfers -q -o -").stdout, plain);
-    let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    let dot = sample.ok(&format!("graph -q {root} -f dot -o -")).stdout;
+    let dot = sample.ok(&format!("graph -q -r {ROOT} -f dot -o -")).stdout;
     assert!(
         dot.starts_with("digraph") || dot.contains("digraph"),
         "{dot}"
@@ -380,19 +368,18 @@ fn shell(sample: &Sample, prefix: &str, args: &str, suffix: &str) -> crate::harn
 #[test]
 fn a_closed_stdout_is_an_error() {
     let sample = Sample::small();
-    let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for args in [
         "info",
         "info --json",
         "transfers",
-        &format!("graph {root}"),
+        &format!("graph -r {ROOT}"),
         "analyze summary",
         "analyze summary -f csv",
         "query --list",
         "completions bash",
         "man",
         "evm run --code 00",
-        &format!("replay transfers {}", crate::replay::chain()),
+        &format!("replay transfers {CHAIN}"),
     ] {
         shell(&sample, "", args, ">&-")
             .ended(1)
@@ -456,8 +443,10 @@ fn sources_are_named_by_kind() {
     let data = sample.fixture.path().display().to_string();
     let plain = sample.ok("transfers -q").stdout;
     for source in [data.clone(), format!("reth:{data}")] {
-        let mut command = bare(sample.folder.path());
-        let asked = run(command.args(["transfers", "-q", "--source", &source]));
+        let asked = ask(
+            sample.folder.path(),
+            &format!("transfers -q --source {source}"),
+        );
         assert_eq!((asked.status, &asked.stdout), (0, &plain), "{asked:?}");
         let mut command = bare(sample.folder.path());
         let asked = run(command
@@ -475,12 +464,11 @@ fn sources_are_named_by_kind() {
 #[test]
 fn missing_files_are_status_1() {
     let sample = Sample::small();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for line in [
         "info --config no.toml".to_owned(),
         "graph -r @no.csv".to_owned(),
-        format!("graph -r {root} --stop-at no.csv"),
-        format!("graph -r {root} --token-list no.json"),
+        format!("graph -r {ROOT} --stop-at no.csv"),
+        format!("graph -r {ROOT} --token-list no.json"),
         "transfers -t @no.csv".to_owned(),
         "query ./no.toml".to_owned(),
         "replay verify --chain no.json".to_owned(),

@@ -1,14 +1,12 @@
 //! Tables and trees for people.
 
 use crate::{
-    harness::{Run, Sample, rows},
+    harness::{CHAIN, HUB, ROOT, Row, Run, Sample, USD6, rows},
     pty::run_in_terminal,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::Measure;
 
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-const HUB: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 const WIDTHS: [u16; 3] = [80, 120, 200];
 
 fn seen(sample: &Sample, line: &str, columns: u16) -> Run {
@@ -108,21 +106,20 @@ fn addresses_in_pipes_are_whole() {
 #[test]
 fn amounts_have_symbols_or_units() {
     let sample = Sample::small();
-    let token = "0xd601451207128971898aab8654521699f35222e2";
     // What the token claims.
-    let page = sample.ok(&format!("transfers -t {token} -f table")).stdout;
+    let page = sample.ok(&format!("transfers -t {USD6} -f table")).stdout;
     assert!(page.contains(" USD6 "), "{page}");
     assert!(!page.contains("unit"), "{page}");
     std::fs::write(
         sample.path("tokens.csv"),
-        format!("address,symbol,decimals\n{token},DOLLAR,6\n"),
+        format!("address,symbol,decimals\n{USD6},DOLLAR,6\n"),
     )
     .unwrap();
-    let line = format!("transfers -t {token} -f table --token-list tokens.csv");
+    let line = format!("transfers -t {USD6} -f table --token-list tokens.csv");
     let page = sample.ok(&line).stdout;
     assert!(page.contains(" DOLLAR "), "{page}");
     // A column with one value is in the title.
-    let line = format!("transfers -t {token} --kind transfer");
+    let line = format!("transfers -t {USD6} --kind transfer");
     let page = seen(&sample, &line, 120).stdout;
     assert!(page.contains("kind: transfer"), "{page}");
 }
@@ -207,7 +204,7 @@ fn measures_fit_the_terminal() {
 fn degrees_name_the_hubs() {
     let sample = Sample::small();
     let hubs = sample.rows("analyze degrees -f csv --table hubs");
-    let of = |hub: &BTreeMap<String, String>, name: &str| hub[name].parse::<u64>().unwrap();
+    let of = |hub: &Row, name: &str| hub[name].parse::<u64>().unwrap();
     let degrees = hubs
         .iter()
         .map(|hub| of(hub, "in_degree") + of(hub, "out_degree"));
@@ -226,10 +223,9 @@ fn degrees_name_the_hubs() {
 #[test]
 fn transfers_of_a_replay_are_a_table() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     for line in [
-        format!("replay transfers -b -10: {chain}"),
-        format!("replay transfers --tx 20:3 {chain}"),
+        format!("replay transfers -b -10: {CHAIN}"),
+        format!("replay transfers --tx 20:3 {CHAIN}"),
     ] {
         let expected = sample.rows(&line);
         let page = seen(&sample, &line, 80).stdout;
@@ -240,6 +236,6 @@ fn transfers_of_a_replay_are_a_table() {
         );
     }
     sample
-        .run(&format!("replay trace call -f table {chain}"))
+        .run(&format!("replay trace call -f table {CHAIN}"))
         .refused(2);
 }

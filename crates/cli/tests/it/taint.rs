@@ -2,10 +2,9 @@
 
 use crate::{
     address::allocated,
-    harness::{Sample, rows},
+    harness::{CHAIN, ROOT, Row, Sample, rows},
 };
 use std::{collections::BTreeMap, fs};
-use txgraph_testkit::fixtures;
 
 /// The ends of taint: address to amount and reason.
 fn ends(sample: &Sample, line: &str) -> BTreeMap<String, (u128, String)> {
@@ -21,8 +20,7 @@ fn ends(sample: &Sample, line: &str) -> BTreeMap<String, (u128, String)> {
 
 #[test]
 fn peeled_amounts_are_where_they_were_peeled_to() {
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
+    for sample in Sample::full() {
         let scenario = sample.fixture.truth["scenarios"]["peel-chain-token"].clone();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         let (root, token) = (text(&scenario["root"]), text(&scenario["token"]));
@@ -60,8 +58,7 @@ fn peeled_amounts_are_where_they_were_peeled_to() {
 /// The ledger adds up: what reaches an address from a source leaves it, or is still there.
 #[test]
 fn ledgers_add_up() {
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
+    for sample in Sample::full() {
         let scenario = &sample.fixture.truth["scenarios"]["hub"];
         let (hub, token) = (
             scenario["hub"].as_str().unwrap(),
@@ -99,14 +96,13 @@ fn balances_before_the_range_come_from_the_state() {
         scenario["hub"].as_str().unwrap(),
         scenario["token"].as_str().unwrap(),
     );
-    sample.write_genesis();
     let line = format!("analyze taint -r {hub} -t {token} --table ledger -f csv");
     // `balanceOf` does not depend on the rules of the chain.
     let without_rules = sample.ok(&format!("{line} --blocks 20:"));
-    let with_rules = sample.ok(&format!("{line} --blocks 20: --chain genesis.json"));
+    let with_rules = sample.ok(&format!("{line} --blocks 20: {CHAIN}"));
     assert_eq!(without_rules.stdout, with_rules.stdout);
     let ledger = |blocks: &str| {
-        let answer = sample.ok(&format!("{line} --blocks {blocks} --chain genesis.json"));
+        let answer = sample.ok(&format!("{line} --blocks {blocks} {CHAIN}"));
         assert!(
             !answer.stderr.contains("are not known"),
             "{}",
@@ -138,11 +134,9 @@ fn balances_before_the_range_come_from_the_state() {
 #[test]
 fn genesis_allocations_are_known_balances() {
     let mut checked = 0;
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
+    for sample in Sample::full() {
         let all = sample.rows("transfers -q -t eth");
-        let value = |row: &BTreeMap<String, String>| row["value"].parse::<u128>().unwrap_or(0);
+        let value = |row: &Row| row["value"].parse::<u128>().unwrap_or(0);
         let funded = |address: &str| {
             let sent = all.iter().filter(|row| row["from_address"] == address);
             allocated(&sample, address) > sent.map(value).sum::<u128>()
@@ -155,7 +149,7 @@ fn genesis_allocations_are_known_balances() {
             continue;
         };
         let (root, account) = (&row["from_address"], &row["to_address"]);
-        let line = format!("analyze taint -r {root} -t eth -n 2 --chain genesis.json");
+        let line = format!("analyze taint -r {root} -t eth -n 2 {CHAIN}");
         let ledger = sample
             .ok(&format!("{line} --table ledger -f csv -q"))
             .stdout;
@@ -191,17 +185,16 @@ fn genesis_allocations_are_known_balances() {
 #[test]
 fn what_cannot_be_traced_is_refused() {
     let sample = Sample::small();
-    let root = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for (line, reason) in [
-        (format!("analyze taint {root} -d in"), "forward"),
+        (format!("analyze taint -r {ROOT} -d in"), "forward"),
         (
-            format!("analyze taint {root} --min-value 5"),
+            format!("analyze taint -r {ROOT} --min-value 5"),
             "no smallest amount",
         ),
-        (format!("analyze taint {root} --kind mint"), "no kinds"),
+        (format!("analyze taint -r {ROOT} --kind mint"), "no kinds"),
         ("analyze taint".to_owned(), "needs an address to start from"),
         (
-            format!("analyze pairs {root} --method lifo"),
+            format!("analyze pairs -r {ROOT} --method lifo"),
             "only `taint` has one",
         ),
     ] {
@@ -213,10 +206,8 @@ fn what_cannot_be_traced_is_refused() {
 /// the end. Without following swaps it ends in the first pool, and the first swap is listed.
 #[test]
 fn a_sum_is_followed_through_swaps() {
-    for (sample, scenario) in Sample::layered() {
+    for (sample, scenario, [source, middle, end]) in Sample::layered() {
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-        let role = |name: &str| text(&scenario["roles"][name]);
-        let [source, middle, end] = ["source", "middle", "end"].map(role);
         let line = format!(
             "-r {source} -t {} --max-degree 30",
             text(&scenario["token"])
@@ -230,7 +221,7 @@ fn a_sum_is_followed_through_swaps() {
         let listed = sample.ok(&format!("analyze taint {line} --table swaps -f csv"));
         listed.says("were given for others in 1 swap");
         let listed = listed.rows();
-        let line = format!("{line} --through-swaps --with-internal --chain genesis.json");
+        let line = format!("{line} --through-swaps --with-internal {CHAIN}");
         let found = ends(&sample, &line);
         let sold = |at: usize| text(&scenario["edges"][at]["value"]).parse().unwrap();
         assert_eq!(found[&source], (sold(0), "swapped".to_owned()));
@@ -252,8 +243,7 @@ fn a_sum_is_followed_through_swaps() {
             assert_eq!(found[&middle], (sold(1), end.to_owned()), "{line}");
             assert_eq!(found.len(), 2, "{line}: {found:?}");
         }
-        let swaps = sample.ok(&format!("analyze taint {line} --table swaps -f csv -q"));
-        let swaps = swaps.rows();
+        let swaps = sample.rows(&format!("analyze taint {line} --table swaps -f csv -q"));
         let sides: Vec<_> = swaps
             .iter()
             .map(|row| (&*row["side"], &*row["address"], &*row["amount"]))
@@ -296,16 +286,14 @@ fn wrapped(user: &str) -> String {
 /// user in WETH, in floating point, and does not follow what leaves.
 #[test]
 fn wrapped_ether_is_of_who_has_the_token() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
+    let Some(sample) = Sample::named("dev-v2") else {
         return;
     };
-    let sample = Sample::new(fixture);
-    sample.write_genesis();
     let weth = sample.fixture.truth["contracts"]["weth"]
         .as_str()
         .unwrap()
         .to_owned();
-    let chain = "--chain genesis.json -q";
+    let chain = format!("{CHAIN} -q");
     let mut deposits = BTreeMap::<String, u32>::new();
     let mut moved = Vec::new();
     for row in sample.rows(&format!("transfers -t {weth} {chain}")) {
@@ -376,5 +364,5 @@ fn only_a_node_executes() {
     let line = format!(
         "analyze taint {source} -n all --method execution -r 0xa000000000000000000000000000000000000000"
     );
-    sample.run(&line).ended(2).says("this source cannot replay");
+    sample.fails(&line, 2, "this source cannot replay");
 }

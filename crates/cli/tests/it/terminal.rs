@@ -1,9 +1,7 @@
 //! The contents of databases and files do not control the terminal.
 
-use crate::harness::{Run, Sample, run};
+use crate::harness::{HUB, ROOT, Run, Sample, run};
 use std::fs;
-
-const ROOT: &str = "-r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// Neither stream has a character that a terminal would interpret.
 fn assert_plain(run: &Run) {
@@ -44,14 +42,13 @@ fn names_of_files_are_escaped() {
 fn lists_and_queries_are_escaped() {
     let sample = Sample::small();
     let evil = "\u{1b}]0;pwned\u{7}";
-    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
     fs::write(
         sample.path("tokens.csv"),
         format!("address,symbol,decimals\n{evil}X,U,6\n"),
     )
     .unwrap();
     fs::write(sample.path("list.csv"), format!("{evil}\n")).unwrap();
-    fs::write(sample.path("stop.csv"), format!("{hub},{evil}\n{evil},x\n")).unwrap();
+    fs::write(sample.path("stop.csv"), format!("{HUB},{evil}\n{evil},x\n")).unwrap();
     fs::create_dir(sample.path("queries")).unwrap();
     fs::write(
         sample.path("queries/evil.toml"),
@@ -61,9 +58,12 @@ fn lists_and_queries_are_escaped() {
     )
     .unwrap();
     for (line, status) in [
-        (format!("graph {ROOT} --token-list tokens.csv -o x.dot"), 1),
+        (
+            format!("graph -r {ROOT} --token-list tokens.csv -o x.dot"),
+            1,
+        ),
         ("graph -r @list.csv".to_owned(), 2),
-        (format!("graph {ROOT} --stop-at stop.csv"), 2),
+        (format!("graph -r {ROOT} --stop-at stop.csv"), 2),
         ("transfers -t @list.csv".to_owned(), 2),
         ("query --list".to_owned(), 0),
         ("query evil --show".to_owned(), 0),

@@ -1,6 +1,6 @@
 //! The planted scenarios, solved by the commands that a new user would type.
 
-use crate::harness::{Sample, run};
+use crate::harness::{CHAIN, Row, Sample, run};
 use serde_json::Value;
 use std::process::Command;
 use txgraph_testkit::fixtures;
@@ -15,7 +15,7 @@ fn the_tour_works() {
 }
 
 /// The command that solves a scenario. `None` for those that are no query about transfers.
-fn command(name: &str, scenario: &Value, chain: &str) -> Option<String> {
+fn command(name: &str, scenario: &Value) -> Option<String> {
     let text = |field: &str| scenario[field].as_str().unwrap().to_owned();
     Some(match name {
         "peel-chain-token" => format!("graph -r {} -t {} -n all", text("root"), text("token")),
@@ -37,7 +37,7 @@ fn command(name: &str, scenario: &Value, chain: &str) -> Option<String> {
         }
         "mixer" => {
             let contract = text("contract");
-            format!("graph -r {contract} -t eth -d both --with-internal {chain}")
+            format!("graph -r {contract} -t eth -d both --with-internal {CHAIN}")
         }
         "nft-trail" => {
             format!(
@@ -54,23 +54,19 @@ fn command(name: &str, scenario: &Value, chain: &str) -> Option<String> {
 /// Every planted transfer is in the result to one command.
 #[test]
 fn planted_scenarios_are_found_by_one_command() {
-    for fixture in fixtures::full() {
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
-        let chain = "--chain genesis.json";
+    for sample in Sample::full() {
         let scenarios = sample.fixture.truth["scenarios"]
             .as_object()
             .unwrap()
             .clone();
         let mut solved = 0;
         for (name, scenario) in &scenarios {
-            let Some(line) = command(name, scenario, chain) else {
+            let Some(line) = command(name, scenario) else {
                 continue;
             };
-            let answer = sample.ok(&format!("{line} -q"));
-            let found = answer.rows();
+            let found = sample.rows(&format!("{line} -q"));
             for edge in scenario["edges"].as_array().unwrap() {
-                let is = |row: &std::collections::BTreeMap<String, String>| {
+                let is = |row: &Row| {
                     row["transaction_hash"] == edge["tx"].as_str().unwrap()
                         && row["from_address"] == edge["from"].as_str().unwrap()
                         && row["to_address"] == edge["to"].as_str().unwrap()

@@ -1,15 +1,11 @@
 //! Transfers of a transaction, and columns with facts about it.
 
-use crate::harness::Sample;
+use crate::harness::{ROOT, Sample};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_testkit::fixtures;
+use txgraph::number;
 
 const COLUMNS: &str = "transaction_hash,transaction_from,transaction_to,status,method,kind";
-
-fn samples() -> impl Iterator<Item = Sample> {
-    fixtures::full().into_iter().map(Sample::new)
-}
 
 /// The node's receipts by the hash of their transaction.
 fn receipts(sample: &Sample) -> BTreeMap<String, Value> {
@@ -25,7 +21,7 @@ fn receipts(sample: &Sample) -> BTreeMap<String, Value> {
 
 #[test]
 fn columns_of_transactions_are_those_of_receipts() {
-    for sample in samples() {
+    for sample in Sample::full() {
         let receipts = receipts(&sample);
         let found = sample.rows(&format!("transfers -q --columns {COLUMNS}"));
         let mut methods = BTreeSet::new();
@@ -59,7 +55,7 @@ fn columns_of_transactions_are_those_of_receipts() {
 
 #[test]
 fn transfers_of_a_transaction() {
-    for sample in samples() {
+    for sample in Sample::full() {
         let all = sample.rows("transfers -q");
         let named: Vec<_> = all
             .iter()
@@ -79,12 +75,11 @@ fn transfers_of_a_transaction() {
                     found.iter().collect::<Vec<_>>(),
                     of_it.iter().map(|row| **row).collect::<Vec<_>>()
                 );
-                let noun = if of_it.len() == 1 {
-                    "transfer"
-                } else {
-                    "transfers"
-                };
-                let count = format!("{} matching {noun}", of_it.len());
+                let count = number(
+                    of_it.len() as u64,
+                    "matching transfer",
+                    "matching transfers",
+                );
                 answer.says(&count);
             }
         }
@@ -108,11 +103,11 @@ fn transactions_that_do_not_exist_are_refused() {
         ("transfers --tx nonsense", 2, "is not a transaction"),
         ("transfers --tx 20:0 --blocks 20", 2, "cannot be used with"),
         (
-            "graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --tx 20:0",
+            &format!("graph -r {ROOT} --tx 20:0"),
             2,
             "unexpected argument",
         ),
     ] {
-        sample.run(line).ended(status).says(message);
+        sample.fails(line, status, message);
     }
 }

@@ -1,13 +1,12 @@
 //! `txgraph transfers`.
 
-use crate::harness::{Sample, rows};
+use crate::harness::{HUB, Row, Sample, USD6, rows};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use txgraph::Transfer;
 use txgraph_testkit::naive::decode_fixture;
 
 /// A row as in CSV.
-fn row(transfer: &Transfer, chain_id: u64) -> BTreeMap<String, String> {
+fn row(transfer: &Transfer, chain_id: u64) -> Row {
     let optional = |value: Option<String>| value.unwrap_or_default();
     let fields = [
         ("block_number", transfer.block_number.to_string()),
@@ -77,28 +76,26 @@ fn agree_with_the_node() {
 fn filters_select_rows() {
     let sample = Sample::small();
     let all = sample.rows("transfers -q");
-    let usd6 = "0xd601451207128971898aab8654521699f35222e2";
-    let hub = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
-    let at = |row: &BTreeMap<String, String>, name: &str| row[name].clone();
-    type Wanted<'a> = &'a dyn Fn(&BTreeMap<String, String>) -> bool;
+    let at = |row: &Row, name: &str| row[name].clone();
+    type Wanted<'a> = &'a dyn Fn(&Row) -> bool;
     let cases: &[(String, Wanted<'_>)] = &[
-        (format!("-t {usd6}"), &|row| {
-            at(row, "token_address") == usd6
+        (format!("-t {USD6}"), &|row| {
+            at(row, "token_address") == USD6
         }),
         ("-t eth".into(), &|row| {
             at(row, "token_standard") == "native"
         }),
-        (format!("-t native,{usd6}"), &|row| {
-            ["", usd6].contains(&at(row, "token_address").as_str())
+        (format!("-t native,{USD6}"), &|row| {
+            ["", USD6].contains(&at(row, "token_address").as_str())
         }),
-        (format!("-a {hub}"), &|row| {
-            at(row, "from_address") == hub || at(row, "to_address") == hub
+        (format!("-a {HUB}"), &|row| {
+            at(row, "from_address") == HUB || at(row, "to_address") == HUB
         }),
-        (format!("-a {hub} -d in"), &|row| {
-            at(row, "to_address") == hub
+        (format!("-a {HUB} -d in"), &|row| {
+            at(row, "to_address") == HUB
         }),
-        (format!("-a {hub} -d out"), &|row| {
-            at(row, "from_address") == hub
+        (format!("-a {HUB} -d out"), &|row| {
+            at(row, "from_address") == HUB
         }),
         ("--kind mint,burn".into(), &|row| {
             ["mint", "burn"].contains(&at(row, "kind").as_str())
@@ -201,10 +198,8 @@ fn transfers_are_chosen_by_who_signed() {
     let columns = "--columns all:hex,transaction_from";
     let ask = |options: &str| sample.rows(&format!("transfers -q {columns} {options}"));
     let all = ask("");
-    let signed = |row: &BTreeMap<String, String>| !row["transaction_from"].is_empty();
-    let by_others = |row: &BTreeMap<String, String>| {
-        signed(row) && row["transaction_from"] != row["from_address"]
-    };
+    let signed = |row: &Row| !row["transaction_from"].is_empty();
+    let by_others = |row: &Row| signed(row) && row["transaction_from"] != row["from_address"];
     let expected: Vec<_> = all.iter().filter(|row| by_others(row)).cloned().collect();
     assert!(!expected.is_empty() && expected.len() < all.len());
     assert_eq!(ask("--not-by-owner"), expected);

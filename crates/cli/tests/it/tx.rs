@@ -1,21 +1,18 @@
 //! `txgraph tx`.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, ROOT, Sample};
 use serde_json::Value;
 use std::fs;
-use txgraph_testkit::fixtures;
 
-fn summary(sample: &Sample, name: &str, chain: &str) -> Value {
-    let answer = sample.ok(&format!("tx {name} --json -q {chain}"));
-    answer.json()
+fn summary(sample: &Sample, name: &str) -> Value {
+    sample.json(&format!("tx {name} --json -q {CHAIN}"))
 }
 
 /// The movements equal the rows of `transfers`, also inside of the transaction.
 #[test]
 fn movements_are_those_of_the_transfers() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
-    let all = sample.rows(&format!("transfers -q --with-internal {chain}"));
+    let all = sample.rows(&format!("transfers -q --with-internal {CHAIN}"));
     let mut places: Vec<_> = all
         .iter()
         .filter(|row| !row["transaction_hash"].is_empty())
@@ -28,7 +25,7 @@ fn movements_are_those_of_the_transfers() {
         .collect();
     places.dedup();
     for (block, index) in places.iter().step_by(places.len() / 25) {
-        let found = summary(&sample, &format!("{block}:{index}"), &chain);
+        let found = summary(&sample, &format!("{block}:{index}"));
         let of_transaction = all
             .iter()
             .filter(|row| row["block_number"] == *block && row["transaction_index"] == *index);
@@ -58,7 +55,7 @@ fn movements_are_those_of_the_transfers() {
         assert_eq!(found["without_internal"], Value::Null);
         assert!(found["chain"]["chain_id"].is_u64(), "{found}");
         let hash = found["transaction_hash"].as_str().unwrap();
-        assert_eq!(summary(&sample, hash, &chain), found);
+        assert_eq!(summary(&sample, hash), found);
     }
 }
 
@@ -66,7 +63,6 @@ fn movements_are_those_of_the_transfers() {
 #[test]
 fn receipts_agree() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let number = |value: &Value| {
         let text = value.as_str().unwrap().trim_start_matches("0x");
         u128::from_str_radix(text, 16).unwrap()
@@ -82,7 +78,7 @@ fn receipts_agree() {
             }
             failed += u32::from(is_failed);
             let hash = receipt["transactionHash"].as_str().unwrap();
-            let found = summary(&sample, hash, &chain);
+            let found = summary(&sample, hash);
             assert_eq!(found["success"], !is_failed, "{hash}");
             assert_eq!(
                 u128::from(found["gas_used"].as_u64().unwrap()),
@@ -108,10 +104,9 @@ fn receipts_agree() {
 #[test]
 fn the_page_names_method_and_changes() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let edge = &sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"][0];
     let hash = edge["tx"].as_str().unwrap();
-    let page = sample.ok(&format!("tx {hash} {chain}"));
+    let page = sample.ok(&format!("tx {hash} {CHAIN}"));
     for part in [
         "method       transfer(to: 0x",
         " USD6  transfer",
@@ -126,10 +121,7 @@ fn the_page_names_method_and_changes() {
         ("nonsense", 2, "is not a transaction"),
         ("0x", 2, "is not a transaction"),
     ] {
-        sample
-            .run(&format!("tx {name} {chain}"))
-            .ended(status)
-            .says(message);
+        sample.fails(&format!("tx {name} {CHAIN}"), status, message);
     }
     // Without the rules of the chain, logs are enough for everything else.
     sample
@@ -142,11 +134,9 @@ fn the_page_names_method_and_changes() {
 #[test]
 fn swaps_are_seen_as_swaps() {
     for name in ["dev-v1", "dev-v2", "long-v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
+        let Some(sample) = Sample::named(name) else {
             continue;
         };
-        let sample = Sample::new(fixture);
-        sample.write_genesis();
         let Some(planted) = sample.fixture.truth["scenarios"].get("layering-over-exchange") else {
             continue;
         };
@@ -158,7 +148,7 @@ fn swaps_are_seen_as_swaps() {
                 continue;
             }
             let hash = edge["tx"].as_str().unwrap();
-            let found = summary(&sample, hash, "--chain genesis.json");
+            let found = summary(&sample, hash);
             let seller = edge["from"].as_str().unwrap();
             let is_of_seller = |swap: &Value| {
                 let address = swap["address"].as_str().unwrap();
@@ -207,7 +197,7 @@ fn approvals_are_those_of_the_logs() {
                 continue;
             }
             let name = format!("{}:{index}", line["block"]);
-            let found = summary(&sample, &name, &crate::replay::chain());
+            let found = summary(&sample, &name);
             let found: Vec<_> = (found["approvals"].as_array().unwrap().iter())
                 .map(|it| {
                     let text = |name: &str| it[name].as_str().map(str::to_lowercase);
@@ -227,7 +217,7 @@ fn approvals_are_those_of_the_logs() {
         }
     }
     assert!(seen > 20, "{seen}");
-    let unlimited = sample.ok(&format!("tx 2:1 {}", crate::replay::chain()));
+    let unlimited = sample.ok(&format!("tx 2:1 {CHAIN}"));
     unlimited.prints("nothing moved\n\napprovals\n");
     unlimited.prints("lets 0x23b9f8b9C7624BF5bbDc966963cD2888B8A46C5c take unlimited USD6");
 }
@@ -236,19 +226,17 @@ fn approvals_are_those_of_the_logs() {
 #[test]
 fn traces_are_those_of_the_replay() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
     let edge = &sample.fixture.truth["scenarios"]["peel-chain-token"]["edges"][0];
     let hash = edge["tx"].as_str().unwrap();
-    let found = summary(&sample, &format!("{hash} --trace"), &chain);
+    let found = summary(&sample, &format!("{hash} --trace"));
     for (kind, key) in [("call", "calls"), ("diff", "state_changes")] {
-        let replayed = sample.ok(&format!(
-            "replay trace {kind} --tx {hash} -f jsonl -q {chain}"
+        let replayed = sample.json(&format!(
+            "replay trace {kind} --tx {hash} -f jsonl -q {CHAIN}"
         ));
-        let replayed = replayed.json();
         assert_eq!(found[key], replayed["result"], "{replayed}");
     }
-    assert_eq!(summary(&sample, hash, &chain).get("calls"), None);
-    let page = sample.ok(&format!("tx {hash} --trace {chain}"));
+    assert_eq!(summary(&sample, hash).get("calls"), None);
+    let page = sample.ok(&format!("tx {hash} --trace {CHAIN}"));
     for part in [
         "\ncalls\n  CALL 0x",
         " [USD6] transfer(to: 0x",
@@ -267,15 +255,11 @@ fn traces_are_those_of_the_replay() {
 #[test]
 fn a_chain_file_of_another_chain_is_refused() {
     let sample = Sample::small();
-    let genesis = fixtures::testdata().join("small/v2/genesis.json");
-    let genesis = std::fs::read_to_string(genesis).unwrap();
-    let other = genesis.replace("0x65920c38", "0x65920c39");
+    let other = sample
+        .read("genesis.json")
+        .replace("0x65920c38", "0x65920c39");
     std::fs::write(sample.path("other.json"), other).unwrap();
-    for command in [
-        "tx 13:5",
-        "nonce 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0",
-        "info",
-    ] {
+    for command in ["tx 13:5", &format!("nonce {ROOT}"), "info"] {
         let line = format!("{command} --chain other.json");
         sample.fails(&line, 2, "the given rules are for genesis");
     }
@@ -285,9 +269,7 @@ fn a_chain_file_of_another_chain_is_refused() {
 #[test]
 fn movements_are_in_the_order_of_execution() {
     let sample = Sample::small();
-    let page = sample
-        .ok(&format!("tx 37:1 -q {}", crate::replay::chain()))
-        .stdout;
+    let page = sample.ok(&format!("tx 37:1 -q {CHAIN}")).stdout;
     let (_, movements) = page.split_once("movements\n").unwrap();
     let lines = movements.lines().take_while(|line| !line.is_empty());
     let kinds: Vec<_> = lines.filter_map(|line| line.split("  ").last()).collect();
@@ -301,8 +283,7 @@ fn movements_are_in_the_order_of_execution() {
 /// A log of RocksDB that lost its end does not deny transactions: they are searched in the blocks.
 #[test]
 fn transactions_that_the_index_lost_are_found() {
-    let [_, v2] = fixtures::committed();
-    let sample = Sample::new(v2);
+    let sample = Sample::small();
     let row = sample.rows("transfers -b 30 -q").swap_remove(0);
     let copy = sample.fixture.unpack();
     let mut is_cut = false;

@@ -237,10 +237,7 @@ fn a_webhook_gets_every_line() {
     assert_eq!(sent[0], sent[1]);
     assert_eq!(sent[1..].concat(), lines);
 
-    sample
-        .run(&format!("{watch} localhost:9000"))
-        .ended(2)
-        .says("must be a URL");
+    sample.fails(&format!("{watch} localhost:9000"), 2, "must be a URL");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Results of a cluster equal the local engine's, byte for byte.
 
-use crate::harness::{Cluster, driver, run, settings};
+use crate::harness::{Cluster, TRANSFERS, driver, ok, run};
 use std::path::Path;
 use txgraph_testkit::fixtures;
 
@@ -12,7 +12,7 @@ const TOKEN: &str = "0xd601451207128971898aab8654521699f35222e2";
 /// Queries of all kinds, with all limits of a search.
 fn queries(root: &str, other: &str, token: &str) -> Vec<String> {
     let mut lines = vec![
-        "transfers -q --format csv -o -".to_owned(),
+        TRANSFERS.to_owned(),
         "transfers -q --from-block 10 --to-block 30 --format jsonl -o -".to_owned(),
         "transfers -q --blocks 3:9,20:40 --format csv -o -".to_owned(),
         // Blocks 10 to 29, whose executors find them.
@@ -90,15 +90,11 @@ fn without_state(answer: &str) -> String {
 fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
     let folder = cluster.folder.path();
     std::fs::write(folder.join("stop.csv"), format!("{OTHER_ROOT},exchange\n")).unwrap();
-    let all_on_cluster = settings(folder, "local-frontier = 0\nchunks = 7\npartitions = 11");
+    cluster.configure("local-frontier = 0\nchunks = 7\npartitions = 11");
     let mut rows = 0;
     for line in lines {
-        let expected = run(&mut driver(folder, &format!("{line} {local}")));
-        assert_eq!(expected.status, 0, "{line}: {expected:?}");
-        let mut command = cluster.driver(&format!("{line} {on_cluster}"));
-        command.env("TXGRAPH_CLUSTER_CONFIG", &all_on_cluster);
-        let found = run(&mut command);
-        assert_eq!(found.status, 0, "{line}: {found:?}\n{}", cluster.logs());
+        let expected = ok(folder, &format!("{line} {local}"));
+        let found = cluster.ok(&format!("{line} {on_cluster}"));
         assert!(
             without_state(&found.stdout) == without_state(&expected.stdout),
             "{line}\nexpected {expected:?}\nfound {found:?}"
@@ -106,6 +102,7 @@ fn compare(cluster: &Cluster, local: &str, on_cluster: &str, lines: &[String]) {
         rows += found.stdout.lines().count();
     }
     assert!(rows > 1000, "{rows}");
+    cluster.configure("");
 }
 
 #[test]
@@ -131,15 +128,13 @@ fn lakes() {
     let mut command = cluster.driver(&line);
     let mixed = run(command.env("RUST_LOG", "txgraph_distributed=debug"));
     assert_eq!(mixed.stdout, local.stdout, "{mixed:?}");
-    assert!(mixed.stderr.contains("in this process"), "{mixed:?}");
+    mixed.says("in this process");
 }
 
 /// Builds a lake with several partitions.
 pub(crate) fn build_lake(folder: &Path, data_directory: &Path) {
-    let line = "lake build -q x.lake --reorg-buffer 0 --partition-blocks 16";
-    let mut command = driver(folder, line);
-    let built = run(command.arg("--datadir").arg(data_directory));
-    assert_eq!(built.status, 0, "{built:?}");
+    let line = "lake build -q x.lake --reorg-buffer 0 --partition-blocks 16 --datadir";
+    run(driver(folder, line).arg(data_directory)).ended(0);
 }
 
 #[test]
@@ -151,7 +146,7 @@ fn real_nodes() {
         let cluster = Cluster::start(&[Some(fixture.path()), Some(fixture.path())]);
         let local = format!("--datadir {}", fixture.path().display());
         let lines = [
-            "transfers -q --format csv -o -".to_owned(),
+            TRANSFERS.to_owned(),
             "analyze summary -q --format json".to_owned(),
             "analyze pairs -q --format json".to_owned(),
             "analyze degrees -q --format json".to_owned(),

@@ -3,7 +3,7 @@
 
 use crate::{
     answers::build_lake,
-    harness::{Cluster, run, settings},
+    harness::{Cluster, TRANSFERS},
 };
 use std::{
     fs,
@@ -14,8 +14,6 @@ use std::{
 };
 use txgraph_testkit::fixtures;
 
-const TRANSFERS: &str = "transfers -q --format csv -o -";
-
 #[test]
 fn pruned_chunks_are_named_with_the_executor() {
     let names = ["dev-v2", "pruned/dev-v2-distance"];
@@ -24,17 +22,14 @@ fn pruned_chunks_are_named_with_the_executor() {
     };
     // The last executor gives no rows for blocks before 500, whichever one describes the chain.
     let cluster = Cluster::start(&[Some(full.path()), Some(pruned.path())]);
-    let path = settings(cluster.folder.path(), "chunks = 40");
-    let mut command = cluster.driver(&format!("{TRANSFERS} --blocks 300:700"));
-    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
+    cluster.configure("chunks = 40");
+    let found = cluster.ask(&format!("{TRANSFERS} --blocks 300:700"));
     assert_eq!(found.status, 3, "{found:?}\n{}", cluster.logs());
     assert_eq!(found.stdout, "");
-    assert!(found.stderr.contains("executor "), "{found:?}");
-    assert!(found.stderr.contains("not available"), "{found:?}");
+    found.says("executor ");
+    found.says("not available");
 
-    let mut command = cluster.driver(&format!("{TRANSFERS} --blocks 600:700"));
-    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
-    assert_eq!(found.status, 0, "{found:?}\n{}", cluster.logs());
+    cluster.ok(&format!("{TRANSFERS} --blocks 600:700"));
 }
 
 #[test]
@@ -54,11 +49,9 @@ fn damaged_parquet_files_are_named() {
     let truncated = bytes[..middle].to_vec();
     for damaged in [flipped, truncated] {
         fs::write(&file, damaged).unwrap();
-        let found = cluster.ask(&line);
-        assert_eq!(found.status, 1, "{found:?}");
-        assert_eq!(found.stdout, "");
+        let found = cluster.ask(&line).refused(1);
         let name = file.file_name().unwrap().to_str().unwrap();
-        assert!(found.stderr.contains(name), "{found:?}");
+        found.says(name);
     }
     fs::write(&file, bytes).unwrap();
     assert_eq!(cluster.ok(&line).stdout, whole.stdout);
@@ -83,8 +76,7 @@ fn largest_file(folder: &Path, extension: &str) -> PathBuf {
 
 #[test]
 fn a_full_disk_is_named_or_avoided() {
-    let [_, v2] = fixtures::committed();
-    let mut cluster = Cluster::start(&[Some(v2.path())]);
+    let (v2, mut cluster) = Cluster::small(1);
     let expected = cluster.ok(TRANSFERS);
     // A file system with room for no file, where the rows of the run go.
     let folder = cluster.folder.path().join("run");
@@ -93,15 +85,14 @@ fn a_full_disk_is_named_or_avoided() {
     }
     cluster.wait(2);
     // Many chunks, so that both executors have some.
-    let path = settings(cluster.folder.path(), "chunks = 40");
-    let mut command = cluster.driver(&format!("{TRANSFERS} --run run"));
-    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
+    cluster.configure("chunks = 40");
+    let found = cluster.ask(&format!("{TRANSFERS} --run run"));
     if found.status == 0 {
         assert_eq!(found.stdout, expected.stdout);
     } else {
         assert_eq!(found.status, 1, "{found:?}");
         assert_eq!(found.stdout, "");
-        assert!(found.stderr.contains("No space left"), "{found:?}");
+        found.says("No space left");
     }
     let log = fs::read_to_string(&cluster.executors[1].log).unwrap();
     let noticed = log.contains("No space left") || found.stderr.contains("No space left");
@@ -121,18 +112,15 @@ fn a_folder_that_hosts_do_not_share_is_named() {
         return;
     }
     cluster.wait(1);
-    let found = cluster.ask(&format!("{TRANSFERS} --run run"));
-    assert_eq!(found.status, 1, "{found:?}");
-    assert_eq!(found.stdout, "");
-    assert!(found.stderr.contains("executor "), "{found:?}");
-    assert!(found.stderr.contains("same path on all hosts"), "{found:?}");
+    let found = cluster.ask(&format!("{TRANSFERS} --run run")).refused(1);
+    found.says("executor ");
+    found.says("same path on all hosts");
 }
 
 #[test]
 fn a_slow_executor_delays_the_answer() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);
-    let path = settings(cluster.folder.path(), "chunks = 40");
+    let (_v2, cluster) = Cluster::small(2);
+    cluster.configure("chunks = 40");
     let expected = [cluster.ok(TRANSFERS), cluster.ok("motifs")];
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -145,10 +133,7 @@ fn a_slow_executor_delays_the_answer() {
                 thread::sleep(Duration::from_millis(50));
             }
         });
-        let answers = [TRANSFERS, "motifs"].map(|line| {
-            let mut command = cluster.driver(line);
-            run(command.env("TXGRAPH_CLUSTER_CONFIG", &path))
-        });
+        let answers = [TRANSFERS, "motifs"].map(|line| cluster.ask(line));
         done.store(true, Ordering::Relaxed);
         for (found, expected) in answers.iter().zip(&expected) {
             assert_eq!(found.status, 0, "{found:?}\n{}", cluster.logs());

@@ -1,6 +1,6 @@
 //! Clusters that cannot answer, or lose processes, give the right result or a precise error.
 
-use crate::harness::{Cluster, driver, free_port, run, settings};
+use crate::harness::{Cluster, TRANSFERS, driver, free_port, ok, run};
 use std::{
     fs,
     net::TcpListener,
@@ -17,9 +17,8 @@ const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 fn a_scheduler_that_does_not_run_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let line = format!("graph -r {ROOT} --cluster 127.0.0.1:1 --run run");
-    let found = run(&mut driver(folder.path(), &line));
-    assert_eq!(found.status, 1, "{found:?}");
-    assert!(found.stderr.contains("scheduler 127.0.0.1:1"), "{found:?}");
+    let found = run(&mut driver(folder.path(), &line)).ended(1);
+    found.says("scheduler 127.0.0.1:1");
 }
 
 #[test]
@@ -35,10 +34,9 @@ fn an_executor_without_a_free_port_is_an_error() {
             .arg(cluster.folder.path())
             .args(["--port", &port.to_string()])
             .args(["--grpc-port", &grpc_port.to_string()]);
-        let found = run(&mut executor);
-        assert_eq!(found.status, 2, "{found:?}");
+        let found = run(&mut executor).ended(2);
         let message = format!("cannot listen on 127.0.0.1:{named}");
-        assert!(found.stderr.contains(&message), "{found:?}");
+        found.says(&message);
     }
     cluster.wait(0);
 }
@@ -53,33 +51,27 @@ fn an_executor_whose_source_cannot_be_opened_is_an_error() {
         .args(["--port", &free_port().to_string()])
         .args(["--grpc-port", &free_port().to_string()])
         .args(["--source", "/nonexistent"]);
-    let found = run(&mut executor);
-    assert_eq!(found.status, 2, "{found:?}");
-    assert!(found.stderr.contains("/nonexistent"), "{found:?}");
+    let found = run(&mut executor).ended(2);
+    found.says("/nonexistent");
     cluster.wait(0);
 }
 
 /// Ranges of dates end with the chain, as without a cluster; statements say which blocks they read.
 #[test]
 fn blocks_are_those_of_the_chain_and_stated() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (v2, cluster) = Cluster::small(1);
     let line = "transfers --since 2020-01-01 --until 2030-01-01 --format csv -o -";
     let local = format!("{line} --datadir {}", v2.path().display());
-    let expected = run(&mut driver(cluster.folder.path(), &local));
-    assert_eq!(expected.status, 0, "{expected:?}");
+    let expected = ok(cluster.folder.path(), &local);
     let found = cluster.ok(line);
     assert_eq!(found.stdout, expected.stdout);
     let cut = "the blocks end with block 40";
-    assert!(found.stderr.contains(cut), "{found:?}");
-    assert!(expected.stderr.contains(cut), "{expected:?}");
+    found.says(cut);
+    expected.says(cut);
 
     let output = cluster.folder.path().join("tokens.csv");
     let found = cluster.ok(&format!("tokens --to-block 9 -o {}", output.display()));
-    assert!(
-        found.stderr.contains("blocks 0:10 (10 blocks)"),
-        "{found:?}"
-    );
+    found.says("blocks 0:10 (10 blocks)");
     let mode = fs::metadata(&output).unwrap().permissions().mode();
     assert_eq!(mode & 0o400, 0o400);
     assert_eq!(mode & 0o044, 0o044 & !umask(), "{mode:o}");
@@ -95,34 +87,32 @@ fn umask() -> u32 {
 
 #[test]
 fn a_source_of_this_machine_is_refused() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
-    let found = cluster.ask(&format!(
-        "graph -r {ROOT} --datadir {}",
-        v2.path().display()
-    ));
-    assert_eq!(found.status, 2, "{found:?}");
-    assert!(found.stderr.contains("`executors:`"), "{found:?}");
+    let (v2, cluster) = Cluster::small(1);
+    let found = cluster
+        .ask(&format!(
+            "graph -r {ROOT} --datadir {}",
+            v2.path().display()
+        ))
+        .ended(2);
+    found.says("`executors:`");
 }
 
 #[test]
 fn executors_without_a_source_are_named() {
     let cluster = Cluster::start(&[None]);
-    let found = cluster.ask(&format!("graph -r {ROOT}"));
-    assert_eq!(found.status, 2, "{found:?}");
-    assert!(found.stderr.contains("executor "), "{found:?}");
-    assert!(found.stderr.contains("no source is named"), "{found:?}");
+    let found = cluster.ask(&format!("graph -r {ROOT}")).ended(2);
+    found.says("executor ");
+    found.says("no source is named");
 }
 
 #[test]
 fn missing_blocks_are_named_with_the_executor() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
-    let found = cluster.ask("transfers --blocks 0:100000 --format csv");
-    assert_eq!(found.status, 3, "{found:?}");
-    assert!(found.stderr.contains("executor "), "{found:?}");
-    assert!(found.stderr.contains("not available"), "{found:?}");
-    assert_eq!(found.stdout, "");
+    let (v2, cluster) = Cluster::small(1);
+    let found = cluster
+        .ask("transfers --blocks 0:100000 --format csv")
+        .refused(3);
+    found.says("executor ");
+    found.says("not available");
 
     let local = format!(
         "transfers -q --blocks 0:1000 --allow-partial --format jsonl --datadir {}",
@@ -141,59 +131,50 @@ fn an_executor_of_another_chain_fails_the_job() {
     };
     let cluster = Cluster::start(&[Some(v2.path()), Some(other.path())]);
     // Whichever executor describes the chain, the other one has a part of the chunks.
-    let path = settings(cluster.folder.path(), "chunks = 30");
-    let mut command = cluster.driver("transfers -q --blocks 0:30 --format csv");
-    let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", path));
+    cluster.configure("chunks = 30");
+    let found = cluster.ask("transfers -q --blocks 0:30 --format csv");
     assert_eq!(found.status, 2, "{found:?}\n{}", cluster.logs());
-    assert!(found.stderr.contains("is of chain"), "{found:?}");
-    assert!(found.stderr.contains("executor "), "{found:?}");
+    found.says("is of chain");
+    found.says("executor ");
     assert_eq!(found.stdout, "");
 }
 
 #[test]
 fn an_executor_that_hangs_is_replaced() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);
-    let line = "transfers -q --format csv -o -";
-    let expected = cluster.ok(line);
+    let (_v2, cluster) = Cluster::small(2);
+    let expected = cluster.ok(TRANSFERS);
     cluster.executors[0].signal("-STOP");
-    let found = cluster.ok(line);
+    let found = cluster.ok(TRANSFERS);
     assert_eq!(found.stdout, expected.stdout);
     cluster.executors[0].signal("-CONT");
     cluster.wait(2);
-    assert_eq!(cluster.ok(line).stdout, expected.stdout);
+    assert_eq!(cluster.ok(TRANSFERS).stdout, expected.stdout);
 }
 
 #[test]
 fn an_executor_that_dies_is_replaced() {
-    let [_, v2] = fixtures::committed();
-    let mut cluster = Cluster::start(&[Some(v2.path()), Some(v2.path())]);
-    let line = "transfers -q --format csv -o -";
-    let expected = cluster.ok(line);
+    let (v2, mut cluster) = Cluster::small(2);
+    let expected = cluster.ok(TRANSFERS);
     cluster.executors[0].kill();
     // The scheduler does not know yet.
-    let found = cluster.ok(line);
+    let found = cluster.ok(TRANSFERS);
     assert_eq!(found.stdout, expected.stdout);
     cluster.wait(1);
     cluster.add(Some(v2.path()));
     cluster.wait(2);
-    let found = cluster.ok(line);
+    let found = cluster.ok(TRANSFERS);
     assert_eq!(found.stdout, expected.stdout);
 }
 
 #[test]
 fn a_scheduler_that_comes_back_answers() {
-    let [_, v2] = fixtures::committed();
-    let mut cluster = Cluster::start(&[Some(v2.path())]);
-    let line = "transfers -q --format csv -o -";
-    let expected = cluster.ok(line);
+    let (_v2, mut cluster) = Cluster::small(1);
+    let expected = cluster.ok(TRANSFERS);
     cluster.scheduler.kill();
-    let found = cluster.ask(line);
-    assert_eq!(found.status, 1, "{found:?}");
-    assert_eq!(found.stdout, "");
+    cluster.ask(TRANSFERS).refused(1);
     cluster.restart_scheduler();
     cluster.wait(1);
-    assert_eq!(cluster.ok(line).stdout, expected.stdout);
+    assert_eq!(cluster.ok(TRANSFERS).stdout, expected.stdout);
 }
 
 #[test]
@@ -201,10 +182,9 @@ fn a_dead_executor_does_not_stop_new_queries() {
     let [_, v2] = fixtures::committed();
     // The scheduler would not notice by itself before the test ends.
     let mut cluster = Cluster::start_with(&[Some(v2.path()), Some(v2.path())], 600, None);
-    let line = "transfers -q --format csv -o -";
-    let expected = cluster.ok(line);
+    let expected = cluster.ok(TRANSFERS);
     cluster.executors[0].kill();
-    let found = cluster.ok(line);
+    let found = cluster.ok(TRANSFERS);
     assert_eq!(found.stdout, expected.stdout);
 }
 
@@ -222,5 +202,5 @@ fn an_executor_waits_for_its_scheduler() {
     }
     cluster.restart_scheduler();
     cluster.wait(1);
-    cluster.ok("transfers -q --format csv -o -");
+    cluster.ok(TRANSFERS);
 }

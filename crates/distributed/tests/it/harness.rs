@@ -14,12 +14,18 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
-use txgraph_distributed::TLS_ENV;
-use txgraph_testkit::program::bare;
+use txgraph_distributed::{CLUSTER_CONFIG_ENV, TLS_ENV};
 pub(crate) use txgraph_testkit::program::{Run, run};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    program::bare,
+};
 
 /// The longest time that a process needs to start, or to notice that another one is gone.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The transfers of a chain.
+pub(crate) const TRANSFERS: &str = "transfers -q --format csv -o -";
 
 /// A scheduler and executors. They end with this value.
 pub(crate) struct Cluster {
@@ -120,6 +126,13 @@ fn start(program: &str, log: PathBuf, args: &[String]) -> Process {
 }
 
 impl Cluster {
+    /// Starts a scheduler, and executors with the committed chain, whose files live as long as the fixture.
+    pub(crate) fn small(executors: usize) -> (Fixture, Self) {
+        let [_, v2] = fixtures::committed();
+        let cluster = Self::start(&vec![Some(v2.path()); executors]);
+        (v2, cluster)
+    }
+
     /// Starts a scheduler, and an executor for each source; `None` is an executor without one.
     pub(crate) fn start(sources: &[Option<&Path>]) -> Self {
         Self::start_with(sources, 6, None)
@@ -288,6 +301,12 @@ impl Cluster {
         command
     }
 
+    /// Sets how later drivers use the cluster.
+    pub(crate) fn configure(&self, settings: &str) {
+        let path = self.folder.path().join(SETTINGS);
+        fs::write(path, format!("[driver]\n{settings}\n")).unwrap();
+    }
+
     /// Kills an executor, and starts another one in its place.
     pub(crate) fn replace_executor(&mut self, at: usize, source: Option<&Path>) {
         drop(self.executors.remove(at));
@@ -307,16 +326,21 @@ impl Cluster {
     }
 }
 
+/// The settings of drivers, in the folder in which they run.
+const SETTINGS: &str = "cluster.toml";
+
 /// The driver, which without `--cluster` is the local program.
 pub(crate) fn driver(folder: &Path, line: &str) -> Command {
     let mut command = bare(env!("CARGO_BIN_EXE_txgraph-cluster"), folder);
     command.args(line.split_whitespace());
+    if folder.join(SETTINGS).exists() {
+        command.env(CLUSTER_CONFIG_ENV, SETTINGS);
+    }
     command
 }
 
-/// Settings that send every frontier to the cluster.
-pub(crate) fn settings(folder: &Path, settings: &str) -> PathBuf {
-    let path = folder.join("cluster.toml");
-    fs::write(&path, format!("[driver]\n{settings}\n")).unwrap();
-    path
+/// Runs the driver, and asserts success.
+#[track_caller]
+pub(crate) fn ok(folder: &Path, line: &str) -> Run {
+    run(&mut driver(folder, line)).ended(0)
 }

@@ -1,7 +1,7 @@
 //! Seeded kills of processes in the middle of a query: each ends with the right result or an
 //! error, and leaves nothing that a continued run would trust wrongly.
 
-use crate::harness::{Cluster, Run, driver, run, settings};
+use crate::harness::{Cluster, Run, driver, run};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
     process::Stdio,
@@ -39,17 +39,11 @@ fn killed_processes_leave_no_wrong_answer() {
         "components".to_owned(),
     ];
     // Small chunks, so that there is always something to lose.
-    let path = settings(cluster.folder.path(), "chunks = 60\nstall-seconds = 20");
-    let ask = |cluster: &Cluster, line: &str| {
-        let mut command = cluster.driver(line);
-        command.env("TXGRAPH_CLUSTER_CONFIG", &path);
-        command
-    };
+    cluster.configure("chunks = 60\nstall-seconds = 20");
     let mut answers = Vec::new();
     for line in &queries {
         let start = Instant::now();
-        let whole = run(&mut ask(&cluster, line));
-        assert_eq!(whole.status, 0, "{whole:?}\n{}", cluster.logs());
+        let whole = cluster.ok(line);
         answers.push((whole.stdout, start.elapsed()));
     }
     let mut outcomes = [0; 2];
@@ -62,7 +56,7 @@ fn killed_processes_leave_no_wrong_answer() {
         let folder = format!("run-{seed}");
         let what = format!("seed {seed}: {victim:?} after {moment:?} of {time:?}");
 
-        let mut command = ask(&cluster, &queries[which]);
+        let mut command = cluster.driver(&queries[which]);
         command.args(["--run", &folder]);
         let mut child = command
             .stdout(Stdio::piped())
@@ -85,7 +79,7 @@ fn killed_processes_leave_no_wrong_answer() {
                 assert_eq!(found.status, -1, "{what}: {found:?}");
             } else {
                 assert_eq!(found.status, 1, "{what}: {found:?}");
-                assert!(found.stderr.contains("error: "), "{what}: {found:?}");
+                found.says("error: ");
             }
             outcomes[1] += 1;
         }
@@ -96,19 +90,11 @@ fn killed_processes_leave_no_wrong_answer() {
         }
         cluster.wait(2);
         // The run is continued, or answers again from its steps.
-        let mut command = driver(cluster.folder.path(), &format!("runs resume {folder}"));
+        let place = cluster.folder.path();
         let resumed = match found.status {
             // A driver that was killed early has no run.
-            -1 if !cluster
-                .folder
-                .path()
-                .join(&folder)
-                .join("run.json")
-                .exists() =>
-            {
-                run(&mut ask(&cluster, &queries[which]))
-            }
-            _ => run(command.env("TXGRAPH_CLUSTER_CONFIG", &path)),
+            -1 if !place.join(&folder).join("run.json").exists() => cluster.ask(&queries[which]),
+            _ => run(&mut driver(place, &format!("runs resume {folder}"))),
         };
         assert_eq!(resumed.status, 0, "{what}: {resumed:?}\n{}", cluster.logs());
         assert_eq!(&resumed.stdout, expected, "{what}");

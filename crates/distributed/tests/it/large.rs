@@ -4,7 +4,7 @@
 //! writes one. Without it, the test says that it is skipped.
 
 use crate::{
-    harness::{Cluster, Process, driver, run, settings},
+    harness::{Cluster, Process, TRANSFERS, driver, ok, run},
     runs, sql,
 };
 use std::{
@@ -28,7 +28,7 @@ fn large_chains_have_the_same_answers() {
     let Some(chain) = chain() else { return };
     let cluster = Cluster::start(&[Some(&chain), Some(&chain)]);
     let folder = cluster.folder.path();
-    let path = settings(folder, "local-frontier = 0\nchunks = 64");
+    cluster.configure("local-frontier = 0\nchunks = 64");
     let local = format!("--datadir {} --index off", chain.display());
     let some = format!("transfers -q --blocks 1000:1100 --kind transfer --format csv -o - {local}");
     let some = run(&mut driver(folder, &some));
@@ -37,7 +37,7 @@ fn large_chains_have_the_same_answers() {
     let (token, root) = (cells[6], cells[7]);
     let mut rows = 0;
     for line in [
-        "transfers -q --format csv -o -".to_owned(),
+        TRANSFERS.to_owned(),
         format!("graph -q -r {root} -n 3 -t {token} --format csv -o -"),
         format!("graph -q -r {root} -n 3 -d in -t {token} --max-degree 50 --format csv -o -"),
         format!("graph -q -r {root} -n 3 -t {token} --time-respecting --format csv -o -"),
@@ -46,21 +46,18 @@ fn large_chains_have_the_same_answers() {
         "analyze summary -q --format json".to_owned(),
         "analyze pairs -q --limit 100 --format json".to_owned(),
     ] {
-        let expected = run(&mut driver(folder, &format!("{line} {local}")));
-        assert_eq!(expected.status, 0, "{line}: {expected:?}");
-        let mut command = cluster.driver(&line);
-        let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", &path));
-        assert_eq!(found.status, 0, "{line}: {found:?}\n{}", cluster.logs());
+        let expected = ok(folder, &format!("{line} {local}"));
+        let found = cluster.ok(&line);
         assert!(found.stdout == expected.stdout, "{line}");
         rows += found.stdout.lines().count();
     }
     println!("{rows} rows compared");
+    cluster.configure("");
     runs::check_received(&cluster);
     sql::check(&cluster, "", &local);
 
     let mut build = driver(folder, "lake build -q large.lake --reorg-buffer 0");
-    let built = run(build.arg("--datadir").arg(&chain));
-    assert_eq!(built.status, 0, "{built:?}");
+    run(build.arg("--datadir").arg(&chain)).ended(0);
     sql::check(&cluster, "--source lake:large.lake", &local);
 }
 
@@ -77,18 +74,15 @@ fn large_frontiers_and_hubs_need_little_memory() {
     let local = format!("--datadir {} --index off", chain.display());
     let all = folder.join("all.csv");
     let line = format!("transfers -q --format csv {local} --output");
-    let done = run(driver(folder, &line).arg(&all));
-    assert_eq!(done.status, 0, "{done:?}");
+    run(driver(folder, &line).arg(&all)).ended(0);
     let hub = write_roots(&all, &folder.join("roots.txt"));
 
     for line in [
         "graph -q -r @roots.txt -n 1 --format csv -o -".to_owned(),
         format!("graph -q -r {hub} -d both -n 1 --format csv -o -"),
     ] {
-        let expected = run(&mut driver(folder, &format!("{line} {local}")));
-        assert_eq!(expected.status, 0, "{line}: {}", expected.stderr);
-        let found = cluster.ask(&line);
-        assert_eq!(found.status, 0, "{line}: {}", found.stderr);
+        let expected = ok(folder, &format!("{line} {local}"));
+        let found = cluster.ask(&line).ended(0);
         assert!(found.stdout == expected.stdout, "{line}");
         let peaks: Vec<_> = cluster.executors.iter().map(Process::peak_kib).collect();
         let rows = found.stdout.lines().count();

@@ -1,6 +1,6 @@
 //! The folder of a run, and runs that are continued.
 
-use crate::harness::{Cluster, driver, run, settings};
+use crate::harness::{Cluster, driver, ok, run};
 use alloy_primitives::B256;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
@@ -9,15 +9,13 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use txgraph_testkit::fixtures;
 use txgraph_transfers::{BlockRange, BlockRanges};
 
 const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 #[test]
 fn a_run_has_a_step_for_each_hop_and_is_continued() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     let folder = cluster.folder.path();
     let line = format!("graph -q -r {ROOT} -n 3 --format csv -o -");
     let first = cluster.ok(&format!("{line} --run run"));
@@ -30,9 +28,8 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     };
     assert_eq!(steps().len(), 3);
 
-    let shown = run(&mut driver(folder, "runs show run --plans"));
-    assert_eq!(shown.status, 0, "{shown:?}");
-    assert!(shown.stdout.contains("state      done"), "{shown:?}");
+    let shown = ok(folder, "runs show run --plans");
+    shown.prints("state      done");
     assert_eq!(
         shown.stdout.matches("TransfersExec").count(),
         3,
@@ -45,8 +42,7 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     let rest = folder.join("run/steps/0003-0123456789abcdef");
     fs::create_dir(&rest).unwrap();
     fs::write(rest.join("part-0123456789abcdef-0.parquet"), "PAR1").unwrap();
-    let again = run(&mut driver(folder, "runs resume run"));
-    assert_eq!(again.status, 0, "{again:?}");
+    let again = ok(folder, "runs resume run");
     assert_eq!(again.stdout, first.stdout);
     assert_eq!(steps(), kept);
 
@@ -64,17 +60,16 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(rows, bytes).unwrap();
-    let refused = run(&mut driver(folder, "runs resume run"));
-    assert_eq!(refused.status, 1, "{refused:?}");
-    assert!(refused.stderr.contains("was changed"), "{refused:?}");
+    let refused = run(&mut driver(folder, "runs resume run")).ended(1);
+    refused.says("was changed");
 
     // Another query needs another folder.
-    let other = cluster.ask(&format!("graph -q -r {ROOT} -n 2 --run run"));
-    assert_eq!(other.status, 1, "{other:?}");
-    assert!(other.stderr.contains("another query"), "{other:?}");
+    let other = cluster
+        .ask(&format!("graph -q -r {ROOT} -n 2 --run run"))
+        .ended(1);
+    other.says("another query");
 
-    let dropped = run(&mut driver(folder, "runs drop run"));
-    assert_eq!(dropped.status, 0, "{dropped:?}");
+    ok(folder, "runs drop run");
     assert!(!folder.join("run").exists());
 }
 
@@ -104,8 +99,7 @@ fn steps(run: &Path) -> Vec<serde_json::Value> {
 
 #[test]
 fn all_executors_have_work() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path()); 4]);
+    let (_v2, cluster) = Cluster::small(4);
     cluster.ok("transfers -q --format csv -o - --run run");
     let steps = steps(&cluster.folder.path().join("run"));
     let [step] = &steps[..] else {
@@ -121,8 +115,7 @@ fn all_executors_have_work() {
 
 #[test]
 fn rows_of_measures_do_not_pass_through_the_driver() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     cluster.ok("pagerank --rounds 3 --run run");
     let run = cluster.folder.path().join("run");
     let mut kept = 0;
@@ -158,15 +151,12 @@ fn rows_of_measures_do_not_pass_through_the_driver() {
 
 #[test]
 fn a_second_driver_is_refused() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     let line = format!("graph -q -r {ROOT} -n 1 --format csv -o - --run run");
     cluster.ok(&line);
     let lock = txgraph_stored::folder::lock(&cluster.folder.path().join("run")).unwrap();
-    let refused = cluster.ask(&line);
-    assert_eq!(refused.status, 1, "{refused:?}");
-    assert!(refused.stderr.contains("another process"), "{refused:?}");
-    assert_eq!(refused.stdout, "");
+    let refused = cluster.ask(&line).refused(1);
+    refused.says("another process");
     drop(lock);
     cluster.ok(&line);
 }
@@ -174,15 +164,14 @@ fn a_second_driver_is_refused() {
 /// Forests are merged in more than one step.
 #[test]
 fn components_come_from_forests() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     let folder = cluster.folder.path();
     let mut answers = Vec::new();
     for chunks in [1, 40] {
-        let path = settings(folder, &format!("chunks = {chunks}"));
-        let mut command = cluster.driver(&format!("components --run run-{chunks}"));
-        let found = run(command.env("TXGRAPH_CLUSTER_CONFIG", path));
-        assert_eq!(found.status, 0, "{found:?}");
+        cluster.configure(&format!("chunks = {chunks}"));
+        let found = cluster
+            .ask(&format!("components --run run-{chunks}"))
+            .ended(0);
         answers.push(found.stdout);
     }
     assert_eq!(answers[0], answers[1]);
@@ -278,44 +267,37 @@ fn drivers_receive_little_more_than_the_answer() {
         "analyze summary -q --format json",
     ] {
         let local = format!("{line} --source {}", source.display());
-        let expected = run(&mut driver(folder.path(), &local));
-        assert_eq!(expected.status, 0, "{line}: {expected:?}");
+        let expected = ok(folder.path(), &local);
         assert!(cluster.ok(line).stdout == expected.stdout, "{line}");
     }
 }
 
 #[test]
 fn runs_without_a_folder_are_listed() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     let folder = cluster.folder.path();
-    let path = settings(folder, "chunks = 3");
-    let mut command = cluster.driver("analyze summary -q --format json");
-    let done = run(command.env("TXGRAPH_CLUSTER_CONFIG", path));
-    assert_eq!(done.status, 0, "{done:?}");
+    cluster.configure("chunks = 3");
+    cluster.ok("analyze summary -q --format json");
     let listed = run(&mut driver(folder, "runs list"));
-    assert!(listed.stdout.contains("done"), "{listed:?}");
-    assert!(listed.stdout.contains("analyze summary"), "{listed:?}");
+    listed.prints("done");
+    listed.prints("analyze summary");
     let name = listed.stdout.split_whitespace().next().unwrap();
     let shown = run(&mut driver(folder, &format!("runs show {name}")));
-    assert!(shown.stdout.contains("step 0001-"), "{shown:?}");
+    shown.prints("step 0001-");
 }
 
 #[test]
 fn statements_of_a_run_are_about_one_chain() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     let folder = cluster.folder.path();
-    let path = settings(folder, "chunks = 4");
+    cluster.configure("chunks = 4");
     let motifs = |line: &str| {
-        let mut command = match line {
+        run(&mut match line {
             "runs resume run" => driver(folder, line),
             _ => cluster.driver(line),
-        };
-        run(command.env("TXGRAPH_CLUSTER_CONFIG", &path))
+        })
     };
-    let first = motifs("motifs --run run");
-    assert_eq!(first.status, 0, "{first:?}");
+    motifs("motifs --run run").ended(0);
 
     // As if a block was replaced after the run began: later statements are refused.
     let steps = folder.join("run/steps");
@@ -334,17 +316,14 @@ fn statements_of_a_run_are_about_one_chain() {
     assert_eq!(hash.as_str().unwrap().len(), 66, "{hash}");
     *hash = format!("0x{}", "12".repeat(32)).into();
     fs::write(&file, step.to_string()).unwrap();
-    let refused = motifs("runs resume run");
-    assert_eq!(refused.status, 1, "{refused:?}");
-    assert!(refused.stderr.contains("replaced"), "{refused:?}");
-    assert_eq!(refused.stdout, "");
+    let refused = motifs("runs resume run").refused(1);
+    refused.says("replaced");
 }
 
 /// The blocks of dates are found once in a run, so that it keeps its blocks.
 #[test]
 fn a_run_keeps_the_blocks_of_its_dates() {
-    let [_, v2] = fixtures::committed();
-    let mut cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, mut cluster) = Cluster::small(1);
     let line = "transfers -q --since 2024-01-01T00:52:00 --format csv -o - --run run";
     let first = cluster.ok(line);
     assert!(first.stdout.lines().count() > 10, "{first:?}");
@@ -352,9 +331,8 @@ fn a_run_keeps_the_blocks_of_its_dates() {
     let recorded: serde_json::Value = serde_json::from_str(&recorded).unwrap();
     assert_eq!(recorded["dates"], serde_json::json!({ "1704070320": 10 }));
 
-    let late = cluster.ask("transfers --since 2025-01-01");
-    assert_eq!(late.status, 3, "{late:?}");
-    assert!(late.stderr.contains("is after the last block"), "{late:?}");
+    let late = cluster.ask("transfers --since 2025-01-01").ended(3);
+    late.says("is after the last block");
 
     cluster.executors[0].kill();
     let again = run(&mut driver(cluster.folder.path(), "runs resume run"));

@@ -1,6 +1,6 @@
 //! SQL and measures of whole chains, compared with naive ones on the rows of the local engine.
 
-use crate::harness::{Cluster, driver, run};
+use crate::harness::{Cluster, driver, ok, run};
 use alloy_primitives::{U256, aliases::U320};
 use datafusion::{
     arrow::{csv::Writer, ipc::reader::FileReader},
@@ -18,8 +18,7 @@ type Row = (String, String, String, U256);
 /// All transfers, by the local engine.
 fn rows(folder: &Path, source: &str) -> Vec<Row> {
     let line = format!("transfers -q --format csv -o - {source}");
-    let local = run(&mut driver(folder, &line));
-    assert_eq!(local.status, 0, "{local:?}");
+    let local = ok(folder, &line);
     let lines = local.stdout.lines().skip(1).map(|line| {
         let cells: Vec<_> = line.split(',').map(str::to_owned).collect();
         let value = cells[9].parse().unwrap();
@@ -202,8 +201,7 @@ fn measures_of_lakes() {
 
 #[test]
 fn wrong_statements_are_usage_errors() {
-    let [_, v2] = fixtures::committed();
-    let cluster = Cluster::start(&[Some(v2.path())]);
+    let (_v2, cluster) = Cluster::small(1);
     for (sql, expected) in [
         ("SELECT nothing FROM transfers", "nothing"),
         ("DROP TABLE transfers", "DDL not supported"),
@@ -219,9 +217,8 @@ fn wrong_statements_are_usage_errors() {
     ] {
         let mut command = driver(cluster.folder.path(), "");
         command.args(["sql", sql, "--cluster"]);
-        let found = run(command.arg(cluster.address()));
-        assert_eq!(found.status, 2, "{sql}: {found:?}");
-        assert!(found.stderr.contains(expected), "{sql}: {found:?}");
+        let found = run(command.arg(cluster.address())).ended(2);
+        found.says(expected);
     }
 }
 
@@ -238,8 +235,7 @@ fn statements_need_no_cluster() {
     ] {
         let ask = |line: &[&str]| {
             let mut command = driver(folder.path(), "");
-            let found = run(command.args(line).args(["--source", &source]));
-            assert_eq!(found.status, 0, "{source}: {found:?}");
+            let found = run(command.args(line).args(["--source", &source])).ended(0);
             cells(&found.stdout)
         };
         let sum = rows
@@ -257,18 +253,15 @@ fn statements_need_no_cluster() {
         let distinct = ask(&["sql", "SELECT sum_u256(DISTINCT value) FROM transfers"]);
         assert_eq!(distinct, [[sum.to_string()]]);
     }
-    let help = run(&mut driver(folder.path(), "--help"));
-    assert_eq!(help.status, 0, "{help:?}");
-    let of_one = run(&mut driver(folder.path(), "help sql"));
-    assert_eq!(of_one.status, 0, "{of_one:?}");
-    assert!(of_one.stdout.contains("sum_u256"), "{of_one:?}");
+    let help = ok(folder.path(), "--help");
+    let of_one = ok(folder.path(), "help sql");
+    of_one.prints("sum_u256");
     for command in ["sql", "runs", "components"] {
-        assert!(help.stdout.contains(&format!("\n  {command} ")), "{help:?}");
+        help.prints(&format!("\n  {command} "));
     }
     let mut command = driver(folder.path(), "sql X --source executors:");
-    let refused = run(&mut command);
-    assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(refused.stderr.contains("--cluster"), "{refused:?}");
+    let refused = run(&mut command).ended(2);
+    refused.says("--cluster");
 }
 
 #[test]
@@ -283,8 +276,7 @@ fn results_are_written_in_every_format() {
     };
     let sql = "SELECT block_number, hex(to_address) AS receiver, decimal(value) AS amount \
                FROM transfers ORDER BY block_number, log_index, amount";
-    let printed = ask(sql, "");
-    assert_eq!(printed.status, 0, "{printed:?}");
+    let printed = ask(sql, "").ended(0);
     let files = "-o a.csv -o a.jsonl -o a.parquet -o a.arrow";
     let written = ask(sql, files);
     assert_eq!((written.status, &*written.stdout), (0, ""), "{written:?}");
@@ -325,11 +317,9 @@ fn results_are_written_in_every_format() {
         ("-o b.xlsx", 2, "ends with .csv, .jsonl"),
         ("-o none/b.csv", 1, "No such file"),
     ] {
-        let refused = ask(sql, more);
-        assert_eq!(refused.status, status, "{more}: {refused:?}");
-        assert!(refused.stderr.contains(reason), "{more}: {refused:?}");
+        let refused = ask(sql, more).ended(status);
+        refused.says(reason);
     }
-    let replaced = ask("SELECT 1 AS one", "-o a.csv --overwrite");
-    assert_eq!(replaced.status, 0, "{replaced:?}");
+    ask("SELECT 1 AS one", "-o a.csv --overwrite").ended(0);
     assert_eq!(read("a.csv"), b"one\n1\n");
 }

@@ -1,6 +1,6 @@
 //! Clusters with certificates.
 
-use crate::harness::{Cluster, driver, run};
+use crate::harness::{Cluster, ok, run};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     date_time_ymd,
@@ -58,8 +58,7 @@ fn only_certificates_of_the_cluster_are_admitted() {
     let cluster = Cluster::start_with(&[Some(node.path()); 2], 6, Some(&folder("ours")));
 
     let local = format!("{QUERY} --datadir {}", node.path().display());
-    let local = run(&mut driver(place.path(), &local));
-    assert_eq!(local.status, 0, "{local:?}");
+    let local = ok(place.path(), &local);
     assert!(local.stdout.lines().count() > 100, "{local:?}");
     assert_eq!(cluster.ok(QUERY).stdout, local.stdout);
 
@@ -77,18 +76,13 @@ fn only_certificates_of_the_cluster_are_admitted() {
         (Some("distrustful"), "UnknownIssuer"),
         (None, TLS_ENV),
     ] {
-        let refused = with(certificates);
-        assert_eq!(refused.status, 1, "{certificates:?}: {refused:?}");
-        assert!(refused.stderr.contains(&cluster.address()), "{refused:?}");
-        assert!(
-            refused.stderr.contains(why),
-            "{certificates:?}: {refused:?}"
-        );
+        let refused = with(certificates).ended(1);
+        refused.says(&cluster.address());
+        refused.says(why);
         assert!(refused.stdout.is_empty(), "{refused:?}");
     }
-    let missing = with(Some("nowhere"));
-    assert_eq!(missing.status, 2, "{missing:?}");
-    assert!(missing.stderr.contains("ca.pem"), "{missing:?}");
+    let missing = with(Some("nowhere")).ended(2);
+    missing.says("ca.pem");
     // It still answers after all of these.
     assert_eq!(cluster.ok(QUERY).stdout, local.stdout);
 }
@@ -123,8 +117,7 @@ fn servers_without_certificates_stay_on_loopback() {
             _ => env!("CARGO_BIN_EXE_txgraph-executor"),
         };
         let mut command = Command::new(path);
-        let refused = run(command.args(line.split_whitespace()).env_remove(TLS_ENV));
-        assert_eq!(refused.status, 2, "{line}: {refused:?}");
-        assert!(refused.stderr.contains(why), "{line}: {refused:?}");
+        let refused = run(command.args(line.split_whitespace()).env_remove(TLS_ENV)).ended(2);
+        refused.says(why);
     }
 }

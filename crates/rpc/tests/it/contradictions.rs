@@ -4,8 +4,8 @@
 //! method contradict themselves, the query or other answers. `TXGRAPH_RPC_CASES` sets the number
 //! of cases.
 
-use crate::support::{TIP, only, options, request, scan, server, tokens, try_open};
-use crate::traces::traces;
+use crate::support::{TIP, options, request, scan, server, tokens, try_open};
+use crate::traces::{traced, traces};
 use alloy_primitives::B256;
 use serde_json::json;
 use std::io::Write;
@@ -72,11 +72,7 @@ impl Query {
                 kinds: vec![Kind::Withdrawal],
                 ..TransferFilter::default()
             },
-            Self::Internal => TransferFilter {
-                internal: true,
-                kinds: vec![Kind::Internal, Kind::Burn],
-                ..only(&[], true)
-            },
+            Self::Internal => traced(),
         }
     }
 }

@@ -1,29 +1,30 @@
 //! Faults of servers: what passes is repeated, and everything else is a precise error.
 
 use crate::support::{
-    check, one_chunk, open, options, request, scan, server, source, tokens, try_open,
+    check, count, fails, items, null, one_chunk, open, options, refused, request, results, server,
+    source, tokens, unopened,
 };
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use txgraph_rpc::{Error, RpcOptions};
-use txgraph_testkit::rpc::{Fault, RpcServer};
-use txgraph_transfers::{FailureKind, SourceError, TransferFilter};
+use txgraph_testkit::{
+    rpc::{Fault, RpcServer},
+    says,
+};
+use txgraph_transfers::{FailureKind, TransferFilter};
 
 const PAGE: &str = "<!DOCTYPE html>\n<html><title>Bad   Gateway</title></html>";
 
 /// The message of a scan that fails.
 fn failure(server: &RpcServer, filter: TransferFilter) -> String {
-    let error = scan(&source(server), &request(filter))
-        .map(|_| ())
-        .unwrap_err();
-    assert!(
-        matches!(&error, SourceError::Failed(failure) if failure.kind == FailureKind::Unreadable),
-        "{error:?}"
-    );
-    let text = error.to_string();
-    assert!(text.contains(&format!("{}/…", server.url())), "{text}");
+    let text = fails(&source(server), filter, FailureKind::Unreadable).to_string();
+    says(&text, &format!("{}/…", server.url()));
     assert!(!text.contains("KEY"), "{text}");
     text
+}
+
+fn remove(value: &mut Value, field: &str) {
+    value.as_object_mut().unwrap().remove(field);
 }
 
 #[test]
@@ -78,11 +79,7 @@ fn late_answers_are_asked_for_in_parts() {
     );
     server.take_asked();
     check(&source, &tokens());
-    let asked = server.take_asked();
-    let logs = asked
-        .iter()
-        .filter(|(method, _)| method == "eth_getLogs")
-        .count();
+    let logs = count(&server.take_asked(), "eth_getLogs");
     // More on a machine that is so slow that others are late.
     assert!(logs >= 3, "one that is late, and its parts: {logs}");
     check(&source, &TransferFilter::default());
@@ -104,9 +101,9 @@ fn the_last_failure_is_reported() {
         "{text}"
     );
     let text = failure(&server_of(Fault::Status(200, PAGE, None)), tokens());
-    assert!(text.contains("the answer is not JSON"), "{text}");
+    says(&text, "the answer is not JSON");
     let text = failure(&server_of(Fault::Truncated), tokens());
-    assert!(text.contains("the answer ends early"), "{text}");
+    says(&text, "the answer ends early");
     // These are not repeated.
     for (fault, expected) in [
         (
@@ -134,14 +131,14 @@ fn a_server_that_is_not_there_is_an_error() {
     while std::net::TcpStream::connect(url.trim_start_matches("http://")).is_ok() {}
     let endpoint = txgraph_rpc::Endpoint::parse(&format!("{url}/KEY")).unwrap();
     let opened = txgraph_rpc::RpcNode::open(endpoint, options(), Default::default());
-    let error = opened.map(|_| ()).unwrap_err();
+    let error = opened.map(drop).unwrap_err();
     // Not repeated: the URL may be wrong.
     assert!(
         matches!(error, Error::Failed { attempts: 1, .. }),
         "{error}"
     );
     let text = error.to_string();
-    assert!(text.contains("no server listens there"), "{text}");
+    says(&text, "no server listens there");
     assert!(!text.contains("KEY"), "{text}");
 }
 
@@ -152,14 +149,14 @@ fn another_chain_is_refused() {
         chain_id: Some(5),
         ..options()
     };
-    let error = try_open(&server, "", other).map(|_| ()).unwrap_err();
+    let error = unopened(&server, other);
     assert!(
         matches!(error, Error::WrongChain { expected: 5, .. }),
         "{error}"
     );
     // The genesis block is not mainnet's.
     server.set_chain_id(1);
-    let error = try_open(&server, "", options()).map(|_| ()).unwrap_err();
+    let error = unopened(&server, options());
     assert!(
         matches!(error, Error::WrongGenesis { chain_id: 1, .. }),
         "{error}"
@@ -171,47 +168,35 @@ fn invalid_logs_are_refused() {
     fn logs(answer: &mut Value) -> &mut Vec<Value> {
         answer["result"].as_array_mut().unwrap()
     }
+    fn log(answer: &mut Value) -> &mut Value {
+        &mut logs(answer)[3]
+    }
     type Case = (fn(&mut Value), &'static str);
     let cases: [Case; 10] = [
+        (|it| log(it)["removed"] = true.into(), "was removed"),
         (
-            |answer| logs(answer)[3]["removed"] = true.into(),
-            "was removed",
-        ),
-        (
-            |answer| logs(answer)[3]["blockNumber"] = "0xffff".into(),
+            |it| log(it)["blockNumber"] = "0xffff".into(),
             "is of block 65535",
         ),
         (
-            |answer| logs(answer)[3]["topics"][0] = logs(answer)[3]["blockHash"].clone(),
+            |it| log(it)["topics"][0] = log(it)["blockHash"].clone(),
             "was not asked for",
         ),
         (
-            |answer| logs(answer)[3]["blockTimestamp"] = "0x1".into(),
+            |it| log(it)["blockTimestamp"] = "0x1".into(),
             "has the time 1",
         ),
         (
             |answer| {
-                let twice = logs(answer)[3].clone();
+                let twice = log(answer).clone();
                 logs(answer).insert(3, twice);
             },
             "is there twice",
         ),
-        (
-            |answer| drop(logs(answer)[3].as_object_mut().unwrap().remove("logIndex")),
-            "missing field `logIndex`",
-        ),
-        (
-            |answer| logs(answer)[3]["logIndex"] = Value::Null,
-            "not valid",
-        ),
-        (
-            |answer| logs(answer)[3]["data"] = "0x123".into(),
-            "not valid",
-        ),
-        (
-            |answer| logs(answer)[3]["address"] = "0x12".into(),
-            "not valid",
-        ),
+        (|it| remove(log(it), "logIndex"), "missing field `logIndex`"),
+        (|it| log(it)["logIndex"] = Value::Null, "not valid"),
+        (|it| log(it)["data"] = "0x123".into(), "not valid"),
+        (|it| log(it)["address"] = "0x12".into(), "not valid"),
         (
             |answer| *answer = serde_json::json!({"id": 0}),
             "neither a result nor an error",
@@ -220,8 +205,7 @@ fn invalid_logs_are_refused() {
     for (edit, expected) in cases {
         let server = server();
         server.fail("eth_getLogs", 1, Fault::Edit(edit));
-        let text = failure(&server, tokens());
-        assert!(text.contains(expected), "{expected}: {text}");
+        says(&failure(&server, tokens()), expected);
     }
 }
 
@@ -236,21 +220,13 @@ fn invalid_blocks_and_receipts_are_refused() {
         ),
         (
             "eth_getBlockByNumber",
-            |answer| {
-                drop(
-                    answer[2]["result"]
-                        .as_object_mut()
-                        .unwrap()
-                        .remove("timestamp"),
-                )
-            },
+            |answer| remove(&mut answer[2]["result"], "timestamp"),
             "missing field `timestamp`",
         ),
         (
             "eth_getBlockByNumber",
             |answer| {
-                let items = answer.as_array_mut().unwrap().iter_mut();
-                let mut lists = items.map(|item| &mut item["result"]["transactions"]);
+                let mut lists = results(answer).map(|it| &mut it["transactions"]);
                 let list = lists.find(|it| it.as_array().is_some_and(|it| !it.is_empty()));
                 *list.unwrap() = serde_json::json!([]);
             },
@@ -259,8 +235,7 @@ fn invalid_blocks_and_receipts_are_refused() {
         (
             "eth_getBlockByNumber",
             |answer| {
-                let items = answer.as_array_mut().unwrap().iter_mut();
-                let mut lists = items.filter_map(|it| it["result"]["withdrawals"].as_array_mut());
+                let mut lists = results(answer).filter_map(|it| it["withdrawals"].as_array_mut());
                 drop(lists.find(|it| !it.is_empty()).unwrap().pop());
             },
             "its withdrawals have the root",
@@ -270,9 +245,8 @@ fn invalid_blocks_and_receipts_are_refused() {
         let server = server();
         let source = one_chunk(&server);
         server.fail(method, 1, Fault::Edit(edit));
-        let error = scan(&source, &request(TransferFilter::default()));
-        let text = error.map(|_| ()).unwrap_err().to_string();
-        assert!(text.contains(expected), "{expected}: {text}");
+        let error = refused(&source, &request(TransferFilter::default()));
+        says(&error, expected);
     }
     let server = server();
     let source = one_chunk(&server);
@@ -281,27 +255,21 @@ fn invalid_blocks_and_receipts_are_refused() {
         "eth_getBlockReceipts",
         1,
         Fault::Edit(|answer| {
-            let item = answer.as_array_mut().unwrap().iter_mut();
-            let mut item =
-                item.filter(|item| item["result"].as_array().is_some_and(|it| !it.is_empty()));
-            item.next().unwrap()["result"].as_array_mut().unwrap().pop();
+            let mut lists = results(answer).filter_map(|it| it.as_array_mut());
+            drop(lists.find(|it| !it.is_empty()).unwrap().pop());
         }),
     );
-    let error = scan(&source, &request(TransferFilter::default()));
-    let text = error.map(|_| ()).unwrap_err().to_string();
-    assert!(text.contains(" receipts for "), "{text}");
+    let error = refused(&source, &request(TransferFilter::default()));
+    says(&error, " receipts for ");
 }
 
 #[test]
 fn receipts_that_contradict_their_block_are_refused() {
     fn change(answer: &mut Value, has: fn(&Value) -> bool, change: fn(&mut Value)) {
-        let items = answer.as_array_mut().unwrap().iter_mut();
-        let mut receipts = items.flat_map(|item| item["result"].as_array_mut().unwrap());
-        change(receipts.find(|receipt| has(receipt)).unwrap());
+        change(items(answer).find(|receipt| has(receipt)).unwrap());
     }
     fn is_last_with_logs(answer: &mut Value) -> &mut Vec<Value> {
-        let items = answer.as_array_mut().unwrap().iter_mut();
-        let receipts = items.filter_map(|item| item["result"].as_array_mut()?.last_mut());
+        let receipts = results(answer).filter_map(|it| it.as_array_mut()?.last_mut());
         let mut logs = receipts.filter_map(|receipt| receipt["logs"].as_array_mut());
         logs.find(|logs| logs.len() > 1).unwrap()
     }
@@ -309,11 +277,7 @@ fn receipts_that_contradict_their_block_are_refused() {
     let cases: [Case; 5] = [
         (
             |answer| {
-                change(
-                    answer,
-                    |it| it["to"].is_string(),
-                    |it| drop(it.as_object_mut().unwrap().remove("status")),
-                );
+                change(answer, |it| it["to"].is_string(), |it| remove(it, "status"));
             },
             "neither a status nor a state root",
         ),
@@ -350,11 +314,8 @@ fn receipts_that_contradict_their_block_are_refused() {
         let source = one_chunk(&server);
         // The first call is only a probe. The first batch has blocks of each kind.
         server.fail_after("eth_getBlockReceipts", 1, Fault::Edit(edit));
-        let text = match scan(&source, &request(TransferFilter::default())) {
-            Ok(_) => panic!("{expected}: the answer is accepted"),
-            Err(error) => error.to_string(),
-        };
-        assert!(text.contains(expected), "{expected}: {text}");
+        let error = refused(&source, &request(TransferFilter::default()));
+        says(&error, expected);
     }
 }
 
@@ -390,7 +351,7 @@ fn keys_in_texts_of_a_server_are_hidden() {
     let open = || {
         let endpoint = txgraph_rpc::Endpoint::parse(&location).unwrap();
         let opened = txgraph_rpc::RpcNode::open(endpoint, options(), Default::default());
-        opened.map(|_| ()).unwrap_err().to_string()
+        opened.map(drop).unwrap_err().to_string()
     };
     const PAGE: &str = "Cannot POST /v2/SECRETKEY123456?apikey=TOKEN99&x=y (user: p@ssword, \
                         Basic dXNlcjpwQHNzd29yZA==, p%40ssword)";
@@ -417,34 +378,17 @@ fn keys_in_texts_of_a_server_are_hidden() {
 fn blocks_that_stay_null_are_missing() {
     let server = server();
     let source = one_chunk(&server);
-    server.fail(
-        "eth_getBlockByNumber",
-        // Three batches, and one batch of each later attempt.
-        6,
-        Fault::Edit(|answer| match answer {
-            Value::Array(answers) => answers[0]["result"] = Value::Null,
-            answer => answer["result"] = Value::Null,
-        }),
-    );
-    match scan(&source, &request(TransferFilter::default())) {
-        Err(SourceError::Failed(failure)) => assert_eq!(failure.kind, FailureKind::Missing),
-        other => panic!("{:?}", other.map(|_| ())),
-    }
+    // Three batches, and one batch of each later attempt.
+    server.fail("eth_getBlockByNumber", 6, Fault::Edit(null));
+    fails(&source, TransferFilter::default(), FailureKind::Missing);
     assert_eq!(server.faults_left(), 0);
     // The same as the text of an error, at each of the four attempts.
     let absent = Fault::Refusal(200, -32000, "block not found 11185311");
     server.fail("eth_getBlockByNumber", 4, absent);
-    match scan(&source, &request(TransferFilter::default())) {
-        Err(SourceError::Failed(failure)) => assert_eq!(failure.kind, FailureKind::Missing),
-        other => panic!("{:?}", other.map(|_| ())),
-    }
+    fails(&source, TransferFilter::default(), FailureKind::Missing);
     assert_eq!(server.faults_left(), 0);
     // Once is only a server that is behind.
-    server.fail(
-        "eth_getBlockByNumber",
-        1,
-        Fault::Edit(|answer| answer[0]["result"] = Value::Null),
-    );
+    server.fail("eth_getBlockByNumber", 1, Fault::Edit(null));
     check(&source, &TransferFilter::default());
 }
 
@@ -457,8 +401,5 @@ fn pruned_data_is_missing() {
         1,
         Fault::Error(4444, "pruned history unavailable"),
     );
-    match scan(&source, &request(tokens())) {
-        Err(SourceError::Failed(failure)) => assert_eq!(failure.kind, FailureKind::Missing),
-        other => panic!("{:?}", other.map(|_| ())),
-    }
+    fails(&source, tokens(), FailureKind::Missing);
 }

@@ -1,6 +1,6 @@
 //! Fees of chains of the OP stack, from receipts with their fields.
 
-use crate::support::{options, request, scan, server, try_open};
+use crate::support::{items, open, options, refused, request, results, scan, server};
 use alloy_primitives::{Address, U256, address};
 use serde_json::Value;
 use txgraph_rpc::RpcSource;
@@ -15,38 +15,17 @@ const BASE_FEE_VAULT: Address = address!("42000000000000000000000000000000000000
 const L1_FEE_VAULT: Address = address!("420000000000000000000000000000000000001a");
 const OPERATOR_FEE_VAULT: Address = address!("420000000000000000000000000000000000001b");
 
-/// Changes every result of an answer.
-fn each(answer: &mut Value, change: fn(&mut Value)) {
-    match answer {
-        Value::Array(answers) => answers.iter_mut().for_each(|it| change(&mut it["result"])),
-        one => change(&mut one["result"]),
-    }
-}
-
-/// Changes every receipt of an answer.
-fn each_receipt(answer: &mut Value, change: fn(&mut Value)) {
-    let receipts = |result: &mut Value, change: fn(&mut Value)| {
-        result.as_array_mut().unwrap().iter_mut().for_each(change);
-    };
-    match answer {
-        Value::Array(answers) => answers
-            .iter_mut()
-            .for_each(|it| receipts(&mut it["result"], change)),
-        one => receipts(&mut one["result"], change),
-    }
-}
-
 /// The committed chain under the name of OP Mainnet.
 fn op_mainnet(server: &RpcServer) -> RpcSource {
     server.set_chain_id(10);
     let genesis = |answer: &mut Value| {
-        each(answer, |block| {
+        results(answer).for_each(|block| {
             block["hash"] =
                 "0x7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b".into();
         });
     };
     server.fail("eth_getBlockByNumber", 1, Fault::Edit(genesis));
-    try_open(server, "", options()).unwrap()
+    open(server, "", options())
 }
 
 /// The first block with transactions, and its receipts.
@@ -79,10 +58,12 @@ fn receipts_of_the_op_stack_give_four_fees() {
     let server = server();
     let source = op_mainnet(&server);
     // After Jovian.
-    let later = |answer: &mut Value| each(answer, |block| block["timestamp"] = "0x70000000".into());
+    let later = |answer: &mut Value| {
+        results(answer).for_each(|block| block["timestamp"] = "0x70000000".into());
+    };
     server.fail("eth_getBlockByNumber", 9, Fault::Edit(later));
     let with_fees = |answer: &mut Value| {
-        each_receipt(answer, |receipt| {
+        items(answer).for_each(|receipt| {
             receipt["l1Fee"] = "0x64".into();
             receipt["operatorFeeScalar"] = "0x2".into();
             receipt["operatorFeeConstant"] = "0x5".into();
@@ -117,33 +98,27 @@ fn incomplete_and_unknown_receipts_of_the_op_stack_are_refused() {
     let (number, ..) = block();
     let server = server();
     let source = op_mainnet(&server);
-    let refused = |source: &RpcSource| {
-        scan(source, &fees(number))
-            .map(drop)
-            .unwrap_err()
-            .to_string()
-    };
-    let text = refused(&source);
+    let text = refused(&source, &fees(number));
     says(&text, "a receipt has no field `l1Fee`");
-    let refunds = |answer: &mut Value| each_receipt(answer, |it| it["type"] = "0x7d".into());
+    let refunds = |answer: &mut Value| items(answer).for_each(|it| it["type"] = "0x7d".into());
     server.fail("eth_getBlockReceipts", 1, Fault::Edit(refunds));
-    let text = refused(&source);
+    let text = refused(&source, &fees(number));
     says(&text, "the block contains refunds of gas");
     // Deposits pay nothing.
-    let deposits = |answer: &mut Value| each_receipt(answer, |it| it["type"] = "0x7e".into());
+    let deposits = |answer: &mut Value| items(answer).for_each(|it| it["type"] = "0x7e".into());
     server.fail("eth_getBlockReceipts", 1, Fault::Edit(deposits));
     assert!(scan(&source, &fees(number)).unwrap().0.is_empty());
     // A deposit on a chain that is not known. The root of withdrawals is of something else.
     let server = crate::support::server();
-    let source = try_open(&server, "", options()).unwrap();
+    let source = open(&server, "", options());
     let of_op = |answer: &mut Value| {
-        each(answer, |block| {
+        results(answer).for_each(|block| {
             block["withdrawalsRoot"] = block["hash"].clone();
             block["transactions"][0]["type"] = "0x7e".into();
         });
     };
     server.fail("eth_getBlockByNumber", 1, Fault::Edit(of_op));
     server.fail("eth_getBlockReceipts", 2, Fault::Edit(deposits));
-    let text = refused(&source);
+    let text = refused(&source, &fees(number));
     says(&text, "fees cannot be computed: the fees of chain 735703");
 }

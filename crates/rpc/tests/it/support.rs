@@ -1,7 +1,8 @@
 //! Sources of local servers, and requests.
 
+use serde_json::Value;
 use std::time::Duration;
-use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
+use txgraph_rpc::{Endpoint, Error, RpcNode, RpcOptions, RpcSource};
 pub(crate) use txgraph_testkit::queries::ask as scan;
 use txgraph_testkit::{
     fixtures,
@@ -9,7 +10,8 @@ use txgraph_testkit::{
     rpc::RpcServer,
 };
 use txgraph_transfers::{
-    ScanReport, ScanRequest, TokenFilter, Transfer, TransferFilter, WrappedNative,
+    FailureKind, ScanReport, ScanRequest, SourceError, TokenFilter, Transfer, TransferFilter,
+    WrappedNative,
 };
 use txgraph_work::{CancelFlag, Retry, Threads, WorkContext};
 
@@ -49,6 +51,11 @@ pub(crate) fn try_open(
         ..WorkContext::default()
     };
     Ok(RpcSource::new(node, work))
+}
+
+/// The error of opening the server.
+pub(crate) fn unopened(server: &RpcServer, options: RpcOptions) -> Error {
+    try_open(server, "", options).map(drop).unwrap_err()
 }
 
 /// A source with the usual options, whose opening is not among the calls of the server.
@@ -95,6 +102,46 @@ pub(crate) fn only(tokens: &[alloy_primitives::Address], native: bool) -> Transf
         },
         ..TransferFilter::default()
     }
+}
+
+/// The error of a scan.
+pub(crate) fn refused(source: &RpcSource, request: &ScanRequest) -> SourceError {
+    scan(source, request).map(drop).unwrap_err()
+}
+
+/// The error of a scan, which is a failure of this kind.
+#[track_caller]
+pub(crate) fn fails(source: &RpcSource, filter: TransferFilter, kind: FailureKind) -> SourceError {
+    let error = refused(source, &request(filter));
+    assert!(
+        matches!(&error, SourceError::Failed(failure) if failure.kind == kind),
+        "{error:?}"
+    );
+    error
+}
+
+/// How often a method was asked.
+pub(crate) fn count(asked: &[(String, Value)], method: &str) -> usize {
+    asked.iter().filter(|(name, _)| name == method).count()
+}
+
+/// The results of an answer to one call or a batch.
+pub(crate) fn results(answer: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let answers = match answer {
+        Value::Array(answers) => answers.as_mut_slice(),
+        one => std::slice::from_mut(one),
+    };
+    answers.iter_mut().map(|it| &mut it["result"])
+}
+
+/// The items of results that are lists.
+pub(crate) fn items(answer: &mut Value) -> impl Iterator<Item = &mut Value> {
+    results(answer).flat_map(|it| it.as_array_mut().unwrap())
+}
+
+/// The first result is null.
+pub(crate) fn null(answer: &mut Value) {
+    *results(answer).next().unwrap() = Value::Null;
 }
 
 /// The transfers of the committed chain that match a filter.

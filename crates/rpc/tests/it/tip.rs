@@ -1,12 +1,15 @@
 //! The newest blocks: reorganizations, and servers behind one URL that are some blocks apart.
 
 use crate::support::{
-    check, expected, one_chunk, open, options, request, scan, server, source, tokens, try_open,
+    check, expected, fails, null, one_chunk, open, options, refused, request, results, scan,
+    server, source, tokens, unopened,
 };
 use crate::traces::traces;
-use serde_json::Value;
 use txgraph_rpc::{Error, RpcOptions};
-use txgraph_testkit::rpc::{Fault, RpcServer};
+use txgraph_testkit::{
+    rpc::{Fault, RpcServer},
+    says,
+};
 use txgraph_transfers::{FailureKind, SourceError, TransferFilter, TransferSource};
 
 /// A server none of whose blocks is final.
@@ -43,10 +46,10 @@ fn a_reorganization_between_chunks_is_reported() {
     let source = open(&server, "connections=1", small);
     let _ = server.take_asked();
     server.fail_after("eth_getBlockReceipts", 4, Fault::Reorganization(5));
-    match scan(&source, &request(TransferFilter::default())) {
-        Err(SourceError::Reorged { .. }) => {}
-        Err(SourceError::Failed(failure)) if failure.kind == FailureKind::Replaced => {}
-        other => panic!("{:?}", other.map(|_| ())),
+    match refused(&source, &request(TransferFilter::default())) {
+        SourceError::Reorged { .. } => {}
+        SourceError::Failed(failure) if failure.kind == FailureKind::Replaced => {}
+        other => panic!("{other:?}"),
     }
 }
 
@@ -54,9 +57,7 @@ fn a_reorganization_between_chunks_is_reported() {
 fn blocks_with_other_transactions_are_read_again() {
     // As if the block was replaced by one without transactions, between two answers.
     let empty = Fault::Edit(|answer| {
-        let items = answer.as_array_mut().unwrap().iter_mut();
-        let results = items.map(|item| item["result"].as_array_mut().unwrap());
-        results.for_each(Vec::clear);
+        results(answer).for_each(|it| it.as_array_mut().unwrap().clear());
     });
     let server = changing();
     let source = one_chunk(&server);
@@ -67,9 +68,8 @@ fn blocks_with_other_transactions_are_read_again() {
     let server = crate::support::server();
     let source = one_chunk(&server);
     server.fail_after("eth_getBlockReceipts", 1, empty);
-    let error = scan(&source, &request(TransferFilter::default()));
-    let text = error.map(|_| ()).unwrap_err().to_string();
-    assert!(text.contains("0 receipts for "), "{text}");
+    let error = refused(&source, &request(TransferFilter::default()));
+    says(&error, "0 receipts for ");
 }
 
 /// Between any two answers, blocks are replaced by some with fewer transactions.
@@ -131,8 +131,7 @@ fn a_transaction_that_is_gone_is_a_reorganization() {
         "eth_getBlockByNumber",
         1,
         Fault::Edit(|answer| {
-            let items = answer.as_array_mut().unwrap().iter_mut();
-            items.for_each(|item| item["result"]["transactions"] = serde_json::json!([]));
+            results(answer).for_each(|it| it["transactions"] = serde_json::json!([]));
         }),
     );
     match source.fill_hashes(&mut transfers, &[]) {
@@ -150,11 +149,7 @@ fn single_receipts_that_are_null_are_asked_for_again() {
             limits.without.push("eth_getBlockReceipts");
         });
         let source = source(&server);
-        let null = Fault::Edit(|answer| match answer {
-            Value::Array(answers) => answers[0]["result"] = Value::Null,
-            answer => answer["result"] = Value::Null,
-        });
-        server.fail("eth_getTransactionReceipt", 2, null);
+        server.fail("eth_getTransactionReceipt", 2, Fault::Edit(null));
         check(&source, &TransferFilter::default());
         assert_eq!(server.faults_left(), 0);
     }
@@ -172,13 +167,8 @@ fn logs_of_a_server_that_is_behind_are_asked_for_by_hash() {
     assert!(by_hash.count() > 0);
     // A server that is behind for each call.
     server.fail("eth_getLogs", 100, Fault::Behind(30));
-    match scan(&source, &request(tokens())) {
-        Err(SourceError::Failed(failure)) => {
-            assert_eq!(failure.kind, FailureKind::Replaced);
-            assert!(failure.to_string().contains("unknown block"), "{failure}");
-        }
-        other => panic!("{:?}", other.map(|_| ())),
-    }
+    let error = fails(&source, tokens(), FailureKind::Replaced);
+    says(&error, "unknown block");
 }
 
 #[test]
@@ -196,7 +186,7 @@ fn a_chain_without_finality_is_opened_at_once() {
 fn a_server_without_blocks_is_missing_them() {
     let server = server();
     server.limit(|limits| limits.syncing = true);
-    let error = try_open(&server, "", options()).map(|_| ()).unwrap_err();
+    let error = unopened(&server, options());
     assert!(matches!(error, Error::Syncing { .. }), "{error}");
     assert_eq!(error.failure_kind(), FailureKind::Missing);
 }

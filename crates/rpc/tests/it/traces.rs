@@ -1,18 +1,22 @@
 //! Transfers inside of transactions, from traces of servers.
 
-use crate::support::{one_chunk, only, request, scan, server};
+use crate::support::{one_chunk, only, refused, request, scan, server};
 use alloy_primitives::U256;
 use serde_json::{Value, json};
-use txgraph_rpc::RpcSource;
 use txgraph_testkit::{rpc::RpcServer, says};
 use txgraph_transfers::{Kind, ScanRequest, TransferFilter};
 
-fn internal() -> ScanRequest {
-    request(TransferFilter {
+/// A filter for the transfers that only traces show.
+pub(crate) fn traced() -> TransferFilter {
+    TransferFilter {
         internal: true,
         kinds: vec![Kind::Internal, Kind::Burn],
         ..only(&[], true)
-    })
+    }
+}
+
+fn internal() -> ScanRequest {
+    request(traced())
 }
 
 /// The traces of a block, each with the calls that are made from it.
@@ -37,11 +41,6 @@ pub(crate) fn traces(block: &Value, with_hash: bool, calls: impl Fn(&Value) -> V
         trace
     });
     traces.collect()
-}
-
-fn refused(source: &RpcSource) -> String {
-    let error = scan(source, &internal()).map(|_| ()).unwrap_err();
-    error.to_string()
 }
 
 /// A server whose transactions contain these calls, and how it traces.
@@ -86,7 +85,7 @@ fn a_trace_with_two_meanings_is_refused() {
             {"type": "SELFDESTRUCT", "from": root["to"], "to": root["from"], "value": "0x7"},
         ])
     });
-    let text = refused(&one_chunk(&server));
+    let text = refused(&one_chunk(&server), &internal());
     says(&text, "does not show whether the destruction");
 }
 
@@ -101,7 +100,7 @@ fn traces_without_hashes_are_compared_with_transactions() {
         traces.as_array_mut().unwrap().reverse();
         traces
     });
-    let text = refused(&one_chunk(&server));
+    let text = refused(&one_chunk(&server), &internal());
     says(&text, "the traces do not belong to the transactions");
 }
 
