@@ -11,11 +11,12 @@
 //! node's block or a test's. [`trace`] and [`opcodes`] write what an execution did in the
 //! forms that other clients use.
 //!
-//! Modules, each using only those before it: access_list, dao, opcodes, receipts, requests, state,
+//! Modules, each using only those before it: access_list, dao, opcodes, proof, receipts, requests, state,
 //! transaction, genesis, steps, trace.
 
 mod access_list;
 pub mod dao;
+mod proof;
 mod receipts;
 mod requests;
 mod steps;
@@ -28,6 +29,7 @@ pub mod trace;
 
 pub use access_list::AccessList;
 pub use genesis::{GenesisAccounts, parse_accounts};
+pub use proof::{check_item, prove_items};
 pub use receipts::Receipts;
 pub use requests::{BlockRequests, Deposits, RequestFault};
 pub use state::{PlainAccount, PlainState, state_root};

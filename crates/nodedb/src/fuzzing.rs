@@ -91,7 +91,7 @@ pub fn transaction_value(
 
 /// Recovers the sender of a transaction.
 pub fn sender(tx: &SignedTransaction) -> Result<Address, Refused> {
-    transaction::recover_sender(&StoredTransaction::Signed(tx.clone()))
+    StoredTransaction::Signed(tx.clone()).recover_sender()
 }
 
 /// Decodes a stored, decompressed header; `hash` is its stored hash.

@@ -27,6 +27,14 @@ impl Deref for Header {
 }
 
 impl Header {
+    /// Decodes the RLP encoding, of which the hash is the Keccak-256; `None` if it is none.
+    pub fn from_rlp(rlp: &[u8]) -> Option<Self> {
+        Some(Self {
+            fields: alloy_rlp::decode_exact(rlp).ok()?,
+            hash: keccak256(rlp),
+        })
+    }
+
     /// Computes the hash of the fields: the Keccak-256 of their RLP encoding.
     pub fn recompute_hash(&self) -> B256 {
         self.recompute_hash_with(&mut Vec::new())

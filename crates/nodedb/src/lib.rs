@@ -114,6 +114,7 @@ pub use state_coverage::StateCoverage;
 pub use stored_transaction::{Deposit, SignedTransaction, StoredTransaction};
 pub use transaction::{DepositValue, Transaction, TransactionValue};
 pub use txgraph_base::{BlockRange, ChainFamily, TxRange};
+pub use verify::EncodedReceipt;
 pub use version::{NEWEST_KNOWN, NEWEST_TESTED, is_known_version};
 
 /// Checks at compile time that a directory can be shared between threads, and that a

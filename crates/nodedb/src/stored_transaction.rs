@@ -1,10 +1,12 @@
 //! Transactions of every type that reth and op-reth store, and their EIP-2718 encoding.
 
 use crate::tx_type;
-use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844, Typed2718};
-use alloy_eips::Encodable2718;
+use alloy_consensus::{
+    EthereumTxEnvelope, Transaction as _, TxEip4844, Typed2718, transaction::SignerRecoverable,
+};
+use alloy_eips::{Decodable2718, Encodable2718};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
-use alloy_rlp::{BufMut, RlpEncodable};
+use alloy_rlp::{BufMut, RlpDecodable, RlpEncodable};
 
 /// A whole transaction in the type of `alloy-consensus`, without blob sidecar.
 pub type SignedTransaction = EthereumTxEnvelope<TxEip4844>;
@@ -23,7 +25,7 @@ pub enum StoredTransaction {
 
 /// A transaction that a message on the parent chain caused (OP stack, `deposits.md`). It has
 /// neither a signature nor a nonce; the receipt has the nonce.
-#[derive(Clone, Debug, PartialEq, Eq, RlpEncodable)]
+#[derive(Clone, Debug, PartialEq, Eq, RlpDecodable, RlpEncodable)]
 pub struct Deposit {
     /// Identifies the message.
     pub source_hash: B256,
@@ -108,6 +110,36 @@ impl StoredTransaction {
     /// The EIP-2718 encoding.
     pub fn envelope(&self) -> Vec<u8> {
         self.encoded_2718()
+    }
+
+    /// Decodes the EIP-2718 encoding; `None` if it is none.
+    pub fn from_envelope(bytes: &[u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (&tx_type::OP_DEPOSIT, rlp) => alloy_rlp::decode_exact(rlp).ok().map(Self::Deposit),
+            (&tx_type::OP_POST_EXEC, content) => {
+                Some(Self::PostExec(Bytes::copy_from_slice(content)))
+            }
+            _ => SignedTransaction::decode_2718_exact(bytes)
+                .ok()
+                .map(Self::Signed),
+        }
+    }
+
+    /// Recovers the sender from the signature. High `s` values are accepted: they were valid
+    /// before Homestead (EIP-2), and the node validated the block. A deposit contains its sender,
+    /// and type 0x7d has the zero address.
+    ///
+    /// # Errors
+    ///
+    /// If there is no sender with this signature.
+    pub fn recover_sender(&self) -> Result<Address, &'static str> {
+        match self {
+            Self::Signed(signed) => signed
+                .recover_signer_unchecked()
+                .map_err(|_| "no sender can be recovered from its signature"),
+            Self::Deposit(deposit) => Ok(deposit.from),
+            Self::PostExec(_) => Ok(Address::ZERO),
+        }
     }
 
     /// Keccak-256 of the EIP-2718 encoding.

@@ -10,7 +10,6 @@ use crate::{
 };
 use alloy_consensus::{
     EthereumTxEnvelope, Signed, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, Typed2718,
-    transaction::SignerRecoverable,
 };
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
@@ -48,19 +47,6 @@ impl From<&StoredTransaction> for Transaction {
             value: tx.value(),
             chain_id: tx.chain_id(),
         }
-    }
-}
-
-/// Recovers the sender from the signature. High `s` values are accepted: they were valid
-/// before Homestead (EIP-2), and the node validated the block. A deposit contains its sender,
-/// and type 0x7d has the zero address.
-pub(crate) fn recover_sender(tx: &StoredTransaction) -> Result<Address, Malformed> {
-    match tx {
-        StoredTransaction::Signed(signed) => signed
-            .recover_signer_unchecked()
-            .map_err(|_| "no sender can be recovered from its signature"),
-        StoredTransaction::Deposit(deposit) => Ok(deposit.from),
-        StoredTransaction::PostExec(_) => Ok(Address::ZERO),
     }
 }
 

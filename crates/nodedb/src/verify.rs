@@ -9,6 +9,17 @@ use alloy_primitives::{B256, Bloom};
 use alloy_rlp::{Encodable, Header};
 use txgraph_base::{ChainFamily, KnownChain};
 
+/// A receipt as the receipts root of a header contains it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedReceipt {
+    /// The EIP-2718 encoding, with the bloom filter.
+    pub bytes: Vec<u8>,
+    /// The bloom filter of the logs.
+    pub bloom: Bloom,
+    /// The number of logs.
+    pub log_count: u32,
+}
+
 impl Block<'_> {
     /// Proves the block: its hash, transactions root, receipts root, bloom filter and
     /// withdrawals root follow from what is stored. Calls [`Self::check_transactions`], so
@@ -75,29 +86,39 @@ impl Block<'_> {
     }
 
     fn check_receipts(&mut self) -> Result<()> {
-        let position = (self.next_receipt, self.cumulative_gas_used);
-        (self.next_receipt, self.cumulative_gas_used) = (0, 0);
-        let mut bloom = Bloom::ZERO;
-        let mut receipts = Vec::new();
-        while let Some(receipt) = self.next_receipt()? {
-            let (encoded, logs_bloom) = encode(&receipt)?;
-            bloom |= logs_bloom;
-            receipts.push(encoded);
-        }
-        (self.next_receipt, self.cumulative_gas_used) = position;
+        let receipts = self.encoded_receipts()?;
+        let bloom = (receipts.iter()).fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.bloom);
         let header = self.header()?;
         let (expected, root) = (header.logs_bloom, header.receipts_root);
-        let after_london = header.base_fee_per_gas.is_some();
         self.require("logs bloom", bloom == expected)?;
-        let after_byzantium = match self.snapshot.byzantium()? {
-            Some(first) => self.number >= first,
-            None => false,
-        };
-        if !after_london && !after_byzantium {
+        if self.may_have_state_roots()? {
             return Ok(());
         }
-        let found = proofs::ordered_trie_root_encoded(&receipts);
+        let bytes: Vec<&[u8]> = receipts.iter().map(|receipt| &receipt.bytes[..]).collect();
+        let found = proofs::ordered_trie_root_encoded(&bytes);
         self.require("receipts root", found == root)
+    }
+
+    /// Returns all receipts as the receipts root of the header contains them, since Byzantium.
+    pub fn encoded_receipts(&mut self) -> Result<Vec<EncodedReceipt>> {
+        let position = (self.next_receipt, self.cumulative_gas_used);
+        (self.next_receipt, self.cumulative_gas_used) = (0, 0);
+        let mut receipts = Vec::new();
+        while let Some(receipt) = self.next_receipt()? {
+            receipts.push(encode(&receipt)?);
+        }
+        (self.next_receipt, self.cumulative_gas_used) = position;
+        Ok(receipts)
+    }
+
+    /// Returns whether the receipts root can be one of receipts with state roots, which reth does not
+    /// store: before Byzantium (EIP-658), and on unknown chains before London.
+    pub fn may_have_state_roots(&mut self) -> Result<bool> {
+        if self.header()?.base_fee_per_gas.is_some() {
+            return Ok(false);
+        }
+        let byzantium = self.snapshot.byzantium()?;
+        Ok(byzantium.is_none_or(|first| self.number < first))
     }
 
     fn require(&self, what: &str, is_equal: bool) -> Result<()> {
@@ -133,20 +154,26 @@ fn byzantium_of(genesis_hash: &B256) -> Option<u64> {
     fork.map(|(block, _)| *block)
 }
 
-/// Returns the EIP-2718 encoding of a receipt, and its bloom filter.
-fn encode(receipt: &Receipt<'_>) -> Result<(Vec<u8>, Bloom)> {
-    // Types of the OP stack.
-    let Ok(tx_type) = TxType::try_from(receipt.tx_type) else {
-        return encode_op(receipt);
+fn encode(receipt: &Receipt<'_>) -> Result<EncodedReceipt> {
+    let (bytes, bloom) = match TxType::try_from(receipt.tx_type) {
+        Ok(tx_type) => {
+            let receipt = EthereumReceipt {
+                tx_type,
+                success: receipt.success,
+                cumulative_gas_used: receipt.cumulative_gas_used,
+                logs: receipt.to_logs()?,
+            };
+            let receipt = receipt.into_with_bloom();
+            (receipt.encoded_2718(), receipt.logs_bloom)
+        }
+        // Types of the OP stack.
+        Err(_) => encode_op(receipt)?,
     };
-    let receipt = EthereumReceipt {
-        tx_type,
-        success: receipt.success,
-        cumulative_gas_used: receipt.cumulative_gas_used,
-        logs: receipt.to_logs()?,
-    };
-    let receipt = receipt.into_with_bloom();
-    Ok((receipt.encoded_2718(), receipt.logs_bloom))
+    Ok(EncodedReceipt {
+        bytes,
+        bloom,
+        log_count: receipt.log_count,
+    })
 }
 
 /// Encodes a receipt of type 0x7d or 0x7e. Nonce and version of a deposit are encoded only if

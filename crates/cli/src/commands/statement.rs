@@ -9,10 +9,14 @@ use crate::{
     output::print_page,
 };
 use clap::{Args, Subcommand};
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 use txgraph::{
     AnalysisFormat, Error, ErrorKind, Result, Source, Table, number,
     parse::{Checksum, parse_address},
+    thousands, verify_proofs,
 };
 
 /// Every movement of an account, from opening to closing balances
@@ -49,6 +53,14 @@ pub(crate) struct StatementArgs {
     #[arg(long)]
     with_internal: bool,
 
+    /// Add proofs of the rows to the JSON
+    ///
+    /// For each block with rows: its header, and the transactions, receipts and withdrawals with the
+    /// trie nodes that prove them by the header. `statement verify --offline` needs nothing else. A
+    /// transaction takes about 10 KB.
+    #[arg(long)]
+    proofs: bool,
+
     /// Only this table: movements, balances, koinly or rotki
     ///
     /// CSV and other data formats contain one table; without this option, the movements. koinly and
@@ -72,6 +84,13 @@ enum Action {
         /// The statement
         #[arg(value_name = "FILE")]
         file: PathBuf,
+
+        /// Verify it by its own proofs, without a source
+        ///
+        /// The file is one that `statement --proofs -o FILE.json` wrote. Rows that no header proves
+        /// are counted by kind: they rest on a replay or on the state.
+        #[arg(long)]
+        offline: bool,
     },
 }
 
@@ -82,15 +101,21 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         -o statement.json -o statement.csv -o statement.html
     $ txgraph statement verify statement.json
     $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
+        --proofs -o proven.json
+    $ txgraph statement verify --offline proven.json
+    $ txgraph statement 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c \\
         --table koinly -o koinly.csv
 ";
 
 /// Runs the command.
 pub(crate) fn run(args: &StatementArgs, context: &Context<'_>) -> Result<()> {
-    let source = context.open()?;
     match &args.action {
-        Some(Action::Verify { file }) => verify(file, &source, context),
-        None => show(args, &source, context),
+        Some(Action::Verify {
+            file,
+            offline: true,
+        }) => verify_offline(file, context),
+        Some(Action::Verify { file, .. }) => verify(file, &context.open()?, context),
+        None => show(args, &context.open()?, context),
     }
 }
 
@@ -110,6 +135,14 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     }
     let table = args.table.as_deref();
     let (outputs, pages) = args.files.read_with_pages(table)?;
+    if args.proofs {
+        if !outputs.iter().any(|it| it.format == AnalysisFormat::Json) {
+            return Err(
+                Error::usage("--proofs: only JSON contains proofs").hint("add -o FILE.json")
+            );
+        }
+        query = query.proofs();
+    }
     query.check(&outputs)?;
     let config = context.global.config()?;
     let pages = (pages.iter())
@@ -153,9 +186,8 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     Ok(())
 }
 
-fn verify(file: &std::path::Path, source: &Source, context: &Context<'_>) -> Result<()> {
-    let text = std::fs::read(file).map_err(|error| Error::io(file, error))?;
-    let verified = source.verify_statement(&text);
+fn verify(file: &Path, source: &Source, context: &Context<'_>) -> Result<()> {
+    let verified = source.verify_statement(&read(file)?);
     let verified = verified.map_err(|error| error.at(file.display()))?;
     if let Some(difference) = verified.difference {
         let message = format!("{}: {difference}", file.display());
@@ -167,4 +199,52 @@ fn verify(file: &std::path::Path, source: &Source, context: &Context<'_>) -> Res
         "{}: {rows}, all as in the source\n",
         file.display()
     ))
+}
+
+fn verify_offline(file: &Path, context: &Context<'_>) -> Result<()> {
+    let found = verify_proofs(&read(file)?).map_err(|error| {
+        let error = error.at(file.display());
+        match error.kind {
+            ErrorKind::Usage => {
+                error.hint("write it with `txgraph statement --proofs -o FILE.json`")
+            }
+            _ => error,
+        }
+    })?;
+    context.terminal.stats.phase("verify");
+    let unproven: u64 = found.unproven.values().sum();
+    let mut text = format!(
+        "{}: {} of {} proven by {}; the balances add up\n",
+        file.display(),
+        thousands(found.proven),
+        number(found.proven + unproven, "row", "rows"),
+        number(found.blocks.len() as u64, "header", "headers"),
+    );
+    if unproven > 0 {
+        let kinds = found.unproven.iter();
+        let kinds: Vec<_> = kinds
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        text += &format!(
+            "not proven here, by replay or state only: {}\n",
+            kinds.join(", ")
+        );
+    }
+    text += "not proven: opening balances, that no other block has rows, that the headers are of the chain\n";
+    if let [(first, hash), ..] = &found.blocks[..] {
+        text += &format!("compare with any node: block {first} has the hash {hash}");
+        if let [_, between @ .., (last, hash)] = &found.blocks[..] {
+            text += &format!(", block {last} {hash}");
+            if !between.is_empty() {
+                let others = number(between.len() as u64, "other", "others");
+                text += &format!("; {others} between them in `proofs`");
+            }
+        }
+        text += "\n";
+    }
+    print_page(&text)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    std::fs::read(file).map_err(|error| Error::io(file, error))
 }

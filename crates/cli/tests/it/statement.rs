@@ -1,21 +1,13 @@
 //! `txgraph statement`: what it prints, writes and refuses.
 
-use crate::harness::Sample;
-use txgraph_testkit::fixtures;
+use crate::harness::{CHAIN, Sample};
 
 const ACCOUNT: &str = "0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c";
 
-fn small() -> Sample {
-    let [_, v2] = fixtures::committed();
-    let sample = Sample::new(v2);
-    sample.write_genesis();
-    sample
-}
-
 #[test]
 fn files_have_the_rows_that_are_printed() {
-    let sample = small();
-    let statement = format!("statement {ACCOUNT} --chain genesis.json");
+    let sample = Sample::small();
+    let statement = format!("statement {ACCOUNT} {CHAIN}");
     let page = sample.ok(&statement).stdout;
     assert!(page.starts_with("Balances of 0x07EDa8E2"), "{page}");
     assert!(
@@ -36,10 +28,10 @@ fn files_have_the_rows_that_are_printed() {
         Some(",native,,0,100000000000000,100000000000000,,,0")
     );
     // The first row that differs is named, and the status is 1.
-    sample.ok("statement verify s.json --chain genesis.json");
+    sample.ok(&format!("statement verify s.json {CHAIN}"));
     let damaged = sample.read("s.json").replacen("100000000000000", "1", 1);
     std::fs::write(sample.path("bad.json"), damaged).unwrap();
-    let failed = sample.run("statement verify bad.json --chain genesis.json");
+    let failed = sample.run(&format!("statement verify bad.json {CHAIN}"));
     let failed = failed.ended(1);
     assert!(
         failed.stderr.contains("`balances`: `received` is \"1\""),
@@ -51,13 +43,13 @@ fn files_have_the_rows_that_are_printed() {
 /// The page has all rows with names and units, what is not known, and how to verify it.
 #[test]
 fn a_page_has_the_tables_and_the_proof() {
-    let sample = small();
+    let sample = Sample::small();
     std::fs::write(
         sample.path("labels.csv"),
         format!("address,label\n{ACCOUNT},<b>Ann & Co</b>\n"),
     )
     .unwrap();
-    let statement = format!("statement {ACCOUNT} --chain genesis.json --labels labels.csv");
+    let statement = format!("statement {ACCOUNT} {CHAIN} --labels labels.csv");
     let run = sample.ok(&format!("{statement} -o s.html -o s.csv"));
     assert_eq!(run.stdout, "");
     run.says("wrote s.html");
@@ -79,10 +71,7 @@ fn a_page_has_the_tables_and_the_proof() {
     let movements = movements.split("</table>").next().unwrap();
     assert_eq!(movements.matches("<tr>").count(), 1 + rows);
     // One table, and no file is replaced.
-    sample
-        .run(&format!("{statement} -o s.html"))
-        .ended(1)
-        .says("already exists");
+    sample.fails(&format!("{statement} -o s.html"), 1, "already exists");
     sample.ok(&format!(
         "{statement} -o s.html --overwrite --table balances"
     ));
@@ -94,11 +83,11 @@ fn a_page_has_the_tables_and_the_proof() {
 /// Everything that a statement says is compared, also its notes and the blocks that were read.
 #[test]
 fn a_changed_note_is_found() {
-    let sample = small();
-    let line = format!("statement {ACCOUNT} --chain genesis.json --blocks 20:30 -o s.json");
+    let sample = Sample::small();
+    let line = format!("statement {ACCOUNT} {CHAIN} --blocks 20:30 -o s.json");
     sample.ok(&line);
     let json = sample.read_json("s.json");
-    sample.ok("statement verify s.json --chain genesis.json");
+    sample.ok(&format!("statement verify s.json {CHAIN}"));
     for (path, value, why) in [
         ("/notes/0", "nothing is left out".into(), "`notes` is ["),
         ("/notes", serde_json::json!([]), "`notes` is [] in"),
@@ -117,7 +106,7 @@ fn a_changed_note_is_found() {
         let mut changed = json.clone();
         *changed.pointer_mut(path).unwrap() = value;
         std::fs::write(sample.path("bad.json"), changed.to_string()).unwrap();
-        let verified = sample.run("statement verify bad.json --chain genesis.json");
+        let verified = sample.run(&format!("statement verify bad.json {CHAIN}"));
         verified.ended(1).says(why);
     }
 }
@@ -125,13 +114,10 @@ fn a_changed_note_is_found() {
 /// There are no partial statements, so the remedy is other blocks. Those that it names can be asked for.
 #[test]
 fn missing_receipts_are_refused_with_blocks_that_exist() {
-    let Some(fixture) = fixtures::fixture("pruned/small-v2-logfilter") else {
+    let Some(sample) = Sample::named("pruned/small-v2-logfilter") else {
         return;
     };
-    let sample = Sample::new(fixture);
-    let [_, full] = fixtures::committed();
-    std::fs::write(sample.path("genesis.json"), full.genesis.to_string()).unwrap();
-    let statement = format!("statement {ACCOUNT} --chain genesis.json");
+    let statement = format!("statement {ACCOUNT} {CHAIN}");
     for line in [
         statement.clone(),
         format!("approvals {ACCOUNT}"),
@@ -146,14 +132,14 @@ fn missing_receipts_are_refused_with_blocks_that_exist() {
 /// The genesis has no transfers. Its allocations are the balances at both ends.
 #[test]
 fn block_0_has_the_allocations() {
-    let sample = small();
+    let sample = Sample::small();
     let genesis = &sample.fixture.genesis["alloc"];
     let (account, allocated) = (genesis.as_object().unwrap().iter())
         .find(|(_, it)| it["balance"] != "0x0")
         .unwrap();
     let allocated = allocated["balance"].as_str().unwrap();
     let allocated = u128::from_str_radix(allocated.trim_start_matches("0x"), 16).unwrap();
-    let line = format!("statement {account} --chain genesis.json -o s.json");
+    let line = format!("statement {account} {CHAIN} -o s.json");
     for blocks in ["0", ":1"] {
         sample.ok(&format!("{line} --blocks {blocks} --overwrite"));
         let json = sample.read_json("s.json");
@@ -162,13 +148,13 @@ fn block_0_has_the_allocations() {
         for end in ["opening", "closing"] {
             assert_eq!(balances[end], allocated.to_string());
         }
-        sample.ok("statement verify s.json --chain genesis.json");
+        sample.ok(&format!("statement verify s.json {CHAIN}"));
     }
 }
 
 #[test]
 fn wrong_queries_are_refused() {
-    let sample = small();
+    let sample = Sample::small();
     for (line, why) in [
         (format!("{ACCOUNT} --blocks 3:5,8:9"), "must be consecutive"),
         (format!("{ACCOUNT} --table ledger"), "no table `ledger`"),
@@ -186,13 +172,11 @@ fn wrong_queries_are_refused() {
         ),
         (String::new(), "ADDRESS"),
     ] {
-        let run = sample.run(&format!("statement {line} --chain genesis.json"));
+        let run = sample.run(&format!("statement {line} {CHAIN}"));
         assert!(run.stderr.contains(why), "{line}: {}", run.stderr);
         assert!([2, 3].contains(&run.status), "{line}: {:?}", run.status);
     }
-    let year = sample.ok(&format!(
-        "statement {ACCOUNT} --chain genesis.json --year 2024 -f csv"
-    ));
+    let year = sample.ok(&format!("statement {ACCOUNT} {CHAIN} --year 2024 -f csv"));
     // The year has not ended.
     let lines = year.stderr.lines();
     let cut: Vec<_> = lines
@@ -210,12 +194,9 @@ fn wrong_queries_are_refused() {
 /// Transfers of nothing are no income and no spending.
 #[test]
 fn accounting_programs_get_no_transfers_of_nothing() {
-    let sample = small();
+    let sample = Sample::small();
     let victim = &sample.fixture.truth["scenarios"]["address-poisoning"]["victim"];
-    let line = format!(
-        "statement {} --chain genesis.json --table",
-        victim.as_str().unwrap()
-    );
+    let line = format!("statement {} {CHAIN} --table", victim.as_str().unwrap());
     for (table, amounts) in [
         ("koinly", ["Sent Amount", "Received Amount"]),
         ("rotki", ["Amount"; 2]),

@@ -33,7 +33,8 @@ pub use rows::ReplayOutput;
 pub use slot_history::{SlotChange, SlotChanges, SlotHistory};
 pub use state::{AccountState, BlockState, SlotState};
 pub use statement::{
-    AccountStatement, AssetBalance, Entry, Statement, StatementRow, VerifiedStatement,
+    AccountStatement, AssetBalance, BlockProof, Entry, ProvenStatement, Statement, StatementRow,
+    TransactionProof, VerifiedStatement, WithdrawalProof, verify_proofs,
 };
 pub use to_file::ReplayedTransfers;
 pub use token::{TokenNames, Tokens};

@@ -13,7 +13,9 @@ pub(super) fn report(
     source: &Source,
 ) -> Result<Report> {
     let failed = |error| Error::new(ErrorKind::Failed, "the metadata as JSON").because(error);
-    let metadata = &serde_json::to_value(statement.metadata()?).map_err(failed)?;
+    let mut metadata = statement.metadata()?;
+    metadata.add_names(Some(&names.tokens), Some(&names.labels));
+    let metadata = &serde_json::to_value(metadata).map_err(failed)?;
     let (blocks, chain) = (statement.blocks, &metadata["chain"]);
     let time = |block| Ok::<_, Error>(utc(source.header(block)?.timestamp));
     let named = chain["name"].as_str();
@@ -40,10 +42,11 @@ pub(super) fn report(
          block and after the last. A difference is a row of kind unexplained. These commands make the statement again, and compare all rows:"
             .into(),
     ));
-    let options = match metadata["question"]["with-internal"] == Value::Bool(true) {
-        true => " --with-internal",
-        false => "",
-    };
+    let flags = ["with-internal", "proofs"].into_iter();
+    let options: String = flags
+        .filter(|flag| metadata["question"][flag] == Value::Bool(true))
+        .map(|flag| format!(" --{flag}"))
+        .collect();
     parts.push(Part::Lines(
         "Commands".into(),
         format!(

@@ -2,10 +2,16 @@
 
 mod accounting;
 mod ledger;
+mod offline;
+mod proofs;
+mod proven_block;
+mod sums;
 mod to_file;
 mod verify;
 
 pub use ledger::{AssetBalance, Entry, StatementRow};
+pub use offline::{ProvenStatement, verify_proofs};
+pub use proofs::{BlockProof, TransactionProof, WithdrawalProof};
 pub use verify::VerifiedStatement;
 
 use crate::{
@@ -38,6 +44,7 @@ pub struct Statement<'s> {
     address: Address,
     blocks: Vec<BlockSpec>,
     every_block: bool,
+    with_proofs: bool,
     transfers_max: usize,
 }
 
@@ -66,6 +73,9 @@ pub struct AccountStatement<'s> {
     pub tables: Vec<Table>,
     /// Notes about everything that is not known, a line each.
     pub notes: Vec<String>,
+    /// A proof for each block with rows; `None` if proofs were not asked for
+    /// ([`Statement::proofs`]).
+    pub proofs: Option<Vec<BlockProof>>,
     /// The report of the scan for tokens.
     pub scan: ScanReport,
     source: &'s Source,
@@ -84,6 +94,7 @@ impl Source {
             address,
             blocks: Vec::new(),
             every_block: false,
+            with_proofs: false,
             transfers_max: TRANSFERS_MAX,
         }
     }
@@ -185,9 +196,13 @@ impl<'s> Statement<'s> {
                 "{changes} without a transfer, fee or reward: rows of kind `unexplained`"
             ));
         }
+        let proofs = self.with_proofs.then(|| self.prove(&rows)).transpose();
+        // A reorganization also explains blocks without the transactions of the rows.
         if source.block_hash(blocks.last)? != tip {
             return Err(SourceError::Reorged { block: blocks.last }.into());
         }
+        let proofs = proofs?;
+        notes.extend(proofs.as_deref().and_then(proofs::note));
         Ok(AccountStatement {
             tables: to_file::tables(address, blocks, &rows, &balances),
             address,
@@ -195,6 +210,7 @@ impl<'s> Statement<'s> {
             rows,
             balances,
             notes,
+            proofs,
             scan,
             source,
             description: self.description(blocks),
@@ -204,7 +220,11 @@ impl<'s> Statement<'s> {
     /// The query for the metadata of the result.
     fn description(&self, blocks: BlockRange) -> Description {
         let flag = self.every_block.then_some("with-internal");
-        Description::of_account("statement", self.address, blocks, flag)
+        let description = Description::of_account("statement", self.address, blocks, flag);
+        match self.with_proofs {
+            true => description.with("proofs", true.into()),
+            false => description,
+        }
     }
 
     /// The blocks, and [`crate::select::Resolved::cut`]. Without block 0 if there are others: it moves nothing, and what the genesis allocates

@@ -9,6 +9,7 @@
 use super::{AccountStatement, Entry, StatementRow};
 use crate::{COIN_DECIMALS, Result, grammar::utc, in_units, words::number};
 use alloy_primitives::{B256, U256};
+use serde_json::json;
 use std::collections::BTreeMap;
 use txgraph_analysis::{ColumnType, Table, Value};
 use txgraph_export::TokenList;
@@ -84,6 +85,10 @@ impl AccountStatement<'_> {
                 "transfers of the account to itself, which the sums of what was received and sent contain",
             ),
         ];
+        if let Some(hash) = tokens.content_hash() {
+            let list = json!({ "keccak256": hash });
+            self.description = self.description.clone().with("token-list", list);
+        }
         let notes = left_out.iter().filter(|(count, _)| *count > 0);
         let notes = notes.map(|(count, why)| {
             let rows = number(*count as u64, "row is", "rows are");

@@ -256,7 +256,7 @@ fn unexplained(
 }
 
 /// Adds a transfer to the rows of its block. The parts of a fee become one row.
-fn add(rows: &mut Vec<StatementRow>, transfer: &Transfer, address: Address) {
+pub(super) fn add(rows: &mut Vec<StatementRow>, transfer: &Transfer, address: Address) {
     let value = widen(transfer.value);
     let is = |side: Address| (side == address).then_some(value);
     // Withdrawals have no transaction.

@@ -16,6 +16,9 @@ use txgraph_transfers::BlockRange;
 /// The ids of the tables, the main one first.
 pub(super) const TABLES: [&str; 2] = ["movements", "balances"];
 
+/// The field of JSON with the proofs.
+pub(super) const PROOFS: &str = "proofs";
+
 /// The tables of a statement.
 pub(super) fn tables(
     address: Address,
@@ -23,15 +26,20 @@ pub(super) fn tables(
     rows: &[StatementRow],
     balances: &[AssetBalance],
 ) -> Vec<Table> {
+    vec![
+        movements(address, blocks, rows),
+        self::balances(address, blocks, balances),
+    ]
+}
+
+fn id(id: Option<U256>) -> Option<String> {
+    id.map(|id| id.to_string())
+}
+
+/// The table of the rows.
+pub(super) fn movements(address: Address, blocks: BlockRange, rows: &[StatementRow]) -> Table {
     use ColumnType::{Address, Amount, Hash, Text, U64};
-    type Balance<'a> = &'a AssetBalance;
-    fn id(id: Option<U256>) -> Option<String> {
-        id.map(|id| id.to_string())
-    }
-    fn unless_zero(amount: AmountSum) -> Option<AmountSum> {
-        Some(amount).filter(|amount| !amount.is_zero())
-    }
-    let movements = Table::of(
+    Table::of(
         TABLES[0],
         format!("Movements of {address} in blocks {blocks}"),
         rows,
@@ -58,8 +66,17 @@ pub(super) fn tables(
                 row.transaction.and_then(|(_, hash)| hash).into()
             }),
         ],
-    );
-    let balances = Table::of(
+    )
+}
+
+/// The table of the sums.
+fn balances(address: Address, blocks: BlockRange, balances: &[AssetBalance]) -> Table {
+    use ColumnType::{Address, Amount, Text};
+    type Balance<'a> = &'a AssetBalance;
+    fn unless_zero(amount: AmountSum) -> Option<AmountSum> {
+        Some(amount).filter(|amount| !amount.is_zero())
+    }
+    Table::of(
         TABLES[1],
         format!("Balances of {address} before and after blocks {blocks}"),
         balances,
@@ -80,8 +97,7 @@ pub(super) fn tables(
             }),
             ("closing", Amount, |it| it.closing.map(widen).into()),
         ],
-    );
-    vec![movements, balances]
+    )
 }
 
 impl Statement<'_> {
@@ -156,6 +172,7 @@ impl AccountStatement<'_> {
         {
             fields.insert(table.id.into(), rows_as_json(table));
         }
+        fields.extend(self.proofs.iter().map(|it| (PROOFS.into(), json!(it))));
         fields
     }
 }

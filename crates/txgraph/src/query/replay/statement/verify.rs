@@ -1,6 +1,9 @@
 //! Comparing a statement in a file with the source.
 
-use super::{AccountStatement, to_file::TABLES};
+use super::{
+    AccountStatement,
+    to_file::{PROOFS, TABLES},
+};
 use crate::{BlockSpec, Error, Result, Source, words::number};
 use alloy_primitives::Address;
 use serde::Deserialize;
@@ -15,19 +18,19 @@ pub struct VerifiedStatement<'s> {
     pub difference: Option<String>,
 }
 
-/// The parts of a written statement that say what was asked.
+/// A statement in a file, with the parts that say what was asked.
 #[derive(Deserialize)]
-struct Written {
-    metadata: WrittenMetadata,
+pub(super) struct Written {
+    pub(super) metadata: WrittenMetadata,
     #[serde(flatten)]
-    fields: Map<String, Value>,
+    pub(super) fields: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
-struct WrittenMetadata {
+pub(super) struct WrittenMetadata {
     command: String,
-    question: Question,
-    chain: Map<String, Value>,
+    pub(super) question: Question,
+    pub(super) chain: Map<String, Value>,
     #[serde(default)]
     requested: Value,
     #[serde(default)]
@@ -36,11 +39,31 @@ struct WrittenMetadata {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Question {
-    address: Address,
+pub(super) struct Question {
+    pub(super) address: Address,
     blocks: Vec<String>,
     #[serde(default)]
     with_internal: bool,
+    #[serde(default)]
+    proofs: bool,
+}
+
+impl Written {
+    pub(super) fn parse(text: &[u8]) -> Result<Self> {
+        let written: Self = serde_json::from_slice(text).map_err(no_statement)?;
+        match written.metadata.command.as_str() {
+            "statement" => Ok(written),
+            other => Err(Error::usage(format!(
+                "the file is the result of `{other}`, not a statement"
+            ))),
+        }
+    }
+}
+
+pub(super) fn no_statement(error: serde_json::Error) -> Error {
+    Error::usage(format!(
+        "the file is no statement that was written as JSON: {error}"
+    ))
 }
 
 impl Source {
@@ -50,25 +73,15 @@ impl Source {
     ///
     /// If the text is no statement, or of another chain, and as [`super::Statement::run`].
     pub fn verify_statement(&self, text: &[u8]) -> Result<VerifiedStatement<'_>> {
-        let wrong = |error: serde_json::Error| {
-            Error::usage(format!(
-                "the file is no statement that was written as JSON: {error}"
-            ))
-        };
-        let written: Written = serde_json::from_slice(text).map_err(wrong)?;
+        let Written { metadata, fields } = Written::parse(text)?;
         let WrittenMetadata {
-            command,
             question,
             chain,
             requested,
             scan,
-        } = written.metadata;
-        if command != "statement" {
-            return Err(Error::usage(format!(
-                "the file is the result of `{command}`, not a statement"
-            )));
-        }
-        let own = serde_json::to_value(self.chain()?).map_err(wrong)?;
+            ..
+        } = metadata;
+        let own = serde_json::to_value(self.chain()?).map_err(no_statement)?;
         if own != Value::Object(chain) {
             return Err(Error::usage(
                 "the statement is of another chain than the source",
@@ -81,8 +94,11 @@ impl Source {
         if question.with_internal {
             query = query.every_block();
         }
+        if question.proofs {
+            query = query.proofs();
+        }
         let statement = query.run()?;
-        let own = serde_json::to_value(statement.metadata()?).map_err(wrong)?;
+        let own = serde_json::to_value(statement.metadata()?).map_err(no_statement)?;
         let scanned = |name: &str| scan.get(name).unwrap_or(&Value::Null).clone();
         let read = [
             (
@@ -103,8 +119,8 @@ impl Source {
                 .then(|| format!("{what} {written} in the file, and {own} in the source"))
         };
         let difference = read.iter().find_map(differs);
-        let fields = statement.fields();
-        let difference = difference.or_else(|| difference_of_fields(&written.fields, &fields));
+        let own = statement.fields();
+        let difference = difference.or_else(|| difference_of_fields(&fields, &own));
         Ok(VerifiedStatement {
             statement,
             difference,
@@ -113,7 +129,7 @@ impl Source {
 }
 
 /// The rows of a table in a document.
-fn rows<'a>(fields: &'a Map<String, Value>, table: &str) -> &'a [Value] {
+pub(super) fn rows<'a>(fields: &'a Map<String, Value>, table: &str) -> &'a [Value] {
     let rows = fields.get(table).and_then(Value::as_array);
     rows.map_or(&[], Vec::as_slice)
 }
@@ -133,21 +149,46 @@ fn difference_of_fields(written: &Map<String, Value>, own: &Map<String, Value>) 
         let mut pairs = written.iter().zip(own).zip(1..);
         let row = pairs.find_map(|((written, own), number)| {
             let differs = match written.as_object() {
-                Some(written) => difference_of_values(written, own.as_object()?, &[])?,
+                Some(written) => {
+                    difference_of_values(written, own.as_object()?, &[], "the source")?
+                }
                 None => format!("it is {written} in the file, and {own} in the source"),
             };
             Some(format!("row {number} of `{table}`: {differs}"))
         });
         row.or(lengths)
     });
-    in_tables.or_else(|| difference_of_values(written, own, &TABLES))
+    let except = [TABLES[0], TABLES[1], PROOFS];
+    in_tables
+        .or_else(|| difference_of_values(written, own, &except, "the source"))
+        .or_else(|| difference_of_proofs(written.get(PROOFS), own.get(PROOFS)))
+}
+
+/// The first block whose proofs differ. They are too long to show.
+fn difference_of_proofs(written: Option<&Value>, own: Option<&Value>) -> Option<String> {
+    if written == own {
+        return None;
+    }
+    let blocks = |of: Option<&Value>| of.and_then(Value::as_array).cloned().unwrap_or_default();
+    let (written, own) = (blocks(written), blocks(own));
+    let mut pairs = own.iter().zip(&written);
+    let other = pairs.find(|(own, written)| own != written);
+    let block = other.map(|(own, _)| own).or_else(|| own.get(written.len()));
+    Some(match block {
+        Some(block) => format!(
+            "the proofs of block {} differ from the source",
+            block["block_number"]
+        ),
+        None => "the file has proofs that the source does not have".to_owned(),
+    })
 }
 
 /// The first difference between the fields of two objects, except for some.
-fn difference_of_values(
+pub(super) fn difference_of_values(
     written: &Map<String, Value>,
     own: &Map<String, Value>,
     except: &[&str],
+    place: &str,
 ) -> Option<String> {
     let mut names = own.keys().chain(written.keys());
     let name = names
@@ -155,6 +196,6 @@ fn difference_of_values(
     let shown = |of: &Map<String, Value>| of.get(name).unwrap_or(&Value::Null).to_string();
     let (written, own) = (shown(written), shown(own));
     Some(format!(
-        "`{name}` is {written} in the file, and {own} in the source"
+        "`{name}` is {written} in the file, and {own} in {place}"
     ))
 }
