@@ -15,7 +15,11 @@ use crate::{
     writer::Target,
 };
 use alloy_primitives::{Address, B256};
-use std::{ops::ControlFlow, path::Path};
+use std::{
+    ops::ControlFlow,
+    path::Path,
+    time::{Duration, Instant},
+};
 use txgraph_stored::{
     Additions, BuildOptions, BuildReader, BuildReport, BuildSource, Contents, PreparedBuildSource,
     Stop, StoreKind, everything, run, run_jobs, units,
@@ -34,6 +38,8 @@ const PARTITION_TRANSFERS_MAX: u64 = 1 << 20;
 const PARTITION_BLOCKS: std::ops::RangeInclusive<u64> = 1 << 6..=1 << 16;
 /// The newest blocks in which transfers are counted for that choice.
 const SAMPLE_BLOCKS: u64 = 1 << 10;
+/// Time between two saves of the manifest, in times of the first of them.
+const SAVE_SHARE: u32 = 20;
 
 /// Builds a lake in `folder`, or continues with one that is not complete. With the feature `s3`
 /// the folder can be a location `s3://BUCKET/PREFIX`.
@@ -243,8 +249,9 @@ impl txgraph_stored::Store for Writer<'_> {
             place.done();
             Ok(partitions)
         };
+        let mut saves = Saves::default();
         // Jobs wait for the ids of those before them, so each has its own thread.
-        run_jobs(
+        let read = run_jobs(
             (work, work.threads.count()),
             &stop,
             jobs.into_iter().enumerate(),
@@ -256,9 +263,12 @@ impl txgraph_stored::Store for Writer<'_> {
                     report.transfers += partition.transfers;
                     report.units += 1;
                 }
-                commit(store, manifest, written)
+                commit(manifest, written)?;
+                saves.save_if_due(|| manifest.save(store))
             },
-        )
+        );
+        // After a failure too: what is complete stays.
+        read.and(manifest.save(store))
     }
 
     fn finish(&mut self, _: &BuildSource<'_>, _: &mut BuildReport) -> Result<()> {
@@ -266,8 +276,31 @@ impl txgraph_stored::Store for Writer<'_> {
     }
 }
 
+/// When the manifest is saved while it grows. It lists all partitions, so a save for each of them would
+/// cost the square of their number.
+#[derive(Default)]
+struct Saves {
+    /// The end of the last save, and how long it took.
+    last: Option<(Instant, Duration)>,
+}
+
+impl Saves {
+    /// Saves, unless the last save took more than a twentieth of the time since then.
+    fn save_if_due(&mut self, save: impl FnOnce() -> Result<()>) -> Result<()> {
+        let start = Instant::now();
+        let is_due = |(end, took): (Instant, Duration)| start - end >= took * SAVE_SHARE;
+        if !self.last.is_none_or(is_due) {
+            return Ok(());
+        }
+        save()?;
+        let end = Instant::now();
+        self.last = Some((end, end - start));
+        Ok(())
+    }
+}
+
 /// Adds partitions to the manifest, if they follow the last one.
-fn commit(store: &Store, manifest: &mut Manifest, new: Vec<PartitionInfo>) -> Result<()> {
+fn commit(manifest: &mut Manifest, new: Vec<PartitionInfo>) -> Result<()> {
     let last = manifest.partitions.last();
     let (Some(first), next) = (
         new.first(),
@@ -286,7 +319,7 @@ fn commit(store: &Store, manifest: &mut Manifest, new: Vec<PartitionInfo>) -> Re
         .into());
     }
     manifest.partitions.extend(new);
-    manifest.save(store)
+    Ok(())
 }
 
 /// The request of a build.
@@ -357,26 +390,26 @@ impl<'a> Packer<'a> {
             builder.push(&summary, hash, logs, own)?;
             parent_hash = hash;
             if builder.rows() as u64 >= self.limits.transfers {
-                self.end()?;
+                self.end(false)?;
             }
         }
         Ok(())
     }
 
-    /// Ends the partition.
-    pub(crate) fn end(&mut self) -> Result<()> {
+    /// Ends the partition, which may be the last.
+    pub(crate) fn end(&mut self, is_last: bool) -> Result<()> {
         if let Some(builder) = self.builder.take() {
             *self.capacity = builder.capacity();
             let Limits { target, cancel, .. } = self.limits;
-            self.written
-                .push(builder.finish(target, self.place, cancel)?);
+            let place = (self.place, is_last);
+            self.written.push(builder.finish(target, place, cancel)?);
         }
         Ok(())
     }
 
     /// Ends the last partition, and returns all.
     pub(crate) fn finish(mut self) -> Result<Vec<PartitionInfo>> {
-        self.end()?;
+        self.end(true)?;
         Ok(self.written)
     }
 }

@@ -206,7 +206,7 @@ impl Builder {
     pub(crate) fn finish(
         mut self,
         target: &Target<'_>,
-        place: &Place<'_>,
+        (place, is_last): (&Place<'_>, bool),
         cancel: &CancelFlag,
     ) -> Result<PartitionInfo> {
         let blocks = self
@@ -215,6 +215,10 @@ impl Builder {
         let sorted = take(&mut self.addresses).sorted();
         let addresses: Vec<Address> = sorted.iter().map(|(address, _)| *address).collect();
         let assigned = place.assign(&addresses, blocks.first, cancel)?;
+        if is_last {
+            // The next job gets its ids while this one writes.
+            place.done();
+        }
         drop(addresses);
         let PartitionIds {
             first_new,

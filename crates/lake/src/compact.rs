@@ -92,7 +92,7 @@ pub fn compact(folder: &Path, work: &WorkContext) -> Result<CompactReport> {
         // Up to the end of each unit.
         while let Some((first, _)) = summaries.first() {
             while units.next_if(|unit| unit.last < first.number).is_some() {
-                packer.end()?;
+                packer.end(false)?;
             }
             let end = units.peek().map_or(u64::MAX, |unit| unit.last);
             let (now, rest) =
@@ -177,17 +177,9 @@ impl Partition {
 
     /// The summaries of its blocks.
     fn summaries(&self, anomalies: &[AnomalousLogs]) -> Result<Vec<(BlockSummary, B256)>> {
-        let columns = [
-            "block_number",
-            "block_timestamp",
-            "block_hash",
-            "transactions",
-            "logs",
-            "transfers",
-        ];
         let table = self.table(Table::Blocks)?;
         let mut summaries: Vec<(BlockSummary, B256)> = Vec::new();
-        for batch in table.read(&columns, None)? {
+        for batch in table.read(&Table::Blocks.names(), None)? {
             let batch = batch?;
             let (numbers, times) = (batch.u64s("block_number")?, batch.u64s("block_timestamp")?);
             let hashes = batch.bytes::<32>("block_hash")?;

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use alloy_primitives::Address;
 use std::{
+    cell::Cell,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -85,7 +86,7 @@ impl Turns {
         Place {
             turns: self,
             number,
-            is_done: false,
+            is_done: Cell::new(false),
         }
     }
 
@@ -100,7 +101,7 @@ impl Turns {
 pub(crate) struct Place<'a> {
     turns: &'a Turns,
     number: usize,
-    is_done: bool,
+    is_done: Cell<bool>,
 }
 
 impl Place<'_> {
@@ -127,9 +128,11 @@ impl Place<'_> {
         }
     }
 
-    /// Ends the turn.
-    pub(crate) fn done(mut self) {
-        self.is_done = true;
+    /// Ends the turn, if it has not ended.
+    pub(crate) fn done(&self) {
+        if self.is_done.replace(true) {
+            return;
+        }
         let mut state = self.turns.lock();
         if state.1 == Turn::Next(self.number) {
             state.1 = Turn::Next(self.number + 1);
@@ -141,7 +144,7 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if !self.is_done {
+        if !self.is_done.get() {
             self.turns.lock().1 = Turn::Failed;
             self.turns.changed.notify_all();
         }
