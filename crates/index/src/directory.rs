@@ -8,8 +8,10 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use serde::Serialize;
 use std::{
+    collections::HashMap,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use txgraph_stored::{Additions, folder::FolderError};
 use txgraph_transfers::{
@@ -47,7 +49,7 @@ impl Run {
 pub struct Index {
     folder: PathBuf,
     pub(crate) manifest: Manifest,
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Arc<Segment>>,
     runs: Vec<Run>,
 }
 
@@ -86,21 +88,34 @@ pub struct Status {
 impl Index {
     /// Opens the index in `folder`, which must belong to `chain`.
     pub fn open(folder: &Path, chain: &ChainInfo) -> Result<Self> {
+        Self::open_after(folder, chain, None)
+    }
+
+    /// The same, with the segments of an index that was opened before, if they have not changed: what they
+    /// have decoded and verified stays.
+    pub fn open_after(folder: &Path, chain: &ChainInfo, before: Option<&Self>) -> Result<Self> {
         // A writer may replace the manifest and delete files that the old one names.
         let is_gone = |error: &Error| {
             matches!(error, Error::Folder(FolderError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound)
         };
         Retry::REREAD.run("opening the index", is_gone, || {
-            Self::attempt(folder, chain)
+            Self::attempt(folder, chain, before)
         })
     }
 
-    fn attempt(folder: &Path, chain: &ChainInfo) -> Result<Self> {
+    fn attempt(folder: &Path, chain: &ChainInfo, before: Option<&Self>) -> Result<Self> {
         let manifest = Manifest::load(folder)?;
         manifest.contents().check_chain(folder, chain)?;
+        let before = before.filter(|it| it.folder == folder).into_iter();
+        let before = before.flat_map(|it| it.manifest.segments.iter().zip(&it.segments));
+        let before: HashMap<_, _> = before.map(|(info, it)| (&info.file, (info, it))).collect();
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for info in &manifest.segments {
+            if let Some((_, segment)) = before.get(&info.file).filter(|(old, _)| *old == info) {
+                segments.push(Arc::clone(segment));
+                continue;
+            }
             let segment = Segment::open(&folder.join(&info.file), manifest.internal)?;
             let head = segment.head();
             if head.format != manifest.format()
@@ -113,7 +128,7 @@ impl Index {
             {
                 return Err(segment.damaged("it is not the segment that the manifest lists"));
             }
-            segments.push(segment);
+            segments.push(Arc::new(segment));
         }
         let runs = runs(&manifest.segments);
         Ok(Self {

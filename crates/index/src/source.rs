@@ -208,7 +208,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             let first = segments.partition_point(|segment| segment.blocks().last < range.first);
             segments[first..]
                 .iter()
-                .map_while(move |segment| Some((segment, segment.blocks().intersect(&range)?)))
+                .map_while(move |segment| Some((&**segment, segment.blocks().intersect(&range)?)))
         })
     }
 

@@ -34,7 +34,7 @@ pub fn verify<'a>(
     };
     verify_units(
         &index.segments,
-        Segment::blocks,
+        |segment| segment.blocks(),
         &origin.work,
         |segment, stop| check(segment, &origin, expected.as_ref(), stop),
     )

@@ -7,7 +7,7 @@ use crate::{
 use serde::Serialize;
 use std::{
     ffi::OsString,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError},
 };
 use txgraph_index::{Index, Status};
@@ -62,7 +62,7 @@ impl RethNode {
         let mut newest = (self.newest_index.lock()).unwrap_or_else(PoisonError::into_inner);
         let index = match &*newest {
             Some(index) => index.clone(),
-            None => newest.insert(self.find_index()?.map(Arc::new)).clone(),
+            None => newest.insert(self.find_index(None)?.map(Arc::new)).clone(),
         };
         drop(newest);
         Ok(self.index.get_or_init(|| index).as_deref())
@@ -70,20 +70,24 @@ impl RethNode {
 
     /// Lets handles that are made from now on answer from the index as it is now.
     fn reopen_index(&self) -> Result<()> {
-        let index = self.find_index()?.map(Arc::new);
-        *(self.newest_index.lock()).unwrap_or_else(PoisonError::into_inner) = Some(index);
+        let newest = || self.newest_index.lock();
+        let before = newest().unwrap_or_else(PoisonError::into_inner).clone();
+        let index = self.find_index(before.flatten().as_deref())?;
+        *newest().unwrap_or_else(PoisonError::into_inner) = Some(index.map(Arc::new));
         Ok(())
     }
 
     /// Opens the index. One in the default directory is used only if it exists and is of this
-    /// chain.
-    fn find_index(&self) -> Result<Option<Index>> {
+    /// chain. `before` is the index as it was opened before.
+    fn find_index(&self, before: Option<&Index>) -> Result<Option<Index>> {
+        let chain = self.chain()?;
+        let open = |path: &Path| Index::open_after(path, chain, before);
         let opened = match &self.config.index {
             Some(IndexChoice::Off) => None,
-            Some(IndexChoice::At(path)) => Some(Index::open(path, self.chain()?)?),
+            Some(IndexChoice::At(path)) => Some(open(path)?),
             Some(IndexChoice::Auto) | None => match self.index_directory() {
                 Err(_) => None,
-                Ok(directory) => match Index::open(&directory, self.chain()?) {
+                Ok(directory) => match open(&directory) {
                     Ok(index) => Some(index),
                     Err(StoreError::NotAStore { .. }) => None,
                     Err(error) => {
