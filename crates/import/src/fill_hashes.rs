@@ -34,7 +34,7 @@ impl ImportedFiles {
         let mut rows = Rows::default();
         let mut known = Known::default();
         for chunk in plan::chunks(pieces, &BlockRanges::from(span), self.rows_max) {
-            self.load(&mut rows, chunk, &wanted)?;
+            self.load(&mut rows, chunk, Some(&wanted))?;
             known.add(&mut rows, self)?;
         }
         for transfer in transfers.iter_mut().filter(|it| lacks(it)) {
@@ -61,32 +61,66 @@ impl ImportedFiles {
         let mut known = Known::default();
         for chunk in plan::chunks(pieces, &BlockRanges::from(span), self.rows_max) {
             let mut rows = Rows::default();
-            self.load(&mut rows, chunk, &BTreeSet::from([block]))?;
+            self.load(&mut rows, chunk, Some(&BTreeSet::from([block])))?;
             known.add(&mut rows, self)?;
         }
         Ok(known.times.get(&block).map(|time| time.seconds()))
     }
 
-    /// Reads the rows of the wanted blocks of a chunk.
+    /// Returns the blocks from the first with a row to the last; `None` without rows.
+    pub fn rows(&self) -> Option<BlockRange> {
+        let pieces = self.used().flat_map(|(_, file)| &file.pieces);
+        BlockRanges::new(pieces.map(|piece| piece.blocks).collect()).span()
+    }
+
+    /// Returns the first block with a row at or after a time, in seconds since 1970. Blocks without rows
+    /// have no time.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read.
+    pub fn first_block_at(&self, seconds: u64) -> Result<Option<u64>, Error> {
+        let pieces = self.used().flat_map(|(_, file)| &file.pieces);
+        let all: BlockRanges = self.rows().into_iter().collect();
+        for chunk in plan::chunks(pieces, &all, self.rows_max) {
+            let (mut rows, mut known) = (Rows::default(), Known::default());
+            self.load(&mut rows, chunk, None)?;
+            known.add(&mut rows, self)?;
+            let times = known.times.iter();
+            let found = times.filter(|(_, time)| time.seconds() >= seconds);
+            if let Some((block, _)) = found.min() {
+                return Ok(Some(*block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the rows of a chunk, all or only rows of wanted blocks.
     fn load(
         &self,
         rows: &mut Rows,
         chunk: BlockRange,
-        wanted: &BTreeSet<u64>,
+        wanted: Option<&BTreeSet<u64>>,
     ) -> Result<(), Error> {
         rows.clear();
+        let is_wanted = |blocks: BlockRange| {
+            wanted.is_none_or(|wanted| {
+                let mut found = wanted.range(blocks.first..=blocks.last);
+                found.next().is_some()
+            })
+        };
         let filter = TransferFilter::default();
         for (number, file) in self.used() {
             for piece in &file.pieces {
                 let Some(blocks) = piece.blocks.intersect(&chunk) else {
                     continue;
                 };
-                if wanted.range(blocks.first..=blocks.last).next().is_none() {
+                if !is_wanted(blocks) {
                     continue;
                 }
                 file.read(piece, &mut |row| {
                     let block = file.checked(row, Role::Block, row.cell(Role::Block).u64())?;
-                    match chunk.contains(block) && wanted.contains(&block) {
+                    match chunk.contains(block) && is_wanted(BlockRange::one(block)) {
                         true => rows.push(file, number, piece, row, chunk, &filter),
                         false => Ok(()),
                     }

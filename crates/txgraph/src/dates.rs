@@ -56,7 +56,7 @@ impl Source {
     /// earlier start means that one.
     pub(crate) fn start_at(&self, seconds: u64) -> Result<u64> {
         let first = self.default_range()?.first;
-        match self.time_if_known(first)? {
+        match self.time_if_known(self.backend().timed_range()?.first)? {
             Some(time) if first == 0 && time >= seconds => Ok(first),
             _ => self.block_at(seconds),
         }
@@ -65,10 +65,10 @@ impl Source {
     /// The first block at or after the end of a range. A range that ends after the last block ends
     /// with it, and the second value says so.
     pub(crate) fn end_at(&self, seconds: u64) -> Result<(u64, Option<String>)> {
-        let last = self.default_range()?.last;
+        let last = self.backend().timed_range()?.last;
         match self.time_if_known(last)? {
             Some(time) if time < seconds => {
-                let end = last.checked_add(1).unwrap_or(last);
+                let end = self.default_range()?.last.saturating_add(1);
                 let cut = format!(
                     "the blocks end with block {last} of {}, the last of the source, and not at {}",
                     utc(time),
@@ -97,7 +97,7 @@ impl Source {
         if let Some(found) = self.backend().block_at(seconds) {
             return found;
         }
-        let blocks = self.default_range()?;
+        let blocks = self.backend().timed_range()?;
         let found = search(blocks, seconds, |block| self.time_if_known(block))?;
         let (date, spec) = (utc(seconds), self.spec());
         let outside = |message: String, hint: &str| {
@@ -127,10 +127,13 @@ impl Source {
                 ),
                 "name a date before it",
             ),
-            Found::Unknown(block) => Err(Error::unavailable(format!(
-                "{spec}: the block of {date} cannot be found: block {block} has no time"
-            ))
-            .hint("name blocks by number")),
+            Found::Unknown(block) => match self.backend().first_timed_at(seconds)? {
+                Some(block) => Ok(block),
+                None => Err(Error::unavailable(format!(
+                    "{spec}: the block of {date} cannot be found: block {block} has no time"
+                ))
+                .hint("name blocks by number")),
+            },
         }
     }
 }

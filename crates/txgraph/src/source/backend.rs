@@ -53,6 +53,18 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The blocks between the first and the last that have a time. The default is all.
+    fn timed_range(&self) -> Result<BlockRange> {
+        self.default_range()
+    }
+
+    /// The first block with a time that is not before this one, in seconds since 1970. Only of a
+    /// backend in which some blocks have none, such as tables of transfers.
+    fn first_timed_at(&self, seconds: u64) -> Result<Option<u64>> {
+        let _ = seconds;
+        Ok(None)
+    }
+
     /// The first block at or after a time, in seconds since 1970, if the backend finds it in
     /// another way than by the times of single blocks. The default is `None`.
     fn block_at(&self, seconds: u64) -> Option<Result<u64>> {

@@ -87,6 +87,17 @@ impl Backend for Import {
         Ok(self.source.blocks().block_time(block)?)
     }
 
+    fn timed_range(&self) -> Result<BlockRange> {
+        match self.source.blocks().rows() {
+            Some(rows) => Ok(rows),
+            None => self.default_range(),
+        }
+    }
+
+    fn first_timed_at(&self, seconds: u64) -> Result<Option<u64>> {
+        Ok(self.source.blocks().first_block_at(seconds)?)
+    }
+
     fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         Ok(Box::new(&self.source))
     }

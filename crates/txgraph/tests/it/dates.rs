@@ -71,3 +71,42 @@ fn queries_take_dates() {
         "{error}"
     );
 }
+
+/// A table has times only of blocks with a row.
+#[test]
+fn tables_find_the_first_row_of_a_date() {
+    let fixture = small();
+    let node = open(&fixture);
+    let all = node.transfers().collect().unwrap();
+    let token = all.iter().find_map(|it| it.token_address).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.csv");
+    node.transfers().token(token).write(&path).unwrap();
+    let table = Source::open(format!("csv:{}", path.display()).as_str()).unwrap();
+    let rows = table.transfers().collect().unwrap();
+    let seconds = |it: &txgraph::Transfer| it.block_timestamp.unwrap().seconds();
+    let last = seconds(rows.last().unwrap());
+    let mut gaps = 0;
+    for second in seconds(&rows[0])..=last {
+        let first = rows.iter().find(|it| seconds(it) >= second).unwrap();
+        assert_eq!(
+            table.block_at(second).unwrap(),
+            first.block_number,
+            "{}",
+            utc(second)
+        );
+        gaps += u32::from(seconds(first) > second);
+        // Nothing is lost on either side.
+        let [before, after] = [format!(":{}", utc(second)), format!("{}:", utc(second))];
+        let count = |spec: String| {
+            let spec: BlockSpec = spec.replace(" UTC", "").replace(' ', "T").parse().unwrap();
+            table.transfers().blocks(spec).collect().unwrap().len()
+        };
+        if second > seconds(&rows[0]) {
+            assert_eq!(count(before) + count(after), rows.len(), "{}", utc(second));
+        }
+    }
+    assert!(gaps > 0);
+    let error = table.block_at(last + 1).unwrap_err();
+    assert!(error.message.contains("after the last block"), "{error}");
+}
