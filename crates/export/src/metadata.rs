@@ -25,6 +25,9 @@ pub struct Metadata {
     pub requested: BlockRanges,
     /// The report of the scan: its blocks, its gaps, and the counts of the decoder.
     pub scan: ScanReport,
+    /// The rows of a file of text. Unlike other files, it does not show that its end is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// Limits that were reached.
     pub limits: Vec<LimitHit>,
     /// Notes on the result: the parts that were not looked for, and those that are not known.
@@ -57,6 +60,7 @@ impl Metadata {
             chain: None,
             requested: BlockRanges::default(),
             scan: ScanReport::default(),
+            rows: None,
             limits: Vec::new(),
             notes: Vec::new(),
             state: None,

@@ -78,7 +78,9 @@ impl TextOutput {
     /// See [`Output::finish`].
     pub(crate) fn finish(mut self, metadata: Option<&Metadata>) -> Result<Written> {
         self.output.put(&self.buffer)?;
-        self.output.finish(metadata, self.rows)
+        let rows = Some(self.rows);
+        let metadata = metadata.map(|it| Metadata { rows, ..it.clone() });
+        self.output.finish(metadata.as_ref(), self.rows)
     }
 }
 

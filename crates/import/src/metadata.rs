@@ -11,12 +11,13 @@ use txgraph_base::number;
 use txgraph_transfers::{BlockRanges, ChainInfo, DecodeCounts, Kind, WrappedNative};
 
 /// Options of `transfers` that select no transfers, or only blocks, which the metadata states.
-const WHOLE: [&str; 8] = [
+const WHOLE: [&str; 9] = [
     "allow-partial",
     "blocks",
     "columns",
     "labels",
     "since",
+    "token-list",
     "until",
     "with-internal",
     "wrapped-native",
@@ -34,6 +35,8 @@ pub(crate) struct Metadata {
     /// The options of the query.
     #[serde(default)]
     question: BTreeMap<String, serde_json::Value>,
+    /// The rows of its file, if it is of text.
+    rows: Option<u64>,
     scan: Scan,
 }
 
@@ -128,16 +131,14 @@ impl Metadata {
                 self.command
             ));
         }
-        let stated = self.scan.counts.as_ref().map(|counts| counts.transfers);
-        if is_whole
-            && let Some(stated) = stated
-            && rows != stated
-        {
+        let transfers = self.scan.counts.as_ref().filter(|_| is_whole);
+        let stated = self.rows.or(transfers.map(|counts| counts.transfers));
+        if let Some(stated) = stated.filter(|stated| *stated != rows) {
             caveats.push(format!(
                 "{} has {}, but its metadata states {}",
                 path.display(),
                 number(rows, "row", "rows"),
-                number(stated, "transfer", "transfers")
+                number(stated, "row", "rows")
             ));
         }
         caveats

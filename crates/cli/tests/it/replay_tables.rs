@@ -2,15 +2,9 @@
 
 use crate::{
     frame::Frame,
-    harness::{Sample, rows},
-    replay::chain,
+    harness::{CHAIN, Row, Sample, rows},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, fs::File};
-use txgraph_testkit::fixtures;
-
-/// Cells by column name, as CSV has them.
-type Row = BTreeMap<String, String>;
 
 /// Reads a Parquet or Arrow IPC file. Of a 256-bit number, the decimal column is read.
 fn read(sample: &Sample, name: &str) -> Vec<Row> {
@@ -66,8 +60,7 @@ fn assert_same_rows(sample: &Sample, query: &str) -> Vec<Row> {
 #[test]
 fn formats_contain_the_same_transfers() {
     let sample = Sample::small();
-    let chain = chain();
-    let all = assert_same_rows(&sample, &format!("replay transfers --fees {chain}"));
+    let all = assert_same_rows(&sample, &format!("replay transfers --fees {CHAIN}"));
     let depth = |row: &Row| row["trace_address"].matches('_').count();
     assert!(all.iter().any(|row| depth(row) > 0));
     for kind in ["internal", "fee", "priority"] {
@@ -75,20 +68,37 @@ fn formats_contain_the_same_transfers() {
     }
     let one = all.iter().find(|row| row["kind"] == "internal").unwrap();
     let tx = format!("{}:{}", one["block_number"], one["transaction_index"]);
-    let of_one = assert_same_rows(&sample, &format!("replay transfers --tx {tx} {chain}"));
+    let of_one = assert_same_rows(&sample, &format!("replay transfers --tx {tx} {CHAIN}"));
     assert!(of_one.contains(one));
-    let run = sample.ok(&format!("replay transfers -o t.csv {chain}"));
+    let run = sample.ok(&format!("replay transfers -o t.csv {CHAIN}"));
     let count = rows(&sample.read("t.csv")).len();
     run.says(&format!("{count} rows"));
+    let about = sample.read_json("t.csv.meta.json");
+    assert_eq!(about["command"], "replay transfers");
+    assert_eq!(about["question"]["blocks"], serde_json::json!(["1:41"]));
+    assert_eq!(about["scan"]["counts"]["transfers"], count);
+    let block = &one["block_number"];
+    sample.ok(&format!("replay transfers -b {block} -o b.csv {CHAIN}"));
+    sample.ok(&format!("replay trace call --tx {tx} -o t.jsonl {CHAIN}"));
+    let (of_block, about) = (
+        sample.read_json("b.csv.meta.json"),
+        sample.read_json("t.jsonl.meta.json"),
+    );
+    assert_eq!(about["question"]["trace"], "call");
+    assert_eq!(about["requested"], of_block["requested"]);
+    assert_eq!(
+        about["scan"]["last_block_hash"],
+        of_block["scan"]["last_block_hash"]
+    );
+    assert!(about["scan"]["last_block_hash"].is_string());
 }
 
 #[test]
 fn formats_contain_the_same_traces() {
     let sample = Sample::small();
-    let chain = chain();
     for trace in ["call", "diff"] {
         // Without the blocks that nest calls deeper than serde reads.
-        let query = format!("replay trace {trace} --blocks 10:14 {chain}");
+        let query = format!("replay trace {trace} --blocks 10:14 {CHAIN}");
         let lines = sample.ok(&format!("{query} -q")).stdout;
         let csv = assert_same_rows(&sample, &query);
         assert!(csv.len() > 10);
@@ -101,7 +111,7 @@ fn formats_contain_the_same_traces() {
 #[test]
 fn gas_is_written_as_stacks_or_as_table() {
     let sample = Sample::small();
-    let query = format!("replay trace gas {}", chain());
+    let query = format!("replay trace gas {CHAIN}");
     let table = assert_same_rows(&sample, &query);
     assert!(table.len() > 100);
     sample.ok(&format!("{query} -o stacks.txt"));
@@ -115,14 +125,12 @@ fn gas_is_written_as_stacks_or_as_table() {
 
 #[test]
 fn formats_contain_the_same_balances() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
+    let Some(sample) = Sample::named("dev-v2") else {
         return;
     };
-    let tokens = ["reb", "b32"].map(|key| fixture.truth["tokens"][key]["address"].clone());
-    let sample = Sample::new(fixture);
-    sample.write_genesis();
-    let [first, second] = tokens.map(|token| token.as_str().unwrap().to_owned());
-    let query = format!("replay balances {first},{second} --blocks 120:135 --chain genesis.json");
+    let tokens = &sample.fixture.truth["tokens"];
+    let [first, second] = ["reb", "b32"].map(|key| tokens[key]["address"].as_str().unwrap());
+    let query = format!("replay balances {first},{second} --blocks 120:135 {CHAIN}");
     let rows = assert_same_rows(&sample, &query);
     assert!(rows.iter().any(|row| row["actual_change"].starts_with('-')));
 }
@@ -130,7 +138,6 @@ fn formats_contain_the_same_balances() {
 #[test]
 fn refuses_formats_that_a_replay_does_not_have() {
     let sample = Sample::small();
-    let chain = chain();
     for (line, words) in [
         ("replay transfers -f svg", "csv, jsonl, parquet, ipc"),
         ("replay transfers -o t.txt", "csv, jsonl, parquet, ipc"),
@@ -139,7 +146,7 @@ fn refuses_formats_that_a_replay_does_not_have() {
         ("replay trace struct --tx 20:3 -f csv", "EIP-3155"),
     ] {
         sample
-            .run(&format!("{line} {chain}"))
+            .run(&format!("{line} {CHAIN}"))
             .refused(2)
             .says(words);
     }
@@ -150,8 +157,7 @@ fn refuses_formats_that_a_replay_does_not_have() {
 #[test]
 fn rejected_queries_print_nothing() {
     let sample = Sample::small();
-    let path = fixtures::testdata().join("small/v2/genesis.json");
-    let mut genesis: Value = serde_json::from_reader(File::open(path).unwrap()).unwrap();
+    let mut genesis = sample.fixture.genesis.clone();
     genesis["config"]["chainId"] = 77.into();
     std::fs::write(sample.path("id.json"), genesis.to_string()).unwrap();
     for format in ["csv", "jsonl", "parquet", "ipc"] {

@@ -1,10 +1,10 @@
 //! Rows of internal transfers, balances, traces and gas profiles.
 
 use super::{Trace, difference::RunDifference};
-use crate::{Error, Result, outputs::Planned};
+use crate::{Error, Result, options::Options, outputs::Planned};
 use txgraph_export::{
-    Column, ColumnType, LineWriter, TableFormat, TableWriter, Target, TransferTableOptions, Value,
-    Written, json_value,
+    Column, ColumnType, LineWriter, Metadata, TableFormat, TableWriter, Target,
+    TransferTableOptions, Value, Written, json_value,
 };
 use txgraph_replay::{
     BalanceDifference, BlockReplay, GasProfile, NativeTransfer, SignedAmount, TransactionReplay,
@@ -25,8 +25,6 @@ pub struct ReplayOutput {
 
 impl Planned for ReplayOutput {
     fn targets(&self) -> Vec<(&Target, bool)> {
-        // A replay writes no metadata. A file with the metadata of another table must not
-        // appear to describe this one.
         let side = self.format.is_some_and(TableFormat::has_metadata_file);
         vec![(&self.target, side)]
     }
@@ -116,6 +114,23 @@ impl Content {
         })
     }
 
+    /// The command, and its options, for the metadata.
+    pub(super) fn described(self) -> (&'static str, Options) {
+        let mut options = Options::new();
+        let command = match self {
+            Self::Transfers { fees } => {
+                options.extend(fees.then(|| ("fees".to_owned(), true.into())));
+                "replay transfers"
+            }
+            Self::Balances => "replay balances",
+            Self::Trace(trace) => {
+                options.insert("trace".into(), trace.as_str().into());
+                "replay trace"
+            }
+        };
+        (command, options)
+    }
+
     /// The columns, with one for the difference from the run without overrides if `is_compared`.
     fn columns(self, is_compared: bool) -> Vec<Column> {
         use ColumnType::{Hash, Json, Text, U32, U64};
@@ -149,6 +164,7 @@ pub(super) struct Rows<'a> {
     /// A stream is opened at the first block: a query that is refused prints nothing, not
     /// even a header.
     writer: Option<Writer>,
+    rows: u64,
     profile: GasProfile,
 }
 
@@ -170,6 +186,7 @@ impl<'a> Rows<'a> {
             is_compared,
             output,
             writer: None,
+            rows: 0,
             profile: GasProfile::default(),
         };
         if output.target != Target::Stdout {
@@ -238,8 +255,9 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Writes what is known after all transactions, and gives a file its name.
-    pub(super) fn finish(mut self) -> Result<Written> {
+    /// Writes what is known after all transactions, and gives a file its name. `metadata` describes
+    /// the replay; the number of transfers is added.
+    pub(super) fn finish(mut self, metadata: &Metadata) -> Result<Written> {
         let profile = std::mem::take(&mut self.profile);
         for (path, gas) in profile.paths() {
             match self.writer()? {
@@ -251,7 +269,14 @@ impl<'a> Rows<'a> {
             Some(writer) => writer,
             None => self.open()?,
         };
-        writer.finish()
+        let mut metadata = metadata.clone();
+        if matches!(self.content, Content::Transfers { .. }) {
+            metadata.scan.counts.transfers = self.rows;
+        }
+        Ok(match writer {
+            Writer::Table(table) => table.finish(Some(&metadata))?,
+            Writer::Lines(lines) => lines.finish()?,
+        })
     }
 
     /// Ends the output after an error. Rows of text that were complete before it stay on a
@@ -259,14 +284,18 @@ impl<'a> Rows<'a> {
     pub(super) fn abandon(self) -> Result<()> {
         let is_text = self.output.format.is_none_or(TableFormat::is_text);
         match self.writer {
-            Some(writer) if is_text && self.output.target == Target::Stdout => {
-                writer.finish().map(drop)
+            Some(Writer::Table(table)) if is_text && self.output.target == Target::Stdout => {
+                Ok(table.finish(None).map(drop)?)
+            }
+            Some(Writer::Lines(lines)) if self.output.target == Target::Stdout => {
+                Ok(lines.finish().map(drop)?)
             }
             _ => Ok(()),
         }
     }
 
     fn push(&mut self, row: &[Value<'_>]) -> Result<()> {
+        self.rows += 1;
         match self.writer()? {
             Writer::Table(table) => Ok(table.push(row)?),
             // Lines of another form are not made of rows.
@@ -313,15 +342,6 @@ pub(super) fn movements(
         movements.extend(replay.fees(environment, before + 1));
     }
     movements
-}
-
-impl Writer {
-    fn finish(self) -> Result<Written> {
-        Ok(match self {
-            Self::Table(table) => table.finish(None)?,
-            Self::Lines(lines) => lines.finish()?,
-        })
-    }
 }
 
 const fn signed(amount: SignedAmount) -> Value<'static> {

@@ -3,21 +3,26 @@
 use super::{
     PreparedReplay, Replay, ReplaySummary, Trace, TransactionName, against,
     difference::RunDifference,
-    replay_source::OneTransaction,
+    replay_source::{OneTransaction, ReplaySource},
     rows::{Content, ReplayOutput, Rows, movements},
 };
 use crate::{
     Error, Result,
-    query::retry::{retry_on_reorg, unless_streamed},
+    query::{
+        query_metadata::Description,
+        retry::{retry_on_reorg, unless_streamed},
+    },
 };
+use alloy_primitives::keccak256;
+use serde_json::{Value, json};
 use std::{
     io::{self, Write},
     path::Path,
 };
 use txgraph_block::trace::{Trace as Eip3155, TraceOptions};
-use txgraph_export::{LineWriter, Written};
-use txgraph_replay::{Mismatch, RangeReport, TransactionReplay};
-use txgraph_transfers::Transfer;
+use txgraph_export::{LineWriter, Metadata, Written};
+use txgraph_replay::{Mismatch, RangeReport, StateOverrides, TransactionReplay};
+use txgraph_transfers::{BlockRange, BlockRanges, DecodeCounts, ScanReport, Transfer};
 
 /// The first transfers of a replay.
 #[derive(Debug)]
@@ -90,8 +95,13 @@ impl PreparedReplay<'_> {
         let mut streamed = false;
         retry_on_reorg(query.source, || {
             let mut tables = self.tables(outputs)?;
+            // Of bundles, which are any blocks.
+            let mut replayed = Vec::new();
             let summary = self.for_each(|block| {
                 streamed = is_stream;
+                if self.blocks.is_none() {
+                    replayed.push(BlockRange::one(block.number));
+                }
                 tables.iter_mut().try_for_each(|rows| rows.block(block))
             });
             match unless_streamed(summary, streamed) {
@@ -100,7 +110,10 @@ impl PreparedReplay<'_> {
                     Err(error)
                 }
                 Ok(mut summary) => {
-                    let written = tables.into_iter().map(Rows::finish);
+                    let blocks = self.blocks.clone();
+                    let blocks = blocks.unwrap_or_else(|| BlockRanges::new(replayed));
+                    let metadata = self.metadata(blocks, None, &summary.report)?;
+                    let written = tables.into_iter().map(|rows| rows.finish(&metadata));
                     summary.written = written.collect::<Result<_>>()?;
                     Ok(summary)
                 }
@@ -145,6 +158,44 @@ impl PreparedReplay<'_> {
         })
     }
 
+    /// The metadata of the tables, without their rows.
+    fn metadata(
+        &self,
+        blocks: BlockRanges,
+        one: Option<&TransactionReplay>,
+        report: &RangeReport,
+    ) -> Result<Metadata> {
+        let query = &self.query;
+        let (command, mut options) = query.content().described();
+        match one {
+            Some(one) => options.insert("tx".into(), json!(one.hash)),
+            None => options.insert("blocks".into(), json!([blocks.to_string()])),
+        };
+        if !query.balances.is_empty() {
+            options.insert("token".into(), json!(query.balances));
+        }
+        if let Some(overrides) = &query.overrides {
+            options.insert("overrides".into(), described(overrides));
+        }
+        let last_block_hash = match (self.replay_source, blocks.span()) {
+            (ReplaySource::Node(_), Some(span)) if one.is_some() => {
+                query.source.block_hash(span.last)?
+            }
+            _ => report.last_block_hash,
+        };
+        let scan = ScanReport {
+            covered: blocks.clone(),
+            counts: DecodeCounts {
+                blocks: report.blocks,
+                ..DecodeCounts::default()
+            },
+            last_block_hash,
+            ..ScanReport::default()
+        };
+        let description = Description::new(command, options);
+        Ok(description.metadata(query.source.chain()?, &blocks, &scan))
+    }
+
     fn tables<'o>(&self, outputs: &'o [ReplayOutput]) -> Result<Vec<Rows<'o>>> {
         let content = self.query.content();
         let is_compared = self.query.overrides.is_some();
@@ -174,11 +225,36 @@ impl PreparedReplay<'_> {
             for rows in &mut tables {
                 rows.transaction(&one.replay, &one.environment, summary.difference.as_ref())?;
             }
-            let written = tables.into_iter().map(Rows::finish);
+            let block = BlockRange::one(one.replay.block);
+            let metadata = self.metadata(block.into(), Some(&one.replay), &summary.report)?;
+            let written = tables.into_iter().map(|rows| rows.finish(&metadata));
             (summary, written.collect::<Result<_>>()?)
         };
         Ok(ReplaySummary { written, ..summary })
     }
+}
+
+/// Overrides for metadata, by their content.
+fn described(overrides: &StateOverrides) -> Value {
+    let StateOverrides {
+        accounts,
+        transaction: it,
+    } = overrides;
+    let accounts = accounts.iter().map(|(address, to)| {
+        let slots = to.slots.iter().collect::<Vec<_>>();
+        json!([address, to.balance, to.nonce, to.code, slots])
+    });
+    let content = json!([
+        accounts.collect::<Vec<_>>(),
+        [
+            json!(it.from),
+            json!(it.to),
+            json!(it.input),
+            json!(it.value),
+            json!(it.gas)
+        ],
+    ]);
+    json!({ "keccak256": keccak256(content.to_string()) })
 }
 
 /// Writes the same lines to each output.
@@ -225,5 +301,26 @@ impl ReplaySummary {
         };
         summary.note(mismatches);
         summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::{Address, U256};
+
+    #[test]
+    fn overrides_are_described_by_their_content() {
+        let hash = |balance: u64, value: Option<u64>| {
+            let mut overrides = StateOverrides::default();
+            let account = overrides.accounts.entry(Address::ZERO).or_default();
+            account.balance = Some(U256::from(balance));
+            account.slots.insert(U256::ZERO, U256::from(1));
+            overrides.transaction.value = value.map(U256::from);
+            described(&overrides)["keccak256"].clone()
+        };
+        assert_eq!(hash(1, None), hash(1, None));
+        assert_ne!(hash(1, None), hash(2, None));
+        assert_ne!(hash(1, None), hash(1, Some(0)));
     }
 }
