@@ -15,6 +15,10 @@ use std::{
 /// Bad lines of a file that are reported.
 const BAD_REPORTED: usize = 10;
 
+/// Bytes that are decoded; longer data has no name. Many offsets can point to the same bytes, and the
+/// decoder copies them for each.
+const DECODED_MAX: usize = 32 << 10;
+
 /// Functions, events and errors by their selectors and topics.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
@@ -200,18 +204,24 @@ impl Dictionary {
     /// The values that a call returned, if its function and the returned types are known.
     pub fn returned(&self, calldata: &[u8], output: &[u8]) -> Option<Vec<String>> {
         let (function, _) = self.function_of(calldata)?;
-        if function.outputs.is_empty() {
+        if function.outputs.is_empty() || output.len() > DECODED_MAX {
             return None;
         }
         let values = function.abi_decode_output(output).ok()?;
-        Some(values.iter().map(words).collect())
+        (size(&values) <= output.len()).then(|| values.iter().map(words).collect())
     }
 
     fn function_of(&self, calldata: &[u8]) -> Option<(&Function, Vec<DynSolValue>)> {
         let (selector, data) = calldata.split_first_chunk::<4>()?;
+        if data.len() > DECODED_MAX {
+            return None;
+        }
         let functions = self.functions.get(&Selector::from(*selector))?;
         functions.iter().find_map(|function| {
             let values = function.abi_decode_input(data).ok()?;
+            if size(&values) > data.len() {
+                return None;
+            }
             // Data of another function with this selector rarely encodes to itself.
             let again = function.abi_encode_input_raw(&values).ok()?;
             (again == data).then_some((function, values))
@@ -220,6 +230,9 @@ impl Dictionary {
 
     /// The event and the values of a log. `None` if no event fits.
     pub fn event(&self, topics: &[B256], data: &[u8]) -> Option<Named> {
+        if data.len() > DECODED_MAX {
+            return None;
+        }
         let events = self.events.get(topics.first()?)?;
         events.iter().find_map(|event| {
             let indexed = event.inputs.iter().filter(|param| param.indexed).count();
@@ -227,6 +240,9 @@ impl Dictionary {
                 return None;
             }
             let decoded = event.decode_log_parts(topics.iter().copied(), data).ok()?;
+            if size(&decoded.body) > data.len() {
+                return None;
+            }
             let (mut indexed, mut body) = (decoded.indexed.into_iter(), decoded.body.into_iter());
             let values: Option<Vec<DynSolValue>> = event
                 .inputs
@@ -244,9 +260,15 @@ impl Dictionary {
     /// The error that a call reverted with, if it is a known custom error.
     pub fn error(&self, output: &[u8]) -> Option<Named> {
         let selector = output.first_chunk::<4>()?;
+        if output.len() > DECODED_MAX {
+            return None;
+        }
         let errors = self.errors.get(&Selector::from(*selector))?;
         errors.iter().find_map(|error| {
             let decoded = error.decode_error(output).ok()?;
+            if size(&decoded.body) > output.len() {
+                return None;
+            }
             let names = error.inputs.iter().map(|param| param.name.clone());
             Some(Named::new(&error.name, names, &decoded.body))
         })
@@ -274,6 +296,20 @@ impl std::fmt::Display for Named {
         }
         f.write_str(")")
     }
+}
+
+/// The least bytes that encode some values. Values that share bytes have more of them than their data.
+fn size(values: &[DynSolValue]) -> usize {
+    let sizes = values.iter().map(|value| match value {
+        DynSolValue::Bytes(bytes) => bytes.len(),
+        // A byte that is not UTF-8 became a character of several.
+        DynSolValue::String(text) => text.chars().count(),
+        DynSolValue::Array(values)
+        | DynSolValue::FixedArray(values)
+        | DynSolValue::Tuple(values) => size(values),
+        _ => 32,
+    });
+    sizes.sum()
 }
 
 /// An ABI in JSON as it is read: events by hand often lack `anonymous`, and explorers answer with the ABI
@@ -310,8 +346,9 @@ fn one_line(error: &impl std::fmt::Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::b256;
+    use alloy_primitives::{U256, b256};
     use proptest::prelude::*;
+    use std::time::{Duration, Instant};
 
     const TRANSFER: B256 =
         b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
@@ -361,6 +398,55 @@ mod tests {
             named.starts_with("ERC20InvalidSender(sender: 0x0000"),
             "{named}"
         );
+    }
+
+    /// Data with one text of bytes, and many offsets to it: `multicall` returns it, and takes it.
+    fn shared(offsets: usize, bytes: usize) -> Vec<u8> {
+        let word = |number: usize| U256::from(number).to_be_bytes::<32>();
+        let mut data = [word(32), word(offsets)].concat();
+        data.extend((0..offsets).flat_map(|_| word(32 * offsets)));
+        data.extend(word(bytes));
+        data.resize(data.len() + bytes.next_multiple_of(32), 7);
+        data
+    }
+
+    #[test]
+    fn data_with_shared_bytes_has_no_name() {
+        let dictionary = Dictionary::common();
+        let multicall = Function::parse("multicall(bytes[])").unwrap().selector();
+        let call = |data: &[u8]| [&multicall[..], data].concat();
+        let empty = call(&shared(0, 0)[..64]);
+        assert_eq!(
+            dictionary.call(&empty).unwrap().to_string(),
+            "multicall(calls: [])"
+        );
+        let returned = |data: &[u8]| dictionary.returned(&empty, data);
+        assert_eq!(returned(&shared(1, 2)).unwrap(), ["[0x0707]"]);
+        // Decoded, the larger one has 1 GiB.
+        for data in [
+            shared(5_793, 185_000),
+            shared(500, 15_000),
+            shared(2, 4_000),
+        ] {
+            let start = Instant::now();
+            assert_eq!(returned(&data), None);
+            assert_eq!(dictionary.call(&call(&data)), None);
+            assert!(start.elapsed() < Duration::from_secs(2));
+        }
+
+        let mut custom = Dictionary::default();
+        custom.signature("event Many(bytes[] all)").unwrap();
+        custom.signature("error Many(bytes[] all)").unwrap();
+        let topic = Event::parse("event Many(bytes[] all)").unwrap().selector();
+        let selector = Error::parse("error Many(bytes[] all)").unwrap().selector();
+        let error = |data: &[u8]| custom.error(&[&selector[..], data].concat());
+        let one = shared(1, 2);
+        assert!(custom.event(&[topic], &one).is_some() && error(&one).is_some());
+        for data in [shared(5_793, 185_000), shared(500, 15_000)] {
+            let start = Instant::now();
+            assert_eq!((custom.event(&[topic], &data), error(&data)), (None, None));
+            assert!(start.elapsed() < Duration::from_secs(2));
+        }
     }
 
     /// Selectors of applications, as they are seen on mainnet.

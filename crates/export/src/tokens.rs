@@ -3,19 +3,21 @@
 //! in raw units.
 
 use crate::{
-    ClaimedMetadata, CounterfeitToken, Token,
+    ClaimedMetadata, CounterfeitToken, Metadata, Token,
     alike::Alike,
     claimed_metadata::{is_well_known, known, known_by_symbol, well_known},
     decimal::scaled,
     text::{printable_short, short_address},
 };
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, Keccak256};
+use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
 };
 use txgraph_base::KnownChain;
 use txgraph_graph::{AmountSum, Asset};
+use txgraph_labels::Labels;
 use txgraph_transfers::TokenStandard;
 
 /// Symbols and decimals of tokens.
@@ -233,6 +235,20 @@ impl TokenList {
         found
     }
 
+    /// The Keccak-256 of all entries but claims; `None` if there are none. Where the files are does not
+    /// matter.
+    pub fn content_hash(&self) -> Option<B256> {
+        let mut hash = Keccak256::new();
+        for ((address, chain), token) in &self.tokens {
+            hash.update(address);
+            hash.update([u8::from(chain.is_some()), token.decimals]);
+            hash.update(chain.unwrap_or_default().to_be_bytes());
+            hash.update((token.symbol.len() as u64).to_be_bytes());
+            hash.update(&token.symbol);
+        }
+        (!self.tokens.is_empty()).then(|| hash.finalize())
+    }
+
     /// The number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
@@ -303,6 +319,24 @@ impl TokenList {
     }
 }
 
+impl Metadata {
+    /// Adds the names that the result shows to the query, as the hashes of their lists.
+    pub fn add_names(&mut self, tokens: Option<&TokenList>, labels: Option<&Labels>) {
+        let Some(question) = self.question.as_object_mut() else {
+            return;
+        };
+        for (name, hash) in [
+            ("token-list", tokens.and_then(TokenList::content_hash)),
+            ("labels", labels.and_then(Labels::content_hash)),
+        ] {
+            if let Some(hash) = hash {
+                question.insert(name.to_owned(), json!({ "keccak256": hash }));
+            }
+        }
+        question.sort_keys();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,6 +361,22 @@ mod tests {
     fn listed(address: Address, symbol: &str, decimals: u8) -> TokenList {
         let symbol = symbol.to_owned();
         TokenList::from_iter([(address, Token { symbol, decimals })])
+    }
+
+    #[test]
+    fn metadata_states_the_content_of_a_list() {
+        let question = |list: &TokenList| {
+            let mut metadata = Metadata::new("transfers", json!({ "z": 1 }));
+            metadata.add_names(Some(list), None);
+            metadata.question
+        };
+        let hash = |list: TokenList| question(&list)["token-list"]["keccak256"].clone();
+        let mut claimed = listed(USDC, "USDC", 6);
+        claimed.claim(Address::ZERO, claim("Z", 3));
+        assert_eq!(hash(claimed), hash(listed(USDC, "USDC", 6)));
+        assert_ne!(hash(listed(USDC, "USDC", 3)), hash(listed(USDC, "USDC", 6)));
+        assert_ne!(hash(listed(USDC, "USD", 6)), hash(listed(USDC, "USDC", 6)));
+        assert_eq!(question(&TokenList::default()), json!({ "z": 1 }));
     }
 
     #[test]

@@ -142,17 +142,8 @@ impl Config {
     }
 
     fn resolve_in(flags: Self, file: Option<&Path>, env: &Env<'_>) -> Result<Self> {
-        let here = || {
-            Path::new(CONFIG_FILE)
-                .is_file()
-                .then(|| PathBuf::from(CONFIG_FILE))
-        };
         let is_named = file.is_some();
-        let file = file.map(Path::to_path_buf);
-        let file = file
-            .or_else(|| set(env, CONFIG_ENV).map(PathBuf::from))
-            .or_else(here);
-        let from_file = match file {
+        let from_file = match Self::file_in(file, env) {
             Some(path) => {
                 tracing::info!(path = %path.display(), "configuration file");
                 Self::load_in(&path, env)?
@@ -170,6 +161,19 @@ impl Config {
         let config = flags.or(environment).or(from_file);
         config.check()?;
         Ok(config)
+    }
+
+    /// The file that [`Self::resolve`] reads, if there is one.
+    pub fn file(named: Option<&Path>) -> Option<PathBuf> {
+        Self::file_in(named, &|name| std::env::var_os(name))
+    }
+
+    fn file_in(named: Option<&Path>, env: &Env<'_>) -> Option<PathBuf> {
+        let here = || Path::new(CONFIG_FILE).is_file().then(|| CONFIG_FILE.into());
+        let named = named.map(Path::to_path_buf);
+        named
+            .or_else(|| set(env, CONFIG_ENV).map(PathBuf::from))
+            .or_else(here)
     }
 
     /// Reads a file. Relative paths count from its directory. `${NAME}` is replaced by the

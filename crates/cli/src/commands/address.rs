@@ -123,7 +123,9 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         lists, labels, &source, tokens, blocks, terminal,
     )?);
     if args.json {
-        print_json(&view.as_json(&found, &found.metadata(&source)?))?
+        let mut metadata = found.metadata(&source)?;
+        metadata.add_names(Some(&view.0.tokens), Some(&view.0.labels));
+        print_json(&view.as_json(&found, &metadata))?
     } else {
         print_page(&view.text(&found))?;
         let tables = view.tables(&found, terminal.width());

@@ -53,25 +53,30 @@ pub(crate) fn push_header<'n>(out: &mut Vec<u8>, names: impl Iterator<Item = &'n
     out.push(b'\n');
 }
 
-/// Appends any text: printable, quoted if necessary, and never a formula to a spreadsheet
-/// (an apostrophe goes before `= + - @`).
+/// Appends any text: printable, quoted if necessary, and never a formula to a spreadsheet (an
+/// apostrophe goes before `= + - @`). Some spreadsheets divide at `;`, so each part of a text with `;`
+/// is a text of its own.
 fn push_text(out: &mut Vec<u8>, text: &str) {
     let text = printable(text);
-    let formula = text
-        .trim_start()
-        .starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     let quoted = text.contains([',', '"']);
     if quoted {
         out.push(b'"');
     }
-    if formula {
-        out.push(b'\'');
-    }
-    for (i, piece) in text.split('"').enumerate() {
+    for (i, part) in text.split(';').enumerate() {
         if i > 0 {
-            out.extend_from_slice(b"\"\"");
+            out.push(b';');
         }
-        out.extend_from_slice(piece.as_bytes());
+        // After `;`, two quotes are an empty text, and what follows is added to it.
+        let start = part.trim_start_matches(|c: char| c.is_whitespace() || (i > 0 && c == '"'));
+        if start.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
+            out.push(b'\'');
+        }
+        for (quotes, piece) in part.split('"').enumerate() {
+            if quotes > 0 {
+                out.extend_from_slice(b"\"\"");
+            }
+            out.extend_from_slice(piece.as_bytes());
+        }
     }
     if quoted {
         out.push(b'"');
@@ -85,17 +90,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_reads_back(text: String) {
+        fn text_reads_back(text in prop_oneof![any::<String>(), "[;=a\"', ]{0,8}"]) {
             let mut line = b"before,".to_vec();
             push_text(&mut line, &text);
             line.extend_from_slice(b",after\n");
             let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(&line[..]);
             let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
             prop_assert_eq!(rows.len(), 1);
-            let read = &rows[0][1];
-            let plain = read.strip_prefix('\'').filter(|_| !text.starts_with('\'')).unwrap_or(read);
-            prop_assert_eq!(plain, printable(&text));
-            prop_assert!(!read.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '\n']));
+            let text = printable(&text);
+            let (read, parts) = (rows[0][1].split(';'), text.split(';'));
+            prop_assert_eq!(read.clone().count(), parts.clone().count());
+            for (read, part) in read.zip(parts) {
+                let plain = read.strip_prefix('\'').filter(|_| !part.starts_with('\''));
+                prop_assert_eq!(plain.unwrap_or(read), part);
+                prop_assert!(!read.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '\n']));
+            }
         }
     }
 
@@ -112,6 +121,9 @@ mod tests {
             ("\t=1", "' =1"),
             ("a,b", "\"a,b\""),
             ("a\nb", "a b"),
+            (";=cmd|'/C calc'!A0;", ";'=cmd|'/C calc'!A0;"),
+            ("a; \"=1,@b;b", "\"a;' \"\"=1,@b;b\""),
+            ("a;b", "a;b"),
             ("USDC", "USDC"),
             ("", ""),
         ];

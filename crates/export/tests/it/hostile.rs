@@ -367,11 +367,11 @@ fn json_keeps_labels_and_csv_escapes_formulas() {
             .map(|row| &row[1])
             .find(|label| !label.is_empty())
             .unwrap();
-        assert_eq!(
-            field.trim_start_matches('\''),
-            printable(label).trim_start_matches('\'')
-        );
-        assert!(!field.starts_with(['=', '+', '-', '@']), "{field}");
+        assert_eq!(field.replace('\'', ""), printable(label).replace('\'', ""));
+        for part in field.split(';') {
+            let part = part.trim_start();
+            assert!(!part.starts_with(['=', '+', '-', '@']), "{field}");
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::json;
 use std::{
     collections::BTreeSet,
     fmt,
@@ -126,7 +127,7 @@ pub struct SearchOptions {
     /// Addresses that are not expanded.
     #[serde(serialize_with = "options::set")]
     pub stop_at: BTreeSet<Address>,
-    /// Names of addresses. They do not change what is followed.
+    /// Names of addresses. They do not change what is followed. The metadata of a result has their hash.
     #[serde(skip)]
     pub labels: Labels,
     /// The largest number of vertices.
@@ -354,7 +355,11 @@ impl<'s> Search<'s> {
     ///
     /// If the query is wrong, or the source cannot answer it.
     pub fn prepare(self) -> Result<PreparedSearch<'s>> {
-        let description = Description::new("graph", options::given(&self.search)?);
+        let mut options = options::given(&self.search)?;
+        if let Some(hash) = self.search.labels.content_hash() {
+            options.insert("labels".into(), json!({ "keccak256": hash }));
+        }
+        let description = Description::new("graph", options);
         let (request, cut) = self.search.request(self.source)?;
         Ok(PreparedSearch {
             source: self.source,

@@ -13,6 +13,9 @@ use txgraph_transfers::{BlockRanges, StateUsed};
 /// The columns of transfers with names of tokens.
 pub(super) const TOKEN_COLUMNS: [&str; 3] = ["amount", "symbol", "decimals"];
 
+/// The columns of transfers with names of addresses.
+pub(super) const LABEL_COLUMNS: [&str; 2] = ["from_label", "to_label"];
+
 /// Tokens of a graph that are asked. More are not readable in a picture.
 pub(super) const ASKED_MAX: usize = 2_000;
 

@@ -11,7 +11,6 @@ use super::{
 use crate::{
     commands::Context,
     output::{number, print_data},
-    progress,
 };
 use clap::Command;
 use std::{
@@ -52,12 +51,7 @@ pub(super) fn run(
     let terminal = context.terminal;
     let options = of_command(options);
     let query = Query::parse(program, &options, &args.command)?;
-    if query.may_have_key() {
-        progress::say(format_args!(
-            "warning: the URL may contain a key, and the case keeps the command line; the \
-             environment can name the URL instead"
-        ));
-    }
+    query.check_keys()?;
     let folder = Folder::open(&args.folder)?;
     if let Some(name) = &args.name {
         check_name(&folder, name)?;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::{
     fmt,
     fs::{self, File},
-    io,
+    io::{self, Read},
     path::{Component, Path},
 };
 use txgraph::{ChainInfo, Error, ErrorKind, Result, thousands};
@@ -50,7 +50,7 @@ pub(super) struct Answer {
     pub(super) tip: Option<u64>,
     /// The blocks of the query, if it states them.
     pub(super) blocks: Vec<Blocks>,
-    /// Files that the command line names.
+    /// Files that the command line and the configuration name.
     pub(super) inputs: Vec<FileRecord>,
     pub(super) files: Vec<FileRecord>,
 }
@@ -113,11 +113,27 @@ pub(super) fn chain_text(chain: &ChainInfo) -> String {
 }
 
 impl FileRecord {
+    /// A file of which only the hash is known.
+    pub(super) fn hashed(name: &str, sha256: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            bytes: u64::MAX,
+            sha256: sha256.to_owned(),
+            rows: None,
+        }
+    }
+
     /// Reads and hashes a file.
     pub(super) fn of(path: &Path, name: impl Into<String>) -> Result<Self> {
+        Self::start_of(path, name, u64::MAX)
+    }
+
+    /// Reads and hashes at most `most` bytes of a file.
+    fn start_of(path: &Path, name: impl Into<String>, most: u64) -> Result<Self> {
         let failed = |error| Error::io(path, error);
         let mut hash = Sha256::new();
-        let bytes = io::copy(&mut File::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
+        let mut file = File::open(path).map_err(failed)?.take(most);
+        let bytes = io::copy(&mut file, &mut hash).map_err(failed)?;
         Ok(Self {
             name: name.into(),
             bytes,
@@ -126,21 +142,44 @@ impl FileRecord {
         })
     }
 
+    /// How a file differs from the record, in words. A longer file is not read to its end.
+    pub(super) fn difference(&self, path: &Path) -> Result<Option<String>> {
+        let found = Self::start_of(path, "", self.bytes.saturating_add(1))?;
+        Ok(if found.bytes > self.bytes {
+            Some(format!("it has more than {} bytes", self.bytes))
+        } else if found.sha256 != self.sha256 {
+            Some(format!(
+                "SHA-256 {}, recorded {}",
+                found.sha256, self.sha256
+            ))
+        } else {
+            None
+        })
+    }
+
     /// Fails if the file in `folder` is not as recorded.
     pub(super) fn check(&self, folder: &Path) -> Result<()> {
         let path = folder.join(&self.name);
-        let found = Self::of(&path, "")?;
-        if found.sha256 == self.sha256 {
+        check_regular(&path)?;
+        let Some(difference) = self.difference(&path)? else {
             return Ok(());
-        }
+        };
         let message = format!(
-            "{}: the file differs from its record: SHA-256 {}, recorded {}",
-            path.display(),
-            found.sha256,
-            self.sha256
+            "{}: the file differs from its record: {difference}",
+            path.display()
         );
         Err(Error::new(ErrorKind::Failed, message))
     }
+}
+
+/// Fails if a file of a case is a link, a device or a pipe: reading it may have no end.
+pub(super) fn check_regular(path: &Path) -> Result<()> {
+    let found = fs::symlink_metadata(path).map_err(|error| Error::io(path, error))?;
+    if found.is_file() {
+        return Ok(());
+    }
+    let message = format!("{}: this is not a regular file", path.display());
+    Err(Error::new(ErrorKind::Failed, message))
 }
 
 /// The files of a folder, by name.

@@ -1,6 +1,8 @@
 //! The folder of a case and its record, `case.json`.
 
-use super::answer::{Answer, FileRecord, LABELS, RECORD, is_file_name, is_name, names};
+use super::answer::{
+    Answer, FileRecord, LABELS, RECORD, check_regular, is_file_name, is_name, names,
+};
 use crate::document::write_whole;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -80,6 +82,7 @@ impl Folder {
             let message = format!("{}: this folder is not a case", path.display());
             return Err(Error::usage(message).hint("`txgraph case new DIR` makes one"));
         }
+        check_regular(&file)?;
         let case: Case = read_json(&file)?;
         if case.version > VERSION {
             let message = format!("{}: version {} of cases", file.display(), case.version);
@@ -133,13 +136,7 @@ impl Folder {
     /// Reads an answer. A record with another hash is an error.
     pub(super) fn answer(&self, entry: &Entry) -> Result<Answer> {
         let folder = self.at(&entry.name);
-        let record = FileRecord {
-            name: RECORD.into(),
-            bytes: 0,
-            sha256: entry.sha256.clone(),
-            rows: None,
-        };
-        record.check(&folder)?;
+        FileRecord::hashed(RECORD, &entry.sha256).check(&folder)?;
         let answer: Answer = read_json(&folder.join(RECORD))?;
         let are_known = answer.files.iter().all(|file| is_file_name(&file.name));
         if answer.name != entry.name || !are_known {
@@ -179,12 +176,7 @@ impl Folder {
         let Some(sha256) = &self.case.labels_sha256 else {
             return Ok(false);
         };
-        let record = FileRecord {
-            name: LABELS.into(),
-            bytes: 0,
-            sha256: sha256.clone(),
-            rows: None,
-        };
+        let record = FileRecord::hashed(LABELS, sha256);
         let checked = record.check(&self.path).map_err(|error| {
             error.hint(
                 "the next `txgraph case label`, `note` or `add` records the labels as they are",

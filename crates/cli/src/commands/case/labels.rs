@@ -1,6 +1,10 @@
 //! The labels of a case, `labels.csv`.
 
-use super::{LabelArgs, answer::LABELS, folder};
+use super::{
+    LabelArgs,
+    answer::{LABELS, check_regular},
+    folder,
+};
 use crate::commands::Context;
 use std::path::Path;
 use txgraph::{
@@ -22,6 +26,7 @@ impl LabelFile {
     /// Reads the file of a folder.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(LABELS);
+        check_regular(&path)?;
         let failed = |error: csv::Error| {
             let message = format!("{}: {error}", path.display());
             Error::new(ErrorKind::Failed, message)

@@ -165,7 +165,7 @@ struct ReportArgs {
     overwrite: bool,
 }
 
-/// Compare every file of a case with its hash
+/// Compare every file of a case with its hash, and its report with a new one
 ///
 /// The first file that differs is named, and the exit status is 1.
 #[derive(Args, Debug)]
@@ -176,9 +176,10 @@ struct VerifyArgs {
 
     /// Run every command again, and compare the results
     ///
-    /// The commands ask for the blocks of their answers, also if the chain has grown since. Standard
-    /// error is not compared. --datadir, --source and other options take the place of those that were
-    /// given before `--`.
+    /// The commands ask for the blocks of their answers, also if the chain has grown since. Lines of
+    /// standard error are compared without times. A file that cannot be compared is named, and the exit
+    /// status is 1. --datadir, --source and other options take the place of recorded ones. Recorded
+    /// servers, --index and --config are not used.
     #[arg(long)]
     rerun: bool,
 }

@@ -28,14 +28,7 @@ const COMMANDS: [&str; 17] = [
 ];
 
 /// Options whose values are files.
-const FILES: [&str; 6] = [
-    "labels",
-    "stop_at",
-    "token_list",
-    "prices",
-    "chain",
-    "config",
-];
+const FILES: [&str; 5] = ["labels", "stop_at", "token_list", "prices", "abi"];
 
 /// A command that was parsed.
 #[derive(Debug)]
@@ -135,14 +128,26 @@ impl Query {
         values.map(|it| it.to_string_lossy().into_owned()).collect()
     }
 
-    /// Whether the command line has a URL that may contain a key.
-    pub(super) fn may_have_key(&self) -> bool {
+    /// Refuses a command line with a URL that may contain a key: it is not shown as it is.
+    pub(super) fn check_keys(&self) -> Result<()> {
         let sources = self.values("source").into_iter().map(SourceSpec::from);
         let heads = self.values("head").into_iter().map(SourceSpec::server);
-        // A path of a URL is not shown.
-        sources
-            .chain(heads)
-            .any(|source| source.to_string().ends_with('…'))
+        let is_masked = |source: &SourceSpec| {
+            let whole = format!("{}:{}", source.kind(), source.location().display());
+            source.to_string().trim_end_matches('/') != whole.trim_end_matches('/')
+        };
+        let sources = sources.map(|source| (source, "`--source rpc:` with the URL in ETH_RPC_URL"));
+        let heads = heads.map(|head| (head, "the URL in TXGRAPH_HEAD, without `--head`"));
+        match sources.chain(heads).find(|(source, _)| is_masked(source)) {
+            None => Ok(()),
+            Some((source, instead)) => {
+                let message = format!(
+                    "{source}: the URL may contain a key or a password, and the case keeps the \
+                     command line"
+                );
+                Err(Error::usage(message).hint(format!("use {instead}")))
+            }
+        }
     }
 
     /// The settings of the command: its source, and how to run.
@@ -198,9 +203,15 @@ impl Query {
         Ok(words)
     }
 
-    /// The files that the command line names.
+    /// The files that the command line names, the configuration file, and the files that it names.
     pub(super) fn inputs(&self) -> Result<Vec<FileRecord>> {
-        let mut names: Vec<String> = Vec::new();
+        let config = self.config()?;
+        let named = self.values("config");
+        let file = Config::file(named.last().map(Path::new));
+        let is_listed = self.is_given("token_list");
+        let list = config.token_list.filter(|_| !is_listed);
+        let paths = [file, list, config.chain].into_iter().flatten();
+        let mut names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
         for id in FILES {
             names.extend(self.values(id));
         }

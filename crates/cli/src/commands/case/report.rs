@@ -2,7 +2,7 @@
 
 use super::{
     ReportArgs,
-    answer::{Answer, FileRecord, LABELS, RECORD},
+    answer::{Answer, FileRecord, LABELS, RECORD, check_regular},
     folder::{CASE, Folder},
     labels::LabelFile,
     markdown, method,
@@ -13,13 +13,16 @@ use crate::{
     document::{DocumentFile, Grid, Part, Report, html},
     output::number,
 };
-use std::path::Path;
-use txgraph::{CancelFlag, Error, Result};
+use std::{fs, path::Path};
+use txgraph::{CancelFlag, Error, ErrorKind, Result};
+
+/// The reports that a folder can have, and that `verify` compares.
+const REPORTS: [&str; 2] = ["report.html", "report.md"];
 
 /// Runs the command.
 pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
     let folder = Folder::open(&args.folder)?;
-    let default = folder.path.join("report.html");
+    let default = folder.path.join(REPORTS[0]);
     let path = args.output.as_deref().unwrap_or(&default);
     let is_markdown = match path.extension().and_then(|it| it.to_str()) {
         Some("html" | "htm") => false,
@@ -39,11 +42,40 @@ pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
     }
     let file = DocumentFile::create(path, args.overwrite, &context.global.config()?)?;
     let report = report(&folder, &context.terminal.cancel)?;
-    let text = match is_markdown {
-        true => markdown::text(&report),
-        false => html::text(&report),
-    };
-    file.write(&text, context.terminal)
+    file.write(&text(&report, is_markdown), context.terminal)
+}
+
+fn text(report: &Report, is_markdown: bool) -> String {
+    match is_markdown {
+        true => markdown::text(report),
+        false => html::text(report),
+    }
+}
+
+/// Compares the reports in the folder of a case with the ones that it gives now. Returns their names.
+pub(super) fn check(folder: &Folder, cancel: &CancelFlag) -> Result<Vec<&'static str>> {
+    let is_there = |name: &&str| fs::symlink_metadata(folder.path.join(name)).is_ok();
+    let names: Vec<_> = REPORTS.into_iter().filter(is_there).collect();
+    if names.is_empty() {
+        return Ok(names);
+    }
+    let report = report(folder, cancel)?;
+    for name in &names {
+        let path = folder.path.join(name);
+        check_regular(&path)?;
+        let found = fs::read(&path).map_err(|error| Error::io(&path, error))?;
+        if found != text(&report, name.ends_with(".md")).as_bytes() {
+            let message = format!(
+                "{}: the report differs from the one that this txgraph makes of the case",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::Failed, message).hint(
+                "the case or txgraph has changed since, or the report was edited; `txgraph case \
+                 report DIR --overwrite` writes it again",
+            ));
+        }
+    }
+    Ok(names)
 }
 
 /// Whether a file is directly in a folder.
@@ -147,7 +179,7 @@ fn files(folder: &Folder, answers: &[Answer]) -> Result<Vec<Part>> {
         ),
         Part::Text(
             "A rerun asks for the blocks of the answer, also if the chain has grown since. It needs \
-             a source that has these blocks. Standard error states times and is not compared."
+             a source that has these blocks. Lines of standard error are compared without times."
                 .into(),
         ),
     ])

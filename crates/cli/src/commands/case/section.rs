@@ -117,7 +117,7 @@ pub(super) fn section(
     parts.extend(method::parts(documents));
     if !answer.inputs.is_empty() {
         parts.push(Part::Table(file_table(
-            "Files that the command names",
+            "Files that the command reads beside the source",
             &answer.inputs,
         )));
     }

@@ -6,6 +6,7 @@ use super::{
     child,
     folder::Folder,
     query::Query,
+    report,
 };
 use crate::{
     argv::command_line,
@@ -17,7 +18,21 @@ use crate::{
 use clap::Command;
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, path::Path};
-use txgraph::{Error, ErrorKind, Result, version};
+use txgraph::{Error, ErrorKind, Result, SourceSpec, version};
+
+/// Options of a record that a rerun does not use: they can name what another person made or runs.
+const NOT_USED: [&str; 3] = ["--index", "--head", "--config"];
+
+/// Options that describe a source. Another source takes the place of all.
+const OF_SOURCE: [&str; 7] = [
+    "--datadir",
+    "--source",
+    "--datadir.static-files",
+    "--datadir.rocksdb",
+    "--chain-id",
+    "--covers",
+    "--source-columns",
+];
 
 /// Runs the command.
 pub(super) fn run(
@@ -48,16 +63,24 @@ pub(super) fn run(
         number(files, "file", "files"),
         number(answers.len() as u64, "answer", "answers"),
     ))?;
-    if !args.rerun {
-        return Ok(());
-    }
-    let options = add::of_command(options);
     let mut failed = Vec::new();
-    for answer in &answers {
-        match rerun(answer, &folder, program.clone(), &options, context) {
-            Ok(line) => print_page(&format!("{}: {line}\n", answer.name))?,
-            Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
-            Err(error) => failed.push(error.at(&answer.name)),
+    match report::check(&folder, &context.terminal.cancel) {
+        Ok(names) => {
+            for name in names {
+                print_page(&format!("{name}: as the case gives it\n"))?;
+            }
+        }
+        Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
+        Err(error) => failed.push(error),
+    }
+    if args.rerun {
+        let options = add::of_command(options);
+        for answer in &answers {
+            match rerun(answer, &folder, program.clone(), &options, context) {
+                Ok(line) => print_page(&format!("{}: {line}\n", answer.name))?,
+                Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
+                Err(error) => failed.push(error.at(&answer.name)),
+            }
         }
     }
     exit::last_of(failed)
@@ -87,13 +110,21 @@ fn rerun(
         copied.map_err(|error| Error::io(&place, error))?;
     }
     let asked = query.again(&answer.added, ranges);
+    if !Query::parse(program.clone(), &[], &asked)?
+        .shared()
+        .is_empty()
+    {
+        let message = "the record has options of every command among the arguments of the case";
+        return Err(Error::new(ErrorKind::Failed, message));
+    }
     let shared = combined(&query.shared(), options);
     let words: Vec<String> = (shared.iter().cloned())
         .chain(add::placed(&asked, &place))
         .collect();
     let source = Query::parse(program, &shared, &asked)?.config()?.source;
     let source = source.map(|source| source.to_string());
-    let line = command_line(&asked);
+    let line: Vec<String> = shared.iter().map(|word| shown(word)).chain(asked).collect();
+    let line = command_line(&line);
     context
         .terminal
         .note(format_args!("{}: {line}", answer.name));
@@ -103,11 +134,15 @@ fn rerun(
             .for_each(|line| progress::say(format_args!("{line}")));
     })?;
     let mut found: BTreeMap<Same, Vec<String>> = BTreeMap::new();
+    let in_other_words = !ranges.is_empty();
     let made = |file: &&FileRecord| ![STDERR, LABELS].contains(&file.name.as_str());
     for file in answer.files.iter().filter(made) {
-        let same = compare(file, &old, &place, answer, !ranges.is_empty())?;
+        let same = compare(file, &old, &place, answer, in_other_words)?;
         found.entry(same).or_default().push(file.name.clone());
     }
+    let other_line = other_line(&old.join(STDERR), &place.join(STDERR), in_other_words)?;
+    let same = other_line.as_ref().map_or(Same::ButTimes, |_| Same::No);
+    found.entry(same).or_default().push(STDERR.to_owned());
     let others = names(&place)?.into_iter();
     let others: Vec<_> = others.filter(|name| answer.file(name).is_none()).collect();
     if !others.is_empty() {
@@ -115,6 +150,7 @@ fn rerun(
     }
     if let Some(differ) = found.get(&Same::No) {
         let mut reasons = reasons(answer, done.blocks != answer.blocks)?;
+        reasons.extend(other_line.map(|line| format!("only one {STDERR} has the line `{line}`")));
         if source != answer.source {
             let [now, then] = [&source, &answer.source].map(|it| it.as_deref().unwrap_or("none"));
             reasons.insert(0, format!("the source was {then}, and is {now}"));
@@ -128,20 +164,85 @@ fn rerun(
         match same {
             Same::Bytes => format!("the same bytes again: {files}"),
             Same::ButMetadata => format!("the same but for metadata: {files}"),
+            Same::ButTimes => format!("the same but for times: {files}"),
             _ => format!("not compared: {files}"),
         }
     });
-    Ok(words.collect::<Vec<_>>().join("; "))
+    let words = words.collect::<Vec<_>>().join("; ");
+    if !found.contains_key(&Same::Unknown) {
+        return Ok(words);
+    }
+    let hint = "the file contains metadata, in which the version or the words for the blocks differ; make \
+                the answer again, with numbers of blocks, or compare with its own version of txgraph";
+    Err(Error::new(ErrorKind::Failed, words).hint(hint))
 }
 
 /// Options of every command. New ones take the place of old ones.
 fn combined(old: &[String], new: &[String]) -> Vec<String> {
-    let name = |word: &String| match word.split('=').next().unwrap_or_default() {
-        "--source" => "--datadir".to_owned(),
-        name => name.to_owned(),
+    let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+    let of_source = |word: &String| OF_SOURCE.contains(&name(word).as_str());
+    let is_other = new
+        .iter()
+        .any(|word| ["--datadir", "--source"].contains(&name(word).as_str()));
+    let is_kept = |word: &&String| {
+        let source = word.strip_prefix("--source=").map(SourceSpec::from);
+        let is_server = source.is_some_and(|source| source.kind() == "rpc");
+        let is_used = !NOT_USED.contains(&name(word).as_str()) && !is_server;
+        let is_replaced = new.iter().any(|other| name(other) == name(word));
+        is_used && !is_replaced && !(is_other && of_source(word))
     };
-    let is_kept = |word: &&String| new.iter().all(|other| name(other) != name(word));
     old.iter().filter(is_kept).chain(new).cloned().collect()
+}
+
+/// An option of every command, without keys in a URL.
+fn shown(word: &str) -> String {
+    match word.split_once('=') {
+        Some(("--source", source)) => format!("--source={}", SourceSpec::from(source)),
+        Some(("--head", url)) => {
+            let head = SourceSpec::server(url).to_string();
+            format!("--head={}", head.trim_start_matches("rpc:"))
+        }
+        _ => word.to_owned(),
+    }
+}
+
+/// The first line of one of two texts of standard error that the other one lacks. With
+/// `in_other_words`, the rerun named the same blocks in other words, so that it notes no end before
+/// the one that was asked for.
+fn other_line(old: &Path, new: &Path, in_other_words: bool) -> Result<Option<String>> {
+    let is_end =
+        |line: &&str| line.starts_with("warning: the answer may be partial: the blocks end");
+    let read = |path: &Path| fs::read(path).map_err(|error| Error::io(path, error));
+    let texts = [read(old)?, read(new)?];
+    let [old, new] = texts.each_ref().map(|text| String::from_utf8_lossy(text));
+    let [old, new] = [&old, &new].map(|text| {
+        let lines = text.lines().map(without_cost);
+        let mut lines: Vec<_> = lines
+            .filter(|line| !(in_other_words && is_end(line)))
+            .collect();
+        // Threads can write them in another order.
+        lines.sort_unstable();
+        lines
+    });
+    let differ = (old.iter().zip(&new)).find(|(old, new)| old != new);
+    let differ = differ.map(|(old, new)| old.min(new));
+    let more = || old.get(new.len()).or_else(|| new.get(old.len()));
+    Ok(differ.or_else(more).map(|line| (*line).to_owned()))
+}
+
+/// A line of standard error without times, sizes of files, and how much was read, which an index and
+/// other sources change.
+fn without_cost(line: &str) -> &str {
+    if line.starts_with("wrote ") {
+        return line.rsplit_once(" (").map_or(line, |(name, _)| name);
+    }
+    match (line.strip_prefix("read "), line.split_once(": ")) {
+        (Some(_), Some((_, found))) => {
+            let found = found.split("; ").next().unwrap_or(found);
+            found.split(", ").next().unwrap_or(found)
+        }
+        _ => line,
+    }
 }
 
 /// How two files compare.
@@ -150,6 +251,8 @@ enum Same {
     Bytes,
     /// The metadata states another version of the program, or the blocks in other words.
     ButMetadata,
+    /// Lines of standard error.
+    ButTimes,
     /// The file contains metadata that cannot be taken out.
     Unknown,
     No,
@@ -207,7 +310,7 @@ fn reasons(answer: &Answer, has_other_blocks: bool) -> Result<Vec<String>> {
         let path = Path::new(&input.name);
         if !path.is_file() {
             reasons.push(format!("{} is missing", input.name));
-        } else if FileRecord::of(path, "")?.sha256 != input.sha256 {
+        } else if input.difference(path)?.is_some() {
             reasons.push(format!("{} has changed", input.name));
         }
     }

@@ -107,6 +107,7 @@ impl Analysis<'_> {
         } = &self.graph;
         let mut about = (self.description).of_graph(chain, blocks, scan, limits, &self.branch_ends);
         about.notes.clone_from(&self.notes);
+        about.add_names(None, Some(&self.labels));
         let document = Document {
             metadata: &about,
             fields: &|| {

@@ -5,7 +5,7 @@ use crate::{
     Error, ErrorKind, Source, TokenSources,
     outputs::{Format, Planned},
     query::{
-        token_symbols::{ASKED_MAX, TOKEN_COLUMNS},
+        token_symbols::{ASKED_MAX, LABEL_COLUMNS, TOKEN_COLUMNS},
         transaction_columns,
     },
 };
@@ -55,6 +55,17 @@ impl GraphOutputs {
         Ok(Self {
             files: vec![(GraphFormat::of(&target)?, target)],
             ..Self::default()
+        })
+    }
+
+    /// Whether an output shows the names of tokens, or amounts in their units.
+    fn names_tokens(&self) -> bool {
+        let in_tables = ColumnChoice::adds_any(&self.columns, &TOKEN_COLUMNS);
+        // JSON has amounts in the smallest unit only.
+        let json = GraphFormat::from(DocumentFormat::Json);
+        self.files.iter().any(|(format, _)| match format.table() {
+            Some(_) => in_tables,
+            None => *format != json,
         })
     }
 }
@@ -151,16 +162,10 @@ impl GraphResult<'_> {
     /// The tokens of the graph by name, if an output shows names.
     fn names(&self, outputs: &GraphOutputs) -> Result<(TokenList, TokenSources)> {
         let mut list = outputs.tokens.clone().unwrap_or_default();
-        let in_tables = ColumnChoice::adds_any(&outputs.columns, &TOKEN_COLUMNS);
-        // JSON has amounts in the smallest unit only.
-        let json = GraphFormat::from(DocumentFormat::Json);
-        let is_named = |format: &GraphFormat| match format.table() {
-            Some(_) => in_tables,
-            None => *format != json,
-        };
-        if !outputs.files.iter().any(|(format, _)| is_named(format)) {
+        if !outputs.names_tokens() {
             return Ok((list, TokenSources::default()));
         }
+        let in_tables = ColumnChoice::adds_any(&outputs.columns, &TOKEN_COLUMNS);
         let assets = self.inner.assets();
         let tokens = assets.iter().filter_map(|asset| asset.token_address);
         let limit = if in_tables { usize::MAX } else { ASKED_MAX };
@@ -206,7 +211,12 @@ impl GraphResult<'_> {
             ..
         } = &*self.inner;
         let ends = self.branch_ends()?;
-        let about = self.description.of_graph(chain, blocks, scan, limits, ends);
+        let mut about = self.description.of_graph(chain, blocks, scan, limits, ends);
+        let in_tables = ColumnChoice::adds_any(&outputs.columns, &LABEL_COLUMNS);
+        about.add_names(
+            outputs.tokens.as_ref().filter(|_| outputs.names_tokens()),
+            outputs.labels.as_ref().filter(|_| in_tables),
+        );
         let mut done = WrittenGraph {
             tokens: named,
             ..WrittenGraph::default()
