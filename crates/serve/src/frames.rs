@@ -1,6 +1,10 @@
 //! Calls of a transaction as a flat list, in the form of `trace_transaction`.
 
-use crate::json::{address, data, quantity};
+use crate::{
+    ask::Ask,
+    fault::Answer,
+    json::{address, data, quantity},
+};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::{Value, json};
 use txgraph::{Frame, FrameKind, Halt, Status, TransactionReplay, is_precompile};
@@ -115,13 +119,20 @@ pub(crate) fn steps(replay: &TransactionReplay) -> Vec<Step<'_>> {
     all
 }
 
-/// The calls of a transaction, which was replayed with everything that its calls say.
-pub(crate) fn flat(replay: &TransactionReplay) -> Vec<FlatTrace> {
+/// The calls of a transaction, which was replayed with everything that its calls say. Each is written when it
+/// is asked for: all of them can be larger than an answer.
+pub(crate) fn flat(replay: &TransactionReplay) -> impl Iterator<Item = FlatTrace> {
     let flat = |step: Step<'_>| match step.is_destruction {
         true => destruction(step.frame, &step.path),
         false => Some(call(step.frame, &step.path, step.subtraces)),
     };
-    steps(replay).into_iter().filter_map(flat).collect()
+    steps(replay).into_iter().filter_map(flat)
+}
+
+/// Counts the calls of a transaction as rows, before all of them are written.
+pub(crate) fn count(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<()> {
+    let mut frames = replay.frames.iter().flat_map(|frames| frames.iter());
+    frames.try_for_each(|frame| ask.count(500 + 2 * (frame.input.len() + frame.output.len())))
 }
 
 fn call(frame: &Frame, path: &[u32], subtraces: usize) -> FlatTrace {

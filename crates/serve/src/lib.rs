@@ -21,7 +21,7 @@
 //! connection.
 //!
 //! Modules, each using only those before it: settings, fault, calls, json, metrics, index, head, ask, paging,
-//! frames, rpc, etherscan, api, tags, page, workers, access, routes, server.
+//! frames, rpc, etherscan, api, tags, page, workers, access, unsent, routes, server.
 
 mod access;
 mod api;
@@ -41,6 +41,7 @@ mod rpc;
 mod server;
 mod settings;
 mod tags;
+mod unsent;
 mod workers;
 
 pub use etherscan::ACTIONS;

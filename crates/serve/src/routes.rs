@@ -13,6 +13,7 @@ use crate::{
     rpc::{self, Found},
     settings::{AccessLog, Limits, Names},
     tags::{self, Held, tag},
+    unsent::Unsent,
     workers::{Pool, Workers},
 };
 use axum::{
@@ -33,6 +34,9 @@ use std::{
 use tokio::time::timeout;
 use txgraph::CancelFlag;
 
+/// Bytes of a form that may have the token, where neither the URL nor the headers do.
+const UNKNOWN_FORM: usize = 16 << 10;
+
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -51,6 +55,7 @@ pub(crate) struct App {
     /// does not answer delays no request for what is here.
     pub(crate) passing: Pool,
     pub(crate) access: Access,
+    pub(crate) unsent: Unsent,
     pub(crate) head: Option<Arc<Head>>,
     pub(crate) names: Names,
     pub(crate) limits: Limits,
@@ -113,7 +118,12 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     let mut response = match allowed {
         Err(refused) => refuse(refused),
         Ok(()) if is_preflight => StatusCode::NO_CONTENT.into_response(),
-        Ok(()) => next.run(request).await,
+        // Files are part of the program, and take no memory.
+        Ok(()) if page::is_file(&method, &path) => next.run(request).await,
+        Ok(()) => {
+            let held = app.unsent.hold(next.run(request).await).await;
+            held.unwrap_or_else(|| busy(&app, &path))
+        }
     };
     if let Some(site) = shared_with {
         share(&mut response, site);
@@ -178,6 +188,17 @@ fn refuse((status, why): Refused) -> Response {
     response
 }
 
+/// Refuses an answer because too many others are being sent.
+fn busy(app: &App, path: &str) -> Response {
+    app.metrics.refused.fetch_add(1, Ordering::Relaxed);
+    let text = match path {
+        path if is_etherscan(path) => return documented(Err(Fault::Busy)),
+        path if path.starts_with(api::PREFIX) => api::refusal(path, &Fault::Busy).1.to_string(),
+        _ => refusal("null", &Fault::Busy),
+    };
+    document(StatusCode::SERVICE_UNAVAILABLE, text.into_bytes())
+}
+
 fn document(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(header::CONTENT_TYPE, JSON)], body).into_response()
 }
@@ -219,10 +240,9 @@ async fn health(State(app): State<Arc<App>>) -> Response {
     document(status, body.to_string().into_bytes())
 }
 
-/// Reads a body within its limits of bytes and time.
-async fn read_body(app: &App, body: Body) -> Result<Vec<u8>, Refused> {
+/// Reads a body of at most as many bytes as `most`, within the limit of time.
+async fn read_body(app: &App, body: Body, most: usize) -> Result<Vec<u8>, Refused> {
     const TOO_LARGE: Refused = (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
-    let most = app.limits.body_bytes;
     if body.size_hint().lower() > most as u64 {
         return Err(TOO_LARGE);
     }
@@ -247,7 +267,7 @@ async fn json_rpc(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
         let why = "JSON-RPC has the content type application/json";
         return refuse((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
-    let body = match read_body(&app, body).await {
+    let body = match read_body(&app, body, app.limits.body_bytes).await {
         Ok(body) => body,
         Err(refused) => return refuse(refused),
     };
@@ -411,8 +431,12 @@ async fn query(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let is_read = tags::is_read(&parts.method);
     let form = has_content_type(&parts.headers, "application/x-www-form-urlencoded");
+    let most = match app.access.token(&parts.uri, &parts.headers, b"") {
+        Token::Right => app.limits.body_bytes,
+        Token::Wrong | Token::Missing => app.limits.body_bytes.min(UNKNOWN_FORM),
+    };
     let body = match form && !is_read {
-        true => match read_body(&app, body).await {
+        true => match read_body(&app, body, most).await {
             Ok(body) => body,
             Err(refused) => return refuse(refused),
         },

@@ -7,6 +7,7 @@ use crate::{
     metrics::Metrics,
     routes::{App, Peer, router},
     settings::{Limits, Settings},
+    unsent::Unsent,
     workers::{Pool, Workers},
 };
 use axum::Router;
@@ -117,6 +118,7 @@ impl Server {
             workers: Workers::new(source, &limits, metrics.clone()),
             passing: Pool::new(head::CALLS, &limits, metrics.clone()),
             access: Access::new(token.map(|it| it.trim().to_owned()), &hosts, &origins),
+            unsent: Unsent::new(limits.unsent_bytes),
             head,
             names,
             limits,
@@ -207,7 +209,7 @@ async fn accept(
             Err(_) => continue,
         };
         let _ = stream.set_nodelay(true);
-        // A client that stops reading would keep its connection and its answer.
+        // A client that stops reading would keep its connection.
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.send_time));
         let routed = TowerToHyperService::new(router.clone());

@@ -103,6 +103,8 @@ pub struct Limits {
     pub rows: usize,
     /// Bytes of one answer, and of the rows that it is made of.
     pub answer_bytes: usize,
+    /// Bytes of all answers that are being sent; more are refused. Short answers are not counted.
+    pub unsent_bytes: usize,
 }
 
 impl Default for Limits {
@@ -118,6 +120,7 @@ impl Default for Limits {
             batch: 1000,
             rows: 100_000,
             answer_bytes: 64 << 20,
+            unsent_bytes: 512 << 20,
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
+    frames,
     json::data,
 };
 use serde_json::{Value, json};
@@ -133,19 +134,17 @@ fn diff(replay: &TransactionReplay, without_code: bool, without_storage: bool) -
     diff
 }
 
-/// About how many bytes a trace has.
-fn bytes(replay: &TransactionReplay) -> usize {
-    let frames = replay.frames.iter().flat_map(|frames| frames.iter());
-    let frames: usize = frames
-        .map(|frame| 500 + 2 * (frame.input.len() + frame.output.len()))
-        .sum();
-    frames + 1000 * replay.transitions.len()
+/// Counts what a trace has, before it is written.
+fn count(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<()> {
+    frames::count(ask, replay)?;
+    let mut accounts = replay.transitions.iter();
+    accounts.try_for_each(|_| ask.count(1000))
 }
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (hash, tracer) = (params.hash(0)?, Tracer::of(params.get(1))?);
     let (replay, _) = found(ask, hash, tracer.trace())?;
-    ask.count(bytes(&replay))?;
+    count(ask, &replay)?;
     tracer.result(&replay)
 }
 
@@ -155,7 +154,7 @@ pub(super) fn block(ask: &Ask<'_>, number: u64, params: &Params<'_>) -> Answer<V
     let blocks = BlockRange::one(number).into();
     replay(ask, &blocks, tracer.trace(), |block| {
         for replay in &block.transactions {
-            ask.count(bytes(replay))?;
+            count(ask, replay)?;
             found.push(json!({
                 "txHash": data(replay.hash),
                 "result": tracer.result(replay)?,

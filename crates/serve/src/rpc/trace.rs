@@ -109,12 +109,14 @@ pub(crate) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let found = one(ask, hash, Trace::Call)?;
-    let answer = found.map(|(replay, place)| -> Value {
-        let traces = flat(&replay).into_iter();
-        traces.map(|trace| trace.placed(place)).collect()
+    let Some((replay, place)) = one(ask, hash, Trace::Call)? else {
+        return ask.or_null(Err(no_transaction(ask, hash)));
+    };
+    let traces = flat(&replay).map(|trace| {
+        ask.count(trace.bytes)?;
+        Ok(trace.placed(place))
     });
-    ask.or_null(answer.ok_or_else(|| no_transaction(ask, hash)))
+    traces.collect()
 }
 
 pub(super) fn block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {

@@ -87,3 +87,11 @@ export const besidesRows = ({ incomplete, beyond }: Answer): string[] =>
 export async function askFile(path: string, parameters: Parameters): Promise<Blob> {
   return (await get(path, parameters)).blob();
 }
+
+/** An answer that is kept, unless it failed. */
+export function once<T>(kept: Map<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
+  const known = kept.get(key) ?? ask();
+  kept.set(key, known);
+  known.catch(() => kept.delete(key));
+  return known;
+}

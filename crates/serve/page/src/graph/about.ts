@@ -4,7 +4,7 @@ import { count, plain, plural, second } from "../base/format.ts";
 import { exactAmount, symbol } from "../base/tokens.ts";
 import type { Info, Tokens } from "../base/types.ts";
 import type { Drawing } from "./drawing.ts";
-import type { Part } from "./parts.ts";
+import type { Part, Parts } from "./parts.ts";
 import { type Filters, isFiltered, type Recipe } from "./recipe.ts";
 
 /** Groups of further arrows that are named one by one. */
@@ -54,9 +54,20 @@ function further(drawing: Drawing): string[] {
   return groups.map(({ owner, direction, members }) => are(members, `${direction === "in" ? "to" : "from"} ${owner}`));
 }
 
-export function aboutOf(info: Info, recipe: Recipe, parts: Part[], drawing: Drawing, tokens: Tokens): About {
+/** Says how many answers are from a file; `null` for none. */
+export function originOf({ steps, filters }: Recipe, known: Parts): string | null {
+  const filed = steps.filter((step) => known.isFiled(step, filters)).length;
+  if (filed === 0) return null;
+  const which = filed === steps.length ? "All" : `${filed} of ${steps.length}`;
+  return `${which} answers are from a file, not from this server.`;
+}
+
+export function aboutOf(info: Info, recipe: Recipe, known: Parts, drawing: Drawing, tokens: Tokens): About {
   const chain = `${info.chain ?? "Chain"} (chain ${info.chain_id})`;
+  const parts = known.of(recipe).map(([, part]) => part);
   const lines = [`${chain}, ${blocks(info, parts)}, by txgraph ${info.version}.`];
+  const origin = originOf(recipe, known);
+  if (origin !== null) lines.push(origin);
   if (isFiltered(recipe.filters)) lines.push(filterText(recipe.filters, tokens));
   const hidden = recipe.hidden.length;
   const missing = hidden === 0 ? [] : [`${plural(hidden, "hidden address is", "hidden addresses are")} not drawn`];

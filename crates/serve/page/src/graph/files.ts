@@ -4,15 +4,18 @@ import { exact, plain, second } from "../base/format.ts";
 import { NATIVE, roundedAmount, symbol } from "../base/tokens.ts";
 import type { Drawing, DrawnEdge } from "./drawing.ts";
 import type { Part } from "./parts.ts";
-import type { Recipe, Step } from "./recipe.ts";
+import { EMPTY, type Recipe, type Step } from "./recipe.ts";
 import { look, tokenColors, width } from "./style.ts";
 import { svg, xml } from "./svg.ts";
 
-/** A field of CSV. Fields that a spreadsheet would take for a formula begin with an apostrophe. */
+/** Where a spreadsheet would begin a formula. Some divide at `;`, and two quotes after it are an empty text. */
+const FORMULA = /^(?=\s*[=+\-@＝＋－＠])|;(?=[\s"]*[=+\-@＝＋－＠])/g;
+
+/** A field of CSV, as `txgraph` writes it: on one line, with an apostrophe before what would be a formula. */
 export function field(value: string | number | null): string {
-  const text = String(value ?? "");
-  const safe = /^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  const text = plain(String(value ?? "").replace(/\s/g, " "), Infinity);
+  const safe = /^-?\d+(\.\d+)?$/.test(text) ? text : text.replace(FORMULA, "$&'");
+  return /[",]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
 const decimals = (drawing: Drawing, token: string): number =>
@@ -127,5 +130,5 @@ export function readCase(text: string, chain: number): Case {
     typeof recipe.pins === "object" &&
     typeof recipe.filters === "object";
   if (!isWhole) throw new Error("This case is damaged: parts are missing.");
-  return file as Case;
+  return { ...(file as Case), recipe: { ...EMPTY, ...recipe } };
 }

@@ -1,9 +1,10 @@
 // The panel beside the drawing: what is selected, or the drawing as a whole.
 
-import { h, iconButton, ICONS } from "../base/dom.ts";
+import { h, icon, iconButton, ICONS } from "../base/dom.ts";
 import { plain, plural } from "../base/format.ts";
 import { symbol } from "../base/tokens.ts";
 import { action, commandLine, gaps } from "../base/widgets.ts";
+import { originOf } from "./about.ts";
 import { edgePanel } from "./edgepanel.ts";
 import { flowSection, pathsOf } from "./flow.ts";
 import { tokenColors } from "./style.ts";
@@ -91,7 +92,17 @@ function parts(space: Workspace): (HTMLElement | null)[] {
   return vertex.kind === "address" ? addressPanel(space, vertex) : groupPanel(space, vertex);
 }
 
+/** That answers are from a file, which this server did not write. */
+function origin(space: Workspace): HTMLElement[] {
+  const text = originOf(space.recipe, space.parts);
+  if (text === null) return [];
+  return [
+    h("div", { class: "gaps origin", role: "note" }, icon(ICONS.warning), h("p", {}, text)),
+    action(ICONS.redo, "Ask the server again", () => void space.askAgain()),
+  ];
+}
+
 export function panel(space: Workspace): HTMLElement {
   const close = iconButton(ICONS.close, "Close details", () => space.select(null), { class: "tool close" });
-  return h("div", { class: "details" }, space.selection === null ? null : close, ...parts(space));
+  return h("div", { class: "details" }, space.selection === null ? null : close, ...origin(space), ...parts(space));
 }

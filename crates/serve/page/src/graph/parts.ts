@@ -115,16 +115,38 @@ export function loadFlow({ from, to, hops, any_order }: PathStep, filters: Filte
   return ask<PathAnswer>("path", { from, to, hops, any_order, max_flow: true, ...parameters(filters) });
 }
 
-/** Answers that are known, by step and filters. */
+/** Answers that are known, by step and filters: of the server, and apart from them of the file that is open. */
 export class Parts {
-  private readonly known = new Map<string, Part>();
+  constructor(
+    private readonly served = new Map<string, Part>(),
+    private readonly filed: ReadonlyMap<string, Part> = new Map(),
+  ) {}
 
   get(step: Step, filters: Filters): Part | undefined {
-    return this.known.get(keyOf(step, filters));
+    const key = keyOf(step, filters);
+    return this.filed.get(key) ?? this.served.get(key);
   }
 
+  /** Keeps an answer of the server. */
   put(step: Step, filters: Filters, part: Part): void {
-    this.known.set(keyOf(step, filters), part);
+    this.served.set(keyOf(step, filters), part);
+  }
+
+  /** The same answers of the server, behind the answers that a file has to the steps of its recipe. */
+  withFile({ steps, filters }: Recipe, parts: [Step, Part][]): Parts {
+    const wanted = new Set(steps.map((step) => keyOf(step, filters)));
+    const keyed = parts.map(([step, part]): [string, Part] => [keyOf(step, filters), part]);
+    return new Parts(this.served, new Map(keyed.filter(([key]) => wanted.has(key))));
+  }
+
+  /** The answers of the server only. */
+  withoutFile(): Parts {
+    return new Parts(this.served);
+  }
+
+  /** Whether the answer to a step is from a file. */
+  isFiled(step: Step, filters: Filters): boolean {
+    return this.filed.has(keyOf(step, filters));
   }
 
   /** Asks for what a recipe lacks. */
@@ -138,6 +160,12 @@ export class Parts {
       }
     };
     await Promise.all([worker(), worker(), worker(), worker()]);
+  }
+
+  /** The tokens of the answers of the server to a recipe. */
+  tokens(recipe: Recipe): Tokens {
+    const served = this.of(recipe).filter(([step]) => !this.isFiled(step, recipe.filters));
+    return Object.assign({}, ...served.map(([, { tokens }]) => tokens)) as Tokens;
   }
 
   /** The answers of a recipe, in the order of its steps. */

@@ -44,8 +44,7 @@ export type FileKind = (typeof FILES)[number][0] | "json";
 export async function save(space: Workspace, kind: FileKind): Promise<void> {
   const { drawing, title, info, recipe } = space;
   const name = `txgraph-${(recipe.roots[0] ?? "drawing").slice(0, 10)}.${kind}`;
-  const parts = space.parts.of(recipe).map(([, part]) => part);
-  const { lines, missing } = aboutOf(info, recipe, parts, drawing, space.tokens);
+  const { lines, missing } = aboutOf(info, recipe, space.parts, drawing, space.tokens);
   const lacks =
     missing.length === 0 ? [] : [`What is missing: ${missing.map((text) => text.replace(/\.$/, "")).join("; ")}.`];
   const all = [...lines, ...lacks];

@@ -1,12 +1,12 @@
 // The state of the graph page, and what can be done with it. Views listen to changes.
 
-import { ask } from "../base/api.ts";
+import { ask, once } from "../base/api.ts";
 import { announce } from "../base/dom.ts";
 import { plural, units } from "../base/format.ts";
 import { NATIVE } from "../base/tokens.ts";
 import type { Address, AddressAnswer, Info, PathAnswer, TokenId, Tokens, TransfersAnswer } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
-import { type Case, caseFile, readCase } from "./files.ts";
+import { caseFile, readCase } from "./files.ts";
 import { keyOf, loadFlow, Parts } from "./parts.ts";
 import { NO_PATH, type PathForm, pathStep } from "./path.ts";
 import {
@@ -27,17 +27,9 @@ import { describe, titleOf } from "./words.ts";
 /** Blocks that are replayed without being asked for. */
 const REPLAYED_MAX = 20_000;
 
-/** An answer that is kept, unless it failed. */
-function once<T>(kept: Map<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
-  const known = kept.get(key) ?? ask();
-  kept.set(key, known);
-  known.catch(() => kept.delete(key));
-  return known;
-}
-
 export class Workspace {
   readonly history = new History();
-  readonly parts = new Parts();
+  parts = new Parts();
   drawing: Drawing = draw(EMPTY, this.parts);
   selection: Selection = null;
   /** The address that a path begins at, while the other one is chosen. */
@@ -47,8 +39,8 @@ export class Workspace {
   isBusy = false;
   error: unknown = null;
   remarks: string[] = []; // What a URL asked for, and the drawing does not do.
-  /** The tokens of all drawings so far, also of those that a filter left out. */
-  readonly tokens: Tokens = {};
+  /** The tokens of all answers of the server so far, also those that a filter left out. */
+  private readonly seen: Tokens = {};
   /** Called after every change; `isNew` if the drawing changed. */
   changed: (isNew: boolean) => void = () => {};
   private last: Promise<unknown> = Promise.resolve();
@@ -56,13 +48,18 @@ export class Workspace {
   private readonly flows = new Map<string, Promise<PathAnswer>>();
 
   constructor(readonly info: Info) {
-    this.tokens[NATIVE] = { address: null, name: null, ...info.coin };
+    this.seen[NATIVE] = { address: null, name: null, ...info.coin };
   }
 
   /** Whether coins inside transactions count unless the user decides: where they are found without long replays. */
   get internal(): boolean {
     const { has_internal: can, has_index, tip } = this.info;
     return this.info.index_has_internal || (can && !has_index && tip.number < REPLAYED_MAX);
+  }
+
+  /** The tokens of the drawing, and others that were seen. What the server says about a token counts more. */
+  get tokens(): Tokens {
+    return { ...this.drawing.tokens, ...this.seen };
   }
 
   get recipe(): Recipe {
@@ -74,14 +71,15 @@ export class Workspace {
   }
 
   /** Asks for what a recipe lacks, then shows it. An error leaves everything as it was. */
-  private async take(recipe: Recipe, done: () => void): Promise<boolean> {
+  private async take(recipe: Recipe, done: () => void, parts = this.parts): Promise<boolean> {
     this.begin();
     let isDone = false;
     try {
-      await this.parts.complete(recipe);
-      const drawing = draw(recipe, this.parts);
-      Object.assign(this.tokens, drawing.tokens);
+      await parts.complete(recipe);
+      const drawing = draw(recipe, parts);
+      Object.assign(this.seen, parts.tokens(recipe));
       done();
+      this.parts = parts;
       this.drawing = drawing;
       isDone = true;
     } catch (error) {
@@ -124,21 +122,21 @@ export class Workspace {
     });
   }
 
-  /** Begins with what the URL names, or with what it named before the page was loaded again. */
+  /** Begins with what the URL names, or with what it named before the page was loaded again. No file has a part. */
   open(named: Named): Promise<void> {
     return this.inTurn(async () => {
       const kept = this.recipe === EMPTY ? keptRecipe() : null;
       if (kept !== null && (await this.take(kept, () => this.history.reset(kept)))) return;
-      const isFirst = this.recipe === EMPTY;
       this.endPath();
       this.begin();
       try {
         const asked = startOf(named, this.recipe, this.internal);
-        const token = await tokenOf(asked.filters.token, this.drawing, this.tokens);
+        const token = await tokenOf(asked.filters.token, { tokens: this.seen });
         const filters: Filters = { ...asked.filters, token };
         if (token !== "" && filters.min !== "") filters.decimals = await this.decimals(token);
         const recipe = { ...asked, filters };
-        await this.take(recipe, () => (isFirst ? this.history.reset(recipe) : this.history.push(recipe)));
+        const done = (): void => (this.recipe === EMPTY ? this.history.reset(recipe) : this.history.push(recipe));
+        await this.take(recipe, done, this.parts.withoutFile());
         this.remarks = remarksOf(named);
         if (this.remarks.length > 0) this.changed(false);
       } catch (error) {
@@ -200,11 +198,11 @@ export class Workspace {
 
   /** The decimals of a token; of one that was never drawn, as a transfer of it has them. */
   private async decimals(token: TokenId): Promise<number> {
-    if (this.tokens[token] === undefined) {
+    if (this.seen[token] === undefined) {
       const { tokens } = await ask<TransfersAnswer>("transfers", { token, order: "newest", limit: 1 });
-      Object.assign(this.tokens, tokens);
+      Object.assign(this.seen, tokens);
     }
-    return this.tokens[token]?.decimals ?? 0;
+    return this.seen[token]?.decimals ?? 0;
   }
 
   /** Filters. `typed` is the smallest amount in whole units of the token, if it is a new one. */
@@ -273,15 +271,17 @@ export class Workspace {
 
   /** Shows a case from a file, with the answers that the file has. */
   async read(text: string): Promise<void> {
-    let found: Case;
     try {
-      found = readCase(text, this.info.chain_id);
-      for (const [step, part] of found.parts) this.parts.put(step, found.recipe.filters, part);
+      const { recipe, parts } = readCase(text, this.info.chain_id);
+      await this.inTurn(() => this.take(recipe, () => this.history.push(recipe), this.parts.withFile(recipe, parts)));
     } catch (error) {
-      this.error = error;
-      return this.changed(false);
+      this.fail(error);
     }
-    await this.apply(() => ({ ...EMPTY, ...found.recipe }));
+  }
+
+  /** Draws the same with answers of the server instead of a file. */
+  askAgain(): Promise<boolean> {
+    return this.inTurn(() => this.take(this.recipe, () => {}, this.parts.withoutFile()));
   }
 
   /** Facts about an address, asked once. */

@@ -105,6 +105,15 @@ export const answering =
   async (page: Page): Promise<void> =>
     void (await page.route(path, (route) => route.fulfill({ status, json })));
 
+/** Notes the parameters of requests to a path. */
+export const noting =
+  (path: string, asked: URLSearchParams[]) =>
+  async (page: Page): Promise<void> =>
+    void page.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.pathname === `/v1/${path}`) asked.push(url.searchParams);
+    });
+
 /** The content of a file that a click gives. */
 export async function downloaded(page: Page, click: () => Promise<void>): Promise<[string, Buffer]> {
   const [download] = await Promise.all([page.waitForEvent("download"), click()]);

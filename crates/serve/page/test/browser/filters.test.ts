@@ -3,18 +3,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { at, BASE, close, counts, MIXER, PEEL, PEEL_NEXT, settled } from "./browser.ts";
+import { at, BASE, close, counts, MIXER, noting, PEEL, PEEL_NEXT, settled } from "./browser.ts";
 
 after(close);
-
-/** Notes the parameters of requests to a path. */
-const noting =
-  (path: string, asked: URLSearchParams[]) =>
-  async (page: Page): Promise<void> =>
-    void page.on("request", (request) => {
-      const url = new URL(request.url());
-      if (url.pathname === `/v1/${path}`) asked.push(url.searchParams);
-    });
 
 async function enter(page: Page, id: string, text: string): Promise<void> {
   await page.fill(id, text);

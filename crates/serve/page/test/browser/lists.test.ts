@@ -3,19 +3,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { at, close, downloaded, MIXER, OWNER, PEEL, section, settled } from "./browser.ts";
+import { at, close, downloaded, MIXER, noting, OWNER, PEEL, section, settled } from "./browser.ts";
 
 after(close);
 
 /** The address with the most transfers. */
 const BUSY = OWNER;
-
-/** The requests to a path. */
-const noting = (path: string, asked: URLSearchParams[], page: Page): void =>
-  void page.on("request", (request) => {
-    const url = new URL(request.url());
-    if (url.pathname === `/v1/${path}`) asked.push(url.searchParams);
-  });
 
 /** An answer of the server with other fields. */
 const changed =
@@ -57,7 +50,7 @@ test("more transfers are of the same blocks, and what is shown stays", () => {
       );
     },
     async (page) => {
-      noting("transfers", asked, page);
+      await noting("transfers", asked)(page);
       await changed(/\/v1\/transfers/, (answer) => ({ ...answer, more: true }))(page);
     },
   );
@@ -77,7 +70,7 @@ test("an arrow lists the transfers of its kind and of the blocks of its answer",
       assert.ok(asked.length > 1 && asked.every((query) => query.get("blocks") === ":31"), String(asked));
     },
     async (page) => {
-      noting("transfers", asked, page);
+      await noting("transfers", asked)(page);
       const another = (answer: Record<string, never[]>): object => ({
         ...answer,
         more: true,
@@ -140,8 +133,8 @@ test("the number of transfers of an address counts what its list has", () => {
       assert.equal(list[0]?.get("internal"), "true");
     },
     async (page) => {
-      noting("address", profile, page);
-      noting("transfers", list, page);
+      await noting("address", profile)(page);
+      await noting("transfers", list)(page);
       await changed(/\/v1\/info/, (answer) => ({
         ...answer,
         has_index: true,

@@ -241,6 +241,11 @@ test("a case is saved and opened again, with notes and without requests", () =>
     );
     await page.keyboard.press("Escape");
     await page.waitForSelector(".notes p:text-is('pays in <b>one</b> ether')");
+    await page.waitForSelector("[role=note]:has-text('answers are from a file, not from this server')");
+    await page.click("button:has-text('Ask the server again')");
+    await page.waitForSelector("[role=note]:has-text('from a file')", { state: "detached" });
+    assert.ok(asked.some((url) => url.includes("/v1/neighbors")));
+    assert.deepEqual(await counts(page), before);
     // What is no case is refused.
     writeFileSync(file, "{}");
     await page.setInputFiles("input[type=file]", file);

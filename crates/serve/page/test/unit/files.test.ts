@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { draw } from "../../src/graph/drawing.ts";
 import { caseFile, csv, dot, field, page, quoted, readCase } from "../../src/graph/files.ts";
 import { aboutOf } from "../../src/graph/about.ts";
+import type { Parts } from "../../src/graph/parts.ts";
 import { EMPTY } from "../../src/graph/recipe.ts";
 import { svg, xml } from "../../src/graph/svg.ts";
 import type { Info } from "../../src/base/types.ts";
@@ -39,6 +40,12 @@ test("fields of CSV are quoted, and are no formulas", () => {
   assert.equal(field("a,b"), '"a,b"');
   assert.equal(field('say "x"'), '"say ""x"""');
   assert.equal(field("=1+1"), "'=1+1");
+  // As the tests of the tables of txgraph have it.
+  assert.equal(field(";=cmd|'/C calc'!A0;"), ";'=cmd|'/C calc'!A0;");
+  assert.equal(field('a; "=1,@b;b'), `"a;' ""=1,@b;b"`);
+  assert.equal(field("a;b"), "a;b");
+  assert.equal(field("a\n=1"), "a =1");
+  assert.equal(field("\t@SUM(A1)"), "'@SUM(A1)");
   assert.equal(field("-5.25"), "-5.25");
   assert.equal(field(null), "");
   const rows = csv(draw(...drawn([1], [[neighbors(1, "out"), part([edge(1, 2)])]])))
@@ -96,8 +103,7 @@ test("files say of which blocks they are, how they are filtered, and what they l
     { filters, hidden: [address(4)] },
   );
   const drawing = draw(recipe, parts);
-  const answers = parts.of(recipe).map(([, answer]) => answer);
-  const { lines, missing } = aboutOf(INFO, recipe, answers, drawing, TOKENS);
+  const { lines, missing } = aboutOf(INFO, recipe, parts, drawing, TOKENS);
   assert.deepEqual(lines, [
     "Chain (chain 7), up to blocks 800 to 950, as the answers are of different times, by txgraph 1.2.",
     `Filters: token USD (${TOKEN}), kind erc20, blocks 10:20, at least 1.5 USD.`,
@@ -118,10 +124,28 @@ test("files say of which blocks they are, how they are filtered, and what they l
   assert.match(dot(drawing, "t", lines.join(" ")), /comment="Chain \(chain 7\), up to blocks/);
 });
 
+test("files say that answers are from a file", () => {
+  const [recipe, served] = drawn(
+    [1],
+    [
+      [neighbors(1, "in"), part([edge(2, 1)])],
+      [neighbors(1, "out"), part([edge(1, 3)])],
+    ],
+  );
+  const line = (parts: Parts): string | undefined => aboutOf(INFO, recipe, parts, draw(recipe, parts), {}).lines[1];
+  assert.equal(line(served), undefined);
+  const one = served.withFile(recipe, [[neighbors(1, "in"), part([])]]);
+  assert.equal(line(one), "1 of 2 answers are from a file, not from this server.");
+  assert.equal(line(served.withFile(recipe, served.of(recipe))), "All answers are from a file, not from this server.");
+});
+
 test("the block of a file is that of its answers, and not that of now", () => {
   const line = (...blocks: (number | null | undefined)[]): string => {
-    const answers = blocks.map((as_of) => part([], { as_of }));
-    return aboutOf(INFO, EMPTY, answers, draw(...drawn([], [])), {}).lines.join("|");
+    const [recipe, parts] = drawn(
+      [],
+      blocks.map((as_of, at) => [neighbors(at, "out"), part([], { as_of })]),
+    );
+    return aboutOf(INFO, recipe, parts, draw(recipe, parts), {}).lines.join("|");
   };
   assert.equal(line(800, 800), "Chain (chain 7), up to block 800, by txgraph 1.2.");
   assert.equal(line(900), "Chain (chain 7), up to block 900 of 2024-01-01 00:00:00 UTC, by txgraph 1.2.");
